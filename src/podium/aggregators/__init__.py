@@ -1,0 +1,1 @@
+"""Methods that make one ranking of many; one file per family."""

@@ -1,0 +1,209 @@
+"""What every method shares: parameters, weights, the forms it reads, and the way from scores to a consensus."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from podium import params, registry
+from podium.data.consensus import Consensus, Diagnostics, TieRule
+from podium.data.preferences import Form, Preferences
+from podium.data.vocabulary import Id, Ids
+from podium.errors import ParameterError, UnsupportedFormError
+from podium.kernels.dispatch import F8
+from podium.kernels.ordering import TOLERANCE
+
+if TYPE_CHECKING:
+    from podium.data.features import Features
+    from podium.data.labels import Labels
+
+__all__ = ["ALL_FORMS", "LIST_FORMS", "Aggregator", "Outcome", "Tags", "Weights", "make"]
+
+Weights = Mapping[Id, float] | Sequence[float]
+LIST_FORMS = frozenset({Form.RANKING, Form.TOP_K, Form.RATING})
+ALL_FORMS = frozenset(Form)
+
+
+@dataclass(frozen=True)
+class Tags:
+    """What a method is; the checks, the command line and the docs read it."""
+
+    accepts: frozenset[Form] = LIST_FORMS
+    per_query: bool = True  # the answer to a query does not depend on the other queries
+    additive: bool = False  # the score of an item is a sum of one term per expert
+    weighted: bool = True  # experts can have weights
+    condorcet: bool = False  # an item that beats every other by majority comes first
+    supervised: bool = False  # learns from labels
+    uses_features: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Scores by slot, and how they were found. Scores nearer than `tolerance` (relative) are ties."""
+
+    scores: F8
+    tolerance: float = TOLERANCE
+    converged: bool = True
+    iterations: int | None = None
+    objective: float | None = None
+    notes: tuple[str, ...] = ()
+    expert_weights: F8 | None = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Aggregator(ABC):
+    """Base of all methods. A subclass declares a `name`, `tags` and parameters, and computes `_scores`.
+
+    The constructor only stores (and refuses values outside the declared ranges); learned state ends in `_`.
+    """
+
+    name: ClassVar[str] = ""
+    citation: ClassVar[str] = ""
+    tags: ClassVar[Tags] = Tags()
+    exempt: ClassVar[Mapping[str, str]] = {}  # check name -> why this method need not pass it
+
+    weights: Weights | None = field(default=None)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__dict__.get("name"):
+            registry.aggregators.add(cls.name, cls)
+
+    def __post_init__(self) -> None:
+        params.validate(self)
+        if self.weights is not None:
+            if not self.tags.weighted:
+                raise ParameterError(f"{self.name} takes no weights")
+            values = list(self.weights.values() if isinstance(self.weights, Mapping) else self.weights)
+            bad = [w for w in values if isinstance(w, bool) or not isinstance(w, int | float | np.number) or not 0 <= w < np.inf]
+            if bad:
+                raise ParameterError(f"{self.name}: a weight is {bad[0]!r}; accepted: finite numbers from 0")
+            if not any(values):
+                raise ParameterError(f"{self.name}: all weights are 0; at least one expert must count")
+
+    # -- the public calls --------------------------------------------------------------------------------------
+
+    def fit(self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None) -> Self:
+        """Learn from the data what the method learns; most of the unsupervised ones learn nothing."""
+        self._check_forms(preferences)
+        return self
+
+    def aggregate(self, preferences: Preferences, *, ties: TieRule = "item") -> Consensus:
+        """One ranking of all items for every query."""
+        self._check_forms(preferences)
+        begin = time.perf_counter()
+        weights = self._expert_weights(preferences.experts)
+        found = self._scores(preferences, weights)
+        outcome = found if isinstance(found, Outcome) else Outcome(found)
+        return Consensus.from_scores(
+            preferences.index,
+            outcome.scores,
+            ties=ties,
+            tolerance=outcome.tolerance,
+            method=repr(self),
+            fingerprint="",
+            diagnostics=Diagnostics(
+                outcome.converged, outcome.iterations, outcome.objective, time.perf_counter() - begin, outcome.notes
+            ),
+            experts=preferences.experts,
+            expert_weights=outcome.expert_weights if outcome.expert_weights is not None else weights,
+        )
+
+    def explain(self, preferences: Preferences, query: Id, item: Id) -> dict[Id, float]:
+        """What each expert adds to an item's score: exact for additive methods, else its score less the score without
+        that expert.
+
+        >>> from podium import Preferences, ReciprocalRankFusion
+        >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b"]}})
+        >>> {e: round(v, 4) for e, v in ReciprocalRankFusion(k=1).explain(p, "q", "b").items()}
+        {'bm25': 0.3333, 'dense': 0.5}
+        """
+        one = preferences.select([query])
+        at = one.index.slot(query, item)
+
+        def score(of: Preferences) -> float:
+            return float(self._restricted(of.experts).aggregate(of).scores[at]) if len(of.experts) else 0.0
+
+        whole = 0.0 if self.tags.additive else score(one)
+        present = [e for e in one.experts if self._speaks(one, e)]
+        if self.tags.additive:
+            return {e: score(one.with_experts([e])) for e in present}
+        return {e: whole - score(one.without_expert(e)) for e in present}
+
+    # -- for subclasses ----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
+        """Scores by slot, larger is better; `weights` has one value per expert code."""
+
+    def _expert_weights(self, experts: Ids) -> F8:
+        if self.weights is None:
+            return np.ones(len(experts))
+        known = experts.tolist()
+        if isinstance(self.weights, Mapping):
+            missing = [e for e in known if e not in self.weights]
+            if missing:
+                raise ParameterError(f"{self.name}: no weight for expert {missing[0]!r}; give one for each of {known[:10]}")
+            return np.array([self.weights[e] for e in known], np.float64)
+        if len(self.weights) != len(known):
+            raise ParameterError(
+                f"{self.name}: {len(self.weights)} weights for {len(known)} experts; give one each, in the order {known[:10]}"
+            )
+        return np.array(self.weights, np.float64)
+
+    def _check_forms(self, preferences: Preferences) -> None:
+        refused = preferences.forms - self.tags.accepts
+        if refused:
+            able = sorted(n for n, c in registry.aggregators.all().items() if preferences.forms <= c.tags.accepts)
+            got = ", ".join(sorted(f.value for f in refused))
+            raise UnsupportedFormError(f"{self.name} cannot read preferences of the form {got}; these methods can: {', '.join(able)}")
+
+    @staticmethod
+    def _speaks(preferences: Preferences, expert: Id) -> bool:
+        code = preferences.experts.code_of(expert)
+        return bool((preferences.lists.expert == code).any() or (preferences.comparisons.expert == code).any())
+
+    def _restricted(self, experts: Ids) -> Self:
+        """This method with weights for some of its experts only."""
+        if self.weights is None or not isinstance(self.weights, Mapping):
+            return self
+        return dataclasses.replace(self, weights={e: self.weights[e] for e in experts})
+
+    # -- how it shows itself -----------------------------------------------------------------------------------
+
+    def parameters(self) -> dict[str, Any]:
+        """All constructor arguments by name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
+
+    def __repr__(self) -> str:
+        default = {f.name: f.default for f in dataclasses.fields(self)}
+        changed = {k: v for k, v in self.parameters().items() if not _same(v, default[k])}
+        return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in changed.items())})" if changed else self.name
+
+
+def _same(a: object, b: object) -> bool:
+    return type(a) is type(b) and bool(a == b)
+
+
+def make(spec: str | Aggregator, **parameters: Any) -> Aggregator:
+    """An aggregator from its name or its printed form.
+
+    >>> make("rrf(k=20)")
+    rrf(k=20)
+    """
+    if isinstance(spec, Aggregator):
+        return spec
+    name, given = params.parse_spec(spec)
+    cls = registry.aggregators.get(name)
+    known = {f.name for f in dataclasses.fields(cls) if f.init}
+    for key in given | parameters:
+        if key not in known:
+            raise ParameterError(f"{name} has no parameter {key!r}; {params.suggest(key, known)}")
+    made: Aggregator = cls(**(given | parameters))
+    return made

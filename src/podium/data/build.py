@@ -1,0 +1,215 @@
+"""Columns as given -> validated, sorted tables. The only place where preferences are checked."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.data.lists import Comparisons, Lists
+from podium.errors import InputError, PodiumWarning
+from podium.kernels import segments
+from podium.kernels.dispatch import F8, I4, I8
+
+__all__ = ["LAST_RANK", "Duplicates", "Origin", "build_comparisons", "build_lists", "numbers", "row_origin"]
+
+Duplicates = Literal["error", "first", "best", "sum"]
+Origin = Callable[[int], tuple[str, int | None]]  # input row -> (source, line) for error messages
+LAST_RANK = 2**31 - 1
+
+
+def row_origin(row: int) -> tuple[str, int | None]:
+    """The origin of data that comes from memory."""
+    return f"row {row + 1}", None
+
+
+def _error(problem: str, row: int, origin: Origin, remedy: str) -> InputError:
+    source, line = origin(row)
+    return InputError(problem, source=source, line=line, remedy=remedy)
+
+
+def numbers(values: Any, what: str, origin: Origin = row_origin) -> F8:
+    """A float column; anything that is not a finite number is an error that names its row."""
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        for row, value in enumerate(values):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                raise _error(f"the {what} is {value!r}", row, origin, f"a {what} is a number") from None
+        raise
+    bad = np.flatnonzero(~np.isfinite(column))
+    if len(bad):
+        raise _error(f"the {what} is {column[bad[0]]}", int(bad[0]), origin, f"a {what} is a finite number; leave the row out if it is unknown")
+    return column
+
+
+def _ranks(values: Any, origin: Origin) -> I4:
+    if isinstance(values, np.ndarray) and values.dtype == np.int32:
+        column: npt.NDArray[Any] = values
+    else:
+        column = numbers(values, "rank", origin)
+        broken = np.flatnonzero(column != np.floor(column))
+        if len(broken):
+            raise _error(f"the rank is {column[broken[0]]:g}", int(broken[0]), origin, "ranks are whole numbers from 1; give fractional values as scores")
+    if len(column) and (column.min() < 1 or column.max() > LAST_RANK):
+        row = int(np.flatnonzero((column < 1) | (column > LAST_RANK))[0])
+        raise _error(f"the rank is {column[row]:.15g}", row, origin, f"ranks start at 1 for the top and end at {LAST_RANK}")
+    return column.astype(np.int32, copy=False)
+
+
+@dataclass(frozen=True)
+class ListRows:
+    """Unsorted list rows with integer codes (slots for items)."""
+
+    query: I8
+    expert: I8
+    slot: I8
+    rank: I4 | None
+    score: F8 | None
+
+    def take(self, order: I8) -> ListRows:
+        """The rows in another order."""
+        rank = None if self.rank is None else self.rank[order]
+        score = None if self.score is None else self.score[order]
+        return ListRows(self.query[order], self.expert[order], self.slot[order], rank, score)
+
+
+def build_lists(
+    query: I8,
+    expert: I8,
+    slot: I8,
+    rank: Sequence[float] | npt.NDArray[Any] | None,
+    score: Sequence[float] | npt.NDArray[Any] | None,
+    *,
+    queries: int,
+    experts: int,
+    duplicates: Duplicates = "error",
+    origin: Origin = row_origin,
+    name: Callable[[int], str] = str,
+) -> Lists:
+    """Validate, sort and group list rows. `name(row)` describes a row's item and list for messages."""
+    if rank is None and score is None:
+        raise InputError("the lists have neither ranks nor scores", remedy="give rank=, score= or both")
+    rows = ListRows(
+        query, expert, slot, None if rank is None else _ranks(rank, origin), None if score is None else _scores(score, origin)
+    )
+    list_key = query * max(experts, 1) + expert
+    order = _sort_order(rows, list_key)
+    if order is not None:
+        rows, list_key = rows.take(order), list_key[order]
+    if len(query) and (repeat := segments.first_repeat(list_key, rows.slot)) is not None:
+        if duplicates == "error":
+            row = repeat if order is None else int(order[repeat])
+            raise _error(f"{name(row)} appears twice", row, origin, "choose duplicates='first', 'best' or 'sum' to allow this")
+        rows, list_key = _merge_repeats(rows, list_key, duplicates)
+    lists = _grouped(rows, list_key, queries, experts)
+    if rank is not None and score is not None:
+        _warn_if_upside_down(lists)
+    return lists
+
+
+def _scores(values: Any, origin: Origin) -> F8:
+    # NaN marks lists without scores when columns of several sources are put together; `numbers` guards user input
+    if isinstance(values, np.ndarray) and values.dtype == np.float64 and np.isnan(values).any():
+        return values
+    return numbers(values, "score", origin)
+
+
+def _sort_order(rows: ListRows, list_key: I8) -> I8 | None:
+    """The permutation that sorts rows by list, rank (or falling score) and slot; None when they are sorted."""
+    value = -rows.score if rows.rank is None and rows.score is not None else rows.rank
+    assert value is not None
+    if segments.is_sorted(list_key, value, rows.slot):
+        return None
+    return np.lexsort((rows.slot, value, list_key))
+
+
+def _merge_repeats(rows: ListRows, list_key: I8, policy: Duplicates) -> tuple[ListRows, I8]:
+    """One row per item of a list; lists that lost rows are renumbered. Never depends on the input order."""
+    width = int(rows.slot.max()) + 1
+    keys = list_key * width + rows.slot
+    score = rows.score
+    if policy == "sum":
+        given = score if score is not None else segments.implied_scores(list_key, rows.rank)
+        distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        merged = rows.take(first)
+        total = np.bincount(inverse, weights=given)
+        merged = ListRows(merged.query, merged.expert, merged.slot, None, total)
+    else:
+        best_first = np.lexsort((rows.slot, -score, list_key)) if policy == "best" and score is not None else np.arange(len(keys))
+        _, first = np.unique(keys[best_first], return_index=True)
+        kept = np.sort(best_first[first])
+        merged, distinct = rows.take(kept), keys[kept]
+    merged_key = np.asarray(distinct // width)
+    order = _sort_order(merged, merged_key)
+    if order is not None:
+        merged, merged_key = merged.take(order), merged_key[order]
+    value = merged.rank if merged.rank is not None else -merged.score  # type: ignore[operator]
+    lost = np.bincount(list_key, minlength=int(list_key.max()) + 1)[merged_key] != np.bincount(merged_key, minlength=int(list_key.max()) + 1)[merged_key]
+    renumbered = segments.competition_ranks(merged_key, np.asarray(value, np.float64))
+    rank = renumbered if merged.rank is None else np.where(lost, renumbered, merged.rank).astype(np.int32)
+    keep_score = merged.score if rows.score is not None else None
+    return ListRows(merged.query, merged.expert, merged.slot, rank, keep_score), merged_key
+
+
+def _grouped(rows: ListRows, list_key: I8, queries: int, experts: int) -> Lists:
+    first = np.flatnonzero(np.concatenate(([True], list_key[1:] != list_key[:-1]))) if len(list_key) else np.zeros(0, np.int64)
+    starts = np.append(first, len(list_key)).astype(np.int64)
+    head = list_key[first]
+    expert = (head % max(experts, 1)).astype(np.int32)
+    query_starts = np.searchsorted(head // max(experts, 1), np.arange(queries + 1)).astype(np.int64)
+    if rows.rank is None:
+        assert rows.score is not None
+        rank = segments.competition_ranks(list_key, -rows.score)
+    else:
+        rank = rows.rank
+    return Lists(query_starts, expert, starts, rows.slot.astype(np.int32), rank, rows.score)
+
+
+def _warn_if_upside_down(lists: Lists) -> None:
+    """Ranks that rise with the score are usually a list read the wrong way up."""
+    if lists.score is None or lists.rows < 2:
+        return
+    same = lists.list_of_row[1:] == lists.list_of_row[:-1]
+    step = np.diff(lists.score)[same & (np.diff(lists.rank) > 0)]
+    rising, falling = int((step > 0).sum()), int((step < 0).sum())
+    if rising > falling:
+        warnings.warn(
+            f"scores rise down the lists ({rising} steps up, {falling} down): if small scores are good, give the negated "
+            "score, or only the ranks",
+            PodiumWarning,
+            stacklevel=4,
+        )
+
+
+def build_comparisons(
+    query: I8,
+    expert: I8,
+    winner: I8,
+    loser: I8,
+    tie: npt.NDArray[np.bool_] | None,
+    weight: Sequence[float] | npt.NDArray[Any] | None,
+    *,
+    queries: int,
+    origin: Origin = row_origin,
+) -> Comparisons:
+    """Validate and group votes; their order inside a query and expert is kept (Elo depends on it)."""
+    n = len(query)
+    weights = np.ones(n) if weight is None else numbers(weight, "weight", origin)
+    if n and weights.min() <= 0:
+        row = int(np.argmin(weights))
+        raise _error(f"the weight is {weights[row]:g}", row, origin, "weights of votes are positive; leave the vote out instead")
+    selfies = np.flatnonzero(winner == loser)
+    if len(selfies):
+        raise _error("an item is compared with itself", int(selfies[0]), origin, "a vote needs two items")
+    ties = np.zeros(n, np.bool_) if tie is None else np.asarray(tie, np.bool_)
+    order = np.lexsort((expert, query))
+    query_starts = np.searchsorted(query[order], np.arange(queries + 1)).astype(np.int64)
+    as_int = [c[order].astype(np.int32) for c in (expert, winner, loser)]
+    return Comparisons(query_starts, *as_int, ties[order], weights[order])

@@ -1,0 +1,83 @@
+"""Several preferences put together as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from podium.data.build import build_comparisons, build_lists
+from podium.data.index import ItemIndex
+from podium.data.vocabulary import Coded, Ids, code_ids
+from podium.errors import InputError
+from podium.kernels.dispatch import I8
+
+if TYPE_CHECKING:
+    from podium.data.preferences import Preferences
+
+__all__ = ["concat"]
+
+
+def concat(parts: Sequence[Preferences]) -> Preferences:
+    """All rows of all parts over one index; candidates nobody lists are kept."""
+    from podium.data.preferences import Preferences
+
+    if not parts:
+        raise InputError("there is nothing to put together", remedy="give at least one set of preferences")
+    if len({p.unlisted for p in parts}) > 1:
+        raise InputError("the parts read unlisted items differently", remedy="use one unlisted= for all")
+    if len(parts) == 1:
+        return parts[0]
+    query = _stack([Coded(p.index.query_of_slot, p.queries) for p in parts], "query")
+    item = _stack([Coded(np.arange(len(p.index.items)), p.index.items) for p in parts], "item")
+    expert = _stack([Coded(np.arange(len(p.experts)), p.experts) for p in parts], "expert").sorted()
+    index, slot = ItemIndex.build(query, item)
+    slot_base = np.cumsum([0] + [len(p.index.items) for p in parts])
+    expert_base = np.cumsum([0] + [len(p.experts) for p in parts])
+    slots = [slot[a:b] for a, b in zip(slot_base[:-1], slot_base[1:], strict=True)]
+    experts = [expert.codes[a:b] for a, b in zip(expert_base[:-1], expert_base[1:], strict=True)]
+    query_of = index.query_of_slot
+    lists = _concat_lists(parts, slots, experts, query_of, index, expert.ids)
+    winner = np.concatenate([s[p.comparisons.winner] for p, s in zip(parts, slots, strict=True)])
+    loser = np.concatenate([s[p.comparisons.loser] for p, s in zip(parts, slots, strict=True)])
+    voters = np.concatenate([e[p.comparisons.expert] for p, e in zip(parts, experts, strict=True)])
+    votes = build_comparisons(
+        query_of[winner],
+        voters,
+        winner,
+        loser,
+        np.concatenate([p.comparisons.tie for p in parts]),
+        np.concatenate([p.comparisons.weight for p in parts]),
+        queries=len(index),
+    )
+    return Preferences(index, expert.ids, lists, votes, parts[0].unlisted)
+
+
+def _concat_lists(
+    parts: Sequence[Preferences], slots: list[I8], experts: list[I8], query_of: I8, index: ItemIndex, names: Ids
+):  # type: ignore[no-untyped-def]
+    item = np.concatenate([s[p.lists.item] for p, s in zip(parts, slots, strict=True)])
+    expert = np.concatenate([e[p.lists.expert][p.lists.list_of_row] for p, e in zip(parts, experts, strict=True)])
+    scored = [p for p in parts if p.lists.score is not None]
+    score = np.concatenate([p.lists.score if p.lists.score is not None else np.full(p.lists.rows, np.nan) for p in parts])
+    return build_lists(
+        query_of[item],
+        expert,
+        item,
+        np.concatenate([p.lists.rank for p in parts]),
+        score if scored else None,
+        queries=len(index),
+        experts=len(names),
+        name=lambda row: (
+            f"item {index.items[int(item[row])]!r} in the list of expert {names[int(expert[row])]!r} "
+            f"for query {index.queries[int(query_of[item[row]])]!r}"
+        ),
+        origin=lambda row: ("the parts put together", None),
+    )
+
+
+def _stack(columns: list[Coded], what: str) -> Coded:
+    union = code_ids([v for c in columns for v in c.ids.tolist()], what)
+    base = np.cumsum([0] + [len(c.ids) for c in columns])
+    return Coded(np.concatenate([union.codes[b + c.codes] for b, c in zip(base, columns, strict=False)]), union.ids)

@@ -1,0 +1,131 @@
+"""The result: one ranking per query, with where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from podium.data.index import ItemIndex
+from podium.data.vocabulary import Id, Ids
+from podium.errors import ParameterError
+from podium.kernels import ordering
+from podium.kernels.dispatch import B1, F8, I4
+
+if TYPE_CHECKING:
+    from podium.data.frames import Frame
+
+__all__ = ["Consensus", "Diagnostics", "Ranked", "TieRule"]
+
+TieRule = Literal["item", "trec", "input"]
+
+
+class Ranked(NamedTuple):
+    """One place of a ranking; `tied` says that another item has the same score."""
+
+    item: Id
+    rank: int
+    score: float
+    tied: bool
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """How the answer was reached."""
+
+    converged: bool = True
+    iterations: int | None = None
+    objective: float | None = None
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Consensus:
+    """Scores by slot and the order they give; larger is better, always.
+
+    >>> from podium import Preferences, ReciprocalRankFusion
+    >>> c = ReciprocalRankFusion().aggregate(Preferences.from_lists({"q": {1: ["a", "b"], 2: ["b", "c"]}}))
+    >>> c.ranking("q"), c["q"][0].rank
+    (['b', 'a', 'c'], 1)
+    """
+
+    index: ItemIndex
+    scores: F8  # by slot
+    order: I4  # slots, query by query, best first
+    tied: B1  # by place in `order`
+    method: str = ""
+    ties: TieRule = "item"
+    fingerprint: str = ""  # of the preferences
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    experts: Ids | None = None
+    expert_weights: F8 | None = None
+
+    @classmethod
+    def from_scores(
+        cls, index: ItemIndex, scores: F8, *, ties: TieRule = "item", tolerance: float = ordering.TOLERANCE, **about: Any
+    ) -> Consensus:
+        """Order the items of every query by falling score; ties by `ties`.
+
+        `item` puts the smaller id first, `trec` the larger (as trec_eval does), `input` the one given first.
+        """
+        if ties not in ("item", "trec", "input"):
+            raise ParameterError(f"ties is {ties!r}; accepted: item, trec, input")
+        key = {"item": None, "trec": _reversed_slots, "input": lambda i: i.arrival}[ties]
+        snapped, order, tied = ordering.rank_order(scores, index.starts, key and key(index), tolerance)
+        return cls(index, snapped, order, tied, ties=ties, **about)
+
+    @property
+    def queries(self) -> Ids:
+        """Query ids in order of appearance."""
+        return self.index.queries
+
+    @property
+    def ranks(self) -> I4:
+        """Place 1..M of every slot, ties broken."""
+        ranks = np.empty(len(self.order), np.int32)
+        ranks[self.order] = np.arange(len(self.order)) - self.index.starts[self.index.query_of_slot] + 1
+        return ranks
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __iter__(self) -> Iterator[Id]:
+        return iter(self.queries)
+
+    def __getitem__(self, query: Id) -> list[Ranked]:
+        here = self.index.slots(query)
+        order = self.order[here]
+        items = self.index.items[here]
+        return [
+            Ranked(items[slot - here.start], place + 1, float(self.scores[slot]), bool(self.tied[here.start + place]))
+            for place, slot in enumerate(order.tolist())
+        ]
+
+    def ranking(self, query: Id, k: int | None = None) -> list[Id]:
+        """The items of one query, best first."""
+        here = self.index.slots(query)
+        items = self.index.items[here]
+        return [items[slot - here.start] for slot in self.order[here][:k].tolist()]
+
+    def to_dict(self) -> dict[Id, dict[Id, float]]:
+        """query -> item -> score, best first."""
+        return {q: {r.item: r.score for r in self[q]} for q in self.queries}
+
+    def to_frame(self, backend: Frame = "pyarrow", *, top: int | None = None) -> Any:
+        """A dataframe of query, item, rank, score, tied; best first, at most `top` items a query."""
+        from podium.data.frames import consensus_frame
+
+        return consensus_frame(self, backend, top)
+
+    def __repr__(self) -> str:
+        items = f"{len(self.order):,} items"
+        ties = f", {int(self.tied.sum()):,} tied" if self.tied.any() else ""
+        state = "" if self.diagnostics.converged else ", NOT CONVERGED"
+        return f"Consensus({self.method or 'scores'}: {len(self):,} quer{'y' if len(self) == 1 else 'ies'}, {items}{ties}{state})"
+
+
+def _reversed_slots(index: ItemIndex) -> I4:
+    return np.arange(len(index.items), 0, -1, dtype=np.int32)

@@ -1,0 +1,89 @@
+"""Preferences, labels and features of one problem, with folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.data.features import Features
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.errors import InputError, ParameterError
+from podium.kernels.dispatch import I4, I8
+
+__all__ = ["Dataset", "Fold"]
+
+
+class Fold(NamedTuple):
+    """One split: what to learn from, what to choose with, what to report on."""
+
+    train: Dataset
+    validation: Dataset
+    test: Dataset
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Everything known about the same queries; labels and features follow the preferences' index.
+
+    `part` numbers the part (0, 1, ...) each query belongs to, where the data come in parts.
+    """
+
+    preferences: Preferences
+    labels: Labels | None = None
+    features: Features | None = None
+    part: I4 | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.part is not None and len(self.part) != len(self.preferences):
+            raise InputError(f"{len(self.part)} part numbers for {len(self.preferences)} queries")
+
+    def __len__(self) -> int:
+        return len(self.preferences)
+
+    def __repr__(self) -> str:
+        extras = [repr(x) for x in (self.labels, self.features) if x is not None]
+        parts = [] if self.part is None else [f"{int(self.part.max()) + 1} parts"]
+        return f"Dataset({', '.join([self.name] * bool(self.name) + [repr(self.preferences), *extras, *parts])})"
+
+    def select_codes(self, codes: I8) -> Dataset:
+        """Only the queries with these codes (of the preferences)."""
+        wanted = self.preferences.queries.take(codes).tolist()
+        labels = None if self.labels is None else self.labels.select_codes(_present(self.labels.index.queries, wanted))
+        features = None
+        if self.features is not None:
+            features = self.features.select_codes(_present(self.features.index.queries, wanted))
+        part = None if self.part is None else self.part[codes]
+        return Dataset(self.preferences.select_codes(codes), labels, features, part, self.name)
+
+    def of_parts(self, parts: Sequence[int]) -> Dataset:
+        """Only the queries of these parts."""
+        if self.part is None:
+            raise ParameterError("this data set has no parts; use folds(k, seed=...) to make random ones")
+        return self.select_codes(np.flatnonzero(np.isin(self.part, parts)))
+
+    def folds(self, k: int | None = None, *, seed: int = 0) -> list[Fold]:
+        """LETOR's rotation: with n parts fold f trains on f .. f+n-3, validates on f+n-2 and tests on f+n-1.
+
+        Without parts of its own, or when `k` is given, queries are dealt into `k` random parts (default 5).
+        """
+        source = self
+        if self.part is None or k is not None:
+            n = k or 5
+            if not 3 <= n <= len(self):
+                raise ParameterError(f"k is {n}; accepted: 3 to the number of queries ({len(self)})")
+            part = np.random.default_rng(seed).permutation(np.arange(len(self)) % n).astype(np.int32)
+            source = Dataset(self.preferences, self.labels, self.features, part, self.name)
+        assert source.part is not None
+        n = int(source.part.max()) + 1
+        turns = [[(f + s) % n for s in range(n)] for f in range(n)]
+        return [Fold(source.of_parts(t[:-2]), source.of_parts(t[-2:-1]), source.of_parts(t[-1:])) for t in turns]
+
+
+def _present(queries, wanted):  # type: ignore[no-untyped-def]
+    found = [queries.code_of(q) for q in wanted]
+    return np.array([c for c in found if c is not None], np.int64)

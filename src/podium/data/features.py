@@ -1,0 +1,81 @@
+"""Item features by (query, item)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.data.build import Origin, row_origin
+from podium.data.index import ItemIndex
+from podium.data.vocabulary import Coded, code_ids
+from podium.errors import InputError
+from podium.kernels.dispatch import F8, I8
+
+__all__ = ["Features"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Features:
+    """A matrix with one row per slot of its index; NaN marks a missing value.
+
+    >>> Features.from_rows(["q", "q"], ["b", "a"], [[1.0], [2.0]], ["bm25"]).values.tolist()
+    [[2.0], [1.0]]
+    """
+
+    index: ItemIndex
+    values: F8
+    names: tuple[str, ...]
+
+    @classmethod
+    def from_rows(
+        cls,
+        query: Sequence[Any] | npt.NDArray[Any] | Coded,
+        item: Sequence[Any] | npt.NDArray[Any] | Coded,
+        values: Any,
+        names: Sequence[str] | None = None,
+        *,
+        origin: Origin = row_origin,
+    ) -> Features:
+        """Features from columns; an item described twice in a query is an error."""
+        q = query if isinstance(query, Coded) else code_ids(query, "query")
+        i = item if isinstance(item, Coded) else code_ids(item, "item")
+        matrix = np.asarray(values, np.float64)
+        if matrix.ndim != 2 or not len(q.codes) == len(i.codes) == len(matrix):
+            raise InputError(
+                f"the feature matrix has shape {matrix.shape} for {len(q.codes)} rows", remedy="give one row per item"
+            )
+        labels = tuple(names) if names is not None else tuple(f"f{k + 1}" for k in range(matrix.shape[1]))
+        if len(labels) != matrix.shape[1] or len(set(labels)) != len(labels):
+            raise InputError(f"{len(labels)} feature names for {matrix.shape[1]} columns, or a repeated one")
+        if np.isinf(matrix).any():
+            row = int(np.flatnonzero(np.isinf(matrix).any(axis=1))[0])
+            source, line = origin(row)
+            raise InputError("a feature is infinite", source=source, line=line, remedy="give a number, or NaN if unknown")
+        index, slot = ItemIndex.build(q, i)
+        if len(index.items) < len(slot):
+            raise InputError("an item is described twice in one query", remedy="keep one row per item")
+        sorted_values = np.empty_like(matrix)
+        sorted_values[slot] = matrix
+        return cls(index, sorted_values, labels)
+
+    def align(self, index: ItemIndex) -> F8:
+        """One row for every slot of another index, NaN where there is none."""
+        at = index.locate(self.index)
+        rows: F8 = np.full((len(at), len(self.names)), np.nan)
+        rows[at >= 0] = self.values[at[at >= 0]]
+        return rows
+
+    def select_codes(self, codes: I8) -> Features:
+        """Only the queries with these codes."""
+        index, old = self.index.select(codes)
+        return Features(index, self.values[old], self.names)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __repr__(self) -> str:
+        return f"Features({len(self):,} queries, {len(self.values):,} items, {len(self.names)} features)"

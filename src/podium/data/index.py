@@ -1,0 +1,99 @@
+"""Which items each query has; shared by preferences, labels, features and the consensus.
+
+Every (query, item) pair owns a *slot*. The slots of a query are contiguous and in id order, so `starts` is all a
+kernel needs, and a tie broken by slot is a tie broken by id.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.data.vocabulary import Coded, Id, Ids
+from podium.errors import InputError
+from podium.kernels import joins
+from podium.kernels.dispatch import I4, I8, large
+
+__all__ = ["ItemIndex"]
+
+
+@dataclass(frozen=True, eq=False)
+class ItemIndex:
+    """Queries in order of appearance, and the items of each in id order."""
+
+    queries: Ids
+    starts: I8  # slots of query q: starts[q] .. starts[q + 1]
+    items: Ids  # one id a slot
+    arrival: I4  # position of each slot's item in the order its query's items were first given
+
+    @classmethod
+    def build(cls, query: Coded, item: Coded) -> tuple[ItemIndex, I8]:
+        """Index every pair in the columns; also returns the slot of each row."""
+        item = item.sorted()
+        width = max(len(item.ids), 1)
+        keys, first, slot = np.unique(query.codes * width + item.codes, return_index=True, return_inverse=True)
+        query_of_slot = keys // width
+        starts = np.searchsorted(query_of_slot, np.arange(len(query.ids) + 1)).astype(np.int64)
+        order = np.lexsort((first, query_of_slot))
+        arrival = np.empty(len(keys), np.int32)
+        arrival[order] = np.arange(len(keys)) - starts[query_of_slot]
+        return cls(query.ids, starts, item.ids.take(keys % width), arrival), slot.astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @property
+    def sizes(self) -> I8:
+        """Items per query."""
+        return np.diff(self.starts)
+
+    @functools.cached_property
+    def query_of_slot(self) -> I8:
+        """Query code of every slot."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    def code(self, query: Id) -> int:
+        """Code of a query id, or an error that says which there are."""
+        code = self.queries.code_of(query)
+        if code is None:
+            few = ", ".join(repr(q) for q in self.queries[:5])
+            raise InputError(f"there is no query {query!r}", remedy=f"queries here: {few}{', ...' if len(self) > 5 else ''}")
+        return code
+
+    def slots(self, query: Id) -> slice:
+        """The slots of one query."""
+        code = self.code(query)
+        return slice(int(self.starts[code]), int(self.starts[code + 1]))
+
+    def slot(self, query: Id, item: Id) -> int:
+        """The slot of one item of a query."""
+        here = self.slots(query)
+        items = self.items[here]
+        if item not in items:
+            raise InputError(f"query {query!r} has no item {item!r}", remedy="ids are compared exactly, case and type included")
+        return here.start + items.index(item)
+
+    def select(self, codes: I8) -> tuple[ItemIndex, I8]:
+        """The index of some queries only, and the old slot of each new one."""
+        sizes = self.sizes[codes]
+        starts = np.zeros(len(codes) + 1, np.int64)
+        np.cumsum(sizes, out=starts[1:])
+        old = np.repeat(self.starts[:-1][codes] - starts[:-1], sizes) + np.arange(starts[-1])
+        return ItemIndex(self.queries.take(codes), starts, self.items.take(old), self.arrival[old]), old
+
+    def locate(self, other: ItemIndex) -> I8:
+        """For every slot here, the slot of the same (query, item) in `other`, or -1."""
+        if other is self:
+            return np.arange(len(self.items))
+        match = np.array([-1 if (c := other.queries.code_of(q)) is None else c for q in self.queries], np.int64)
+        if self.items.is_text and other.items.is_text and large(len(self.items)):
+            return joins.merge_text(match, self.starts, self.items, other.starts, other.items)
+        ids = {value: code for code, value in enumerate(dict.fromkeys(other.items.tolist()))}
+        width = len(ids) + 1
+        theirs = np.fromiter(map(ids.__getitem__, other.items.tolist()), np.int64, len(other.items))
+        mine = np.fromiter((ids.get(v, width - 1) for v in self.items.tolist()), np.int64, len(self.items))
+        keys = other.query_of_slot * width + theirs
+        wanted = match[self.query_of_slot] * width + mine
+        return joins.find(keys, wanted)

@@ -1,0 +1,132 @@
+"""Ground truth: grades of (query, item) pairs."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.data.build import Origin, numbers, row_origin
+from podium.data.index import ItemIndex
+from podium.data.vocabulary import Coded, Id, Ids, code_ids
+from podium.errors import InputError
+from podium.kernels.dispatch import F8, I8
+
+if TYPE_CHECKING:
+    from podium.data.frames import Frame
+
+__all__ = ["Labels"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Labels:
+    """Grades; NaN marks items that are known but not judged. Larger is better, 0 or less is not relevant.
+
+    >>> labels = Labels.from_dict({"q": {"a": 2, "b": 0}})
+    >>> labels, labels.grade("q", "a")
+    (Labels(1 query, 2 judged items, grades 0..2), 2.0)
+    """
+
+    index: ItemIndex
+    grades: F8
+    _aligned: weakref.WeakKeyDictionary[ItemIndex, F8] = field(default_factory=weakref.WeakKeyDictionary)
+
+    @classmethod
+    def from_rows(
+        cls,
+        query: Sequence[Any] | npt.NDArray[Any] | Coded,
+        item: Sequence[Any] | npt.NDArray[Any] | Coded,
+        grade: Sequence[float] | npt.NDArray[Any],
+        *,
+        origin: Origin = row_origin,
+    ) -> Labels:
+        """Grades from columns; an item graded twice in a query is an error."""
+        q = query if isinstance(query, Coded) else code_ids(query, "query")
+        i = item if isinstance(item, Coded) else code_ids(item, "item")
+        value = numbers(grade, "grade", origin)
+        if not len(q.codes) == len(i.codes) == len(value):
+            raise InputError("the columns of the labels differ in length", remedy="give one value per row in each")
+        index, slot = ItemIndex.build(q, i)
+        if len(index.items) < len(slot):
+            order = np.argsort(slot, kind="stable")
+            row = int(order[1:][slot[order][1:] == slot[order][:-1]].min())
+            source, line = origin(row)
+            raise InputError(
+                f"item {i.ids[int(i.codes[row])]!r} is labelled twice for query {q.ids[int(q.codes[row])]!r}",
+                source=source,
+                line=line,
+                remedy="keep one label per item",
+            )
+        grades = np.empty(len(slot))
+        grades[slot] = value
+        return cls(index, grades)
+
+    @classmethod
+    def from_dict(cls, grades: Mapping[Id, Mapping[Id, float]]) -> Labels:
+        """Grades from a nested mapping: query -> item -> grade."""
+        rows = [(q, i, g) for q, by_item in grades.items() for i, g in by_item.items()]
+        columns = list(zip(*rows, strict=True)) or [(), (), ()]
+        return cls.from_rows(*columns)
+
+    @classmethod
+    def from_frame(cls, frame: Any, **columns: Any) -> Labels:
+        """Grades from any dataframe; see `podium.data.frames.read_labels`."""
+        from podium.data.frames import read_labels
+
+        return read_labels(frame, **columns)
+
+    @property
+    def queries(self) -> Ids:
+        """Query ids in order of appearance."""
+        return self.index.queries
+
+    def grade(self, query: Id, item: Id) -> float:
+        """One grade."""
+        return float(self.grades[self.index.slot(query, item)])
+
+    def align(self, index: ItemIndex) -> F8:
+        """The grade of every slot of another index, NaN where there is none. Remembered per index."""
+        if index is self.index:
+            return self.grades
+        found = self._aligned.get(index)
+        if found is None:
+            at = index.locate(self.index)
+            found = np.where(at >= 0, self.grades[at] if len(self.grades) else np.nan, np.nan)
+            self._aligned[index] = found
+        return found
+
+    def select_codes(self, codes: I8) -> Labels:
+        """Only the queries with these codes."""
+        index, old = self.index.select(codes)
+        return Labels(index, self.grades[old])
+
+    def select(self, queries: Sequence[Id]) -> Labels:
+        """Only these queries."""
+        return self.select_codes(np.array([self.index.code(q) for q in queries], np.int64))
+
+    def to_frame(self, backend: Frame = "pyarrow") -> Any:
+        """A dataframe of query, item, grade; unjudged items are left out."""
+        from podium.data.frames import labels_frame
+
+        return labels_frame(self, backend)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Labels):
+            return NotImplemented
+        same_ids = self.index.queries == other.index.queries and self.index.items == other.index.items
+        return same_ids and np.array_equal(self.grades, other.grades, equal_nan=True)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        judged = self.grades[~np.isnan(self.grades)]
+        span = f", grades {judged.min():g}..{judged.max():g}" if len(judged) else ""
+        queries = f"{len(self):,} quer{'y' if len(self) == 1 else 'ies'}"
+        return f"Labels({queries}, {len(judged):,} judged item{'' if len(judged) == 1 else 's'}{span})"

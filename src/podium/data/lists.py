@@ -1,0 +1,135 @@
+"""The two tables of preferences: lists (rankings, ratings) and comparisons."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.kernels import segments
+from podium.kernels.dispatch import B1, F8, I4, I8
+
+__all__ = ["Comparisons", "Lists"]
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Rows sorted by query, then expert, then rank, then item; one list is one expert's answer to one query.
+
+    `score` is None when no list has scores; lists without scores among others that have them hold NaN.
+    """
+
+    query_starts: I8  # lists of query q: query_starts[q] .. query_starts[q + 1]
+    expert: I4  # expert code of each list
+    starts: I8  # rows of list l: starts[l] .. starts[l + 1]
+    item: I4  # slot of each row
+    rank: I4  # 1 = top; equal ranks are ties; gaps are allowed
+    score: F8 | None
+
+    @classmethod
+    def none(cls, queries: int) -> Lists:
+        """No lists at all."""
+        empty = np.zeros(0, np.int32)
+        return cls(np.zeros(queries + 1, np.int64), empty, np.zeros(1, np.int64), empty, empty, None)
+
+    def __len__(self) -> int:
+        return len(self.expert)
+
+    @property
+    def rows(self) -> int:
+        """Number of (expert, item) entries."""
+        return len(self.item)
+
+    @property
+    def lengths(self) -> I8:
+        """Rows per list."""
+        return np.diff(self.starts)
+
+    @functools.cached_property
+    def list_of_row(self) -> I8:
+        """The list each row belongs to."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    @functools.cached_property
+    def query_of_list(self) -> I8:
+        """Query code of each list."""
+        return np.repeat(np.arange(len(self.query_starts) - 1), np.diff(self.query_starts))
+
+    @functools.cached_property
+    def row_starts(self) -> I8:
+        """Rows of query q: row_starts[q] .. row_starts[q + 1]."""
+        return self.starts[self.query_starts]
+
+    @functools.cached_property
+    def last_rank(self) -> I8:
+        """The largest rank of each list, 0 when it is empty."""
+        last = np.zeros(len(self), np.int64)
+        filled = self.lengths > 0
+        last[filled] = self.rank[self.starts[1:][filled] - 1]
+        return last
+
+    def scores(self, sizes: I8) -> F8:
+        """Scores of all rows; a list that has only ranks R scores max(M, last rank) - R + 1, M items in its query."""
+        if self.score is not None and not np.isnan(self.score).any():
+            return self.score
+        top = np.maximum(sizes[self.query_of_list], self.last_rank) + 1
+        implied = (top[self.list_of_row] - self.rank).astype(np.float64)
+        return implied if self.score is None else np.where(np.isnan(self.score), implied, self.score)
+
+    def select(self, queries: I8, slot_map: I8) -> Lists:
+        """The lists of some queries, with slots renumbered by `slot_map`."""
+        query_starts, which = segments.gather(self.query_starts, queries)
+        starts, rows = segments.gather(self.starts, which)
+        score = None if self.score is None else self.score[rows]
+        item = slot_map[self.item[rows]].astype(np.int32)
+        return Lists(query_starts, self.expert[which], starts, item, self.rank[rows], score)
+
+    def keep(self, wanted: B1, expert_map: I8) -> Lists:
+        """Only the wanted lists, with experts renumbered."""
+        which = np.flatnonzero(wanted)
+        kept = np.concatenate(([0], np.cumsum(wanted)))
+        starts, rows = segments.gather(self.starts, which)
+        score = None if self.score is None else self.score[rows]
+        expert = expert_map[self.expert[which]].astype(np.int32)
+        return Lists(kept[self.query_starts], expert, starts, self.item[rows], self.rank[rows], score)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """Votes sorted by query, then expert, otherwise in the order given; `tie` marks votes without a winner."""
+
+    query_starts: I8
+    expert: I4
+    winner: I4  # slot
+    loser: I4  # slot
+    tie: B1
+    weight: F8
+
+    @classmethod
+    def none(cls, queries: int) -> Comparisons:
+        """No comparisons at all."""
+        empty = np.zeros(0, np.int32)
+        return cls(np.zeros(queries + 1, np.int64), empty, empty, empty, np.zeros(0, np.bool_), np.zeros(0))
+
+    def __len__(self) -> int:
+        return len(self.expert)
+
+    @functools.cached_property
+    def query_of_row(self) -> I8:
+        """Query code of each vote."""
+        return np.repeat(np.arange(len(self.query_starts) - 1), np.diff(self.query_starts))
+
+    def select(self, queries: I8, slot_map: I8) -> Comparisons:
+        """The votes on some queries, with slots renumbered by `slot_map`."""
+        query_starts, rows = segments.gather(self.query_starts, queries)
+        winner, loser = (slot_map[c[rows]].astype(np.int32) for c in (self.winner, self.loser))
+        return Comparisons(query_starts, self.expert[rows], winner, loser, self.tie[rows], self.weight[rows])
+
+    def keep(self, wanted: B1, expert_map: I8) -> Comparisons:
+        """Only the wanted votes, with experts renumbered."""
+        kept = np.concatenate(([0], np.cumsum(wanted)))
+        expert = expert_map[self.expert[wanted]].astype(np.int32)
+        return Comparisons(
+            kept[self.query_starts], expert, self.winner[wanted], self.loser[wanted], self.tie[wanted], self.weight[wanted]
+        )

@@ -1,0 +1,304 @@
+"""Preferences: who put what where, for which query. Frozen, validated once, grouped by query."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.data.build import Duplicates, Origin, build_comparisons, build_lists, row_origin
+from podium.data.index import ItemIndex
+from podium.data.lists import Comparisons, Lists
+from podium.data.vocabulary import Coded, Id, Ids, code_ids
+from podium.errors import InputError, ParameterError
+from podium.kernels.dispatch import I8
+from podium.params import suggest
+
+if TYPE_CHECKING:
+    from podium.data.frames import Frame
+
+__all__ = ["Form", "Preferences", "Unlisted"]
+
+Unlisted = Literal["unknown", "below"]
+Column = Sequence[Any] | npt.NDArray[Any] | Coded
+
+
+class Form(enum.Enum):
+    """The forms a preference can take."""
+
+    RANKING = "ranking"
+    TOP_K = "top-k"
+    RATING = "rating"
+    COMPARISON = "comparison"
+
+
+def _coded(column: Column, what: str) -> Coded:
+    return column if isinstance(column, Coded) else code_ids(column, what)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Preferences:
+    """Lists and comparisons of experts over the items of queries.
+
+    >>> p = Preferences.from_lists({"q1": {"bm25": ["a", "b"], "dense": ["b", "c"]}})
+    >>> p
+    Preferences(1 query, 3 items, 2 experts, 2 lists of 4 rows)
+    >>> p.lists.rank.tolist(), p.index.items.tolist()
+    ([1, 2, 1, 2], ['a', 'b', 'c'])
+    """
+
+    index: ItemIndex
+    experts: Ids  # distinct, in id order
+    lists: Lists
+    comparisons: Comparisons
+    unlisted: Unlisted = "unknown"  # "below": an expert puts every item it does not list below those it lists
+
+    # -- constructors ------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_rows(
+        cls,
+        query: Column,
+        expert: Column,
+        item: Column,
+        *,
+        rank: Sequence[float] | npt.NDArray[Any] | None = None,
+        score: Sequence[float] | npt.NDArray[Any] | None = None,
+        candidates: tuple[Column, Column] | None = None,
+        duplicates: Duplicates = "error",
+        unlisted: Unlisted = "unknown",
+        origin: Origin = row_origin,
+    ) -> Preferences:
+        """Lists from columns, one row per (query, expert, item) with a rank, a score, or both.
+
+        `candidates` (query column, item column) names items to be ranked even if nobody lists them.
+
+        >>> Preferences.from_rows([1, 1], ["e", "e"], ["a", "b"], score=[0.1, 0.9]).lists.rank.tolist()
+        [1, 2]
+        """
+        _check_choice("duplicates", duplicates, ("error", "first", "best", "sum"))
+        _check_choice("unlisted", unlisted, ("unknown", "below"))
+        q, e, i = _coded(query, "query"), _coded(expert, "expert").sorted(), _coded(item, "item")
+        _check_lengths(query=q.codes, expert=e.codes, item=i.codes, rank=rank, score=score)
+        rows = len(q.codes)
+        all_q, all_i = (q, i) if candidates is None else _with_candidates(q, i, candidates)
+        index, slot = ItemIndex.build(all_q, all_i)
+        lists = build_lists(
+            all_q.codes[:rows],
+            e.codes,
+            slot[:rows],
+            rank,
+            score,
+            queries=len(index),
+            experts=len(e.ids),
+            duplicates=duplicates,
+            origin=origin,
+            name=lambda row: (
+                f"item {i.ids[int(i.codes[row])]!r} in the list of expert {e.ids[int(e.codes[row])]!r} "
+                f"for query {q.ids[int(q.codes[row])]!r}"
+            ),
+        )
+        return cls(index, e.ids, lists, Comparisons.none(len(index)), unlisted)
+
+    @classmethod
+    def from_lists(
+        cls,
+        lists: Mapping[Id, Mapping[Id, Iterable[Id] | Mapping[Id, float]]],
+        *,
+        duplicates: Duplicates = "error",
+        unlisted: Unlisted = "unknown",
+    ) -> Preferences:
+        """Lists from nested mappings: query -> expert -> items from the top, or items with scores.
+
+        >>> Preferences.from_lists({"q": {"judge": {"a": 3, "b": 5}}}).forms
+        frozenset({<Form.RATING: 'rating'>})
+        """
+        rows: tuple[list[Id], list[Id], list[Id], list[float], list[float]] = ([], [], [], [], [])
+        for query, by_expert in lists.items():
+            for expert, answer in by_expert.items():
+                items = list(answer)
+                rows[0].extend([query] * len(items))
+                rows[1].extend([expert] * len(items))
+                rows[2].extend(items)
+                rows[3].extend(range(1, len(items) + 1))
+                rows[4].extend(answer.values() if isinstance(answer, Mapping) else [np.nan] * len(items))
+        scored = {isinstance(a, Mapping) for by in lists.values() for a in by.values()}
+        if len(scored) == 2:
+            raise InputError("some answers are lists and some map items to scores", remedy="use one form for all")
+        given = {"score": rows[4]} if scored == {True} else {"rank": rows[3]}
+        return cls.from_rows(*rows[:3], duplicates=duplicates, unlisted=unlisted, **given)
+
+    @classmethod
+    def from_comparisons(
+        cls,
+        query: Column,
+        expert: Column,
+        winner: Column,
+        loser: Column,
+        *,
+        tie: Sequence[bool] | npt.NDArray[np.bool_] | None = None,
+        weight: Sequence[float] | npt.NDArray[Any] | None = None,
+        origin: Origin = row_origin,
+    ) -> Preferences:
+        """Votes from columns; in a row marked as `tie`, winner and loser are just the two sides.
+
+        >>> Preferences.from_comparisons([0, 0], ["j", "j"], ["a", "b"], ["b", "c"])
+        Preferences(1 query, 3 items, 1 expert, 2 comparisons)
+        """
+        q, e = _coded(query, "query"), _coded(expert, "expert").sorted()
+        w, o = _coded(winner, "item"), _coded(loser, "item")
+        _check_lengths(query=q.codes, expert=e.codes, winner=w.codes, loser=o.codes, tie=tie, weight=weight)
+        both = _joined(w, o)
+        index, slot = ItemIndex.build(Coded(np.concatenate((q.codes, q.codes)), q.ids), both)
+        n = len(q.codes)
+        ties = None if tie is None else np.asarray(tie, np.bool_)
+        table = build_comparisons(
+            q.codes, e.codes, slot[:n], slot[n:], ties, weight, queries=len(index), origin=origin
+        )
+        return cls(index, e.ids, Lists.none(len(index)), table)
+
+    @classmethod
+    def from_frame(cls, frame: Any, **columns: Any) -> Preferences:
+        """Lists or comparisons from any dataframe; see `podium.data.frames.read_preferences`."""
+        from podium.data.frames import read_preferences
+
+        return read_preferences(frame, **columns)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Preferences], *, origin: Origin | None = None) -> Preferences:
+        """All rows of several preferences as one; the same item twice in a list is an error."""
+        from podium.data.combine import concat
+
+        return concat(parts)
+
+    # -- facts -------------------------------------------------------------------------------------------------
+
+    @property
+    def queries(self) -> Ids:
+        """Query ids in order of appearance."""
+        return self.index.queries
+
+    @functools.cached_property
+    def forms(self) -> frozenset[Form]:
+        """The forms of preference that occur here."""
+        found = set()
+        if len(self.comparisons):
+            found.add(Form.COMPARISON)
+        if self.lists.rows and self.lists.score is not None:
+            found.add(Form.RATING)
+        elif self.lists.rows:
+            found.add(Form.TOP_K if self.unlisted == "below" else Form.RANKING)
+        return frozenset(found)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits of a hash of the content; equal data give equal fingerprints."""
+        digest = hashlib.blake2b(digest_size=8)
+        for ids in (self.queries, self.experts, self.index.items):
+            digest.update(repr(ids.tolist()).encode(errors="surrogatepass"))
+        score = self.lists.score if self.lists.score is not None else np.zeros(0)
+        for column in (self.index.starts, *vars(self.comparisons).values(), *self._list_columns(), score):
+            if isinstance(column, np.ndarray):
+                digest.update(np.ascontiguousarray(column).tobytes())
+        digest.update(self.unlisted.encode())
+        return digest.hexdigest()
+
+    def _list_columns(self) -> tuple[npt.NDArray[Any], ...]:
+        t = self.lists
+        return t.query_starts, t.expert, t.starts, t.item, t.rank
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal content, arrival order of items aside."""
+        if not isinstance(other, Preferences):
+            return NotImplemented
+        return self.fingerprint == other.fingerprint
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        def count(n: int, word: str) -> str:
+            plural = word[:-1] + "ies" if word.endswith("y") else word + "s"
+            return f"{n:,} {word if n == 1 else plural}"
+
+        parts = [count(len(self), "query"), count(len(self.index.items), "item"), count(len(self.experts), "expert")]
+        if self.lists.rows:
+            parts.append(f"{count(len(self.lists), 'list')} of {count(self.lists.rows, 'row')}")
+        if len(self.comparisons):
+            parts.append(count(len(self.comparisons), "comparison"))
+        return f"Preferences({', '.join(parts)})"
+
+    # -- parts -------------------------------------------------------------------------------------------------
+
+    def select(self, queries: Iterable[Id]) -> Preferences:
+        """Only these queries, in the order asked for."""
+        return self.select_codes(np.array([self.index.code(q) for q in queries], np.int64))
+
+    def select_codes(self, codes: I8) -> Preferences:
+        """Only the queries with these codes."""
+        index, old = self.index.select(codes)
+        slot_map = np.full(len(self.index.items), -1, np.int64)
+        slot_map[old] = np.arange(len(old))
+        lists, votes = self.lists.select(codes, slot_map), self.comparisons.select(codes, slot_map)
+        return Preferences(index, self.experts, lists, votes, self.unlisted)
+
+    def with_experts(self, experts: Iterable[Id]) -> Preferences:
+        """Only what these experts said; the items to rank stay the same."""
+        wanted = list(experts)
+        for expert in wanted:
+            if self.experts.code_of(expert) is None:
+                raise ParameterError(f"there is no expert {expert!r}; {suggest(str(expert), map(str, self.experts))}")
+        codes = np.array(sorted({self.experts.code_of(e) for e in wanted}), np.int64)  # type: ignore[type-var]
+        new = np.full(len(self.experts), -1, np.int64)
+        new[codes] = np.arange(len(codes))
+        lists = self.lists.keep(new[self.lists.expert] >= 0, new)
+        votes = self.comparisons.keep(new[self.comparisons.expert] >= 0, new)
+        return Preferences(self.index, self.experts.take(codes), lists, votes, self.unlisted)
+
+    def without_expert(self, expert: Id) -> Preferences:
+        """What everybody else said."""
+        return self.with_experts(e for e in self.experts if e != expert or type(e) is not type(expert))
+
+    def to_frame(self, backend: Frame = "pyarrow") -> Any:
+        """One dataframe with the list rows (query, expert, item, rank, score); votes: see `comparisons_frame`."""
+        from podium.data.frames import lists_frame
+
+        return lists_frame(self, backend)
+
+    def comparisons_frame(self, backend: Frame = "pyarrow") -> Any:
+        """One dataframe with the votes (query, expert, winner, loser, tie, weight)."""
+        from podium.data.frames import comparisons_frame
+
+        return comparisons_frame(self, backend)
+
+
+def _check_choice(name: str, value: str, accepted: tuple[str, ...]) -> None:
+    if value not in accepted:
+        raise ParameterError(f"{name} is {value!r}; accepted: {', '.join(accepted)}")
+
+
+def _check_lengths(**columns: Any) -> None:
+    lengths = {name: len(column) for name, column in columns.items() if column is not None}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"the columns differ in length: {lengths}", remedy="give one value per row in each")
+
+
+def _joined(a: Coded, b: Coded) -> Coded:
+    """Two columns over one set of ids, one after the other."""
+    union = code_ids(a.ids.tolist() + b.ids.tolist(), "item")
+    n = len(a.ids)
+    return Coded(np.concatenate((union.codes[:n][a.codes], union.codes[n:][b.codes])), union.ids)
+
+
+def _with_candidates(q: Coded, i: Coded, candidates: tuple[Column, Column]) -> tuple[Coded, Coded]:
+    cq, ci = _coded(candidates[0], "query"), _coded(candidates[1], "item")
+    _check_lengths(candidate_query=cq.codes, candidate_item=ci.codes)
+    return _joined(q, cq), _joined(i, ci)

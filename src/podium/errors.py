@@ -1,0 +1,58 @@
+"""The few error types. A message says what was got, what is accepted and what to do about it."""
+
+from __future__ import annotations
+
+__all__ = [
+    "InputError",
+    "ModelFileError",
+    "NotFittedError",
+    "ParameterError",
+    "PodiumError",
+    "PodiumWarning",
+    "UnsupportedFormError",
+]
+
+
+class PodiumError(Exception):
+    """Base of everything Podium raises on purpose; the command line prints these without a traceback."""
+
+
+class InputError(PodiumError, ValueError):
+    """Data that cannot be read as it stands.
+
+    >>> print(InputError("the rank is 0", source="a.run", line=3, remedy="ranks start at 1"))
+    a.run:3: the rank is 0; ranks start at 1
+    """
+
+    def __init__(
+        self, problem: str, *, source: str | None = None, line: int | None = None, remedy: str | None = None
+    ) -> None:
+        self.problem, self.source, self.line, self.remedy = problem, source, line, remedy
+        place = "" if source is None else (f"{source}: " if line is None else f"{source}:{line}: ")
+        super().__init__(place + problem + ("" if remedy is None else f"; {remedy}"))
+
+    def at(self, source: str, line: int | None = None) -> InputError:
+        """The same error with the place filled in, for readers that learn it late."""
+        return InputError(
+            self.problem, source=self.source or source, line=self.line or line, remedy=self.remedy
+        )
+
+
+class ParameterError(PodiumError, ValueError):
+    """A parameter, method or metric name outside what is accepted."""
+
+
+class UnsupportedFormError(PodiumError, TypeError):
+    """A method was given a form of preference it cannot read (for example comparisons to RRF)."""
+
+
+class NotFittedError(PodiumError, RuntimeError):
+    """`aggregate` was called before `fit` on a method that learns."""
+
+
+class ModelFileError(PodiumError):
+    """A model file that is damaged, foreign or of a newer version."""
+
+
+class PodiumWarning(UserWarning):
+    """Something that was done, but that a careful user wants to know of."""

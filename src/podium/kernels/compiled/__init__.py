@@ -1,0 +1,1 @@
+"""Compiled kernels: plain loops under numba, loaded only for large inputs."""

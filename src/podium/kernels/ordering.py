@@ -1,0 +1,53 @@
+"""Scores -> an order in every query, with ties made explicit.
+
+Scores that differ by less than `tolerance` times the largest magnitude of their query are one tie: sums taken in
+another order differ in the last bits, and an order that hangs on those bits would depend on names. Tied scores
+are replaced by the best of their group, so equal scores and ties are the same thing afterwards.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from podium.kernels.dispatch import B1, F8, I4, I8, by_queries, large
+
+__all__ = ["TOLERANCE", "rank_order"]
+
+TOLERANCE = 1e-12
+
+
+def rank_order(scores: F8, starts: I8, tie_key: I4 | None = None, tolerance: float = TOLERANCE) -> tuple[F8, I4, B1]:
+    """Sort each query by falling score, ties by rising `tie_key` (default: by slot, that is by id).
+
+    Returns the snapped scores by slot, the slots in order, and whether the slot at each place is tied.
+    """
+    if large(len(scores)):
+        from podium.kernels.compiled.ordering import rank_order as kernel
+
+        snapped, order, tied = scores.copy(), np.empty(len(scores), np.int32), np.zeros(len(scores), np.bool_)
+        by_queries(kernel, starts, starts, snapped, order, tied, tie_key, tolerance)
+        return snapped, order, tied
+    return _rank_order(scores, starts, tie_key, tolerance)
+
+
+def _rank_order(scores: F8, starts: I8, tie_key: I4 | None, tolerance: float) -> tuple[F8, I4, B1]:
+    n = len(scores)
+    if n == 0:
+        return scores.copy(), np.zeros(0, np.int32), np.zeros(0, np.bool_)
+    query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    slot = np.arange(n)
+    order = np.lexsort((slot, -scores, query))
+    sorted_scores = scores[order]
+    filled = np.flatnonzero(np.diff(starts))
+    largest = np.zeros(len(starts) - 1)
+    largest[filled] = np.maximum.reduceat(np.abs(scores), starts[:-1][filled])
+    gap = np.empty(n, np.bool_)  # does a new tie group begin at this place?
+    gap[0] = True
+    gap[1:] = (query[1:] != query[:-1]) | (sorted_scores[:-1] - sorted_scores[1:] > tolerance * largest[query[1:]])
+    group = np.cumsum(gap) - 1
+    snapped = np.empty(n)
+    snapped[order] = sorted_scores[np.flatnonzero(gap)][group]
+    key = slot if tie_key is None else tie_key
+    order = order[np.lexsort((key[order], group))]
+    tied = np.bincount(group)[group] > 1
+    return snapped, order.astype(np.int32), tied

@@ -1,0 +1,68 @@
+"""Finds aggregators, metrics and formats from their classes; there is no list kept by hand.
+
+A class joins by being defined with a `name`. Packages of ours are walked on first use; packages of others join
+through the entry-point group `podium.plugins`, whose entries name modules to import.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import pkgutil
+from typing import Any, Generic, TypeVar
+
+from podium.errors import ParameterError
+from podium.params import suggest
+
+__all__ = ["Registry", "aggregators", "formats", "metrics"]
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Names to classes of one kind, filled by `add` and by importing the package that defines them."""
+
+    def __init__(self, kind: str, package: str) -> None:
+        self._kind, self._package = kind, package
+        self._classes: dict[str, T] = {}
+        self._walked = False
+
+    def add(self, name: str, cls: T) -> None:
+        """Register; the same name for another class is an error, so that lookup stays a bijection."""
+        old: Any = self._classes.get(name)
+        new: Any = cls
+        if old is not None and (old.__module__, old.__qualname__) != (new.__module__, new.__qualname__):
+            raise ParameterError(f"two {self._kind}s are called {name!r}: {old.__qualname__}, {new.__qualname__}")
+        self._classes[name] = cls
+
+    def discard(self, name: str) -> None:
+        """Forget a class; for tests that define toy ones."""
+        self._classes.pop(name, None)
+
+    def all(self) -> dict[str, T]:
+        """Every known class by name, sorted."""
+        self._walk()
+        return dict(sorted(self._classes.items()))
+
+    def get(self, name: str) -> T:
+        """The class of that name, or a `ParameterError` that says which names there are."""
+        if name not in self._classes:
+            self._walk()
+        if name not in self._classes:
+            raise ParameterError(f"no {self._kind} is called {name!r}; {suggest(name, self._classes)}")
+        return self._classes[name]
+
+    def _walk(self) -> None:
+        if self._walked:
+            return
+        package = importlib.import_module(self._package)
+        for module in pkgutil.walk_packages(package.__path__, f"{self._package}."):
+            importlib.import_module(module.name)
+        for entry in importlib.metadata.entry_points(group="podium.plugins"):
+            entry.load()
+        self._walked = True
+
+
+aggregators: Registry[Any] = Registry("method", "podium.aggregators")
+metrics: Registry[Any] = Registry("metric", "podium.metrics")
+formats: Registry[Any] = Registry("format", "podium.formats")
