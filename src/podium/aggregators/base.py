@@ -16,7 +16,8 @@ from podium.data.consensus import Consensus, Diagnostics, TieRule
 from podium.data.preferences import Form, Preferences
 from podium.data.vocabulary import Id, Ids
 from podium.errors import ParameterError, UnsupportedFormError
-from podium.kernels.dispatch import F8
+from podium.kernels import segments
+from podium.kernels.dispatch import B1, F8
 from podium.kernels.ordering import TOLERANCE
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Outcome:
     """Scores by slot, and how they were found. Scores nearer than `tolerance` (relative) are ties."""
 
     scores: F8
+    absent: B1 | None = None  # slots of which nothing is known; they go below all others of their query
     tolerance: float = TOLERANCE
     converged: bool = True
     iterations: int | None = None
@@ -101,9 +103,12 @@ class Aggregator(ABC):
         weights = self._expert_weights(preferences.experts)
         found = self._scores(preferences, weights)
         outcome = found if isinstance(found, Outcome) else Outcome(found)
+        scores = outcome.scores
+        if outcome.absent is not None:
+            scores = segments.put_last(scores, outcome.absent, preferences.index.starts)
         return Consensus.from_scores(
             preferences.index,
-            outcome.scores,
+            scores,
             ties=ties,
             tolerance=outcome.tolerance,
             method=repr(self),
@@ -126,15 +131,19 @@ class Aggregator(ABC):
         """
         one = preferences.select([query])
         at = one.index.slot(query, item)
-
-        def score(of: Preferences) -> float:
-            return float(self._restricted(of.experts).aggregate(of).scores[at]) if len(of.experts) else 0.0
-
-        whole = 0.0 if self.tags.additive else score(one)
+        weights = self._expert_weights(one.experts)
         present = [e for e in one.experts if self._speaks(one, e)]
+        alone = np.eye(len(one.experts))
+
+        def score(of: F8) -> float:
+            found = self._scores(one, of)
+            return float((found.scores if isinstance(found, Outcome) else found)[at])
+
+        codes = {e: one.experts.code_of(e) for e in present}
         if self.tags.additive:
-            return {e: score(one.with_experts([e])) for e in present}
-        return {e: whole - score(one.without_expert(e)) for e in present}
+            return {e: score(weights * alone[c]) for e, c in codes.items()}
+        whole = score(weights)
+        return {e: whole - score(weights * (1 - alone[c])) for e, c in codes.items()}
 
     # -- for subclasses ----------------------------------------------------------------------------------------
 
@@ -168,12 +177,6 @@ class Aggregator(ABC):
     def _speaks(preferences: Preferences, expert: Id) -> bool:
         code = preferences.experts.code_of(expert)
         return bool((preferences.lists.expert == code).any() or (preferences.comparisons.expert == code).any())
-
-    def _restricted(self, experts: Ids) -> Self:
-        """This method with weights for some of its experts only."""
-        if self.weights is None or not isinstance(self.weights, Mapping):
-            return self
-        return dataclasses.replace(self, weights={e: self.weights[e] for e in experts})
 
     # -- how it shows itself -----------------------------------------------------------------------------------
 

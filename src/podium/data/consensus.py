@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -76,6 +76,16 @@ class Consensus:
         key = {"item": None, "trec": _reversed_slots, "input": lambda i: i.arrival}[ties]
         snapped, order, tied = ordering.rank_order(scores, index.starts, key and key(index), tolerance)
         return cls(index, snapped, order, tied, ties=ties, **about)
+
+    def with_ties(self, ties: TieRule, *, single: bool = False) -> Consensus:
+        """The same scores ordered under another tie rule.
+
+        `single` compares them as 32-bit floats: `with_ties("trec", single=True)` is the order trec_eval sees.
+        """
+        largest = np.finfo(np.float32).max
+        scores = np.clip(self.scores, -largest, largest).astype(np.float32).astype(np.float64) if single else self.scores
+        new = Consensus.from_scores(self.index, scores, ties=ties, tolerance=0.0)
+        return replace(self, scores=new.scores, order=new.order, tied=new.tied, ties=ties)
 
     @property
     def queries(self) -> Ids:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from podium.data.labels import Labels
     from podium.data.preferences import Preferences, Unlisted
 
-__all__ = ["Frame", "comparisons_frame", "consensus_frame", "labels_frame", "lists_frame", "read_labels", "read_preferences"]
+__all__ = ["Frame", "comparisons_frame", "consensus_frame", "labels_frame", "lists_frame", "read_labels", "read_preferences", "values_frame"]
 
 Frame = Literal["pyarrow", "pandas", "polars"]
 
@@ -211,3 +211,8 @@ def consensus_frame(consensus: Consensus, backend: Frame, top: int | None = None
         "tied": consensus.tied[shown],
     }
     return _native(columns, backend)
+
+
+def values_frame(queries: Ids, columns: dict[str, npt.NDArray[Any]], backend: Frame) -> Any:
+    """One row per query: its id, then one column per value."""
+    return _native({"query": _arrow_ids(queries, np.arange(len(queries))), **columns}, backend)

@@ -34,6 +34,7 @@ class Labels:
     index: ItemIndex
     grades: F8
     _aligned: weakref.WeakKeyDictionary[ItemIndex, F8] = field(default_factory=weakref.WeakKeyDictionary)
+    memo: dict[Any, Any] = field(default_factory=dict)  # what others worked out from these labels alone
 
     @classmethod
     def from_rows(

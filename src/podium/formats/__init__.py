@@ -1,0 +1,92 @@
+"""Files to data and back: TREC, LETOR, PrefLib, tables (CSV, JSONL, Parquet); see `podium.formats.read`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from podium.data.consensus import Consensus
+from podium.data.dataset import Dataset
+from podium.data.features import Features
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.errors import InputError, ParameterError
+from podium.formats.base import Content, Format, combine, content_of
+from podium.formats.files import Source, open_source, save
+from podium.registry import formats
+
+__all__ = ["Content", "Format", "read", "sniff", "write"]
+
+Path = str | os.PathLike[str]
+
+
+def read(paths: Path | Sequence[Path], format: str | None = None, *, encoding: str = "utf-8", **options: Any) -> Content:
+    """Read one file or several (`-` is standard input, gzip is undone); the format is sniffed unless given.
+
+    Files of different formats may be read together: runs and their qrels give preferences with labels.
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not given:
+        raise ParameterError("no file to read was given")
+    sources = [open_source(path, encoding) for path in given]
+    groups: dict[str, list[Source]] = {}
+    for source in sources:
+        groups.setdefault(format or _sniff(source), []).append(source)
+    readers = {name: _format(name) for name in groups}
+    for reader in readers.values():
+        reader.check_options("read", options)
+    return combine([readers[name].read(group, **options) for name, group in groups.items()])
+
+
+def write(
+    thing: Content | Dataset | Preferences | Labels | Features | Consensus,
+    path: Path,
+    format: str | None = None,
+    *,
+    overwrite: bool = False,
+    **options: Any,
+) -> None:
+    """Write to a file (or `-`), whole or not at all; the format follows from the suffix unless given."""
+    writer = _format(format or _by_suffix(os.fspath(path)))
+    content = content_of(thing, tag=options.pop("tag", "podium"))
+    writer.check_options("write", options)
+    save(writer.write(content, **options), path, overwrite=overwrite)
+
+
+def sniff(path: Path, encoding: str = "utf-8") -> str:
+    """The name of the format of a file, from its first lines and its suffix."""
+    return _sniff(open_source(path, encoding))
+
+
+def _format(name: str) -> Format:
+    found: Format = formats.get(name)()
+    return found
+
+
+def _matches(name: str, suffixes: tuple[str, ...]) -> bool:
+    return name.lower().removesuffix(".gz").endswith(suffixes)
+
+
+def _sniff(source: Source) -> str:
+    known: dict[str, Format] = {name: cls() for name, cls in formats.all().items()}
+    head = source.head()
+    if not head.startswith(b"PAR1"):
+        head = Source(source.name, head, source.encoding).data if head.strip() else source.data
+    sure = {name: f.sniff(head) * (1.0 if _matches(source.name, f.suffixes) else 0.9) for name, f in known.items()}
+    best = max(sure, key=lambda name: sure[name])
+    if sure[best] < 0.3:
+        first = head.split(b"\n", 1)[0][:80].decode(errors="replace").rstrip()
+        raise InputError(
+            f"the format cannot be told from the first line {first!r}",
+            source=source.name,
+            remedy=f"give format=, one of {', '.join(known)}; for a table without a header also columns=",
+        )
+    return best
+
+
+def _by_suffix(path: str) -> str:
+    for name, cls in formats.all().items():
+        if _matches(path, cls.suffixes):
+            return name
+    raise ParameterError(f"the format to write {path!r} in cannot be told from its name; give format=, one of {', '.join(formats.all())}")

@@ -1,15 +1,29 @@
-"""Rows grouped in consecutive segments: sums, ranks, repeats."""
+"""Rows grouped in consecutive segments (lists): sums, statistics, ranks, repeats."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from podium.kernels.dispatch import F8, I4, I8, by_queries, large
 
-__all__ = ["competition_ranks", "first_repeat", "gather", "implied_scores", "is_sorted", "sum_by_item", "sum_points"]
+__all__ = [
+    "ListStatistics",
+    "competition_ranks",
+    "extreme_by_item",
+    "first_repeat",
+    "fractional_ranks",
+    "gather",
+    "implied_scores",
+    "is_sorted",
+    "median_by_item",
+    "put_last",
+    "statistics",
+    "sum_affine",
+    "sum_points",
+]
 
 Ints = npt.NDArray[np.integer[Any]]
 
@@ -43,21 +57,44 @@ def first_repeat(group: I8, slot: Ints) -> int | None:
 
         at = int(kernel(group, slot, width))
         return None if at < 0 else at
-    order = np.argsort(group * width + slot, kind="stable")
-    keys = (group * width + slot)[order]
-    again = np.flatnonzero(keys[1:] == keys[:-1])
+    keys = group * width + slot
+    order = np.argsort(keys, kind="stable")
+    again = np.flatnonzero(keys[order][1:] == keys[order][:-1])
     return None if len(again) == 0 else int(order[again + 1].min())
 
 
 def competition_ranks(group: I8, value: F8) -> I4:
     """Ranks 1, 2, 2, 4 by rising value inside each group; rows are sorted by group, then value."""
     n = len(group)
-    new_group = np.concatenate(([True], group[1:] != group[:-1])) if n else np.zeros(0, np.bool_)
-    new_value = new_group | np.concatenate(([True], value[1:] != value[:-1])) if n else new_group
+    if n == 0:
+        return np.zeros(0, np.int32)
+    new_group = np.concatenate(([True], group[1:] != group[:-1]))
+    new_value = new_group | np.concatenate(([True], value[1:] != value[:-1]))
     at = np.arange(n)
-    group_at = np.maximum.accumulate(np.where(new_group, at, 0)) if n else at
-    value_at = np.maximum.accumulate(np.where(new_value, at, 0)) if n else at
+    group_at = np.maximum.accumulate(np.where(new_group, at, 0))
+    value_at = np.maximum.accumulate(np.where(new_value, at, 0))
     return (value_at - group_at + 1).astype(np.int32)
+
+
+def fractional_ranks(starts: I8, rank: I4) -> F8:
+    """Positions 1..n inside each list with ties sharing their mean: 1, 2.5, 2.5, 4."""
+    n = len(rank)
+    if large(n):
+        from podium.kernels.compiled.segments import fractional_ranks as kernel
+
+        shared = np.empty(n)
+        by_queries(kernel, starts, starts, rank, shared)
+        return shared
+    place = np.arange(1, n + 1, dtype=np.float64) - np.repeat(starts[:-1], np.diff(starts))
+    if n < 2:
+        return place
+    begins = np.concatenate(([True], rank[1:] != rank[:-1]))
+    begins[starts[:-1][np.diff(starts) > 0]] = True
+    first = np.flatnonzero(begins)
+    if len(first) == n:
+        return place
+    size = np.diff(np.append(first, n))
+    return np.repeat(place[first] + (size - 1) / 2, size)
 
 
 def implied_scores(group: I8, rank: I4 | None) -> F8:
@@ -68,22 +105,39 @@ def implied_scores(group: I8, rank: I4 | None) -> F8:
     return (last[group] - rank + 1).astype(np.float64)
 
 
-def sum_by_item(item: I4, value: F8, slots: int) -> F8:
-    """Sum of the values of each slot's rows, in row order."""
-    if len(item) == 0:
-        return np.zeros(slots)
-    if large(len(item)):
-        from podium.kernels.compiled.segments import sum_values
+class ListStatistics(NamedTuple):
+    """Per list: smallest and largest value, mean and standard deviation (population)."""
 
-        total = np.zeros(slots)
-        sum_values(item, value, total)
-        return total
-    return np.bincount(item, weights=value, minlength=slots)
+    low: F8
+    high: F8
+    mean: F8
+    deviation: F8
 
 
-def sum_points(
-    query_starts: I8, starts: I8, item: I4, rank: I4, points: F8, list_weight: F8, slots: int
-) -> F8:
+def statistics(starts: I8, value: F8) -> ListStatistics:
+    """Statistics of each list; an empty list gives zeros."""
+    lists = len(starts) - 1
+    stats = ListStatistics(*(np.zeros(lists) for _ in range(4)))
+    if large(len(value)):
+        from podium.kernels.compiled.segments import statistics as kernel
+
+        by_queries(kernel, starts, starts, value, *stats)
+        return stats
+    sizes = np.diff(starts)
+    filled = np.flatnonzero(sizes)
+    if len(filled) == 0:
+        return stats
+    which = np.repeat(np.arange(lists), sizes)
+    stats.low[filled] = np.minimum.reduceat(value, starts[:-1][filled])
+    stats.high[filled] = np.maximum.reduceat(value, starts[:-1][filled])
+    count = np.maximum(sizes, 1)
+    stats.mean[:] = np.bincount(which, weights=value, minlength=lists) / count
+    off = value - stats.mean[which]
+    stats.deviation[:] = np.sqrt(np.bincount(which, weights=off * off, minlength=lists) / count)
+    return stats
+
+
+def sum_points(query_starts: I8, starts: I8, item: I4, rank: I4, points: F8, list_weight: F8, slots: int) -> F8:
     """Sum over lists of `list_weight * points[rank]` for each slot."""
     if large(len(item)):
         from podium.kernels.compiled.segments import sum_points as kernel
@@ -91,7 +145,63 @@ def sum_points(
         total = np.zeros(slots)
         by_queries(kernel, starts[query_starts], query_starts, starts, item, rank, points, list_weight, total)
         return total
-    if len(item) == 0:
-        return np.zeros(slots)
     value = points[rank] * np.repeat(list_weight, np.diff(starts))
-    return np.bincount(item, weights=value, minlength=slots)
+    return np.bincount(item, weights=value, minlength=slots)[:slots].astype(np.float64, copy=False)
+
+
+def sum_affine(query_starts: I8, starts: I8, item: I4, value: F8 | None, base: F8, slope: F8, slots: int) -> F8:
+    """Sum over lists of `base + slope * value` for each slot; without `value`, of `base` alone."""
+    if large(len(item)):
+        from podium.kernels.compiled.segments import sum_affine as kernel
+
+        total = np.zeros(slots)
+        by_queries(kernel, starts[query_starts], query_starts, starts, item, value, base, slope, total)
+        return total
+    sizes = np.diff(starts)
+    term = np.repeat(base, sizes)
+    if value is not None:
+        term = term + np.repeat(slope, sizes) * value
+    return np.bincount(item, weights=term, minlength=slots)[:slots].astype(np.float64, copy=False)
+
+
+def extreme_by_item(item: I4, value: F8, slots: int, *, largest: bool) -> F8:
+    """The largest (or smallest) value of each slot's rows; NaN for slots without rows."""
+    found = np.full(slots, -np.inf if largest else np.inf)
+    (np.maximum if largest else np.minimum).at(found, item, value)
+    return np.where(np.isinf(found), np.nan, found)
+
+
+def median_by_item(item: I4, value: F8, weight: F8, slots: int) -> F8:
+    """Weighted median of each slot's rows: the mean of the lower and the upper one; NaN without rows.
+
+    Rows of weight 0 do not count; a row of weight 2 counts as two rows.
+    """
+    counted = weight > 0
+    item, value, weight = item[counted], value[counted], weight[counted]
+    order = np.lexsort((value, item))
+    item, value, weight = item[order], value[order], weight[order]
+    median = np.full(slots, np.nan)
+    if len(item) == 0:
+        return median
+    first = np.flatnonzero(np.concatenate(([True], item[1:] != item[:-1])))
+    size = np.diff(np.append(first, len(item)))
+    running = np.cumsum(weight)
+    before = np.repeat(running[first] - weight[first], size)
+    share = (running - before) / np.repeat(np.add.reduceat(weight, first), size)
+    # rows at which the running share of the weight first reaches, and first exceeds, one half
+    reach = np.minimum(first + np.add.reduceat(share < 0.5 - 1e-12, first), first + size - 1)
+    exceed = np.minimum(first + np.add.reduceat(share <= 0.5 + 1e-12, first), first + size - 1)
+    median[item[first]] = (value[reach] + value[exceed]) / 2
+    return median
+
+
+def put_last(scores: F8, absent: npt.NDArray[np.bool_], starts: I8) -> F8:
+    """Scores in which the absent slots of every query lie one below its lowest present score."""
+    if not absent.any():
+        return scores
+    lowest = np.where(absent, np.inf, scores)
+    filled = np.flatnonzero(np.diff(starts))
+    low = np.zeros(len(starts) - 1)
+    low[filled] = np.minimum.reduceat(lowest, starts[:-1][filled])
+    low[np.isinf(low)] = 1.0
+    return np.where(absent, np.repeat(low, np.diff(starts)) - 1.0, scores)

@@ -1,0 +1,24 @@
+"""Metrics as values: `NDCG @ 10`, parsed from "ndcg@10"; and measures of how far two rankings agree."""
+
+from podium.metrics.base import Metric, MetricSpec, measure, parse, parse_all
+from podium.metrics.binary import MAP, MRR, RBP, Bpref, Judged, Precision, Recall, RPrecision, Success
+from podium.metrics.gains import ERR, NDCG
+
+__all__ = [
+    "ERR",
+    "MAP",
+    "MRR",
+    "NDCG",
+    "RBP",
+    "Bpref",
+    "Judged",
+    "Metric",
+    "MetricSpec",
+    "Precision",
+    "RPrecision",
+    "Recall",
+    "Success",
+    "measure",
+    "parse",
+    "parse_all",
+]

@@ -1,0 +1,9 @@
+"""Saving and loading aggregators, fitted or not. Never pickle: a model file holds numbers and plain values only.
+
+A file is one safetensors container. Its metadata hold a JSON document (name, parameters, plain learned values) and
+a checksum over that document and all tensors; classes are found by name in the registry and nowhere else.
+"""
+
+from podium.models.files import load, save
+
+__all__ = ["load", "save"]

@@ -1,0 +1,1 @@
+"""For users and plug-in authors: the checks every aggregator must pass, and Hypothesis strategies."""

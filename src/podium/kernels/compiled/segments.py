@@ -1,4 +1,4 @@
-"""Loops over segments."""
+"""Loops over the rows of lists."""
 
 from __future__ import annotations
 
@@ -18,16 +18,57 @@ def first_repeat(group, slot, width):
 
 
 @njit(cache=True, nogil=True)
-def sum_values(item, value, total):
-    """total[item] += value."""
-    for row in range(len(item)):
-        total[item[row]] += value[row]
-
-
-@njit(cache=True, nogil=True)
 def sum_points(first, last, query_starts, starts, item, rank, points, list_weight, total):
     """total[item] += list_weight * points[rank] over the lists of a range of queries."""
     for lst in range(query_starts[first], query_starts[last]):
         w = list_weight[lst]
         for row in range(starts[lst], starts[lst + 1]):
             total[item[row]] += w * points[rank[row]]
+
+
+@njit(cache=True, nogil=True)
+def sum_affine(first, last, query_starts, starts, item, value, base, slope, total):
+    """total[item] += base + slope * value over the lists of a range of queries."""
+    for lst in range(query_starts[first], query_starts[last]):
+        a, b = base[lst], slope[lst]
+        for row in range(starts[lst], starts[lst + 1]):
+            if value is None:
+                total[item[row]] += a
+            else:
+                total[item[row]] += a + b * value[row]
+
+
+@njit(cache=True, nogil=True)
+def statistics(first, last, starts, value, low, high, mean, deviation):
+    """Smallest, largest, mean and standard deviation of each list."""
+    for lst in range(first, last):
+        a, b = starts[lst], starts[lst + 1]
+        if a == b:
+            continue
+        lo = hi = value[a]
+        total = 0.0
+        for row in range(a, b):
+            v = value[row]
+            lo, hi = min(lo, v), max(hi, v)
+            total += v
+        m = total / (b - a)
+        square = 0.0
+        for row in range(a, b):
+            square += (value[row] - m) * (value[row] - m)
+        low[lst], high[lst], mean[lst], deviation[lst] = lo, hi, m, np.sqrt(square / (b - a))
+
+
+@njit(cache=True, nogil=True)
+def fractional_ranks(first, last, starts, rank, place):
+    """Positions 1..n in each list, ties sharing their mean."""
+    for lst in range(first, last):
+        a, b = starts[lst], starts[lst + 1]
+        i = a
+        while i < b:
+            j = i + 1
+            while j < b and rank[j] == rank[i]:
+                j += 1
+            mean = (i + j - 1) * 0.5 - a + 1.0
+            for row in range(i, j):
+                place[row] = mean
+            i = j

@@ -1,0 +1,178 @@
+"""`fuse`: one query, plain Python in and out.
+
+A call with three lists of fifty items must not pay for tables and indexes, so methods that only look at positions
+take a plain dictionary path; every other method goes through `Preferences`. Both give the same ranking.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from podium.aggregators.base import Aggregator, make
+from podium.aggregators.positions import RankBiasedCentroids, ReciprocalRankFusion
+from podium.data.build import Duplicates
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id, id_order
+from podium.errors import InputError
+from podium.kernels.ordering import TOLERANCE
+
+__all__ = ["Fused", "fuse"]
+
+Answer = Sequence[Id] | Mapping[Id, float]
+_PLAIN_IDS = ({str}, {int}, {str, int})
+_QUICK = (ReciprocalRankFusion, RankBiasedCentroids)  # exactly "sum of weight x points(rank)"
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """One consensus: items best first, and their scores in the same order."""
+
+    ranking: list[Id]
+    scores: list[float]
+    method: str = ""
+
+    def __iter__(self) -> Any:
+        return iter(zip(self.ranking, self.scores, strict=True))
+
+    def __len__(self) -> int:
+        return len(self.ranking)
+
+    @property
+    def tied(self) -> list[bool]:
+        """Whether the item at each place shares its score with another."""
+        s = self.scores
+        n = len(s)
+        return [(i > 0 and s[i - 1] == s[i]) or (i + 1 < n and s[i + 1] == s[i]) for i in range(n)]
+
+
+def fuse(
+    lists: Sequence[Answer] | Mapping[Id, Answer],
+    method: str | Aggregator = "rrf",
+    *,
+    weights: Sequence[float] | Mapping[Id, float] | None = None,
+    duplicates: Duplicates = "error",
+    **parameters: Any,
+) -> Fused:
+    """Fuse a few answers to one query: lists of ids from the top, or mappings of ids to scores.
+
+    Answers may be named (`{"bm25": [...], "dense": [...]}`), then weights may be named too.
+
+    >>> fuse([["a", "b", "c"], ["c", "a"]]).ranking
+    ['a', 'c', 'b']
+    >>> fuse({"bm25": ["a", "b"], "dense": ["b", "a"]}, weights={"bm25": 1, "dense": 2}).ranking
+    ['b', 'a']
+    >>> fuse([["a", "b", "a"]])
+    Traceback (most recent call last):
+    podium.errors.InputError: list 1: item 'a' appears twice; choose duplicates='first', 'best' or 'sum' to allow this
+    """
+    aggregator = _made(method, weights, parameters)
+    if type(aggregator) in _QUICK and duplicates == "error" and not isinstance(lists, Mapping):
+        found = _by_positions(lists, aggregator)
+        if found is not None:
+            return found
+    return _by_preferences(lists, aggregator, duplicates)
+
+
+def _made(method: str | Aggregator, weights: Any, parameters: dict[str, Any]) -> Aggregator:
+    if isinstance(method, str) and weights is None and not parameters:
+        return _default(method)
+    return make(method, **parameters, **({} if weights is None else {"weights": weights}))
+
+
+@functools.lru_cache(maxsize=64)
+def _default(method: str) -> Aggregator:
+    return make(method)
+
+
+@functools.lru_cache(maxsize=64)
+def _table(kind: type, parameter: float, length: int) -> tuple[float, ...]:
+    aggregator = kind(**{("k" if kind is ReciprocalRankFusion else "persistence"): parameter})
+    return tuple(aggregator._points(np.arange(1, length + 1, dtype=np.float64)).tolist())
+
+
+def _by_positions(lists: Sequence[Answer], aggregator: Aggregator) -> Fused | None:
+    """Dictionary path; None when the input is not plain lists of ids."""
+    weights = aggregator._expert_weights(range(len(lists))).tolist() if aggregator.weights is not None else None  # type: ignore[arg-type]
+    parameter: float = getattr(aggregator, "k", None) or getattr(aggregator, "persistence", 0.0)
+    totals: dict[Id, float] = {}
+    get = totals.get
+    for number, answer in enumerate(lists):
+        if not isinstance(answer, list | tuple) or set(map(type, answer)) not in _PLAIN_IDS:
+            return None
+        if len(set(answer)) != len(answer):
+            raise _repeated(answer, number)
+        points = _table(type(aggregator), parameter, 1 << max(len(answer) - 1, 63).bit_length())
+        if weights is None:
+            for item, p in zip(answer, points, strict=False):
+                totals[item] = get(item, 0.0) + p
+        else:
+            w = weights[number]
+            for item, p in zip(answer, points, strict=False):
+                totals[item] = get(item, 0.0) + w * p
+    return _ordered(totals, repr(aggregator))
+
+
+def _ordered(totals: dict[Id, float], method: str) -> Fused:
+    ranking = sorted(totals, key=totals.__getitem__, reverse=True)
+    scores = list(map(totals.__getitem__, ranking))
+    gap = TOLERANCE * max(map(abs, scores), default=0.0)
+    begin = 0
+    for place, (above, here) in enumerate(zip(scores, scores[1:], strict=False), 1):
+        if above - here > gap:
+            if place - begin > 1:
+                _settle(ranking, scores, begin, place)
+            begin = place
+    if len(scores) - begin > 1:
+        _settle(ranking, scores, begin, len(scores))
+    return Fused(ranking, scores, method)
+
+
+def _settle(ranking: list[Id], scores: list[float], begin: int, end: int) -> None:
+    ranking[begin:end] = sorted(ranking[begin:end], key=id_order)
+    scores[begin:end] = [scores[begin]] * (end - begin)
+
+
+def _repeated(answer: Sequence[Id], number: int) -> InputError:
+    seen: set[Id] = set()
+    again = next(i for i in answer if i in seen or seen.add(i))  # type: ignore[func-returns-value]
+    return InputError(
+        f"item {again!r} appears twice",
+        source=f"list {number + 1}",
+        remedy="choose duplicates='first', 'best' or 'sum' to allow this",
+    )
+
+
+def _by_preferences(
+    lists: Sequence[Answer] | Mapping[Id, Answer], aggregator: Aggregator, duplicates: Duplicates
+) -> Fused:
+    if isinstance(lists, str):
+        raise InputError(f"the lists are a string, {lists[:20]!r}", remedy="give a list of lists of ids")
+    named = lists if isinstance(lists, Mapping) else dict(enumerate(lists))
+    for name, answer in named.items():
+        if isinstance(answer, str) or not hasattr(answer, "__iter__"):
+            raise InputError(f"list {name!r} is {answer!r}", remedy="give lists of ids, or mappings of ids to scores")
+        if not isinstance(answer, Mapping) and duplicates == "error":
+            answer = list(answer)
+            if len(set(answer)) != len(answer):
+                raise _repeated(answer, list(named).index(name))
+    preferences = Preferences.from_lists({0: named}, duplicates=duplicates)
+    if len(preferences.experts) < len(named):
+        # answers without items make no rows; their experts still own a weight
+        aggregator = _without_silent(aggregator, list(named), preferences)
+    if not len(preferences):
+        return Fused([], [], repr(aggregator))
+    ranked = aggregator.aggregate(preferences)[0]
+    return Fused([r.item for r in ranked], [r.score for r in ranked], repr(aggregator))
+
+
+def _without_silent(aggregator: Aggregator, named: list[Id], preferences: Preferences) -> Aggregator:
+    if aggregator.weights is None or isinstance(aggregator.weights, Mapping):
+        return aggregator
+    weights = aggregator._expert_weights(named)  # type: ignore[arg-type]
+    kept = {e: float(w) for e, w in zip(named, weights, strict=True) if preferences.experts.code_of(e) is not None}
+    return make(aggregator.name, **(aggregator.parameters() | {"weights": kept}))

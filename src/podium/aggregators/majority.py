@@ -1,0 +1,254 @@
+"""Methods that ask, pair by pair, whom the majority prefers.
+
+All of them read lists (rankings, top-k lists, ratings through the ranks they imply) and comparisons alike: an expert
+prefers i to j when it lists i at a better rank, or votes for i; with unlisted="below" it also prefers what it lists
+to what it does not. A tie gives nothing to either side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from podium.aggregators.base import ALL_FORMS, Aggregator, Tags
+from podium.data.preferences import Form, Preferences
+from podium.errors import InputError
+from podium.kernels import majority, segments
+from podium.kernels.dispatch import F8
+from podium.kernels.pairs import Votes, places, whole_weights
+from podium.params import Annotated, Choice
+
+__all__ = ["CondorcetFuse", "Copeland", "GreedyOrder", "MajorityVote", "PairwiseMajority", "RankedPairs", "Schulze"]
+
+
+def collect_votes(preferences: Preferences, weights: F8) -> tuple[Votes, float]:
+    """The voices of all experts with whole weights, and the unit of these weights."""
+    lists, pairs = preferences.lists, preferences.comparisons
+    plain = bool((pairs.weight == 1).all())
+    given = weights[pairs.expert] if plain else weights[pairs.expert] * pairs.weight
+    whole, unit = whole_weights(weights if plain else np.concatenate((weights, given)))
+    by_expert, by_vote = whole[: len(weights)], whole[len(weights) :]
+    votes = Votes(
+        slots=preferences.index.starts,
+        query_starts=lists.query_starts,
+        starts=lists.starts,
+        item=lists.item,
+        rank=lists.rank,
+        list_weight=by_expert[lists.expert],
+        vote_starts=pairs.query_starts,
+        winner=pairs.winner,
+        loser=pairs.loser,
+        tie=pairs.tie,
+        vote_weight=by_expert[pairs.expert] if plain else by_vote,
+        below=preferences.unlisted == "below",
+    )
+    return votes, unit
+
+
+def check_sizes(name: str, preferences: Preferences, limit: int) -> None:
+    """Refuse a query whose matrix of pairs would not fit."""
+    sizes = preferences.index.sizes
+    if len(sizes) and sizes.max() > limit:
+        worst = int(sizes.argmax())
+        raise InputError(
+            f"query {preferences.queries[worst]!r} has {sizes[worst]:,} items, and {name} compares all pairs of up to {limit:,}",
+            remedy="keep fewer items a query, or use a method that needs no pairs, such as rrf or mc2",
+        )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PairwiseMajority(Aggregator):
+    """Scores from the matrix of votes of each query."""
+
+    limit: ClassVar[int] = 10_000  # items a query: the matrix takes eight bytes a pair
+    power: ClassVar[int] = 2  # the time grows as the number of items to this power
+    kernel: ClassVar[Callable[..., F8]]
+
+    def _options(self) -> tuple[bool, ...]:
+        return ()
+
+    def _scores(self, preferences: Preferences, weights: F8) -> F8:
+        check_sizes(self.name, preferences, self.limit)
+        votes, _ = collect_votes(preferences, weights)
+        return majority.by_majority(type(self).kernel, votes, self.power, *self._options())
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CondorcetFuse(PairwiseMajority):
+    """Sort by majority, so that no item stands right above one that beats it; score = items below minus above.
+
+    A merge sort by the majority starts from the order of net votes (won minus lost). Items with equal net votes are
+    split by wins minus losses among themselves, again and again; those that cannot be told apart stay tied, and
+    are compared with others by their summed votes.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: ["a", "b", "c"], 2: ["b", "a", "c"], 3: ["a", "c", "b"]}})
+    >>> CondorcetFuse().aggregate(p).ranking("q")
+    ['a', 'b', 'c']
+    """
+
+    name = "condorcet"
+    citation = "Montague & Aslam, CIKM 2002"
+    tags = Tags(accepts=ALL_FORMS, condorcet=True)
+    kernel = staticmethod(majority.condorcet)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Copeland(PairwiseMajority):
+    """Items beaten by majority minus items lost to.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_comparisons([0] * 3, ["j"] * 3, ["a", "a", "b"], ["b", "c", "c"])
+    >>> Copeland().aggregate(p).to_dict()
+    {0: {'a': 2.0, 'b': 0.0, 'c': -2.0}}
+    """
+
+    name = "copeland"
+    citation = "Copeland, 1951"
+    tags = Tags(accepts=ALL_FORMS, condorcet=True)
+    kernel = staticmethod(majority.copeland)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GreedyOrder(PairwiseMajority):
+    """Take the item with the largest preference out minus in among those left, again and again.
+
+    Items with equal values are compared among themselves only, again and again; what still ties is taken together.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: ["a", "b", "c"], 2: ["b", "c", "a"]}})
+    >>> GreedyOrder().aggregate(p).to_dict()
+    {'q': {'b': 2.0, 'a': -1.0, 'c': -1.0}}
+    """
+
+    name = "greedy"
+    citation = "Cohen, Schapire & Singer, JAIR 1999"
+    tags = Tags(accepts=ALL_FORMS)
+    kernel = staticmethod(majority.greedy)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Schulze(PairwiseMajority):
+    """Items beaten minus items lost to, where i beats j if its widest path of majorities to j is the stronger.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: ["a", "b", "c"], 2: ["b", "c", "a"], 3: ["c", "a", "b"]}})
+    >>> Schulze().aggregate(p).to_dict()
+    {'q': {'a': 0.0, 'b': 0.0, 'c': 0.0}}
+    """
+
+    name = "schulze"
+    citation = "Schulze, Social Choice and Welfare 2011"
+    tags = Tags(accepts=ALL_FORMS, condorcet=True)
+    limit = 3_000
+    power = 3
+    kernel = staticmethod(majority.schulze)
+
+    strength: Annotated[
+        str, Choice("winning", "margin"), "what a majority weighs: its votes, or its votes less those against"
+    ] = "winning"
+
+    def _options(self) -> tuple[bool, ...]:
+        return (self.strength == "winning",)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RankedPairs(PairwiseMajority):
+    """Lock majorities from the largest margin down, skipping those that contradict; score = dominated minus dominators.
+
+    Equal margins are locked together, less those that lie on a cycle with each other and with what is locked.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: ["a", "b", "c"], 2: ["b", "c", "a"], 3: ["c", "a", "b"], 4: ["a", "b", "c"]}})
+    >>> RankedPairs().aggregate(p).ranking("q")
+    ['a', 'b', 'c']
+    """
+
+    name = "ranked_pairs"
+    citation = "Tideman, Social Choice and Welfare 1987"
+    tags = Tags(accepts=ALL_FORMS, condorcet=True)
+    limit = 3_000
+    power = 3
+    kernel = staticmethod(majority.ranked_pairs)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MajorityVote(Aggregator):
+    """The mean of the votes on an item.
+
+    Ratings: the weighted mean rating over the experts that rated it. Rankings and comparisons: the weighted mean over
+    lists of the share of the other listed items it beats, ties half (a comparison is a list of two, a list of one
+    says 1/2). When ratings come mixed with other forms, they count through the ranks they imply. Items nobody
+    voted on come last, with a score below everybody's.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {"ann": {"a": 3, "b": 5}, "bob": {"a": 4}}})
+    >>> MajorityVote().aggregate(p).to_dict()
+    {'q': {'b': 5.0, 'a': 3.5}}
+    """
+
+    name = "majority"
+    tags = Tags(accepts=ALL_FORMS)
+
+    def _scores(self, preferences: Preferences, weights: F8) -> F8:
+        lists, index = preferences.lists, preferences.index
+        slots = len(index.items)
+        weight = weights[lists.expert][lists.list_of_row]
+        voices = segments.sum_by_item(lists.item, weight, slots)
+        if preferences.forms == {Form.RATING} and lists.score is not None and not np.isnan(lists.score).any():
+            total = segments.sum_by_item(lists.item, weight * lists.score, slots)
+        else:
+            total = segments.sum_by_item(lists.item, weight * self._shares(preferences), slots)
+            if preferences.unlisted == "below":
+                total, voices = self._with_unlisted(preferences, weights, total, voices)
+            total, voices = self._with_comparisons(preferences, weights, total, voices)
+        return _last_without_votes(index.starts, total, voices)
+
+    @staticmethod
+    def _shares(preferences: Preferences) -> F8:
+        """The share of the other items of its list that each row beats."""
+        lists = preferences.lists
+        above, upto = places(lists.starts, lists.rank)
+        size = lists.lengths if preferences.unlisted != "below" else preferences.index.sizes[lists.query_of_list]
+        others = (size - 1)[lists.list_of_row]
+        return np.where(others > 0, 1 - (above + upto - 1) / 2 / np.maximum(others, 1), 0.5)
+
+    @staticmethod
+    def _with_unlisted(preferences: Preferences, weights: F8, total: F8, voices: F8) -> tuple[F8, F8]:
+        """Each list also puts the items it does not hold in one tied last place."""
+        lists, index = preferences.lists, preferences.index
+        size = index.sizes[lists.query_of_list]
+        weight = weights[lists.expert]
+        share = np.maximum(size - lists.lengths - 1, 0) / 2 / np.maximum(size - 1, 1)
+
+        def to_unlisted(value: F8) -> F8:
+            everywhere = np.bincount(lists.query_of_list, weights=value, minlength=len(index))[index.query_of_slot]
+            return everywhere - segments.sum_by_item(lists.item, value[lists.list_of_row], len(index.items))
+
+        return total + to_unlisted(weight * share), voices + to_unlisted(weight)
+
+    @staticmethod
+    def _with_comparisons(preferences: Preferences, weights: F8, total: F8, voices: F8) -> tuple[F8, F8]:
+        pairs, slots = preferences.comparisons, len(total)
+        weight = weights[pairs.expert] * pairs.weight
+        for side, won in ((pairs.winner, 1.0), (pairs.loser, 0.0)):
+            total = total + segments.sum_by_item(side, np.where(pairs.tie, 0.5, won) * weight, slots)
+            voices = voices + segments.sum_by_item(side, weight, slots)
+        return total, voices
+
+
+def _last_without_votes(starts: Any, total: F8, voices: F8) -> F8:
+    """Means of votes; items without any stand clearly below the lowest mean of their query."""
+    voted = voices > 1e-12 * voices.max(initial=0.0)
+    mean = np.divide(total, voices, out=np.zeros(len(total)), where=voted)
+    if voted.all():
+        return mean
+    filled = np.flatnonzero(np.diff(starts))
+    query = np.repeat(np.arange(len(filled)), np.diff(starts)[filled])
+    low = np.minimum.reduceat(np.where(voted, mean, np.inf), starts[:-1][filled])
+    size = np.maximum.reduceat(np.where(voted, np.abs(mean), 0.0), starts[:-1][filled])
+    low[np.isinf(low)] = 0.0
+    return np.where(voted, mean, (low - size - 1)[query])

@@ -1,0 +1,75 @@
+"""The embedded data set: made by rule, the same everywhere, shaped like a metasearch collection.
+
+Twenty-five engines answer 200 queries. Each sees the usefulness of a document through its own noise, indexes only
+part of the web and cuts its list, so that about 65 % of the (document, engine) cells are empty; ranks have gaps
+because engines also return documents outside the judged pool. Engines of one family share a taste. On some queries a
+lure (a popular but useless page) pulls the weaker families, and with them the majority, the wrong way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from podium.data.dataset import Dataset
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.kernels.dispatch import F8
+
+__all__ = ["ENGINES", "MISLED_SHARE", "demo"]
+
+#            name, how well it sees, its family, part of the web it indexes, length of its list
+ENGINES = [
+    *[(f"atlas-{i}", 1.5 - 0.10 * i, "atlas", 0.80, 62) for i in range(1, 6)],
+    *[(f"beacon-{i}", 1.2 - 0.08 * i, "beacon", 0.80, 62) for i in range(1, 8)],
+    *[(f"comet-{i}", 0.9 - 0.06 * i, "comet", 0.75, 66) for i in range(1, 9)],
+    *[(f"drift-{i}", 0.3, "drift", 0.70, 72) for i in range(1, 4)],
+    ("echo-1", -0.2, "echo", 0.60, 48),
+    ("echo-2", -0.4, "echo", 0.60, 48),
+]
+WEB = 300  # documents an engine could return for a query
+MISLED_SHARE = 0.2
+LURED = {"beacon": 0.7, "comet": 1.5, "drift": 1.5}  # how much a family follows the lure on a misled query
+
+
+def demo(queries: int = 200, seed: int = 7) -> Dataset:
+    """Preferences, labels 0..2 and five parts; the same for the same arguments on every machine.
+
+    >>> demo(queries=10)
+    Dataset(demo, Preferences(10 queries, ... items, 25 experts, 250 lists of ... rows), Labels(10 queries, ...))
+    """
+    # the legacy generator is the one whose stream is frozen for good
+    random = np.random.RandomState(seed)  # noqa: NPY002
+    rows: list[tuple[str, str, str, int]] = []
+    graded: list[tuple[str, str, float]] = []
+    for q in range(queries):
+        query = f"q{q + 1:03d}"
+        size = int(np.clip(np.exp(random.normal(2.9, 0.65)), 6, 120))
+        useful = np.where(np.arange(WEB) < size, random.normal(0.9, 1.0, WEB), random.normal(-0.3, 0.9, WEB))
+        lists = _answers(useful, random.uniform() < MISLED_SHARE, random)
+        for engine, ranks in lists.items():
+            rows += [(query, engine, f"{query}-d{d:03d}", int(ranks[d])) for d in range(size) if ranks[d]]
+        cut = 1.75 + random.normal(0, 0.25)
+        seen = useful[:size] + random.normal(0, 0.3, size)
+        graded += [(query, f"{query}-d{d:03d}", float(np.sum(seen[d] > [cut, cut + 0.8]))) for d in range(size)]
+    columns = list(zip(*rows, strict=True))
+    labels = list(zip(*graded, strict=True))
+    preferences = Preferences.from_rows(*columns[:3], rank=columns[3], candidates=(labels[0], labels[1]))
+    part = (np.arange(queries) % 5).astype(np.int32) if queries >= 5 else None
+    return Dataset(preferences, Labels.from_rows(*labels), part=part, name="demo")
+
+
+def _answers(useful: F8, misled: bool, random: np.random.RandomState) -> dict[str, F8]:
+    """Rank of every document in every engine's list, 0 where it is not listed."""
+    lure = random.normal(0, 1, WEB) - 0.3 * useful
+    taste = {family: random.normal(0, 1, WEB) for family in dict.fromkeys(e[2] for e in ENGINES)}
+    answers = {}
+    for name, sight, family, coverage, length in ENGINES:
+        view = sight * useful + 0.5 * taste[family] + random.normal(0, 0.8, WEB)
+        if misled:
+            view = view + LURED.get(family, 0.0) * (lure - useful)
+        indexed = np.flatnonzero(random.uniform(size=WEB) < coverage)
+        listed = indexed[np.argsort(-view[indexed], kind="stable")][:length]
+        ranks = np.zeros(WEB)
+        ranks[listed] = np.arange(1, len(listed) + 1)
+        answers[name] = ranks
+    return answers

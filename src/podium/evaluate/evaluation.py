@@ -1,0 +1,174 @@
+"""Metrics of a result on labels, query by query."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.data.consensus import Consensus
+from podium.data.labels import Labels
+from podium.data.vocabulary import Id, Ids
+from podium.errors import InputError, ParameterError, PodiumWarning
+from podium.kernels.dispatch import F8, I8
+from podium.metrics.base import Metric, MetricSpec, measure, parse, parse_all
+from podium.metrics.judgements import Judgements
+
+if TYPE_CHECKING:
+    from podium.data.frames import Frame
+
+__all__ = ["Evaluation", "Queries", "evaluate"]
+
+Queries = Literal["judged", "all"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """One number per metric and query, and which queries they are."""
+
+    metrics: tuple[Metric, ...]
+    queries: Ids  # evaluated: in the order of the result, then those it lacks
+    values: F8  # one row per metric, one column per query; NaN where a metric is not defined
+    method: str = ""
+    missing: int = 0  # labelled queries that the result lacks: 0 in every metric for queries="all", else left out
+    unlabelled: int = 0  # queries of the result without labels: always left out
+    result_queries: Ids | None = None
+
+    def __getitem__(self, metric: MetricSpec) -> F8:
+        wanted = parse(metric)
+        if wanted not in self.metrics:
+            raise ParameterError(f"{wanted} was not evaluated; there are {', '.join(map(str, self.metrics))}")
+        found: F8 = self.values[self.metrics.index(wanted)]
+        return found
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def mean(self) -> dict[str, float]:
+        """The mean of each metric by its printed form, over the queries where it is defined; NaN when there are none."""
+        return {str(m): _mean(v) for m, v in zip(self.metrics, self.values, strict=True)}
+
+    def undefined(self) -> dict[str, int]:
+        """Queries left out of each mean because the metric is not defined there (tau without two distinct grades)."""
+        return {str(m): int(np.isnan(v).sum()) for m, v in zip(self.metrics, self.values, strict=True)}
+
+    def mean_over_parts(
+        self, parts: Mapping[Id, int] | Sequence[int] | npt.NDArray[Any], digits: int | None = 4
+    ) -> dict[str, float]:
+        """The mean of the parts' means, each first rounded to `digits`, as LETOR's scripts print and average them.
+
+        `parts` maps queries to part numbers, or has one number per query of the result, as `Dataset.part`.
+        """
+        part = self._parts(parts)
+        out = {}
+        for metric, values in zip(self.metrics, self.values, strict=True):
+            means = [_mean(values[part == number]) for number in np.unique(part)]
+            out[str(metric)] = _mean(np.array(means if digits is None else [round(m, digits) for m in means]))
+        return out
+
+    def _parts(self, parts: Mapping[Id, int] | Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if not isinstance(parts, Mapping):
+            known = self.result_queries if self.result_queries is not None else self.queries
+            if len(parts) != len(known):
+                raise InputError(f"{len(parts)} part numbers for a result of {len(known)} queries", remedy="give one each")
+            parts = dict(zip(known, np.asarray(parts).tolist(), strict=True))
+        absent = [q for q in self.queries if q not in parts]
+        if absent:
+            raise InputError(f"query {absent[0]!r} has no part number", remedy="map every evaluated query to its part")
+        return np.array([parts[q] for q in self.queries])
+
+    def to_frame(self, backend: Frame = "pyarrow") -> Any:
+        """A dataframe with a row per query and a column per metric."""
+        from podium.data.frames import values_frame
+
+        columns = {str(m): v for m, v in zip(self.metrics, self.values, strict=True)}
+        return values_frame(self.queries, columns, backend)
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{name} {value:.4f}" for name, value in self.mean().items())
+        gaps = [f"{self.missing:,} missing"] * bool(self.missing) + [f"{self.unlabelled:,} unlabelled"] * bool(self.unlabelled)
+        return f"Evaluation({', '.join([f'{len(self):,} quer' + ('y' if len(self) == 1 else 'ies'), *gaps])}: {means})"
+
+
+def evaluate(
+    consensus: Consensus, labels: Labels, metrics: MetricSpec | Iterable[MetricSpec], *, queries: Queries = "judged"
+) -> Evaluation:
+    """Every metric on every query that has labels.
+
+    `queries="judged"` takes the queries with at least one label that the result has too (as trec_eval does);
+    `"all"` also takes those that the result lacks, with 0 for every metric.
+
+    >>> from podium import Labels, Preferences, make
+    >>> c = make("rrf").aggregate(Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "c"]}}))
+    >>> evaluate(c, Labels.from_dict({"q": {"b": 1, "c": 2}}), ["ndcg@2", "mrr"])
+    Evaluation(1 query: ndcg@2 0.3801, mrr 1.0000)
+    """
+    if queries not in ("judged", "all"):
+        raise ParameterError(f"queries is {queries!r}; accepted: judged, all")
+    chosen = parse_all(metrics)
+    judgements = Judgements.of(labels)
+    here = judgements.rankings(consensus).query
+    judged = judgements.judged > 0
+    which = _in_result_order(np.flatnonzero(judged & (here >= 0)), here)
+    lacking = np.flatnonzero(judged & (here < 0))
+    _warn_of_strangers(consensus, labels, which)
+    _warn_if_constant(consensus, here[which])
+    used = np.concatenate((which, lacking)) if queries == "all" else which
+    return Evaluation(
+        chosen,
+        labels.queries.take(used),
+        measure(chosen, consensus, labels, used),
+        consensus.method,
+        len(lacking),
+        len(consensus) - len(which),
+        consensus.queries,
+    )
+
+
+def _in_result_order(which: I8, here: I8) -> I8:
+    return which[np.argsort(here[which], kind="stable")]
+
+
+def _mean(values: F8) -> float:
+    """Exactly rounded, so that it does not depend on the order of the queries."""
+    known = values[~np.isnan(values)]
+    return math.fsum(known.tolist()) / len(known) if len(known) else math.nan
+
+
+def _warn_of_strangers(consensus: Consensus, labels: Labels, which: I8) -> None:
+    """Results and labels that have nothing in common are nearly always ids written in two ways."""
+    if not len(consensus) or not len(labels):
+        return
+    if not len(which):
+        ours, theirs, what = consensus.queries, labels.queries, "query"
+    else:
+        if not np.isnan(labels.align(consensus.index)).all():
+            return
+        ours, theirs, what = consensus.index.items, labels.index.items, "item"
+    warnings.warn(
+        f"the result and the labels share no {what}: the result has {ours[:3]}, the labels have {theirs[:3]}; "
+        "ids are compared exactly, case and type included",
+        PodiumWarning,
+        stacklevel=3,
+    )
+
+
+def _warn_if_constant(consensus: Consensus, codes: I8) -> None:
+    """A constant score is ordered by the tie rule alone, and a metric of that order says nothing about the scores."""
+    sizes = consensus.index.sizes
+    several = codes[sizes[codes] > 1]
+    if not len(several):
+        return
+    starts, order, scores = consensus.index.starts, consensus.order, consensus.scores
+    best, worst = scores[order[starts[several]]], scores[order[starts[several] + sizes[several] - 1]]
+    if (best == worst).all():
+        warnings.warn(
+            f"all items of every query have the same score: the order is that of the tie rule ({consensus.ties!r})",
+            PodiumWarning,
+            stacklevel=3,
+        )

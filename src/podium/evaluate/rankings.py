@@ -1,0 +1,43 @@
+"""Rankings to be evaluated that are not the result of a method."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from podium.data.consensus import Consensus, TieRule
+from podium.data.index import ItemIndex
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id
+from podium.errors import ParameterError
+from podium.kernels import segments
+from podium.params import suggest
+
+__all__ = ["expert_rankings"]
+
+
+def expert_rankings(preferences: Preferences, expert: Id, *, ties: TieRule = "item") -> Consensus:
+    """What one expert listed, as a result: only the queries it answered, and only the items it listed for them.
+
+    Scores decide the order where there are any, as in trec_eval; otherwise ranks do.
+
+    >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["c"]}, "r": {"dense": ["a"]}})
+    >>> expert_rankings(p, "bm25").to_dict()
+    {'q': {'a': 3.0, 'b': 2.0}}
+    """
+    code = preferences.experts.code_of(expert)
+    if code is None:
+        known = map(str, preferences.experts)
+        raise ParameterError(f"there is no expert {expert!r}; {suggest(str(expert), known)}")
+    lists, index = preferences.lists, preferences.index
+    mine = np.flatnonzero(lists.expert == code)
+    mine = mine[lists.lengths[mine] > 0]
+    starts, rows = segments.gather(lists.starts, mine)
+    list_of_row = np.repeat(np.arange(len(mine)), np.diff(starts))
+    rows = rows[np.lexsort((lists.item[rows], list_of_row))]  # slots are in id order, and stay so
+    slots = lists.item[rows]
+    first_given = np.lexsort((index.arrival[slots], list_of_row))
+    arrival = np.empty(len(slots), np.int32)
+    arrival[first_given] = np.arange(len(slots)) - np.repeat(starts[:-1], np.diff(starts))
+    own = ItemIndex(index.queries.take(lists.query_of_list[mine]), starts, index.items.take(slots), arrival)
+    scores = lists.scores(index.sizes)[rows]
+    return Consensus.from_scores(own, scores, ties=ties, tolerance=0.0, method=str(expert))

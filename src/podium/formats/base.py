@@ -1,0 +1,170 @@
+"""What a file format is: a class with a name, a way to recognise it, to read it and to write it."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from podium.data.consensus import Consensus
+from podium.data.dataset import Dataset
+from podium.data.features import Features
+from podium.data.index import ItemIndex
+from podium.data.labels import Labels
+from podium.data.lists import Comparisons, Lists
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Coded, Ids, code_ids
+from podium.errors import InputError, ParameterError, PodiumWarning
+from podium.formats.files import Source
+from podium.kernels.dispatch import I4, I8
+from podium.params import suggest
+from podium.registry import formats
+
+__all__ = ["Content", "Format", "combine", "content_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """Whatever files hold: preferences, labels and features, any of them missing.
+
+    `part` numbers the file (0, 1, ...) each query came from, where files are the parts of a data set.
+    """
+
+    preferences: Preferences | None = None
+    labels: Labels | None = None
+    features: Features | None = None
+    part: I4 | None = None
+    name: str = ""
+
+    def dataset(self) -> Dataset:
+        """The same as a data set; without preferences, one that has the items but no opinions on them."""
+        preferences = self.preferences
+        if preferences is None:
+            holder = self.features or self.labels
+            if holder is None:
+                raise InputError("there is nothing in this content", remedy="read a file first")
+            index = holder.index
+            preferences = Preferences(index, Ids([]), Lists.none(len(index)), Comparisons.none(len(index)))
+        return Dataset(preferences, self.labels, self.features, self.part, self.name)
+
+
+def content_of(thing: Content | Dataset | Preferences | Labels | Features | Consensus, tag: str = "podium") -> Content:
+    """Anything that can be written, as content; a consensus becomes the list of one expert called `tag`."""
+    if isinstance(thing, Content):
+        return thing
+    if isinstance(thing, Dataset):
+        return Content(thing.preferences, thing.labels, thing.features, thing.part, thing.name)
+    if isinstance(thing, Preferences):
+        return Content(preferences=thing)
+    if isinstance(thing, Labels):
+        return Content(labels=thing)
+    if isinstance(thing, Features):
+        return Content(features=thing)
+    if isinstance(thing, Consensus):
+        return Content(preferences=_as_preferences(thing, tag))
+    raise ParameterError(f"cannot write a {type(thing).__name__}; accepted: preferences, labels, features, a consensus")
+
+
+def _as_preferences(consensus: Consensus, tag: str) -> Preferences:
+    index = consensus.index
+    filled = np.flatnonzero(index.sizes)
+    rank = (np.arange(len(consensus.order)) - index.starts[index.query_of_slot] + 1).astype(np.int32)
+    lists = Lists(
+        np.searchsorted(filled, np.arange(len(index) + 1)).astype(np.int64),
+        np.zeros(len(filled), np.int32),
+        np.append(index.starts[:-1][filled], index.starts[-1]),
+        consensus.order,
+        rank,
+        consensus.scores[consensus.order],
+    )
+    return Preferences(index, Ids([tag]), lists, Comparisons.none(len(index)))
+
+
+class Format:
+    """A file format; subclasses join `podium.registry.formats` by having a `name`.
+
+    `sniff` says how sure it is (0 to 1) that the first lines of a file are of this format; `read` takes all files
+    of one call; `write` gives the bytes of a file piece by piece. Their keyword parameters are the options.
+    """
+
+    name: ClassVar[str] = ""
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    summary: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.name:
+            formats.add(cls.name, cls)
+
+    def sniff(self, head: bytes) -> float:
+        """How sure it is, from 0 to 1, that a file with this beginning is of this format."""
+        raise NotImplementedError
+
+    def read(self, sources: Sequence[Source]) -> Content:
+        """Everything in the files, put together."""
+        raise NotImplementedError
+
+    def write(self, content: Content) -> Iterator[bytes]:
+        """The bytes of one file that holds the content."""
+        raise NotImplementedError
+
+    def options(self, verb: str) -> list[str]:
+        """Names of the options `read` or `write` takes."""
+        found = inspect.signature(getattr(self, verb)).parameters.values()
+        return [p.name for p in found if p.kind is p.KEYWORD_ONLY]
+
+    def check_options(self, verb: str, given: dict[str, Any]) -> None:
+        """Refuse options this format does not have."""
+        accepted = self.options(verb)
+        for name in given:
+            if name not in accepted:
+                hint = suggest(name, accepted) if accepted else "it takes no options"
+                raise ParameterError(f"format {self.name} has no option {name!r} to {verb}; {hint}")
+
+    def leave_out(self, **parts: object) -> None:
+        """Warn of parts that are there and that this format cannot hold."""
+        present = [word.replace("_", " ") for word, part in parts.items() if part]
+        if present:
+            warnings.warn(f"not written, as {self.name} files cannot hold them: {', '.join(present)}", PodiumWarning, stacklevel=4)
+
+
+def combine(contents: Sequence[Content]) -> Content:
+    """Several contents as one."""
+    if len(contents) == 1:
+        return contents[0]
+    preferences = [c.preferences for c in contents if c.preferences is not None]
+    labels = [c.labels for c in contents if c.labels is not None]
+    features = [c.features for c in contents if c.features is not None]
+    return Content(
+        Preferences.concat(preferences) if preferences else None,
+        _joined_labels(labels) if labels else None,
+        _joined_features(features) if features else None,
+    )
+
+
+def _stacked(indexes: Sequence[ItemIndex]) -> tuple[Coded, Coded]:
+    """The (query, item) pairs of several indexes as two columns."""
+    columns = []
+    for what, each in (("query", lambda i: i.queries), ("item", lambda i: i.items)):
+        ids = [each(i).tolist() for i in indexes]
+        union = code_ids([v for values in ids for v in values], what)
+        base = np.cumsum([0] + [len(values) for values in ids])
+        codes: list[I8] = [i.query_of_slot if what == "query" else np.arange(len(i.items)) for i in indexes]
+        columns.append(Coded(np.concatenate([union.codes[b + c] for b, c in zip(base, codes, strict=False)]), union.ids))
+    return columns[0], columns[1]
+
+
+def _joined_labels(parts: Sequence[Labels]) -> Labels:
+    return parts[0] if len(parts) == 1 else Labels.from_rows(*_stacked([p.index for p in parts]), np.concatenate([p.grades for p in parts]))
+
+
+def _joined_features(parts: Sequence[Features]) -> Features:
+    if len({p.names for p in parts}) > 1:
+        raise InputError("the files have different features", remedy="read them one by one")
+    if len(parts) == 1:
+        return parts[0]
+    return Features.from_rows(*_stacked([p.index for p in parts]), np.concatenate([p.values for p in parts]), parts[0].names)

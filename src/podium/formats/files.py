@@ -1,0 +1,168 @@
+"""Files in and out: paths, `-`, gzip, encodings; places for error messages; writing that never half-happens."""
+
+from __future__ import annotations
+
+import codecs
+import functools
+import gzip
+import os
+import secrets
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from podium.errors import InputError
+
+__all__ = ["Source", "open_source", "save"]
+
+_BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_ARCHIVES = {
+    b"PK\x03\x04": "a zip archive",
+    b"BZh": "bzip2-compressed",
+    b"\xfd7zXZ": "xz-compressed",
+    b"\x28\xb5\x2f\xfd": "zstandard-compressed",
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input, whole in memory (gzip already undone)."""
+
+    name: str  # as given, for messages
+    raw: bytes
+    encoding: str = "utf-8"
+
+    @property
+    def stem(self) -> str:
+        """The file name without folders, `.gz` and one suffix; what a list is called after its file."""
+        name = Path(self.name).name
+        name = name.removesuffix(".gz") or name
+        return Path(name).stem or name
+
+    @functools.cached_property
+    def data(self) -> bytes:
+        """The text as UTF-8 without a byte-order mark, checked, with at least one line that is not blank."""
+        raw = self.raw
+        if self.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii"):
+            raw = self._recoded()
+        raw = raw.removeprefix(codecs.BOM_UTF8)
+        if not raw[:4096].strip() and not raw.strip():
+            raise InputError("the file is empty", source=self.name)
+        self._check_text(raw)
+        if b"\n" not in raw and b"\r" in raw.rstrip(b"\r"):
+            raw = raw.replace(b"\r", b"\n")  # the line ends of old Macintosh files
+        return raw
+
+    def _recoded(self) -> bytes:
+        try:
+            return self.raw.decode(self.encoding).encode()
+        except LookupError:
+            raise InputError(
+                f"there is no encoding {self.encoding!r}", source=self.name, remedy="try utf-8, latin-1 or cp1252"
+            ) from None
+        except UnicodeError as error:
+            raise InputError(f"the file is not {self.encoding}: {error}", source=self.name) from None
+
+    def _check_text(self, raw: bytes) -> None:
+        for mark, name in _BOMS.items():
+            if raw.startswith(mark):
+                raise InputError(f"the file is {name}", source=self.name, remedy=f"give encoding={name!r}")
+        for magic, what in _ARCHIVES.items():
+            if raw.startswith(magic):
+                raise InputError(f"the file is {what}", source=self.name, remedy="unpack it first, or use gzip")
+        if (at := raw.find(b"\0")) >= 0:
+            line = raw.count(b"\n", 0, at) + 1
+            raise InputError("a NUL byte: this is a binary file", source=self.name, line=line, remedy="give a text file")
+        if not raw.isascii():
+            self._check_utf8(raw)
+
+    def _check_utf8(self, raw: bytes) -> None:
+        decoder, step = codecs.getincrementaldecoder("utf-8")(), 1 << 24
+        view = memoryview(raw)
+        for begin in range(0, len(raw), step):
+            carried = len(decoder.getstate()[0])
+            try:
+                decoder.decode(view[begin : begin + step], final=begin + step >= len(raw))
+            except UnicodeDecodeError as error:
+                at = begin - carried + error.start
+                line = raw.count(b"\n", 0, at) + 1
+                raise InputError(
+                    f"the byte 0x{raw[at]:02x} is not UTF-8",
+                    source=self.name,
+                    line=line,
+                    remedy="say what it is, for example encoding='latin-1'",
+                ) from None
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Numbered lines that are not blank, without their ends."""
+        for number, line in enumerate(self.data.split(b"\n"), 1):
+            if line and not line.isspace():
+                yield number, line
+
+    def head(self, size: int = 65536) -> bytes:
+        """The first whole lines, for sniffing; one long line is given whole."""
+        start = self.raw[:size]
+        if len(self.raw) <= size:
+            return start
+        end = start.rfind(b"\n")
+        return start[: end + 1] if end >= 0 else self.raw[: self.raw.find(b"\n") + 1 or len(self.raw)]
+
+    def error(self, problem: str, line: int | None = None, remedy: str | None = None) -> InputError:
+        """An error that happened in this file."""
+        return InputError(problem, source=self.name, line=line, remedy=remedy)
+
+
+def open_source(path: str | os.PathLike[str], encoding: str = "utf-8") -> Source:
+    """Read a file, or standard input for `-`; gzip is known by its first bytes, whatever the name."""
+    name = os.fspath(path)
+    if name == "-":
+        return Source("standard input", _unzipped(sys.stdin.buffer.read(), "standard input"), encoding)
+    try:
+        raw = Path(name).read_bytes()
+    except FileNotFoundError:
+        raise InputError("there is no such file", source=name, remedy="check the path") from None
+    except IsADirectoryError:
+        raise InputError("this is a folder", source=name, remedy="name the files in it") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"the file cannot be read: {reason}", source=name) from None
+    return Source(name, _unzipped(raw, name), encoding)
+
+
+def _unzipped(raw: bytes, name: str) -> bytes:
+    if not raw.startswith(b"\x1f\x8b"):
+        return raw
+    try:
+        return gzip.decompress(raw)
+    except (EOFError, OSError, zlib.error) as error:
+        raise InputError(f"the gzip data are damaged: {error}", source=name, remedy="copy the file again") from None
+
+
+def save(chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write to a temporary file beside the target, then rename: a reader sees the old file or the new, never half."""
+    name = os.fspath(path)
+    if name == "-":
+        for chunk in chunks:
+            sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+        return
+    target = Path(name)
+    if target.is_dir():
+        raise InputError("this is a folder", source=name, remedy="give a file name")
+    if target.exists() and not overwrite:
+        raise InputError("the file exists", source=name, remedy="choose another name or ask to overwrite it")
+    beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    try:
+        with open(beside, "xb") as raw:
+            if target.suffix == ".gz":
+                with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
+                    packed.writelines(chunks)
+            else:
+                raw.writelines(chunks)
+        os.replace(beside, target)
+    except OSError as error:
+        raise InputError(f"the file cannot be written: {error.strerror or error}", source=name) from None
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,49 @@
+"""Ids as text for formats that hold only text."""
+
+from __future__ import annotations
+
+import re
+
+from podium.data.vocabulary import Ids
+from podium.errors import InputError
+from podium.kernels.dispatch import I8
+
+__all__ = ["plain_texts", "texts"]
+
+_SPACE = re.compile(r"[ \t\n\r\v\f]")
+
+
+def texts(ids: Ids, what: str, format: str, group: I8 | None = None) -> list[str]:
+    """Ids as text; whole numbers are written as digits unless that makes two ids of a group the same."""
+    values = ids.tolist()
+    found = [v if isinstance(v, str) else str(v) for v in values]
+    if any(type(v) is int for v in values) and any(type(v) is str for v in values):
+        keys = found if group is None else list(zip(group.tolist(), found, strict=True))
+        if len(set(keys)) < len(keys):
+            number = next(v for v in values if isinstance(v, int) and str(v) in values)
+            raise InputError(
+                f"the {what} ids {number} (a number) and '{number}' (text) would be the same in {format}",
+                remedy="rename one, or write jsonl, which tells numbers from text",
+            )
+    return found
+
+
+def plain_texts(ids: Ids, what: str, format: str, group: I8 | None = None) -> list[str]:
+    """Ids as text without blanks, for formats whose columns are separated by them."""
+    found = texts(ids, what, format, group)
+    joined = "\0".join(found)
+    if _SPACE.search(joined) or "" in found or joined.count("\0") >= max(len(found), 1) or not _encodes(joined):
+        bad = next(v for v in found if not v or _SPACE.search(v) or "\0" in v or not _encodes(v))
+        raise InputError(
+            f"the {what} id {bad[:80]!r} cannot be written as {format}: columns are separated by blanks",
+            remedy="rename it, or write csv or jsonl",
+        )
+    return found
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # lone surrogates
+        return False
+    return True

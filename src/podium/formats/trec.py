@@ -1,0 +1,192 @@
+"""TREC runs (`query Q0 item rank score tag`) and qrels (`query 0 item grade`)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Coded, Ids, code_ids
+from podium.errors import InputError, ParameterError, PodiumWarning
+from podium.formats import trec_large
+from podium.formats.base import Content, Format
+from podium.formats.files import Source
+from podium.formats.ids import plain_texts
+from podium.formats.lines import QRELS, RUN, parse_lines
+from podium.kernels import segments
+from podium.kernels.dispatch import B1, F8, I4, I8, large
+
+__all__ = ["Qrels", "TrecRun"]
+
+Order = Literal["auto", "rank", "score"]
+Expert = Literal["tag", "file"]
+
+
+class TrecRun(Format):
+    """TREC run files; ids are strings.
+
+    `expert` takes the name of a list from its tag or from the name of its file. `order` says which column counts:
+    `rank`, `score` (as in trec_eval), or `auto`, which keeps the ranks of every list whose scores agree with them
+    and ranks the others by score, with a warning.
+    """
+
+    name = "trec"
+    suffixes = (".run", ".trec", ".runs", ".res")
+    summary = "TREC run: query Q0 item rank score tag"
+
+    def sniff(self, head: bytes) -> float:
+        lines = [line.split() for line in head.split(b"\n")[:50] if line.strip()]
+        good = all(len(f) == 6 and _is_number(f[3]) and _is_number(f[4]) for f in lines)
+        return 0.95 if lines and good else 0.0
+
+    def read(self, sources: Sequence[Source], *, order: Order = "auto", expert: Expert = "tag") -> Content:
+        _check("order", order, "auto", "rank", "score")
+        _check("expert", expert, "tag", "file")
+        if expert == "file":
+            _check_stems(sources)
+        if large(sum(s.data.count(b"\n") for s in sources)):
+            found = trec_large.read_runs(sources, order, expert)
+            if found is not None:
+                warn_of_disagreement(found[1], sources)
+                return Content(preferences=found[0])
+        return Content(preferences=_small_runs(sources, order, expert))
+
+    def write(self, content: Content) -> Iterator[bytes]:
+        p = content.preferences
+        if p is None or not p.lists.rows:
+            raise InputError("there are no lists to write", remedy="a TREC run holds rankings; write labels as qrels")
+        unranked = len(p.index.items) - len(np.unique(p.lists.item))
+        self.leave_out(
+            labels=content.labels, features=content.features, comparisons=len(p.comparisons), items_nobody_ranks=unranked
+        )
+        queries, experts = plain_texts(p.queries, "query", self.name), plain_texts(p.experts, "expert", self.name)
+        items = plain_texts(p.index.items, "item", self.name, p.index.query_of_slot)
+        return self._lines(p, queries, experts, items)
+
+    def _lines(self, p: Preferences, queries: list[str], experts: list[str], items: list[str]) -> Iterator[bytes]:
+        t, scores = p.lists, p.lists.scores(p.index.sizes)
+        for begin in range(0, len(t), 2000):
+            lines = []
+            for k in range(begin, min(begin + 2000, len(t))):
+                a, b = int(t.starts[k]), int(t.starts[k + 1])
+                query, expert = queries[int(t.query_of_list[k])], experts[int(t.expert[k])]
+                for i, r, s in zip(t.item[a:b].tolist(), t.rank[a:b].tolist(), scores[a:b].tolist(), strict=True):
+                    lines.append(f"{query} Q0 {items[i]} {r} {s!r} {expert}\n")
+            yield "".join(lines).encode()
+
+
+class Qrels(Format):
+    """TREC relevance judgements; ids are strings, grades are numbers and may be negative."""
+
+    name = "qrels"
+    suffixes = (".qrels", ".qrel")
+    summary = "TREC qrels: query 0 item grade"
+
+    def sniff(self, head: bytes) -> float:
+        lines = [line.split() for line in head.split(b"\n")[:50] if line.strip()]
+        return 0.9 if lines and all(len(f) == 4 and _is_number(f[3]) for f in lines) else 0.0
+
+    def read(self, sources: Sequence[Source]) -> Content:
+        if large(sum(s.data.count(b"\n") for s in sources)):
+            found = trec_large.read_qrels(sources)
+            if found is not None:
+                return Content(labels=found)
+        rows = parse_lines(sources, QRELS)
+        return Content(labels=Labels.from_rows(rows.query, rows.item, rows.score, origin=rows.origin))
+
+    def write(self, content: Content) -> Iterator[bytes]:
+        labels = content.labels
+        if labels is None:
+            raise InputError("there are no labels to write", remedy="qrels hold labels; write lists as trec")
+        unjudged = int(np.isnan(labels.grades).sum())
+        self.leave_out(preferences=content.preferences, features=content.features, unjudged_items=unjudged)
+        queries = plain_texts(labels.queries, "query", self.name)
+        items = plain_texts(labels.index.items, "item", self.name, labels.index.query_of_slot)
+        return self._lines(labels, queries, items)
+
+    def _lines(self, labels: Labels, queries: list[str], items: list[str]) -> Iterator[bytes]:
+        grades, query_of = labels.grades.tolist(), labels.index.query_of_slot.tolist()
+        for begin in range(0, len(items), 100_000):
+            block = range(begin, min(begin + 100_000, len(items)))
+            lines = [f"{queries[query_of[k]]} 0 {items[k]} {_grade(grades[k])}\n" for k in block if grades[k] == grades[k]]
+            yield "".join(lines).encode()
+
+
+def _grade(value: float) -> str:
+    return repr(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
+
+
+def _is_number(token: bytes) -> bool:
+    try:
+        float(token)
+    except ValueError:
+        return False
+    return True
+
+
+def _check(name: str, value: str, *accepted: str) -> None:
+    if value not in accepted:
+        raise ParameterError(f"{name} is {value!r}; accepted: {', '.join(accepted)}")
+
+
+def _check_stems(sources: Sequence[Source]) -> None:
+    seen: dict[str, str] = {}
+    for source in sources:
+        if source.stem in seen:
+            raise InputError(
+                f"two files would both be called {source.stem!r}: {seen[source.stem]} and {source.name}",
+                remedy="rename one of them",
+            )
+        seen[source.stem] = source.name
+
+
+def _small_runs(sources: Sequence[Source], order: Order, expert: Expert) -> Preferences:
+    rows = parse_lines(sources, RUN, ranks=order != "score", lowest_rank=1 if order == "rank" else 0)
+    query = code_ids(rows.query, "query")
+    experts = code_ids(rows.expert, "expert")
+    if expert == "file":
+        experts = Coded(np.array(rows.file, np.int64), Ids([s.stem for s in sources]))
+    key = query.codes * max(len(experts.ids), 1) + experts.codes
+    if len(sources) > 1:
+        trec_large.refuse_same_run_twice(key, np.array(rows.file), sources, query.ids, experts.ids)
+    score = np.array(rows.score)
+    if order == "score":
+        return Preferences.from_rows(query, experts, rows.item, score=score, origin=rows.origin)
+    rank = np.array(rows.rank, np.int32)
+    if order == "auto":
+        rank, changed = settle(key, rank, score)
+        warn_of_disagreement(changed, sources)
+    return Preferences.from_rows(query, experts, rows.item, rank=rank, score=score, origin=rows.origin)
+
+
+def settle(key: I8, rank: I4, score: F8) -> tuple[I4, int]:
+    """Ranks by score for the lists (rows of one key) whose ranks do not agree with their scores, and how many."""
+    order = np.lexsort((rank, key))
+    k, r, s = key[order], rank[order], score[order]
+    same = k[1:] == k[:-1]
+    step = same & ((s[1:] > s[:-1]) | ((r[1:] == r[:-1]) & (s[1:] != s[:-1])))
+    bad = np.unique(np.concatenate((k[1:][step], k[r < 1])))
+    if len(bad) == 0:
+        return rank, 0
+    wrong: B1 = np.isin(key, bad)
+    at = np.flatnonzero(wrong)
+    at = at[np.lexsort((-score[at], key[at]))]
+    settled = rank.copy()
+    settled[at] = segments.competition_ranks(key[at], -score[at])
+    return settled, len(bad)
+
+
+def warn_of_disagreement(lists: int, sources: Sequence[Source]) -> None:
+    """Say that ranks were not used."""
+    if lists:
+        where = sources[0].name + (f" and {len(sources) - 1} more files" if len(sources) > 1 else "")
+        warnings.warn(
+            f"{where}: the ranks of {lists} list{'s' if lists > 1 else ''} disagree with the scores or start at 0; ranked "
+            "by score, as trec_eval does (order='rank' keeps the ranks, order='score' says this is meant)",
+            PodiumWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,156 @@
+"""Large TREC files: compiled loops over the raw bytes, straight to `Preferences` and `Labels`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.data.index import ItemIndex
+from podium.data.labels import Labels
+from podium.data.lists import Comparisons, Lists
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Coded, Ids
+from podium.errors import InputError
+from podium.formats.files import Source
+from podium.formats.lines import QRELS, RUN, Layout, number, parse_line, place_of, refuse
+from podium.kernels import text
+from podium.kernels.dispatch import F8, I8, U1
+
+__all__ = ["read_qrels", "read_runs", "refuse_same_run_twice"]
+
+
+class Parsed(NamedTuple):
+    """The joined bytes of the files, where each begins, and their rows."""
+
+    data: U1
+    bounds: I8
+    rows: text.Rows
+    query: Coded  # of runs
+
+
+def read_runs(sources: Sequence[Source], order: str, expert: str) -> tuple[Preferences, int] | None:
+    """Preferences and the number of lists ranked against their ranks; None if plain Python has to read the files."""
+    parsed = _parse(sources, RUN, ranks=order != "score", lowest=1 if order == "rank" else 0)
+    if parsed is None:
+        return None
+    data, bounds, rows, query = parsed
+    file = np.searchsorted(bounds, rows.query_at, side="right") - 1
+    if expert == "file":
+        experts = Coded(file, Ids([s.stem for s in sources])).sorted()
+    else:
+        experts = _interned(data, rows.expert_at, rows.expert_len).sorted()
+    width = len(experts.ids)
+    key = query.codes * width + experts.codes
+    if len(sources) > 1:
+        refuse_same_run_twice(key, file, sources, query.ids, experts.ids)
+    index, items = _index(parsed)
+    heads, codes = np.unique(key, return_inverse=True)
+    grouped = text.group(codes, len(heads), rows.run_rows)
+    filled = text.lists(rows, items, grouped, heads // width, {"auto": 0, "rank": 1, "score": 2}[order])
+    if filled.repeat is not None:
+        raise _repeat(parsed, sources, index, items, filled.repeat)
+    query_starts = np.searchsorted(heads // width, np.arange(len(index) + 1)).astype(np.int64)
+    expert_of = (heads % width).astype(np.int32)
+    lists = Lists(query_starts, expert_of, grouped.row_starts, filled.item, filled.rank, filled.score)
+    return Preferences(index, experts.ids, lists, Comparisons.none(len(index))), int(filled.disagree.sum())
+
+
+def read_qrels(sources: Sequence[Source]) -> Labels | None:
+    """Labels, or None if plain Python has to read the files."""
+    parsed = _parse(sources, QRELS, ranks=False, lowest=0)
+    if parsed is None:
+        return None
+    index, items = _index(parsed)
+    if len(index.items) < len(items.slot):
+        return None  # an item twice: plain Python finds where
+    rows = parsed.rows
+    grades = np.empty(len(items.slot))
+    query_of_row = np.repeat(parsed.query.codes, np.diff(rows.run_rows))
+    grades[items.starts[query_of_row] + items.slot] = rows.score
+    return Labels(index, grades)
+
+
+def _parse(sources: Sequence[Source], layout: Layout, *, ranks: bool, lowest: int) -> Parsed | None:
+    sizes = [len(s.data) + (not s.data.endswith(b"\n")) for s in sources]
+    bounds = np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)
+    joined = sources[0].data if len(sources) == 1 else b"".join(
+        s.data if s.data.endswith(b"\n") else s.data + b"\n" for s in sources
+    )
+    data = np.frombuffer(joined, np.uint8)
+    shape = layout.shape if ranks else layout.shape._replace(rank=-1)
+    rows = text.tokenise(data, shape, bounds, lowest)
+    if isinstance(rows, int):
+        source, line, bad = place_of(sources, bounds, rows)
+        parse_line(bad, layout, source, line, ranks, lowest)  # says what is wrong
+        return None
+    _finish_scores(data, rows, layout, sources, bounds)
+    return Parsed(data, bounds, rows, _interned(data, rows.query_at, rows.query_len))
+
+
+def _finish_scores(data: U1, rows: text.Rows, layout: Layout, sources: Sequence[Source], bounds: I8) -> None:
+    """Numbers with more digits than a double holds exactly: Arrow's parser rounds them correctly."""
+    if not np.isnan(rows.score).any():
+        return
+    import pyarrow as pa
+
+    which, buffer, offsets = text.slow_scores(data, rows, layout.shape)
+    column = pa.LargeStringArray.from_buffers(len(which), pa.py_buffer(offsets), pa.py_buffer(buffer))
+    try:
+        values: F8 = column.cast(pa.float64()).to_numpy()
+    except pa.ArrowInvalid:
+        values = np.array([_number_or_nan(t) for t in column.to_pylist()])
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        token = column[int(bad[0])].as_py()
+        remedy = f"a {layout.value} is a finite number; leave the row out if it is unknown"
+        at = int(rows.item_at[which[bad[0]]])
+        raise refuse(f"the {layout.value} is {token[:80]!r}", sources, bounds, at, remedy)
+    rows.score[which] = values
+
+
+def _number_or_nan(token: str) -> float:
+    try:
+        return number(token)
+    except ValueError:
+        return float("nan")
+
+
+def _interned(data: U1, at: I8, length: I8) -> Coded:
+    codes, firsts = text.distinct(data, at, length)
+    return Coded(codes, Ids.from_text(*text.spans_text(data, at[firsts], length[firsts])))
+
+
+def _index(parsed: Parsed) -> tuple[ItemIndex, text.Items]:
+    queries = text.group(parsed.query.codes, len(parsed.query.ids), parsed.rows.run_rows)
+    items = text.index_items(parsed.data, parsed.rows, queries)
+    ids = Ids.from_text(items.buffer, items.offsets)
+    return ItemIndex(parsed.query.ids, items.starts, ids, items.arrival), items
+
+
+def _repeat(parsed: Parsed, sources: Sequence[Source], index: ItemIndex, items: text.Items, row: int) -> InputError:
+    at, rows = int(parsed.rows.item_at[row]), parsed.rows
+    query = int(parsed.query.codes[np.searchsorted(rows.run_rows, row, side="right") - 1])
+    item = index.items[int(items.starts[query] + items.slot[row])]
+    problem = f"item {item!r} appears twice in one list for query {index.queries[query]!r}"
+    return refuse(problem, sources, parsed.bounds, at, "keep one of the two lines")
+
+
+def refuse_same_run_twice(key: I8, file: I8, sources: Sequence[Source], queries: Ids, experts: Ids) -> None:
+    """One (query, expert) list in two files is the same run given twice, or two runs with one tag."""
+    order = np.argsort(key, kind="stable")
+    k, f = key[order], file[order]
+    clash = np.flatnonzero((k[1:] == k[:-1]) & (f[1:] != f[:-1]))
+    if len(clash) == 0:
+        return
+    at = clash[0]
+    query, expert = queries[int(k[at]) // len(experts)], experts[int(k[at]) % len(experts)]
+    one, two = sources[int(f[at])].name, sources[int(f[at + 1])].name
+    if one == two:
+        problem = f"the file {one} is given twice"
+        raise InputError(problem, remedy="give every run once")
+    raise InputError(
+        f"{one} and {two} both hold a list tagged {expert!r} for query {query!r}",
+        remedy="if this is the same run twice give it once; if the tags are equal by accident use expert='file'",
+    )

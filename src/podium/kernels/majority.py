@@ -1,0 +1,134 @@
+"""Orders made from pairwise majorities, one query at a time; scores count items below minus items above.
+
+None of these looks at names: items that the votes cannot tell apart come out with equal scores. The functions of a
+matrix are the small-input bodies; `by_majority` chooses between them and their compiled siblings of the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from podium.kernels.dispatch import B1, F8, I8, by_queries, large
+from podium.kernels.pairs import Votes, margins, matrix, pair_work
+
+__all__ = ["by_majority", "condorcet", "copeland", "greedy", "ranked_pairs", "schulze"]
+
+
+def by_majority(method: Callable[..., F8], votes: Votes, power: int, *options: bool) -> F8:
+    """Scores of every slot by one of the methods below, whose time grows as the size of a query to that power."""
+    work = pair_work(votes)
+    if power == 3:
+        work = np.concatenate(([0], np.cumsum(np.diff(work) + np.diff(votes.slots) ** 3)))
+    scores = np.zeros(int(votes.slots[-1]))
+    if large(int(work[-1])):
+        from podium.kernels.compiled import majority as compiled
+
+        by_queries(getattr(compiled, method.__name__), work, votes, *options, scores)
+        return scores
+    for q in np.flatnonzero(np.diff(votes.slots)).tolist():
+        scores[votes.slots[q] : votes.slots[q + 1]] = method(matrix(votes, q), *options)
+    return scores
+
+
+def copeland(table: F8) -> F8:
+    """Items beaten minus items lost to."""
+    return np.asarray(np.sign(margins(table)).sum(axis=1), np.float64)
+
+
+def condorcet(table: F8) -> F8:
+    """Merge sort by majority, from the order of net votes."""
+    margin = margins(table)
+    blocks = [b for group in _split(np.arange(len(table)), margin.sum(axis=1)) for b in _refine(margin, group)]
+    runs = [[b] for b in blocks]
+    while len(runs) > 1:
+        runs = [_merge(margin, *runs[i : i + 2]) if i + 1 < len(runs) else runs[i] for i in range(0, len(runs), 2)]
+    return _order_scores(runs[0], len(table))
+
+
+def greedy(table: F8) -> F8:
+    """Take the item with the largest net preference over those left, again and again."""
+    margin = margins(table)
+    potential = margin.sum(axis=1)
+    left = np.ones(len(table), np.bool_)
+    order = []
+    while left.any():
+        rest = np.flatnonzero(left)
+        taken = rest[potential[rest] == potential[rest].max()]
+        while len(taken) > 1:
+            inside = margin[np.ix_(taken, taken)].sum(axis=1)
+            best = taken[inside == inside.max()]
+            if len(best) == len(taken):
+                break
+            taken = best
+        order.append(taken)
+        left[taken] = False
+        potential += margin[taken].sum(axis=0)
+    return _order_scores(order, len(table))
+
+
+def schulze(table: F8, winning: bool) -> F8:
+    """Items beaten minus items lost to, by the strength of the widest path of majorities."""
+    margin = margins(table)
+    path = np.where(margin > 0, table if winning else margin, 0.0)
+    for k in range(len(table)):
+        np.maximum(path, np.minimum(path[:, k, None], path[k]), out=path)
+    return copeland(path)
+
+
+def ranked_pairs(table: F8) -> F8:
+    """Lock majorities from the largest margin down; equal margins are locked together, less those in a cycle."""
+    margin = margins(table)
+    reach = np.eye(len(table), dtype=np.bool_)
+    for size in np.unique(margin[margin > 0])[::-1]:
+        pairs = np.argwhere((margin == size) & ~reach & ~reach.T)
+        trial = reach.copy()
+        for i, j in pairs:
+            _link(trial, i, j)
+        for i, j in pairs[~trial[pairs[:, 1], pairs[:, 0]]]:
+            _link(reach, i, j)
+    return np.asarray(reach.sum(axis=1) - reach.sum(axis=0), np.float64)
+
+
+def _link(reach: B1, i: int, j: int) -> None:
+    """Keep the closure of a relation when i -> j joins it."""
+    if not reach[i, j]:
+        reach[reach[:, i]] |= reach[j]
+
+
+def _split(items: I8, key: F8) -> list[I8]:
+    """Groups of equal key, the largest key first."""
+    order = np.argsort(-key, kind="stable")
+    cuts = np.flatnonzero(np.diff(key[order])) + 1
+    return list(np.split(items[order], cuts))
+
+
+def _refine(margin: F8, block: I8) -> list[I8]:
+    """Split a block by wins minus losses inside it until nothing more can be told apart."""
+    if len(block) == 1:
+        return [block]
+    groups = _split(block, np.sign(margin[np.ix_(block, block)]).sum(axis=1))
+    return groups if len(groups) == 1 else [b for g in groups for b in _refine(margin, g)]
+
+
+def _merge(margin: F8, left: list[I8], right: list[I8]) -> list[I8]:
+    """Two runs of blocks as one; the left one goes first unless the right one beats it."""
+    merged, i, j = [], 0, 0
+    while i < len(left) and j < len(right):
+        if margin[np.ix_(right[j], left[i])].sum() > 0:
+            merged.append(right[j])
+            j += 1
+        else:
+            merged.append(left[i])
+            i += 1
+    return merged + left[i:] + right[j:]
+
+
+def _order_scores(blocks: list[I8], size: int) -> F8:
+    """Items below minus items above, from tied blocks in order."""
+    scores, above = np.empty(size), 0
+    for block in blocks:
+        scores[block] = size - 2 * above - len(block)
+        above += len(block)
+    return scores

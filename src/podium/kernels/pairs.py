@@ -1,0 +1,119 @@
+"""Who is preferred to whom: the votes of a table, and the matrix they make for one query.
+
+W[i, j] is the total weight of the voices that put i above j. Weights are whole numbers (see `whole_weights`), so
+every sum here is exact: margins that should be equal are equal, whatever the order of experts or rows.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.kernels.dispatch import B1, F8, I4, I8
+
+__all__ = ["Votes", "margins", "matrix", "pair_work", "places", "whole_weights"]
+
+LARGEST = 2.0**30  # whole weights stay below this, so that sums over millions of votes are exact in a float
+
+
+class Votes(NamedTuple):
+    """All voices of a table of preferences: lists, and single comparisons."""
+
+    slots: I8  # items of query q: slots[q] .. slots[q + 1]
+    query_starts: I8  # lists of query q
+    starts: I8  # rows of list l
+    item: I4  # slot of each row
+    rank: I4
+    list_weight: F8
+    vote_starts: I8  # comparisons of query q
+    winner: I4
+    loser: I4
+    tie: B1
+    vote_weight: F8
+    below: bool  # does a list put the items it does not hold below those it holds?
+
+
+def whole_weights(weights: F8) -> tuple[F8, float]:
+    """Weights as whole numbers, and the unit they are counted in.
+
+    Whole numbers, decimals of up to six digits and multiples of a twelfth of the smallest weight are kept exactly;
+    others are rounded to 1e-9 of the largest.
+
+    >>> whole_weights(np.array([0.1, 0.2, 0.3, 0.0]))[0]
+    array([1., 2., 3., 0.])
+    """
+    distinct = np.unique(weights[weights > 0])
+    if len(distinct) == 0:
+        return weights, 1.0
+    scales = chain([1.0], np.arange(1, 13) / distinct[0], 10.0 ** np.arange(1, 7))
+    scale = next((float(s) for s in scales if _near_whole(distinct * s)), LARGEST / float(distinct[-1]))
+    return np.where(weights > 0, np.maximum(np.rint(weights * scale), 1.0), 0.0), 1.0 / scale
+
+
+def _near_whole(values: F8) -> bool:
+    nearest = np.rint(values)
+    return bool(nearest[0] >= 1 and nearest[-1] <= LARGEST and (np.abs(values - nearest) <= 1e-9).all())
+
+
+def pair_work(votes: Votes) -> I8:
+    """Cells of the matrix written or read up to each query: the cost of the methods that work on pairs."""
+    sizes, lengths = np.diff(votes.slots), np.diff(votes.starts)
+    query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
+    of_list = lengths * (sizes[query] if votes.below else lengths)
+    work = sizes**2 + np.diff(votes.vote_starts)
+    work += np.bincount(query, weights=of_list, minlength=len(sizes)).astype(np.int64)
+    return np.concatenate(([0], np.cumsum(work)))
+
+
+def places(starts: I8, rank: I4) -> tuple[I8, I8]:
+    """For every row of every list: how many items are above it, and how many are at its rank or above."""
+    if len(rank) == 0:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    new = np.concatenate(([True], rank[1:] != rank[:-1]))
+    lengths = np.diff(starts)
+    new[starts[:-1][lengths > 0]] = True
+    first = np.flatnonzero(new)
+    group = np.cumsum(new) - 1
+    base = np.repeat(starts[:-1], lengths)
+    return first[group] - base, np.append(first[1:], len(rank))[group] - base
+
+
+def matrix(votes: Votes, query: int) -> F8:
+    """The matrix W of one query."""
+    base, size = int(votes.slots[query]), int(votes.slots[query + 1] - votes.slots[query])
+    first, last = votes.query_starts[query : query + 2]
+    starts = votes.starts[first : last + 1]
+    rows = slice(int(starts[0]), int(starts[-1]))
+    item = votes.item[rows].astype(np.int64) - base
+    weight = votes.list_weight[first:last]
+    lengths = np.diff(starts)
+    end = np.repeat(starts[1:], lengths) - starts[0]
+    _, upto = places(starts - starts[0], votes.rank[rows])
+    below = end - (np.repeat(starts[:-1], lengths) - starts[0]) - upto  # rows under each row in its list
+    better = np.repeat(np.arange(len(item)), below)
+    worse = np.repeat(end, below) - np.repeat(np.cumsum(below), below) + np.arange(len(better))
+    won = np.bincount(
+        item[better] * size + item[worse], weights=np.repeat(np.repeat(weight, lengths), below), minlength=size**2
+    )
+    table = won.reshape(size, size)
+    if votes.below and len(weight):
+        held = np.zeros((len(weight), size))
+        held[np.repeat(np.arange(len(weight)), lengths), item] = 1.0
+        table += (held * weight[:, None]).T @ (1.0 - held)
+    return _add_comparisons(table, votes, query, base)
+
+
+def _add_comparisons(table: F8, votes: Votes, query: int, base: int) -> F8:
+    rows = slice(*votes.vote_starts[query : query + 2].tolist())
+    if rows.start < rows.stop:
+        weight = np.where(votes.tie[rows], 0.0, votes.vote_weight[rows])
+        at = (votes.winner[rows].astype(np.int64) - base) * len(table) + (votes.loser[rows] - base)
+        table += np.bincount(at, weights=weight, minlength=table.size).reshape(table.shape)
+    return table
+
+
+def margins(table: F8) -> F8:
+    """W - W', the majority by which each item beats each other one."""
+    return table - table.T

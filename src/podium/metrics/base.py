@@ -1,0 +1,193 @@
+"""A metric is a value: it compares, hashes, prints and parses.
+
+>>> from podium.metrics import NDCG, RBP, parse
+>>> NDCG @ 10, parse("ndcg@10") == NDCG @ 10, NDCG(dialect="letor") @ 5, RBP(p=0.95) @ 20
+(ndcg@10, True, ndcg@5:letor, rbp(p=0.95)@20)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+import re
+from abc import ABC, ABCMeta, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from podium import params, registry
+from podium.data.consensus import Consensus
+from podium.data.labels import Labels
+from podium.errors import ParameterError
+from podium.kernels import measures
+from podium.kernels.dispatch import F8, I8
+from podium.metrics.judgements import Judgements
+from podium.params import Annotated, Range
+
+__all__ = ["DEEP", "Metric", "MetricSpec", "Relevant", "WalkMetric", "measure", "parse", "parse_all"]
+
+DEEP = 2**31 - 1  # no cutoff
+Relevant = Annotated[float, Range(0, 1e9, open_low=True), "grades from here on count as relevant"]
+
+
+class _MetricType(ABCMeta):
+    """Lets `NDCG @ 10` stand for `NDCG(cutoff=10)`."""
+
+    def __matmul__(cls, cutoff: int) -> Metric:
+        made: Metric = cls()
+        return made @ cutoff
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Metric(ABC, metaclass=_MetricType):
+    """Base of all metrics: a number per query from a ranking and labels; larger is better unless it says otherwise."""
+
+    name: ClassVar[str] = ""
+    aliases: ClassVar[tuple[str, ...]] = ()
+    citation: ClassVar[str] = ""
+    cutoff_rule: ClassVar[Literal["optional", "required", "none"]] = "optional"
+
+    cutoff: Annotated[int | None, Range(1, DEEP), "places that count, all when not given"] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__dict__.get("name"):
+            registry.metrics.add(cls.name, cls)
+
+    def __post_init__(self) -> None:
+        params.validate(self)
+        if self.cutoff is not None and self.cutoff_rule == "none":
+            raise ParameterError(f"{self.name} takes no cutoff; write {self.name}, not {self.name}@{self.cutoff}")
+
+    def __matmul__(self, cutoff: int) -> Self:
+        return dataclasses.replace(self, cutoff=operator.index(cutoff))
+
+    @abstractmethod
+    def values(self, consensus: Consensus, judgements: Judgements, which: I8) -> F8:
+        """One number per query of the labels in `which`; NaN where the metric is not defined."""
+
+    def check(self) -> None:
+        """Refuse a metric that cannot be computed as it stands."""
+        if self.cutoff is None and self.cutoff_rule == "required":
+            raise ParameterError(f"{self.name} needs a cutoff; write for example {self.name}@10")
+
+    def __str__(self) -> str:
+        fields = {f.name: f.default for f in dataclasses.fields(self)}
+        changed = {k: getattr(self, k) for k, default in fields.items() if getattr(self, k) != default}
+        cutoff, dialect = changed.pop("cutoff", None), changed.pop("dialect", None)
+        inside = ", ".join(f"{k}={_plain(v)!r}" for k, v in changed.items())
+        text = self.name + (f"({inside})" if inside else "")
+        return text + ("" if cutoff is None else f"@{cutoff}") + ("" if dialect is None else f":{dialect}")
+
+    __repr__ = __str__
+
+
+class WalkMetric(Metric):
+    """A metric computed by one walk down the ranking; all such metrics of an evaluation share the pass."""
+
+    @abstractmethod
+    def walk(self, judgements: Judgements, width: int) -> measures.Walk:
+        """Gains, discounts (`width` of them) and limits, one limit for every query of the labels."""
+
+    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
+        """From the walk's sums to values; `sizes` counts the ranked items of each query."""
+        return raw
+
+    def values(self, consensus: Consensus, judgements: Judgements, which: I8) -> F8:
+        """The metric alone; `measure` computes several at once."""
+        return _walk_all([self], consensus, judgements, which)[0]
+
+    def limits(self, judgements: Judgements) -> I8:
+        """How many places count, for every query of the labels."""
+        return np.full(len(judgements), self.cutoff or DEEP, np.int64)
+
+
+def _walk_all(metrics: Sequence[WalkMetric], consensus: Consensus, judgements: Judgements, which: I8) -> list[F8]:
+    rankings = judgements.rankings(consensus)
+    query = rankings.query[which]
+    sizes = np.where(query >= 0, np.append(consensus.index.sizes, 0)[query], 0)
+    longest = int(sizes.max(initial=0))
+    walks = []
+    for metric in metrics:
+        w = metric.walk(judgements, min(longest, metric.cutoff or DEEP))
+        walks.append(w._replace(limit=w.limit[which]))
+    raw = measures.walk(rankings._replace(query=query), walks)
+    return [m.finish(r, judgements, which, sizes) for m, r in zip(metrics, raw, strict=True)]
+
+
+def measure(metrics: Sequence[Metric], consensus: Consensus, labels: Labels, which: I8) -> F8:
+    """All metrics on the label queries in `which`: one row per metric, one column per query."""
+    for metric in metrics:
+        metric.check()
+    judgements = Judgements.of(labels)
+    out = np.zeros((len(metrics), len(which)))
+    walking = [i for i, m in enumerate(metrics) if isinstance(m, WalkMetric)]
+    walked = _walk_all([metrics[i] for i in walking], consensus, judgements, which)  # type: ignore[misc]
+    for i, values in zip(walking, walked, strict=True):
+        out[i] = values
+    for i, metric in enumerate(metrics):
+        if not isinstance(metric, WalkMetric):
+            out[i] = metric.values(consensus, judgements, which)
+    return out
+
+
+# -- text -> metric ------------------------------------------------------------------------------------------------
+
+MetricSpec = str | Metric | type[Metric]
+_FORM = re.compile(r"\s*(?P<name>\w+)\s*(?P<inside>\(.*\))?\s*(?:@\s*(?P<cutoff>\d+))?\s*(?::\s*(?P<dialect>\w+))?\s*")
+
+
+def parse(spec: MetricSpec) -> Metric:
+    """A metric from its printed form; names are read without regard to case.
+
+    >>> parse("rbp(p=0.5)@10"), parse("MAP"), parse("nDCG@5:letor")
+    (rbp(p=0.5)@10, map, ndcg@5:letor)
+    """
+    if isinstance(spec, Metric):
+        return spec
+    if isinstance(spec, type) and issubclass(spec, Metric):
+        return spec()
+    form = _FORM.fullmatch(spec) if isinstance(spec, str) else None
+    if form is None:
+        raise ParameterError(f"cannot read the metric {spec!r}; write for example ndcg@10, map or rbp(p=0.8)@10:dialect")
+    cls = _by_name(form["name"])
+    given = params.parse_spec(cls.name + (form["inside"] or ""))[1]
+    if form["cutoff"] is not None:
+        given["cutoff"] = int(form["cutoff"])
+    if form["dialect"] is not None:
+        given["dialect"] = form["dialect"].lower()
+    known = {f.name for f in dataclasses.fields(cls)}
+    for key in given:
+        if key not in known:
+            what = "dialects" if key == "dialect" else f"parameter {key!r}; {params.suggest(key, known)}"
+            raise ParameterError(f"{cls.name} has no {what}")
+    return cls(**given)
+
+
+def parse_all(specs: MetricSpec | Iterable[MetricSpec]) -> tuple[Metric, ...]:
+    """Several metrics; a text may hold many, separated by commas or spaces. Repeats are dropped.
+
+    >>> parse_all("ndcg@10, rbp(p=0.5) map")
+    (ndcg@10, rbp(p=0.5), map)
+    """
+    several = [specs] if isinstance(specs, str | Metric | type) else list(specs)
+    flat: list[MetricSpec] = []
+    for spec in several:
+        flat.extend(re.findall(r"[^\s,(]+(?:\([^)]*\)[^\s,]*)?", spec) if isinstance(spec, str) else [spec])
+    if not flat:
+        raise ParameterError("no metric was given; for example ndcg@10 or map")
+    return tuple(dict.fromkeys(map(parse, flat)))
+
+
+def _by_name(name: str) -> type[Metric]:
+    wanted = name.lower()
+    for cls in registry.metrics.all().values():
+        if wanted in cls.aliases:
+            return cls  # type: ignore[no-any-return]
+    return registry.metrics.get(wanted)  # type: ignore[no-any-return]
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value

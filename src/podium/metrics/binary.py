@@ -1,0 +1,195 @@
+"""Metrics that only ask whether an item is relevant: its grade is at least `relevant`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.measures import BPREF, CASCADE, PRECISION, SUM, Walk
+from podium.metrics.base import DEEP, Relevant, WalkMetric
+from podium.metrics.judgements import Judgements
+from podium.params import Annotated, Range
+
+__all__ = ["MAP", "MRR", "RBP", "Bpref", "Judged", "Precision", "RPrecision", "Recall", "Success"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BinaryMetric(WalkMetric):
+    """Gain 1 for relevant items, 0 for all others, unjudged ones included."""
+
+    relevant: Relevant = 1
+
+    def gain(self, judgements: Judgements) -> F8:
+        """1 from the threshold on."""
+        return judgements.table(lambda grade: (grade >= self.relevant).astype(np.float64))
+
+    def found(self, judgements: Judgements, which: I8) -> F8:
+        """Relevant items among the labels."""
+        return judgements.count(self.relevant)[which]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SumMetric(BinaryMetric):
+    """The sum over relevant places of a discount."""
+
+    def walk(self, judgements: Judgements, width: int) -> Walk:
+        """Sum of gain times discount."""
+        return Walk(SUM, self.gain(judgements), self.discount(width), self.limits(judgements))
+
+    def discount(self, width: int) -> F8:
+        """1 at every place."""
+        return np.ones(width)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Precision(SumMetric):
+    """Relevant items among the first k, divided by k also when fewer were retrieved."""
+
+    name = "p"
+    aliases = ("precision",)
+    cutoff_rule = "required"
+
+    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
+        """Divide by k."""
+        return raw / (self.cutoff or 1)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Recall(SumMetric):
+    """Share of the relevant items that are among the first k (or anywhere in the ranking)."""
+
+    name = "recall"
+    aliases = ("r",)
+
+    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
+        """Divide by the relevant items there are."""
+        return _ratio(raw, self.found(judgements, which))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RPrecision(SumMetric):
+    """Precision at R, the number of relevant items."""
+
+    name = "rprec"
+    cutoff_rule = "none"
+
+    def limits(self, judgements: Judgements) -> I8:
+        """R for every query."""
+        return judgements.count(self.relevant).astype(np.int64)
+
+    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
+        """Divide by R."""
+        return _ratio(raw, self.found(judgements, which))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RBP(SumMetric):
+    """Rank-biased precision: (1 - p) times the sum of p^(place - 1) over relevant places."""
+
+    name = "rbp"
+    citation = "Moffat & Zobel, TOIS 2008"
+
+    p: Annotated[float, Range(0, 0.9999), "chance of looking at the next item"] = 0.8
+
+    def discount(self, width: int) -> F8:
+        """Geometric."""
+        return (1.0 - self.p) * self.p ** np.arange(width, dtype=np.float64)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MAP(BinaryMetric):
+    """Average precision: the mean over relevant items of the precision at their place, 0 for those not retrieved."""
+
+    name = "map"
+    aliases = ("ap",)
+
+    def walk(self, judgements: Judgements, width: int) -> Walk:
+        """Sum of precisions."""
+        return Walk(PRECISION, self.gain(judgements), np.zeros(0), self.limits(judgements))
+
+    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
+        """Divide by the relevant items there are."""
+        return _ratio(raw, self.found(judgements, which))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FirstMetric(BinaryMetric):
+    """A function of the place of the first relevant item."""
+
+    def walk(self, judgements: Judgements, width: int) -> Walk:
+        """A cascade that ends at the first relevant item."""
+        return Walk(CASCADE, self.gain(judgements), self.discount(width), self.limits(judgements))
+
+    @abstractmethod
+    def discount(self, width: int) -> F8:
+        """What the first relevant item is worth at each place."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MRR(FirstMetric):
+    """Reciprocal rank of the first relevant item."""
+
+    name = "mrr"
+    aliases = ("rr",)
+
+    def discount(self, width: int) -> F8:
+        """1 / place."""
+        return 1.0 / np.arange(1, width + 1)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Success(FirstMetric):
+    """1 when a relevant item is among the first k."""
+
+    name = "success"
+
+    def discount(self, width: int) -> F8:
+        """1 at every place."""
+        return np.ones(width)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Bpref(BinaryMetric):
+    """How seldom judged non-relevant items stand above relevant ones; unjudged items do not count.
+
+    As in trec_eval, negative grades mean "not in the pool" and are skipped like unjudged items.
+    """
+
+    name = "bpref"
+    citation = "Buckley & Voorhees, SIGIR 2004"
+    cutoff_rule = "none"
+
+    def gain(self, judgements: Judgements) -> F8:
+        """1 for relevant, 0 for judged as not relevant, -1 for the rest."""
+        return judgements.table(lambda g: np.where(g >= self.relevant, 1.0, np.where(g >= 0, 0.0, -1.0)), -1.0)
+
+    def walk(self, judgements: Judgements, width: int) -> Walk:
+        """The bound is the smaller of the numbers of relevant and of non-relevant items."""
+        bound = np.minimum(judgements.count(self.relevant), judgements.count(0.0, self.relevant))
+        return Walk(BPREF, self.gain(judgements), np.zeros(0), bound.astype(np.int64))
+
+    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
+        """Divide by the relevant items there are."""
+        return _ratio(raw, self.found(judgements, which))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Judged(WalkMetric):
+    """Share of the first k items that have a grade: how much of the ranking the labels can speak about."""
+
+    name = "judged"
+
+    def walk(self, judgements: Judgements, width: int) -> Walk:
+        """Count the places with a grade."""
+        return Walk(SUM, judgements.table(np.ones_like), np.ones(width), self.limits(judgements))
+
+    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
+        """Divide by the places there are."""
+        return _ratio(raw, np.minimum(sizes, self.cutoff or DEEP).astype(np.float64))
+
+
+def _ratio(part: F8, whole: F8) -> F8:
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)

@@ -1,0 +1,72 @@
+"""Metrics that use how relevant an item is: NDCG in three dialects, and ERR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.measures import CASCADE, SUM, Walk
+from podium.kernels.measures import walk as run_walk
+from podium.metrics.base import DEEP, WalkMetric
+from podium.metrics.judgements import Judgements
+from podium.params import Annotated, Choice, Range
+
+__all__ = ["ERR", "NDCG"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NDCG(WalkMetric):
+    """Discounted gain over that of the best possible ranking of all judged items, retrieved or not.
+
+    Dialects: `trec` gain = grade, discount 1 / log2(place + 1), as trec_eval; `exp` gain 2^grade - 1, same
+    discount; `letor` gain 2^grade - 1, discount 1 at place 1 and 1 / log2(place) from place 2 on, as LETOR's script.
+    Negative grades and unjudged items gain nothing; a query without relevant items counts as 0.
+    """
+
+    name = "ndcg"
+    citation = "Jarvelin & Kekalainen, TOIS 2002"
+
+    dialect: Annotated[str, Choice("trec", "exp", "letor"), "gain and discount"] = "trec"
+
+    def walk(self, judgements: Judgements, width: int) -> Walk:
+        """Sum of gain times discount."""
+        return Walk(SUM, judgements.table(self._gain), self._discount(width), self.limits(judgements))
+
+    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
+        """Divide by the ideal, which is kept with the labels."""
+        best = judgements.keep(self, lambda: self._ideal(judgements))[which]
+        return np.divide(raw, best, out=np.zeros(len(raw)), where=best > 0)
+
+    def _ideal(self, judgements: Judgements) -> F8:
+        width = min(int(judgements.labels.index.sizes.max(initial=0)), self.cutoff or DEEP)
+        best: F8 = run_walk(judgements.ideal, [self.walk(judgements, width)])[0]
+        return best
+
+    def _gain(self, grade: F8) -> F8:
+        positive = np.maximum(grade, 0.0)
+        return positive if self.dialect == "trec" else np.exp2(positive) - 1.0
+
+    def _discount(self, width: int) -> F8:
+        place = np.arange(1, width + 1, dtype=np.float64)
+        return 1.0 / np.log2(np.maximum(place, 2.0) if self.dialect == "letor" else place + 1.0)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ERR(WalkMetric):
+    """Expected reciprocal rank: the reader stops at an item with probability (2^grade - 1) / 2^max_grade.
+
+    `max_grade` is the top of the grading scale; when it is not given, the highest grade among the labels.
+    """
+
+    name = "err"
+    citation = "Chapelle, Metzler, Zhang & Grinspan, CIKM 2009"
+
+    max_grade: Annotated[float | None, Range(0, 1000), "top of the grading scale"] = None
+
+    def walk(self, judgements: Judgements, width: int) -> Walk:
+        """A cascade with discount 1 / place."""
+        top = self.max_grade if self.max_grade is not None else float(judgements.levels.max(initial=0.0))
+        chance = judgements.table(lambda grade: (np.exp2(np.clip(grade, 0.0, top)) - 1.0) / np.exp2(top))
+        return Walk(CASCADE, chance, 1.0 / np.arange(1, width + 1), self.limits(judgements))

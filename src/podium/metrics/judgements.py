@@ -1,0 +1,111 @@
+"""What metrics need to know about labels, worked out once and kept with them."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+
+import numpy as np
+
+from podium.data.consensus import Consensus
+from podium.data.index import ItemIndex
+from podium.data.labels import Labels
+from podium.kernels import ordering
+from podium.kernels.dispatch import F8, I4, I8
+from podium.kernels.measures import Rankings
+
+__all__ = ["Judgements"]
+
+OFFSET_LEVELS = 4096  # whole-numbered grades that span less than this are coded by subtraction
+
+
+class Judgements:
+    """Labels with their grades as levels 0..L-1 (rising); level L stands for items without a grade."""
+
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
+        self.levels = _levels(labels.grades)
+        self.level = self._encode(labels.grades)
+        self._by_index: weakref.WeakKeyDictionary[ItemIndex, tuple[I4, I8]] = weakref.WeakKeyDictionary()
+        self._kept: dict[object, F8] = {}
+
+    @classmethod
+    def of(cls, labels: Labels) -> Judgements:
+        """The judgements of these labels, the same object every time."""
+        found = labels.memo.get(cls)
+        if not isinstance(found, cls):
+            found = labels.memo[cls] = cls(labels)
+        return found
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def table(self, function: Callable[[F8], F8], unjudged: float = 0.0) -> F8:
+        """A function of the grade as a table by level, with one more entry for items without a grade."""
+        return np.append(np.asarray(function(self.levels), np.float64), unjudged)
+
+    def keep(self, key: object, compute: Callable[[], F8]) -> F8:
+        """A value per query that depends on the labels alone, computed on first use."""
+        if key not in self._kept:
+            self._kept[key] = compute()
+        return self._kept[key]
+
+    def count(self, low: float, high: float = np.inf) -> F8:
+        """Items of each query with a grade in [low, high)."""
+
+        def counted() -> F8:
+            inside = self.table(lambda g: ((g >= low) & (g < high)).astype(np.float64))
+            return np.bincount(self.labels.index.query_of_slot, weights=inside[self.level], minlength=len(self))
+
+        return self.keep(("count", low, high), counted)
+
+    @functools.cached_property
+    def judged(self) -> F8:
+        """Items of each query that have a grade."""
+        return self.count(-np.inf)
+
+    @functools.cached_property
+    def ideal(self) -> Rankings:
+        """The labels' own items, best grade first, unjudged ones last."""
+        height = np.where(self.level == len(self.levels), -1.0, self.level)
+        _, order, _ = ordering.rank_order(height, self.labels.index.starts, None, 0.0)
+        return Rankings(np.arange(len(self)), self.labels.index.starts, order, self.level)
+
+    def rankings(self, consensus: Consensus) -> Rankings:
+        """The consensus by query of the labels."""
+        level, query = self._matched(consensus.index)
+        return Rankings(query, consensus.index.starts, consensus.order, level)
+
+    def _matched(self, index: ItemIndex) -> tuple[I4, I8]:
+        """The level of every slot of an index, and the code there of every query here, or -1."""
+        found = self._by_index.get(index)
+        if found is None:
+            codes = [-1 if (c := index.queries.code_of(q)) is None else c for q in self.labels.queries]
+            level = self.level if index is self.labels.index else self._encode(self.labels.align(index))
+            found = self._by_index[index] = (level, np.array(codes, np.int64))
+        return found
+
+    def _encode(self, grades: F8) -> I4:
+        known = ~np.isnan(grades)
+        level = np.full(len(grades), len(self.levels), np.int32)
+        if _is_range(self.levels):
+            level[known] = grades[known] - self.levels[0]
+        elif len(self.levels):
+            level[known] = np.searchsorted(self.levels, grades[known])
+        return level
+
+
+def _is_range(levels: F8) -> bool:
+    return bool(len(levels)) and np.array_equal(levels, np.floor(levels[0]) + np.arange(len(levels)))
+
+
+def _levels(grades: F8) -> F8:
+    """Distinct grades in rising order, or the whole range when they are whole numbers near each other."""
+    known = grades[~np.isnan(grades)]
+    if not len(known):
+        return known
+    low, high = known.min(), known.max()
+    if high - low < OFFSET_LEVELS and np.array_equal(known, np.floor(known)):
+        return np.arange(low, high + 1)
+    return np.unique(known)

@@ -1,0 +1,140 @@
+"""The model file: written whole or not at all, read with every doubt."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podium import registry
+from podium.errors import ModelFileError, ParameterError
+
+__all__ = ["load", "save"]
+
+VERSION = 1
+LIMIT = 16 << 20  # bytes of JSON header; safetensors itself allows 100 MB
+
+
+def save(aggregator: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write an aggregator with its parameters and whatever it has learned.
+
+    >>> import tempfile, podium
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(podium.make("rrf(k=10)"), f"{folder}/a.podium")
+    ...     load(f"{folder}/a.podium")
+    rrf(k=10)
+    """
+    from safetensors.numpy import save as to_bytes
+
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise ModelFileError(f"{target} exists; pass overwrite=True to replace it")
+    learned = {k: v for k, v in vars(aggregator).items() if k.endswith("_") and not k.startswith("_")}
+    tensors = {k: np.ascontiguousarray(v) for k, v in learned.items() if isinstance(v, np.ndarray)}
+    plain = {k: _encode(v) for k, v in learned.items() if k not in tensors}
+    parameters = {k: _encode(v) for k, v in aggregator.parameters().items()}
+    document = json.dumps(
+        {"version": VERSION, "method": aggregator.name, "parameters": parameters, "learned": plain}, sort_keys=True
+    )
+    content = to_bytes(tensors, metadata={"podium": document, "checksum": _checksum(document, tensors)})
+    _write(target, content)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read an aggregator back; a damaged, foreign or newer file is refused with the reason."""
+    source = Path(path)
+    try:
+        content = source.read_bytes()
+    except OSError as error:
+        raise ModelFileError(f"{source}: cannot be read ({error.strerror})") from None
+    document, tensors = _parse(source, content)
+    try:
+        about = json.loads(document)
+        version, name = about["version"], about["method"]
+        parameters = {k: _decode(v) for k, v in about["parameters"].items()}
+        learned = {k: _decode(v) for k, v in about["learned"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ModelFileError(f"{source}: not a model document; save the model again") from None
+    if version != VERSION:
+        raise ModelFileError(f"{source}: written by format version {version!r}, this Podium reads {VERSION}; upgrade Podium")
+    try:
+        made = registry.aggregators.get(name)(**parameters)
+    except (ParameterError, TypeError) as error:
+        raise ModelFileError(f"{source}: {error}") from None
+    for key, value in (learned | tensors).items():
+        if not key.endswith("_") or key.startswith("_"):
+            raise ModelFileError(f"{source}: {key!r} is not a learned value")
+        setattr(made, key, value)
+    return made
+
+
+def _parse(source: Path, content: bytes) -> tuple[str, dict[str, Any]]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as from_bytes
+
+    foreign = ModelFileError(f"{source}: not a Podium model file, or cut short; save the model again")
+    try:
+        (length,) = struct.unpack("<Q", content[:8])
+        if length > min(LIMIT, len(content) - 8):
+            raise foreign
+        metadata = json.loads(content[8 : 8 + length])["__metadata__"]
+        document, checksum = metadata["podium"], metadata["checksum"]
+        tensors = from_bytes(content)
+    except (struct.error, ValueError, KeyError, TypeError, SafetensorError, RecursionError):
+        raise foreign from None
+    if not isinstance(document, str) or _checksum(document, tensors) != checksum:
+        raise ModelFileError(f"{source}: the checksum does not match, so the file was damaged or edited; save the model again")
+    return document, tensors
+
+
+def _checksum(document: str, tensors: Mapping[str, Any]) -> str:
+    digest = hashlib.blake2b(document.encode(), digest_size=16)
+    for key in sorted(tensors):
+        value = tensors[key]
+        digest.update(f"{key}:{value.dtype}:{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    return digest.hexdigest()
+
+
+def _encode(value: Any) -> Any:
+    """Plain values; mappings as pairs, because JSON would turn integer keys into strings."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {"pairs": [[_encode(k), _encode(v)] for k, v in value.items()]}
+    if isinstance(value, list | tuple):
+        return [_encode(v) for v in value]
+    raise ModelFileError(f"a {type(value).__name__} cannot be kept in a model file")
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_decode(k): _decode(v) for k, v in value["pairs"]}
+    return [_decode(v) for v in value] if isinstance(value, list) else value
+
+
+def _write(target: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

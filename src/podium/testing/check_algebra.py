@@ -1,0 +1,172 @@
+"""Algebra: changes of the input that must not change, or must change, the answer."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from podium.aggregators.base import Aggregator, Tags
+from podium.data.preferences import Form, Preferences
+from podium.errors import ParameterError
+from podium.testing.checks import answer, check, close, each, groups
+from podium.testing.samples import EXPERTS, ITEMS, Answers, of_form, rebuilt
+
+
+def _map(answers: Answers, item: dict[str, str] | None = None, expert: dict[str, str] | None = None) -> Answers:
+    i, e = (lambda v: (item or {}).get(v, v)), (lambda v: (expert or {}).get(v, v))
+    return dataclasses.replace(
+        answers,
+        lists=tuple((q, e(x), i(y), v) for q, x, y, v in answers.lists),
+        votes=tuple((q, e(x), i(a), i(b), t, w) for q, x, a, b, t, w in answers.votes),
+        candidates=tuple((q, i(y)) for q, y in answers.candidates),
+    )
+
+
+@check()
+def renaming_items(cls: type[Aggregator]) -> None:
+    """Other names for the items give the same tie groups under the new names."""
+    names = dict(zip(ITEMS, reversed(ITEMS), strict=True))
+    for answers in each(cls, 6):
+        a, b = answer(cls(), answers.build()), answer(cls(), _map(answers, item=names).build())
+        for query in a.queries:
+            assert [{names.get(i, i) for i in g} for g in groups(a, query)] == groups(b, query), (answers, query)
+
+
+@check()
+def renaming_experts(cls: type[Aggregator]) -> None:
+    """Who said it does not matter, only what was said."""
+    names = dict(zip(EXPERTS, reversed(EXPERTS), strict=True))
+    for answers in each(cls):
+        close(answer(cls(), answers.build()), answer(cls(), _map(answers, expert=names).build()))
+
+
+@check()
+def row_order(cls: type[Aggregator]) -> None:
+    """Rows in another order, and with them queries and experts, give the same answer."""
+    random = np.random.default_rng(0)
+    for answers in each(cls):
+        shuffled = rebuilt(answers, random.permutation(max(len(answers.lists), len(answers.votes))))
+        close(answer(cls(), answers.build()), answer(cls(), shuffled.build()))
+
+
+@check(lambda tags: tags.per_query)
+def other_queries_do_not_matter(cls: type[Aggregator]) -> None:
+    """A query on its own gets the same answer as among others."""
+    for answers in each(cls):
+        whole = answer(cls(), answers.build())
+        for query in whole.queries:
+            alone = cls().aggregate(answers.build().select([query]))
+            assert alone.ranking(query) == whole.ranking(query)
+            np.testing.assert_allclose([r.score for r in alone[query]], [r.score for r in whole[query]], rtol=1e-9)
+
+
+@check(lambda tags: Form.RANKING in tags.accepts)
+def unanimity(cls: type[Aggregator]) -> None:
+    """What all experts agree on is the consensus."""
+    for seed in range(3):
+        order = [str(i) for i in np.random.default_rng(seed).permutation(ITEMS)]
+        preferences = Preferences.from_lists({"q": {e: order for e in EXPERTS}})
+        assert answer(cls(), preferences).ranking("q") == order
+
+
+def _doubled(answers: Answers) -> Answers:
+    twins = _map(answers, expert={e: f"{e}-again" for e in EXPERTS})
+    return dataclasses.replace(answers, lists=answers.lists + twins.lists, votes=answers.votes + twins.votes)
+
+
+@check()
+def doubling(cls: type[Aggregator]) -> None:
+    """Everybody saying the same twice changes nothing in the order."""
+    for answers in each(cls):
+        close(answer(cls(), answers.build()), answer(cls(), _doubled(answers).build()), scores=False)
+
+
+def _can_weigh(tags: Tags) -> bool:
+    return tags.weighted and not tags.supervised
+
+
+def _weights(preferences: Preferences, **given: float) -> dict[object, float]:
+    return {e: given.get(str(e), 1.0) for e in preferences.experts}
+
+
+@check(_can_weigh)
+def weight_two(cls: type[Aggregator]) -> None:
+    """An expert of weight two counts as two experts who say the same."""
+    for answers in each(cls):
+        preferences = answers.build()
+        twin = _map(answers, expert={"e1": "e1-again"})
+        more = dataclasses.replace(
+            answers,
+            lists=answers.lists + tuple(r for r in twin.lists if r[1] == "e1-again"),
+            votes=answers.votes + tuple(r for r in twin.votes if r[1] == "e1-again"),
+        )
+        weighted = answer(cls(weights=_weights(preferences, e1=2.0)), preferences)  # type: ignore[arg-type]
+        close(weighted, answer(cls(), more.build()), scores=False)
+
+
+@check(_can_weigh)
+def weight_zero(cls: type[Aggregator]) -> None:
+    """An expert of weight zero counts as absent."""
+    for answers in each(cls):
+        preferences = answers.build()
+        weighted = answer(cls(weights=_weights(preferences, e1=0.0)), preferences)  # type: ignore[arg-type]
+        close(weighted, answer(cls(), preferences.without_expert("e1")), scores=False)
+
+
+@check(lambda tags: _can_weigh(tags) and Form.RANKING in tags.accepts)
+def weights_matter(cls: type[Aggregator]) -> None:
+    """Weights (1, 0), (0, 1) and (1, 1) give three different answers, and a wrong number of them is an error."""
+    preferences = Preferences.from_lists({"q": {"a": ["x", "y", "z"], "b": ["z", "y", "x"]}})
+    found = [tuple(map(frozenset, groups(answer(cls(weights=w), preferences), "q"))) for w in ([1, 0], [0, 1], [1, 1])]
+    assert len(set(found)) == 3, found
+    try:
+        cls(weights=[1.0, 2.0, 3.0]).aggregate(preferences)
+    except ParameterError as error:
+        assert "3 weights for 2 experts" in str(error)
+    else:
+        raise AssertionError("a third weight for two experts was accepted")
+
+
+@check(lambda tags: Form.RANKING in tags.accepts)
+def larger_is_better(cls: type[Aggregator]) -> None:
+    """An item that everybody puts first has the largest score."""
+    preferences = Preferences.from_lists({"q": {"a": ["m", "x", "y"], "b": ["m", "y", "z"], "c": ["m", "z", "x"]}})
+    consensus = answer(cls(), preferences)
+    assert consensus.ranking("q")[0] == "m"
+    assert consensus.scores[preferences.index.slot("q", "m")] == consensus.scores.max()
+
+
+@check(lambda tags: tags.condorcet)
+def condorcet_winner_first(cls: type[Aggregator]) -> None:
+    """An item that beats every other by majority comes first, alone."""
+    found = 0
+    for seed in range(40):
+        preferences = of_form(Form.RANKING, seed, complete=True).build()
+        consensus = answer(cls(), preferences)
+        for query in preferences.queries:
+            winner = _condorcet_winner(preferences, query)
+            if winner is not None:
+                found += 1
+                assert groups(consensus, query)[0] == {winner}
+    assert found > 10
+
+
+def _condorcet_winner(preferences: Preferences, query: object) -> object | None:
+    one = preferences.select([query])  # type: ignore[list-item]
+    size = len(one.index.items)
+    ranks = np.zeros((len(one.lists), size), np.int64)
+    ranks[one.lists.list_of_row, one.lists.item] = one.lists.rank
+    wins = (ranks[:, :, None] < ranks[:, None, :]).sum(axis=0)
+    beats = (wins > wins.T).sum(axis=1)
+    return one.index.items[int(beats.argmax())] if beats.max() == size - 1 else None
+
+
+@check(lambda tags: tags.additive and not tags.supervised)
+def contributions_add_up(cls: type[Aggregator]) -> None:
+    """What the experts are said to add up to is the score."""
+    for answers in each(cls, 1):
+        preferences = answers.build()
+        method = cls(weights=_weights(preferences, e1=2.0, e3=0.5)) if cls.tags.weighted else cls()  # type: ignore[arg-type]
+        place = method.aggregate(preferences)["q1"][0]
+        np.testing.assert_allclose(sum(method.explain(preferences, "q1", place.item).values()), place.score, rtol=1e-9)

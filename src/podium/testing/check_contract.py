@@ -1,0 +1,213 @@
+"""Contract: what any caller may rely on, whatever the method."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+import random
+import tempfile
+from typing import Any
+
+import numpy as np
+
+from podium import models, params, registry
+from podium.aggregators.base import Aggregator, Tags, make
+from podium.data.preferences import Form, Preferences
+from podium.errors import ParameterError, UnsupportedFormError
+from podium.kernels import dispatch
+from podium.testing.checks import answer, check, close, each, fitted
+from podium.testing.samples import of_form
+
+
+@check()
+def name_is_a_bijection(cls: type[Aggregator]) -> None:
+    """The name finds this class and no other."""
+    assert registry.aggregators.get(cls.name) is cls
+    assert [n for n, c in registry.aggregators.all().items() if c is cls] == [cls.name]
+
+
+@check()
+def documented(cls: type[Aggregator]) -> None:
+    """The class says in a sentence what it does, with an example and, unless it is one's own idea, a citation."""
+    text = inspect.getdoc(cls) or ""
+    assert text.split("\n")[0].endswith("."), "the first line of the docstring is a sentence"
+    assert ">>>" in text, "the docstring has an example"
+    assert all(p.help for p in params.parameters(cls)), "every parameter has a help text"
+
+
+@check()
+def repr_round_trip(cls: type[Aggregator]) -> None:
+    """The printed form makes an equal aggregator."""
+    for one in _variants(cls):
+        assert make(repr(one)).parameters() == one.parameters()
+
+
+@check()
+def save_load_round_trip(cls: type[Aggregator]) -> None:
+    """A saved aggregator gives the same bytes after loading."""
+    for answers in each(cls, 1):
+        preferences = answers.build()
+        one = fitted(cls(), preferences)
+        with tempfile.TemporaryDirectory() as folder:
+            models.save(one, f"{folder}/model.podium")
+            again = models.load(f"{folder}/model.podium")
+        assert again.parameters() == one.parameters()
+        assert again.aggregate(preferences).scores.tobytes() == one.aggregate(preferences).scores.tobytes()
+
+
+@check()
+def bad_parameters_are_refused(cls: type[Aggregator]) -> None:
+    """A value outside its declared range, and an unknown name, raise ParameterError."""
+    for p in params.parameters(cls):
+        bad: Any = p.accepts.high * 2 + 1 if isinstance(p.accepts, params.Range) else object()
+        _refused(lambda p=p, bad=bad: cls(**{p.name: bad}))  # type: ignore[misc]
+    _refused(lambda: make(cls.name, no_such_parameter=1))
+
+
+@check()
+def input_untouched(cls: type[Aggregator]) -> None:
+    """Aggregating changes nothing in its input."""
+    for answers in each(cls, 1):
+        preferences = answers.build()
+        before = [c.copy() for c in _arrays(preferences)]
+        answer(cls(), preferences)
+        assert all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(before, _arrays(preferences), strict=True))
+
+
+@check()
+def same_call_same_bytes(cls: type[Aggregator]) -> None:
+    """Two calls give the same bytes, and do not touch global random state, environment or threads."""
+    for answers in each(cls, 1):
+        preferences = answers.build()
+        state = np.random.get_state()[1].tobytes(), random.getstate(), dict(os.environ)  # type: ignore[union-attr] # noqa: NPY002
+        a, b = answer(cls(), preferences), answer(cls(), preferences)
+        assert a.scores.tobytes() == b.scores.tobytes()
+        assert a.order.tobytes() == b.order.tobytes()
+        assert state == (np.random.get_state()[1].tobytes(), random.getstate(), dict(os.environ))  # type: ignore[union-attr] # noqa: NPY002
+
+
+@check()
+def compiled_equals_plain(cls: type[Aggregator]) -> None:
+    """The compiled kernels, on one thread and on two, give what the small-input paths give."""
+    small, asked = dispatch.SMALL, os.environ.get("PODIUM_THREADS")
+    try:
+        for answers in each(cls, 1):
+            preferences = answers.build()
+            dispatch.SMALL = small
+            plain = answer(cls(), preferences)
+            dispatch.SMALL = 0
+            for count in ("1", "2"):
+                os.environ["PODIUM_THREADS"] = count
+                close(answer(cls(), answers.build()), plain)
+    finally:
+        dispatch.SMALL = small
+        os.environ.pop("PODIUM_THREADS", None)
+        if asked is not None:
+            os.environ["PODIUM_THREADS"] = asked
+
+
+@check()
+def covers_exactly_the_items(cls: type[Aggregator]) -> None:
+    """Every item of every query comes out once, listed or not, and nothing else."""
+    for answers in each(cls):
+        preferences = answers.build()
+        consensus = answer(cls(), preferences)
+        for query in preferences.queries:
+            items = preferences.index.items[preferences.index.slots(query)]
+            assert sorted(map(str, consensus.ranking(query))) == sorted(map(str, items))
+
+
+@check()
+def score_order_is_rank_order(cls: type[Aggregator]) -> None:
+    """Scores are finite and fall down the ranking; equal scores, and only they, are marked as tied."""
+    for answers in each(cls):
+        consensus = answer(cls(), answers.build())
+        for query in consensus.queries:
+            scores = [r.score for r in consensus[query]]
+            assert np.isfinite(scores).all()
+            assert scores == sorted(scores, reverse=True)
+            assert [r.tied for r in consensus[query]] == [scores.count(s) > 1 for s in scores]
+            assert [r.rank for r in consensus[query]] == list(range(1, len(scores) + 1))
+
+
+def _reads_lists(tags: Tags) -> bool:
+    return Form.RANKING in tags.accepts
+
+
+@check(_reads_lists)
+def one_item(cls: type[Aggregator]) -> None:
+    """A query with one item ranks it first."""
+    preferences = Preferences.from_lists({"q": {"a": ["x"], "b": ["x"]}, "r": {"a": ["x", "y"], "b": ["y", "x"]}})
+    assert answer(cls(), preferences).ranking("q") == ["x"]
+
+
+@check(_reads_lists)
+def one_expert(cls: type[Aggregator]) -> None:
+    """With one expert the consensus is its list."""
+    preferences = Preferences.from_lists({"q": {"a": ["z", "x", "y", "w"]}})
+    assert answer(cls(), preferences).ranking("q") == ["z", "x", "y", "w"]
+
+
+@check(lambda tags: Form.RATING in tags.accepts)
+def all_tied(cls: type[Aggregator]) -> None:
+    """Items that nobody tells apart come out tied, in id order."""
+    preferences = Preferences.from_lists({"q": {"a": dict.fromkeys("dbca", 1.0), "b": dict.fromkeys("bcda", 2.0)}})
+    consensus = answer(cls(), preferences)
+    assert consensus.ranking("q") == list("abcd")
+    assert all(r.tied for r in consensus["q"])
+
+
+@check(_reads_lists)
+def nobody_lists_anything(cls: type[Aggregator]) -> None:
+    """A query of which all items are unlisted candidates still gets an answer: all tied."""
+    preferences = Preferences.from_rows(
+        ["q", "q"], ["a", "b"], ["x", "x"], rank=[1, 1], candidates=(["q", "r", "r"], ["y", "u", "v"])
+    )
+    consensus = answer(cls(), preferences)
+    assert consensus.ranking("q") == ["x", "y"]
+    assert consensus.ranking("r") == ["u", "v"]
+    assert all(r.tied for r in consensus["r"])
+
+
+@check()
+def no_queries(cls: type[Aggregator]) -> None:
+    """Empty preferences give an empty consensus."""
+    if cls.tags.supervised:
+        return
+    assert len(cls().aggregate(Preferences.from_rows([], [], [], rank=[]))) == 0
+
+
+@check()
+def other_forms_are_refused(cls: type[Aggregator]) -> None:
+    """Preferences of a form the method cannot read raise UnsupportedFormError."""
+    for form in set(Form) - cls.tags.accepts:
+        try:
+            cls().aggregate(of_form(form, 0).build())
+        except UnsupportedFormError as error:
+            assert form.value in str(error)
+        else:
+            raise AssertionError(f"{form} was accepted")
+
+
+def _variants(cls: type[Aggregator]) -> list[Aggregator]:
+    made = [cls()]
+    for p in params.parameters(cls):
+        if isinstance(p.accepts, params.Choice):
+            made += [cls(**{p.name: v}) for v in p.accepts.values]
+        elif p.tune is not None:
+            made.append(cls(**{p.name: p.kind(p.tune.high)}))
+    return made
+
+
+def _refused(call: Any) -> None:
+    try:
+        call()
+    except ParameterError:
+        return
+    raise AssertionError("no ParameterError")
+
+
+def _arrays(preferences: Preferences) -> list[Any]:
+    tables = (preferences.index, preferences.lists, preferences.comparisons)
+    return [v for t in tables for f in dataclasses.fields(t) if isinstance(v := getattr(t, f.name), np.ndarray)]

@@ -1,0 +1,86 @@
+"""Small preferences of every form, made from a seed; the checks run on these."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+
+from podium.data.preferences import Form, Preferences
+from podium.data.vocabulary import Id
+from podium.kernels.dispatch import I8
+
+__all__ = ["Answers", "of_form", "rebuilt", "samples"]
+
+ITEMS = ("ant", "bee", "cat", "dog", "elk", "fox")
+EXPERTS = ("e1", "e2", "e3", "e4")
+QUERIES = ("q1", "q2", "q3")
+
+
+@dataclasses.dataclass(frozen=True)
+class Answers:
+    """Preferences as plain rows, so that a check can rename, reorder or repeat them."""
+
+    form: Form
+    lists: tuple[tuple[Id, Id, Id, float], ...] = ()  # query, expert, item, rank or score
+    votes: tuple[tuple[Id, Id, Id, Id, bool, float], ...] = ()  # query, expert, winner, loser, tie, weight
+    candidates: tuple[tuple[Id, Id], ...] = ()
+
+    def build(self) -> Preferences:
+        """The same rows as `Preferences`."""
+        if self.form is Form.COMPARISON:
+            columns = list(zip(*self.votes, strict=True))
+            return Preferences.from_comparisons(*columns[:4], tie=columns[4], weight=columns[5])
+        query, expert, item, value = zip(*self.lists, strict=True)
+        given = {"score" if self.form is Form.RATING else "rank": value}
+        pairs = list(zip(*self.candidates, strict=True)) if self.candidates else None
+        return Preferences.from_rows(
+            query,
+            expert,
+            item,
+            candidates=None if pairs is None else (pairs[0], pairs[1]),
+            unlisted="below" if self.form is Form.TOP_K else "unknown",
+            **given,
+        )
+
+
+def of_form(form: Form, seed: int, *, complete: bool = False) -> Answers:
+    """Random answers of four experts to three queries; partial and with ties unless `complete`."""
+    random = np.random.default_rng((seed, list(Form).index(form)))
+    if form is Form.COMPARISON:
+        return Answers(form, votes=tuple(_votes(random)))
+    rows: list[tuple[Id, Id, Id, float]] = []
+    for query in QUERIES:
+        for expert in EXPERTS:
+            items = list(random.permutation(ITEMS) if complete else random.permutation(ITEMS)[: random.integers(2, 6)])
+            if form is Form.RATING and not complete:
+                rows += [(query, expert, str(i), float(random.integers(0, 4))) for i in items]
+            elif form is Form.RATING:
+                rows += [(query, expert, str(i), float(len(items) - r)) for r, i in enumerate(items)]
+            else:
+                rows += [(query, expert, str(i), float(r)) for r, i in enumerate(items, 1)]
+    candidates = ((QUERIES[0], "zebu"),) if form is Form.RANKING and not complete else ()
+    return Answers(form, lists=tuple(rows), candidates=candidates)
+
+
+def _votes(random: np.random.Generator) -> Iterator[tuple[Id, Id, Id, Id, bool, float]]:
+    for query in QUERIES:
+        for expert in EXPERTS:
+            for _ in range(6):
+                a, b = random.choice(len(ITEMS), 2, replace=False)
+                yield query, expert, ITEMS[a], ITEMS[b], bool(random.random() < 0.15), float(random.integers(1, 3))
+
+
+def samples(accepts: frozenset[Form], seeds: int = 3) -> Iterator[Answers]:
+    """A few answers of every accepted form."""
+    for form in Form:
+        if form in accepts:
+            yield from (of_form(form, seed) for seed in range(seeds))
+
+
+def rebuilt(answers: Answers, order: I8) -> Answers:
+    """The same rows in another order."""
+    if answers.form is Form.COMPARISON:
+        return dataclasses.replace(answers, votes=tuple(answers.votes[i] for i in order))
+    return dataclasses.replace(answers, lists=tuple(answers.lists[i] for i in order))
