@@ -7,7 +7,6 @@ through the entry-point group `podium.plugins`, whose entries name modules to im
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import pkgutil
 from typing import Any, Generic, TypeVar
 
@@ -58,7 +57,9 @@ class Registry(Generic[T]):
         package = importlib.import_module(self._package)
         for module in pkgutil.walk_packages(package.__path__, f"{self._package}."):
             importlib.import_module(module.name)
-        for entry in importlib.metadata.entry_points(group="podium.plugins"):
+        from importlib.metadata import entry_points  # slow to import, and only needed here
+
+        for entry in entry_points(group="podium.plugins"):
             entry.load()
         self._walked = True
 

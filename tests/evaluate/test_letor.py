@@ -30,7 +30,9 @@ def read_parts(folder):
                 item = note.split()[2] if note.split()[:2] == ["docid", "="] else note.strip()
                 part[query] = number
                 judged.append((query, item, float(grade)))
-                rows += [(query, int(e), item, int(v)) for e, v in (c.split(":") for c in columns) if v != "NULL"]
+                rows += [
+                    (query, int(e), item, int(v)) for e, v in (c.split(":") for c in columns) if v != "NULL"
+                ]
     q, e, i, r = zip(*rows, strict=True)
     candidates = ([j[0] for j in judged], [j[1] for j in judged])
     preferences = Preferences.from_rows(q, e, i, rank=np.array(r), candidates=candidates)

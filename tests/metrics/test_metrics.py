@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import metrics as plain
 
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
@@ -19,6 +18,7 @@ from podium.evaluate import evaluate
 from podium.kernels import dispatch
 from podium.metrics import MAP, NDCG, RBP, Metric, Precision, parse, parse_all
 from podium.registry import metrics as known
+from reference import metrics as plain
 
 TWINS = {
     "ndcg": plain.ndcg,
@@ -90,7 +90,9 @@ def test_both_kernels_give_the_same_bits(monkeypatch):
     for q in range(60):
         n = int(rng.integers(1, 90))
         run[q] = dict(zip(range(n), rng.integers(0, 30, n).astype(float).tolist(), strict=True))
-        qrels[q] = dict(zip(rng.permutation(100)[:40].tolist(), rng.choice([-1, 0, 1, 2, 0.3], 40).tolist(), strict=True))
+        qrels[q] = dict(
+            zip(rng.permutation(100)[:40].tolist(), rng.choice([-1, 0, 1, 2, 0.3], 40).tolist(), strict=True)
+        )
     consensus = rankings(run)
     values = {}
     for threads, small in (("1", 0), ("3", 0), ("1", dispatch.SMALL)):
@@ -102,7 +104,11 @@ def test_both_kernels_give_the_same_bits(monkeypatch):
 
 
 def test_every_metric_of_the_registry_has_a_twin():
-    walked = {n for n, c in known.all().items() if c.__module__.startswith(("podium.metrics.gains", "podium.metrics.binary"))}
+    walked = {
+        n
+        for n, c in known.all().items()
+        if c.__module__.startswith(("podium.metrics.gains", "podium.metrics.binary"))
+    }
     assert {parse(t).name for t in TWINS} == walked
 
 
@@ -169,7 +175,9 @@ def test_a_metric_is_frozen_and_a_plug_in_needs_one_class():
             return np.full(len(which), 0.5)
 
     try:
-        assert evaluate(rankings({"q": {"a": 1.0}}), Labels.from_dict({"q": {"a": 1}}), "halves").mean() == {"halves": 0.5}
+        assert evaluate(rankings({"q": {"a": 1.0}}), Labels.from_dict({"q": {"a": 1}}), "halves").mean() == {
+            "halves": 0.5
+        }
     finally:
         known.discard("halves")
 
@@ -178,7 +186,11 @@ def test_a_metric_is_frozen_and_a_plug_in_needs_one_class():
 
 
 def test_ideal_comes_from_all_judged_items():
-    result = evaluate(rankings({"q": {"a": 1.0}}), Labels.from_dict({"q": {"a": 1, "b": 3}}), ["ndcg", "map", "recall", "rprec"])
+    result = evaluate(
+        rankings({"q": {"a": 1.0}}),
+        Labels.from_dict({"q": {"a": 1, "b": 3}}),
+        ["ndcg", "map", "recall", "rprec"],
+    )
     assert result["ndcg"][0] == pytest.approx(1 / (3 + 1 / math.log2(3)))
     assert [result[m][0] for m in ("map", "recall", "rprec")] == [0.5, 0.5, 0.5]
 
@@ -194,7 +206,9 @@ def test_published_err_and_rbp_hand_values():
     labels = Labels.from_dict({"q": {"a": 3, "b": 2, "c": 4}})
     run = rankings({"q": {"a": 3.0, "b": 2.0, "c": 1.0}})
     r1, r2, r3 = 7 / 16, 3 / 16, 15 / 16
-    assert evaluate(run, labels, "err")["err"][0] == pytest.approx(r1 + (1 - r1) * r2 / 2 + (1 - r1) * (1 - r2) * r3 / 3)
+    assert evaluate(run, labels, "err")["err"][0] == pytest.approx(
+        r1 + (1 - r1) * r2 / 2 + (1 - r1) * (1 - r2) * r3 / 3
+    )
     assert evaluate(run, labels, "rbp(p=0.5)").values[0, 0] == pytest.approx(0.5 * (1 + 0.5 + 0.25))
 
 
@@ -205,7 +219,11 @@ def test_an_all_tied_run_does_not_depend_on_insertion_order():
     rng = np.random.default_rng(0)
     for ties in ("item", "trec"):
         found = {
-            evaluate(rankings({"q": dict.fromkeys(rng.permutation(names).tolist(), 1.0)}).with_ties(ties), labels, "mrr").values[0, 0]
+            evaluate(
+                rankings({"q": dict.fromkeys(rng.permutation(names).tolist(), 1.0)}).with_ties(ties),
+                labels,
+                "mrr",
+            ).values[0, 0]
             for _ in range(10)
         }
         assert found == {1 / 4 if ties == "item" else 1 / 5}
@@ -219,7 +237,9 @@ def test_a_constant_scorer_is_reported():
 
 def test_unjudged_items_gain_nothing_and_are_counted():
     labels = Labels.from_dict({"q": {"a": 1, "z": 0}})
-    found = evaluate(rankings({"q": {"u": 3.0, "a": 2.0, "z": 1.0}}), labels, ["mrr", "bpref", "judged@2", "judged@10"])
+    found = evaluate(
+        rankings({"q": {"u": 3.0, "a": 2.0, "z": 1.0}}), labels, ["mrr", "bpref", "judged@2", "judged@10"]
+    )
     assert found["mrr"][0] == 0.5
     assert found["bpref"][0] == 1.0
     assert found["judged@2"][0] == 0.5

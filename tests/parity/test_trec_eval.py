@@ -84,7 +84,9 @@ def _parsed(metric: str):
 
 
 def test_queries_without_relevant_items_count_as_zero():
-    theirs = pytrec_eval.RelevanceEvaluator({"q": {"a": 0}}, {"map", "ndcg", "bpref"}).evaluate({"q": {"a": 1.0}})
+    theirs = pytrec_eval.RelevanceEvaluator({"q": {"a": 0}}, {"map", "ndcg", "bpref"}).evaluate(
+        {"q": {"a": 1.0}}
+    )
     consensus = expert_rankings(Preferences.from_lists({"q": {"run": {"a": 1.0}}}), "run")
     ours = evaluate(consensus, Labels.from_dict({"q": {"a": 0}}), ["map", "ndcg", "bpref"])
     assert list(ours.mean().values()) == list(theirs["q"].values()) == [0, 0, 0]

@@ -16,7 +16,9 @@ def _relevant(grade: float | None, threshold: float = 1) -> bool:
     return grade is not None and grade >= threshold
 
 
-def _dcg(grades: Grades, gain: Callable[[float], float], discount: Callable[[int], float], k: int | None) -> float:
+def _dcg(
+    grades: Grades, gain: Callable[[float], float], discount: Callable[[int], float], k: int | None
+) -> float:
     return sum(gain(_value(g)) * discount(i) for i, g in enumerate(list(grades)[:k], start=1))
 
 
@@ -30,7 +32,9 @@ def ndcg(ranked: Grades, judged: Sequence[float], k: int | None = None, dialect:
     return _dcg(ranked, gain, discount, k) / best if best else 0.0
 
 
-def average_precision(ranked: Grades, judged: Sequence[float], k: int | None = None, threshold: float = 1) -> float:
+def average_precision(
+    ranked: Grades, judged: Sequence[float], k: int | None = None, threshold: float = 1
+) -> float:
     hits, total = 0, 0.0
     for i, g in enumerate(list(ranked)[:k], start=1):
         if _relevant(g, threshold):

@@ -14,7 +14,7 @@ import numpy as np
 from podium import params, registry
 from podium.data.consensus import Consensus, Diagnostics, TieRule
 from podium.data.preferences import Form, Preferences
-from podium.data.vocabulary import Id, Ids
+from podium.data.vocabulary import Id
 from podium.errors import ParameterError, UnsupportedFormError
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8
@@ -151,10 +151,10 @@ class Aggregator(ABC):
     def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
         """Scores by slot, larger is better; `weights` has one value per expert code."""
 
-    def _expert_weights(self, experts: Ids) -> F8:
+    def _expert_weights(self, experts: Sequence[Id]) -> F8:
         if self.weights is None:
             return np.ones(len(experts))
-        known = experts.tolist()
+        known = list(experts)
         if isinstance(self.weights, Mapping):
             missing = [e for e in known if e not in self.weights]
             if missing:

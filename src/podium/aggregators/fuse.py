@@ -24,7 +24,6 @@ from podium.kernels.ordering import TOLERANCE
 __all__ = ["Fused", "fuse"]
 
 Answer = Sequence[Id] | Mapping[Id, float]
-_PLAIN_IDS = ({str}, {int}, {str, int})
 _QUICK = (ReciprocalRankFusion, RankBiasedCentroids)  # exactly "sum of weight x points(rank)"
 
 
@@ -34,7 +33,12 @@ class Fused:
 
     ranking: list[Id]
     scores: list[float]
-    method: str = ""
+    by: Aggregator
+
+    @property
+    def method(self) -> str:
+        """The method with its parameters, as `make` reads them."""
+        return repr(self.by)
 
     def __iter__(self) -> Any:
         return iter(zip(self.ranking, self.scores, strict=True))
@@ -97,13 +101,15 @@ def _table(kind: type, parameter: float, length: int) -> tuple[float, ...]:
 
 def _by_positions(lists: Sequence[Answer], aggregator: Aggregator) -> Fused | None:
     """Dictionary path; None when the input is not plain lists of ids."""
-    weights = aggregator._expert_weights(range(len(lists))).tolist() if aggregator.weights is not None else None  # type: ignore[arg-type]
+    weights = aggregator._expert_weights(range(len(lists))).tolist() if aggregator.weights is not None else None
     parameter: float = getattr(aggregator, "k", None) or getattr(aggregator, "persistence", 0.0)
     totals: dict[Id, float] = {}
+    kinds: set[type] = set()
     get = totals.get
     for number, answer in enumerate(lists):
-        if not isinstance(answer, list | tuple) or set(map(type, answer)) not in _PLAIN_IDS:
+        if not isinstance(answer, list | tuple):
             return None
+        kinds.update(map(type, answer))
         if len(set(answer)) != len(answer):
             raise _repeated(answer, number)
         points = _table(type(aggregator), parameter, 1 << max(len(answer) - 1, 63).bit_length())
@@ -114,27 +120,34 @@ def _by_positions(lists: Sequence[Answer], aggregator: Aggregator) -> Fused | No
             w = weights[number]
             for item, p in zip(answer, points, strict=False):
                 totals[item] = get(item, 0.0) + w * p
-    return _ordered(totals, repr(aggregator))
+    if not kinds <= {str, int}:
+        return None
+    return _ordered(totals, aggregator, len(kinds) == 1)
 
 
-def _ordered(totals: dict[Id, float], method: str) -> Fused:
-    ranking = sorted(totals, key=totals.__getitem__, reverse=True)
-    scores = list(map(totals.__getitem__, ranking))
-    gap = TOLERANCE * max(map(abs, scores), default=0.0)
+def _ordered(totals: dict[Id, float], aggregator: Aggregator, one_type: bool) -> Fused:
+    ranking = sorted(totals) if one_type else sorted(totals, key=id_order)  # type: ignore[type-var]
+    ranking.sort(key=totals.__getitem__, reverse=True)  # stable, so equal scores stay in id order
+    scores = [totals[item] for item in ranking]
+    gap = TOLERANCE * scores[0] if scores else 0.0  # points are positive, so the first is the largest
+    above = float("inf")
+    for here in scores:
+        if above != here and above - here <= gap:
+            _snap(ranking, scores, gap)
+            break
+        above = here
+    return Fused(ranking, scores, aggregator)
+
+
+def _snap(ranking: list[Id], scores: list[float], gap: float) -> None:
+    """Give scores that differ by rounding only one value, and their items id order."""
     begin = 0
-    for place, (above, here) in enumerate(zip(scores, scores[1:], strict=False), 1):
-        if above - here > gap:
-            if place - begin > 1:
-                _settle(ranking, scores, begin, place)
-            begin = place
-    if len(scores) - begin > 1:
-        _settle(ranking, scores, begin, len(scores))
-    return Fused(ranking, scores, method)
-
-
-def _settle(ranking: list[Id], scores: list[float], begin: int, end: int) -> None:
-    ranking[begin:end] = sorted(ranking[begin:end], key=id_order)
-    scores[begin:end] = [scores[begin]] * (end - begin)
+    for place in range(1, len(scores) + 1):
+        if place < len(scores) and scores[place - 1] - scores[place] <= gap:
+            continue
+        ranking[begin:place] = sorted(ranking[begin:place], key=id_order)
+        scores[begin:place] = [scores[begin]] * (place - begin)
+        begin = place
 
 
 def _repeated(answer: Sequence[Id], number: int) -> InputError:
@@ -165,14 +178,14 @@ def _by_preferences(
         # answers without items make no rows; their experts still own a weight
         aggregator = _without_silent(aggregator, list(named), preferences)
     if not len(preferences):
-        return Fused([], [], repr(aggregator))
+        return Fused([], [], aggregator)
     ranked = aggregator.aggregate(preferences)[0]
-    return Fused([r.item for r in ranked], [r.score for r in ranked], repr(aggregator))
+    return Fused([r.item for r in ranked], [r.score for r in ranked], aggregator)
 
 
 def _without_silent(aggregator: Aggregator, named: list[Id], preferences: Preferences) -> Aggregator:
     if aggregator.weights is None or isinstance(aggregator.weights, Mapping):
         return aggregator
-    weights = aggregator._expert_weights(named)  # type: ignore[arg-type]
+    weights = aggregator._expert_weights(named)
     kept = {e: float(w) for e, w in zip(named, weights, strict=True) if preferences.experts.code_of(e) is not None}
     return make(aggregator.name, **(aggregator.parameters() | {"weights": kept}))

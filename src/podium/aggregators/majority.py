@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from podium.aggregators.base import ALL_FORMS, Aggregator, Tags
+from podium.aggregators.base import ALL_FORMS, Aggregator, Outcome, Tags
 from podium.data.preferences import Form, Preferences
 from podium.errors import InputError
 from podium.kernels import majority, segments
 from podium.kernels.dispatch import F8
-from podium.kernels.pairs import Votes, places, whole_weights
+from podium.kernels.pairs import Votes, silent_items, whole_weights
 from podium.params import Annotated, Choice
 
 __all__ = ["CondorcetFuse", "Copeland", "GreedyOrder", "MajorityVote", "PairwiseMajority", "RankedPairs", "Schulze"]
@@ -70,10 +70,11 @@ class PairwiseMajority(Aggregator):
     def _options(self) -> tuple[bool, ...]:
         return ()
 
-    def _scores(self, preferences: Preferences, weights: F8) -> F8:
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         check_sizes(self.name, preferences, self.limit)
         votes, _ = collect_votes(preferences, weights)
-        return majority.by_majority(type(self).kernel, votes, self.power, *self._options())
+        scores = majority.by_majority(type(self).kernel, votes, self.power, *self._options())
+        return Outcome(scores, silent_items(votes))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -193,62 +194,39 @@ class MajorityVote(Aggregator):
     name = "majority"
     tags = Tags(accepts=ALL_FORMS)
 
-    def _scores(self, preferences: Preferences, weights: F8) -> F8:
-        lists, index = preferences.lists, preferences.index
-        slots = len(index.items)
-        weight = weights[lists.expert][lists.list_of_row]
-        voices = segments.sum_by_item(lists.item, weight, slots)
-        if preferences.forms == {Form.RATING} and lists.score is not None and not np.isnan(lists.score).any():
-            total = segments.sum_by_item(lists.item, weight * lists.score, slots)
-        else:
-            total = segments.sum_by_item(lists.item, weight * self._shares(preferences), slots)
-            if preferences.unlisted == "below":
-                total, voices = self._with_unlisted(preferences, weights, total, voices)
-            total, voices = self._with_comparisons(preferences, weights, total, voices)
-        return _last_without_votes(index.starts, total, voices)
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        lists, pairs, slots = preferences.lists, preferences.comparisons, len(preferences.index.items)
+        rated = preferences.forms == {Form.RATING} and lists.score is not None and not np.isnan(lists.score).any()
+        value = lists.score if rated else self._shares(preferences)
+        weight, none = weights[lists.expert], np.zeros(len(lists))
+        total = segments.sum_affine(lists.query_starts, lists.starts, lists.item, value, none, weight, slots)
+        voices = segments.sum_affine(lists.query_starts, lists.starts, lists.item, None, weight, none, slots)
+        if preferences.unlisted == "below" and not rated:
+            total, voices = self._with_unlisted(preferences, weight, total, voices)
+        weight = weights[pairs.expert] * pairs.weight
+        for side, won in ((pairs.winner, 1.0), (pairs.loser, 0.0)):
+            total = total + np.bincount(side, weights=np.where(pairs.tie, 0.5, won) * weight, minlength=slots)
+            voices = voices + np.bincount(side, weights=weight, minlength=slots)
+        silent = voices <= 0
+        return Outcome(total / np.where(silent, 1.0, voices), silent)
 
     @staticmethod
     def _shares(preferences: Preferences) -> F8:
         """The share of the other items of its list that each row beats."""
         lists = preferences.lists
-        above, upto = places(lists.starts, lists.rank)
-        size = lists.lengths if preferences.unlisted != "below" else preferences.index.sizes[lists.query_of_list]
-        others = (size - 1)[lists.list_of_row]
-        return np.where(others > 0, 1 - (above + upto - 1) / 2 / np.maximum(others, 1), 0.5)
+        below = preferences.unlisted == "below"
+        others = (preferences.index.sizes[lists.query_of_list] if below else lists.lengths) - 1.0
+        place = segments.fractional_ranks(lists.starts, lists.rank)
+        others = others[lists.list_of_row]
+        return np.where(others > 0, 1 - (place - 1) / np.maximum(others, 1), 0.5)
 
     @staticmethod
-    def _with_unlisted(preferences: Preferences, weights: F8, total: F8, voices: F8) -> tuple[F8, F8]:
+    def _with_unlisted(preferences: Preferences, weight: F8, total: F8, voices: F8) -> tuple[F8, F8]:
         """Each list also puts the items it does not hold in one tied last place."""
-        lists, index = preferences.lists, preferences.index
-        size = index.sizes[lists.query_of_list]
-        weight = weights[lists.expert]
-        share = np.maximum(size - lists.lengths - 1, 0) / 2 / np.maximum(size - 1, 1)
-
-        def to_unlisted(value: F8) -> F8:
-            everywhere = np.bincount(lists.query_of_list, weights=value, minlength=len(index))[index.query_of_slot]
-            return everywhere - segments.sum_by_item(lists.item, value[lists.list_of_row], len(index.items))
-
-        return total + to_unlisted(weight * share), voices + to_unlisted(weight)
-
-    @staticmethod
-    def _with_comparisons(preferences: Preferences, weights: F8, total: F8, voices: F8) -> tuple[F8, F8]:
-        pairs, slots = preferences.comparisons, len(total)
-        weight = weights[pairs.expert] * pairs.weight
-        for side, won in ((pairs.winner, 1.0), (pairs.loser, 0.0)):
-            total = total + segments.sum_by_item(side, np.where(pairs.tie, 0.5, won) * weight, slots)
-            voices = voices + segments.sum_by_item(side, weight, slots)
-        return total, voices
-
-
-def _last_without_votes(starts: Any, total: F8, voices: F8) -> F8:
-    """Means of votes; items without any stand clearly below the lowest mean of their query."""
-    voted = voices > 1e-12 * voices.max(initial=0.0)
-    mean = np.divide(total, voices, out=np.zeros(len(total)), where=voted)
-    if voted.all():
-        return mean
-    filled = np.flatnonzero(np.diff(starts))
-    query = np.repeat(np.arange(len(filled)), np.diff(starts)[filled])
-    low = np.minimum.reduceat(np.where(voted, mean, np.inf), starts[:-1][filled])
-    size = np.maximum.reduceat(np.where(voted, np.abs(mean), 0.0), starts[:-1][filled])
-    low[np.isinf(low)] = 0.0
-    return np.where(voted, mean, (low - size - 1)[query])
+        lists, sizes = preferences.lists, preferences.index.sizes
+        size = sizes[lists.query_of_list]
+        share = weight * np.maximum(size - lists.lengths - 1, 0) / 2 / np.maximum(size - 1, 1)
+        held = segments.sum_affine(lists.query_starts, lists.starts, lists.item, None, share, share, len(total))
+        everywhere = (np.bincount(lists.query_of_list, weights=w, minlength=len(sizes)) for w in (share, weight))
+        shares, heard = (np.repeat(e, sizes) for e in everywhere)
+        return total + shares - held, np.where(heard > 0, heard, voices)

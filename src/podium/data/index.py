@@ -88,8 +88,10 @@ class ItemIndex:
         if other is self:
             return np.arange(len(self.items))
         match = np.array([-1 if (c := other.queries.code_of(q)) is None else c for q in self.queries], np.int64)
-        if self.items.is_text and other.items.is_text and large(len(self.items)):
-            return joins.merge_text(match, self.starts, self.items, other.starts, other.items)
+        if large(len(self.items)):
+            mine_text, their_text = self.items.as_text, other.items.as_text
+            if mine_text is not None and their_text is not None:
+                return joins.merge_text(match, self.starts, mine_text, other.starts, their_text)
         ids = {value: code for code, value in enumerate(dict.fromkeys(other.items.tolist()))}
         width = len(ids) + 1
         theirs = np.fromiter(map(ids.__getitem__, other.items.tolist()), np.int64, len(other.items))

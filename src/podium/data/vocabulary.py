@@ -118,6 +118,22 @@ class Ids(Sequence[Id]):
         return self._codes.get(value)
 
     @functools.cached_property
+    def as_text(self) -> Ids | None:
+        """The same ids in one UTF-8 buffer, or None when they are not all strings that UTF-8 can hold."""
+        if self.is_text:
+            return self
+        values: list[Any] = self.tolist()
+        try:
+            whole = "".join(values)
+            raw = whole.encode()
+        except (TypeError, UnicodeEncodeError):
+            return None
+        lengths = map(len, values if whole.isascii() else (v.encode() for v in values))
+        offsets = np.zeros(len(values) + 1, np.int64)
+        np.cumsum(np.fromiter(lengths, np.int64, len(values)), out=offsets[1:])
+        return Ids.from_text(np.frombuffer(raw, np.uint8), offsets)
+
+    @functools.cached_property
     def _codes(self) -> dict[Id, int]:
         return {value: i for i, value in enumerate(self.tolist())}
 

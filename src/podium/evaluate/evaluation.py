@@ -35,7 +35,9 @@ class Evaluation:
     queries: Ids  # evaluated: in the order of the result, then those it lacks
     values: F8  # one row per metric, one column per query; NaN where a metric is not defined
     method: str = ""
-    missing: int = 0  # labelled queries that the result lacks: 0 in every metric for queries="all", else left out
+    missing: int = (
+        0  # labelled queries that the result lacks: 0 in every metric for queries="all", else left out
+    )
     unlabelled: int = 0  # queries of the result without labels: always left out
     result_queries: Ids | None = None
 
@@ -75,11 +77,15 @@ class Evaluation:
         if not isinstance(parts, Mapping):
             known = self.result_queries if self.result_queries is not None else self.queries
             if len(parts) != len(known):
-                raise InputError(f"{len(parts)} part numbers for a result of {len(known)} queries", remedy="give one each")
+                raise InputError(
+                    f"{len(parts)} part numbers for a result of {len(known)} queries", remedy="give one each"
+                )
             parts = dict(zip(known, np.asarray(parts).tolist(), strict=True))
         absent = [q for q in self.queries if q not in parts]
         if absent:
-            raise InputError(f"query {absent[0]!r} has no part number", remedy="map every evaluated query to its part")
+            raise InputError(
+                f"query {absent[0]!r} has no part number", remedy="map every evaluated query to its part"
+            )
         return np.array([parts[q] for q in self.queries])
 
     def to_frame(self, backend: Frame = "pyarrow") -> Any:
@@ -91,12 +97,18 @@ class Evaluation:
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name} {value:.4f}" for name, value in self.mean().items())
-        gaps = [f"{self.missing:,} missing"] * bool(self.missing) + [f"{self.unlabelled:,} unlabelled"] * bool(self.unlabelled)
+        gaps = [f"{self.missing:,} missing"] * bool(self.missing) + [
+            f"{self.unlabelled:,} unlabelled"
+        ] * bool(self.unlabelled)
         return f"Evaluation({', '.join([f'{len(self):,} quer' + ('y' if len(self) == 1 else 'ies'), *gaps])}: {means})"
 
 
 def evaluate(
-    consensus: Consensus, labels: Labels, metrics: MetricSpec | Iterable[MetricSpec], *, queries: Queries = "judged"
+    consensus: Consensus,
+    labels: Labels,
+    metrics: MetricSpec | Iterable[MetricSpec],
+    *,
+    queries: Queries = "judged",
 ) -> Evaluation:
     """Every metric on every query that has labels.
 

@@ -71,8 +71,10 @@ def _matches(name: str, suffixes: tuple[str, ...]) -> bool:
 def _sniff(source: Source) -> str:
     known: dict[str, Format] = {name: cls() for name, cls in formats.all().items()}
     head = source.head()
-    if not head.startswith(b"PAR1"):
-        head = Source(source.name, head, source.encoding).data if head.strip() else source.data
+    if source.encoding != "utf-8":
+        head = Source(source.name, source.data).head()
+    elif not head.startswith(b"PAR1"):
+        head = Source(source.name, head).data if head.strip() else source.data
     sure = {name: f.sniff(head) * (1.0 if _matches(source.name, f.suffixes) else 0.9) for name, f in known.items()}
     best = max(sure, key=lambda name: sure[name])
     if sure[best] < 0.3:

@@ -13,7 +13,7 @@ import numpy as np
 from podium.kernels.dispatch import B1, F8, I8, by_queries, large
 from podium.kernels.pairs import Votes, margins, matrix, pair_work
 
-__all__ = ["by_majority", "condorcet", "copeland", "greedy", "ranked_pairs", "schulze"]
+__all__ = ["by_majority", "condorcet", "copeland", "greedy", "order_scores", "ranked_pairs", "schulze"]
 
 
 def by_majority(method: Callable[..., F8], votes: Votes, power: int, *options: bool) -> F8:
@@ -38,13 +38,14 @@ def copeland(table: F8) -> F8:
 
 
 def condorcet(table: F8) -> F8:
-    """Merge sort by majority, from the order of net votes."""
+    """Merge sort by majority, from the order of net votes; items without votes begin, and so stay, last."""
     margin = margins(table)
-    blocks = [b for group in _split(np.arange(len(table)), margin.sum(axis=1)) for b in _refine(margin, group)]
+    start = np.where((table + table.T).any(axis=1), margin.sum(axis=1), -np.inf)
+    blocks = [b for group in _split(np.arange(len(table)), start) for b in _refine(margin, group)]
     runs = [[b] for b in blocks]
     while len(runs) > 1:
         runs = [_merge(margin, *runs[i : i + 2]) if i + 1 < len(runs) else runs[i] for i in range(0, len(runs), 2)]
-    return _order_scores(runs[0], len(table))
+    return order_scores(runs[0], len(table))
 
 
 def greedy(table: F8) -> F8:
@@ -65,7 +66,7 @@ def greedy(table: F8) -> F8:
         order.append(taken)
         left[taken] = False
         potential += margin[taken].sum(axis=0)
-    return _order_scores(order, len(table))
+    return order_scores(order, len(table))
 
 
 def schulze(table: F8, winning: bool) -> F8:
@@ -100,7 +101,7 @@ def _link(reach: B1, i: int, j: int) -> None:
 def _split(items: I8, key: F8) -> list[I8]:
     """Groups of equal key, the largest key first."""
     order = np.argsort(-key, kind="stable")
-    cuts = np.flatnonzero(np.diff(key[order])) + 1
+    cuts = np.flatnonzero(key[order][1:] != key[order][:-1]) + 1
     return list(np.split(items[order], cuts))
 
 
@@ -125,7 +126,7 @@ def _merge(margin: F8, left: list[I8], right: list[I8]) -> list[I8]:
     return merged + left[i:] + right[j:]
 
 
-def _order_scores(blocks: list[I8], size: int) -> F8:
+def order_scores(blocks: list[I8], size: int) -> F8:
     """Items below minus items above, from tied blocks in order."""
     scores, above = np.empty(size), 0
     for block in blocks:

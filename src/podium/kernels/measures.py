@@ -1,7 +1,7 @@
-"""Walks down rankings: every measure of a query in one pass over its order.
+"""Walks down rankings: every measure of a query in one pass over its order; and counts of pairs.
 
-A measure is a kind of walk, a gain for each grade level, a discount for each position and a limit for each query.
-Levels are small integers that stand for the distinct grades, so gains are tables and no kernel knows a formula.
+A measure is a kind of walk, a gain for each grade level, a discount for each place and a limit for each query.
+Levels are small integers that stand for the distinct grades, so gains are tables and no kernel knows formulas.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import numpy as np
 
 from podium.kernels.dispatch import F8, I4, I8, by_queries, large
 
-__all__ = ["BPREF", "CASCADE", "PRECISION", "SUM", "Rankings", "Walk", "walk"]
+__all__ = ["BPREF", "CASCADE", "PRECISION", "SUM", "Rankings", "Walk", "earlier", "walk"]
 
 SUM = 0  # sum of gain x discount
-PRECISION = 1  # sum over relevant places of (relevant places so far) / place; gains are 0 or 1
+PRECISION = 1  # sum over relevant places of (relevant places so far) / discount; gains are 0 or 1
 CASCADE = 2  # sum of discount x gain x product of (1 - gain) above: reading stops with probability `gain`
-BPREF = 3  # sum over relevant places of 1 - min(non-relevant above, limit) / limit; gain -1 marks places to skip
+BPREF = (
+    3  # sum over relevant places of 1 - min(non-relevant above, limit) / limit; gain -1 marks skipped places
+)
 
 
 class Rankings(NamedTuple):
@@ -53,14 +55,14 @@ def walk(rankings: Rankings, walks: list[Walk]) -> F8:
     level = rankings.level[rankings.order[np.repeat(rankings.starts[rankings.query], depth) + place]]
     for values, w in zip(out, walks, strict=True):
         seen = place < np.minimum(sizes, sizes if w.kind == BPREF else w.limit)[row_query]
-        values[:] = _BODIES[w.kind](row_query[seen], place[seen], w.gain[level[seen]], w, len(values))
+        values[:] = _BODIES[w.kind](_Rows(row_query[seen], place[seen], w.gain[level[seen]], w, len(values)))
     return out
 
 
 def _depth(sizes: I8, walks: list[Walk]) -> I8:
     """How far down any of the walks goes, for each query."""
     deepest = np.max([sizes if w.kind == BPREF else w.limit for w in walks], axis=0)
-    return np.minimum(sizes, deepest)
+    return np.minimum(sizes, deepest).astype(np.int64, copy=False)
 
 
 def _places(depth: I8) -> tuple[I8, I8]:
@@ -82,51 +84,102 @@ def _compiled(rankings: Rankings, sizes: I8, walks: list[Walk], out: F8) -> None
     by_queries(kernel, work, *rankings, depth, kind, gain, discount, limit, out)
 
 
-# -- bodies for small inputs: rows are places in order; bincount adds in row order, as the compiled loops do ---------
+# -- bodies for small inputs; bincount adds in the order of the rows, as the compiled loops do ---------------
 
 
-def _sum(query: I8, place: I8, gain: F8, w: Walk, queries: int) -> F8:
-    return np.bincount(query, weights=gain * w.discount[place], minlength=queries)
+class _Rows(NamedTuple):
+    """The places that one walk looks at, query by query from the top."""
+
+    query: I8
+    place: I8
+    gain: F8
+    walk: Walk
+    queries: int
+
+    def total(self, value: F8) -> F8:
+        """Sums by query."""
+        return np.bincount(self.query, weights=value, minlength=self.queries).astype(np.float64, copy=False)
+
+    def running(self, value: F8) -> F8:
+        """Sums from the top of the query down to each row; of whole numbers, so exact in any order."""
+        total = np.cumsum(value)
+        top = np.arange(len(value)) - self.place
+        return np.asarray(total - (total - value)[top])
 
 
-def _running(query: I8, place: I8, value: F8) -> F8:
-    """Sum of the values from the top of the query down to each row; whole numbers, so exact in any order."""
-    total = np.cumsum(value)
-    at = np.arange(len(value)) - place
-    return np.asarray(total - (total - value)[at]) if len(value) else total
+def _sum(rows: _Rows) -> F8:
+    return rows.total(rows.gain * rows.walk.discount[rows.place])
 
 
-def _precision(query: I8, place: I8, gain: F8, w: Walk, queries: int) -> F8:
-    return np.bincount(query, weights=gain * _running(query, place, gain) / (place + 1), minlength=queries)
+def _precision(rows: _Rows) -> F8:
+    return rows.total(rows.gain * rows.running(rows.gain) / rows.walk.discount[rows.place])
 
 
-def _bpref(query: I8, place: I8, gain: F8, w: Walk, queries: int) -> F8:
-    above = _running(query, place, (gain == 0).astype(np.float64))
-    bound = w.limit[query]
-    loss = np.divide(np.minimum(above, bound), bound, out=np.zeros(len(gain)), where=bound > 0)
-    return np.bincount(query, weights=np.where(gain > 0, 1.0 - loss, 0.0), minlength=queries)
+def _bpref(rows: _Rows) -> F8:
+    above = rows.running((rows.gain == 0).astype(np.float64))
+    bound = rows.walk.limit[rows.query]
+    loss = np.divide(np.minimum(above, bound), bound, out=np.zeros(len(above)), where=bound > 0)
+    return rows.total(np.where(rows.gain > 0, 1.0 - loss, 0.0))
 
 
-def _cascade(query: I8, place: I8, gain: F8, w: Walk, queries: int) -> F8:
+def _cascade(rows: _Rows) -> F8:
     """Loops over places or over queries, whichever are fewer, since products have no grouped form in numpy."""
-    lengths = np.bincount(query, minlength=queries)
+    lengths = np.bincount(rows.query, minlength=rows.queries)
     first = np.cumsum(lengths) - lengths
-    value = np.zeros(queries)
-    if queries < lengths.max(initial=0):
-        for q in np.flatnonzero(lengths):
-            here = gain[first[q] : first[q] + lengths[q]]
-            alive = np.concatenate(([1.0], np.cumprod(1.0 - here)[:-1]))
-            value[q] = np.cumsum(w.discount[: lengths[q]] * here * alive)[-1]
-        return value
-    left = np.ones(queries)
+    if rows.queries < lengths.max(initial=0):
+        return _cascade_by_query(rows, first, lengths)
+    value, left = np.zeros(rows.queries), np.ones(rows.queries)
     for i in range(int(lengths.max(initial=0))):
         active = np.flatnonzero((lengths > i) & (left > 0))
         if not len(active):
             break
-        g = gain[first[active] + i]
-        value[active] += w.discount[i] * g * left[active]
+        g = rows.gain[first[active] + i]
+        value[active] += rows.walk.discount[i] * g * left[active]
         left[active] *= 1.0 - g
     return value
 
 
+def _cascade_by_query(rows: _Rows, first: I8, lengths: I8) -> F8:
+    value = np.zeros(rows.queries)
+    for q in np.flatnonzero(lengths):
+        g = rows.gain[first[q] : first[q] + lengths[q]]
+        left = np.concatenate(([1.0], np.cumprod(1.0 - g)[:-1]))
+        value[q] = np.cumsum(rows.walk.discount[: lengths[q]] * g * left)[-1]
+    return value
+
+
 _BODIES = {SUM: _sum, PRECISION: _precision, CASCADE: _cascade, BPREF: _bpref}
+
+
+# -- pairs --------------------------------------------------------------------------------------------------
+
+
+def earlier(starts: I8, value: I8) -> tuple[I8, I8]:
+    """For every row, how many rows before it in its segment have a smaller value, and how many a larger one.
+
+    Values are whole numbers from 0, small for speed. O(n log n): bit by bit from the highest, rows that agree so far
+    are together and in their old order, and the next bit decides between them.
+    """
+    smaller, larger = np.zeros(len(value), np.int64), np.zeros(len(value), np.int64)
+    if not len(value):
+        return smaller, larger
+    if large(len(value)):
+        from podium.kernels.compiled.measures import earlier as kernel
+
+        by_queries(kernel, starts, starts, value, smaller, larger)
+        return smaller, larger
+    group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    row = np.arange(len(value))
+    for bit in reversed(range(int(value.max()).bit_length())):
+        high = (value[row] >> bit) & 1
+        first = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
+        ones = np.cumsum(high) - high
+        ones -= np.repeat(ones[first], np.diff(first, append=len(row)))
+        zeros = np.arange(len(row)) - np.repeat(first, np.diff(first, append=len(row))) - ones
+        smaller[row] += np.where(high == 1, zeros, 0)
+        larger[row] += np.where(high == 0, ones, 0)
+        group = 2 * group + high
+        order = np.argsort(group, kind="stable")
+        _, group = np.unique(group[order], return_inverse=True)
+        row = row[order]
+    return smaller, larger

@@ -13,7 +13,7 @@ import numpy as np
 
 from podium.kernels.dispatch import B1, F8, I4, I8
 
-__all__ = ["Votes", "margins", "matrix", "pair_work", "places", "whole_weights"]
+__all__ = ["Votes", "margins", "matrix", "pair_work", "places", "silent_items", "vote_matrix", "whole_weights"]
 
 LARGEST = 2.0**30  # whole weights stay below this, so that sums over millions of votes are exact in a float
 
@@ -67,6 +67,24 @@ def pair_work(votes: Votes) -> I8:
     return np.concatenate(([0], np.cumsum(work)))
 
 
+def silent_items(votes: Votes) -> B1:
+    """Slots that no voice of positive weight speaks of."""
+    slots, sizes = int(votes.slots[-1]), np.diff(votes.slots)
+    lengths = np.diff(votes.starts)
+    heard = np.zeros(slots, np.bool_)
+    heard[votes.item[np.repeat(votes.list_weight > 0, lengths)]] = True
+    if votes.below:
+        spoken = np.bincount(
+            np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts)),
+            weights=votes.list_weight * (lengths > 0),
+            minlength=len(sizes),
+        )
+        heard |= np.repeat(spoken > 0, sizes)
+    counted = votes.vote_weight > 0
+    heard[votes.winner[counted]] = heard[votes.loser[counted]] = True
+    return ~heard
+
+
 def places(starts: I8, rank: I4) -> tuple[I8, I8]:
     """For every row of every list: how many items are above it, and how many are at its rank or above."""
     if len(rank) == 0:
@@ -80,8 +98,17 @@ def places(starts: I8, rank: I4) -> tuple[I8, I8]:
     return first[group] - base, np.append(first[1:], len(rank))[group] - base
 
 
+def vote_matrix(votes: Votes, query: int, *, compiled: bool) -> F8:
+    """The matrix W of one query, for methods that go on in Python."""
+    if not compiled:
+        return matrix(votes, query)
+    from podium.kernels.compiled.pairs import fill, scratch
+
+    return np.asarray(fill(votes, query, scratch(votes, query, query + 1)))
+
+
 def matrix(votes: Votes, query: int) -> F8:
-    """The matrix W of one query."""
+    """The matrix W of one query, the small-input way."""
     base, size = int(votes.slots[query]), int(votes.slots[query + 1] - votes.slots[query])
     first, last = votes.query_starts[query : query + 2]
     starts = votes.starts[first : last + 1]
@@ -97,7 +124,7 @@ def matrix(votes: Votes, query: int) -> F8:
     won = np.bincount(
         item[better] * size + item[worse], weights=np.repeat(np.repeat(weight, lengths), below), minlength=size**2
     )
-    table = won.reshape(size, size)
+    table = won.astype(np.float64, copy=False).reshape(size, size)  # no rows at all give integers
     if votes.below and len(weight):
         held = np.zeros((len(weight), size))
         held[np.repeat(np.arange(len(weight)), lengths), item] = 1.0

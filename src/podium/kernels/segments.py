@@ -132,8 +132,9 @@ def statistics(starts: I8, value: F8) -> ListStatistics:
     stats.high[filled] = np.maximum.reduceat(value, starts[:-1][filled])
     count = np.maximum(sizes, 1)
     stats.mean[:] = np.bincount(which, weights=value, minlength=lists) / count
-    off = value - stats.mean[which]
-    stats.deviation[:] = np.sqrt(np.bincount(which, weights=off * off, minlength=lists) / count)
+    spread = np.where(stats.high > stats.low, stats.high - stats.low, 1.0)  # scaled by it, squares cannot overflow
+    off = (value - stats.mean[which]) / spread[which]
+    stats.deviation[:] = np.sqrt(np.bincount(which, weights=off * off, minlength=lists) / count) * spread
     return stats
 
 

@@ -2,6 +2,7 @@
 
 from podium.metrics.base import Metric, MetricSpec, measure, parse, parse_all
 from podium.metrics.binary import MAP, MRR, RBP, Bpref, Judged, Precision, Recall, RPrecision, Success
+from podium.metrics.correlations import Footrule, KendallTauA, KendallTauB, SpearmanRho, TauAP
 from podium.metrics.gains import ERR, NDCG
 
 __all__ = [
@@ -11,13 +12,18 @@ __all__ = [
     "NDCG",
     "RBP",
     "Bpref",
+    "Footrule",
     "Judged",
+    "KendallTauA",
+    "KendallTauB",
     "Metric",
     "MetricSpec",
     "Precision",
     "RPrecision",
     "Recall",
+    "SpearmanRho",
     "Success",
+    "TauAP",
     "measure",
     "parse",
     "parse_all",

@@ -13,7 +13,7 @@ import re
 from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -24,9 +24,9 @@ from podium.errors import ParameterError
 from podium.kernels import measures
 from podium.kernels.dispatch import F8, I8
 from podium.metrics.judgements import Judgements
-from podium.params import Annotated, Range
+from podium.params import Range
 
-__all__ = ["DEEP", "Metric", "MetricSpec", "Relevant", "WalkMetric", "measure", "parse", "parse_all"]
+__all__ = ["DEEP", "Metric", "MetricSpec", "Relevant", "Seen", "WalkMetric", "measure", "parse", "parse_all"]
 
 DEEP = 2**31 - 1  # no cutoff
 Relevant = Annotated[float, Range(0, 1e9, open_low=True), "grades from here on count as relevant"]
@@ -42,7 +42,7 @@ class _MetricType(ABCMeta):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Metric(ABC, metaclass=_MetricType):
-    """Base of all metrics: a number per query from a ranking and labels; larger is better unless it says otherwise."""
+    """Base of all metrics: a number per query from a ranking and labels, larger is better."""
 
     name: ClassVar[str] = ""
     aliases: ClassVar[tuple[str, ...]] = ()
@@ -59,7 +59,9 @@ class Metric(ABC, metaclass=_MetricType):
     def __post_init__(self) -> None:
         params.validate(self)
         if self.cutoff is not None and self.cutoff_rule == "none":
-            raise ParameterError(f"{self.name} takes no cutoff; write {self.name}, not {self.name}@{self.cutoff}")
+            raise ParameterError(
+                f"{self.name} takes no cutoff; write {self.name}, not {self.name}@{self.cutoff}"
+            )
 
     def __matmul__(self, cutoff: int) -> Self:
         return dataclasses.replace(self, cutoff=operator.index(cutoff))
@@ -84,37 +86,48 @@ class Metric(ABC, metaclass=_MetricType):
     __repr__ = __str__
 
 
+class Seen(NamedTuple):
+    """The queries being measured: their codes in the labels, and how many items the result ranks for each."""
+
+    judgements: Judgements
+    which: I8
+    sizes: I8
+
+
 class WalkMetric(Metric):
-    """A metric computed by one walk down the ranking; all such metrics of an evaluation share the pass."""
+    """A metric that is a walk down the ranking, divided by something; all such metrics share one pass."""
 
     @abstractmethod
     def walk(self, judgements: Judgements, width: int) -> measures.Walk:
-        """Gains, discounts (`width` of them) and limits, one limit for every query of the labels."""
+        """Gains by level, `width` discounts, and a limit for every query of the labels."""
 
-    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
-        """From the walk's sums to values; `sizes` counts the ranked items of each query."""
-        return raw
-
-    def values(self, consensus: Consensus, judgements: Judgements, which: I8) -> F8:
-        """The metric alone; `measure` computes several at once."""
-        return _walk_all([self], consensus, judgements, which)[0]
+    def divisor(self, seen: Seen) -> F8:
+        """What the walk's sums are divided by; the value is 0 where this is 0."""
+        return np.ones(len(seen.which))
 
     def limits(self, judgements: Judgements) -> I8:
         """How many places count, for every query of the labels."""
         return np.full(len(judgements), self.cutoff or DEEP, np.int64)
 
+    def values(self, consensus: Consensus, judgements: Judgements, which: I8) -> F8:
+        """The metric alone; `measure` computes several at once."""
+        return _walk_all([self], consensus, judgements, which)[0]
 
-def _walk_all(metrics: Sequence[WalkMetric], consensus: Consensus, judgements: Judgements, which: I8) -> list[F8]:
+
+def _walk_all(
+    metrics: Sequence[WalkMetric], consensus: Consensus, judgements: Judgements, which: I8
+) -> list[F8]:
     rankings = judgements.rankings(consensus)
     query = rankings.query[which]
-    sizes = np.where(query >= 0, np.append(consensus.index.sizes, 0)[query], 0)
-    longest = int(sizes.max(initial=0))
+    seen = Seen(judgements, which, np.where(query >= 0, np.append(consensus.index.sizes, 0)[query], 0))
+    longest = int(seen.sizes.max(initial=0))
     walks = []
     for metric in metrics:
         w = metric.walk(judgements, min(longest, metric.cutoff or DEEP))
         walks.append(w._replace(limit=w.limit[which]))
-    raw = measures.walk(rankings._replace(query=query), walks)
-    return [m.finish(r, judgements, which, sizes) for m, r in zip(metrics, raw, strict=True)]
+    sums = measures.walk(rankings._replace(query=query), walks)
+    divisors = [m.divisor(seen) for m in metrics]
+    return [np.divide(s, d, out=np.zeros(len(s)), where=d > 0) for s, d in zip(sums, divisors, strict=True)]
 
 
 def measure(metrics: Sequence[Metric], consensus: Consensus, labels: Labels, which: I8) -> F8:
@@ -133,10 +146,12 @@ def measure(metrics: Sequence[Metric], consensus: Consensus, labels: Labels, whi
     return out
 
 
-# -- text -> metric ------------------------------------------------------------------------------------------------
+# -- text -> metric ----------------------------------------------------------------------------------------
 
 MetricSpec = str | Metric | type[Metric]
-_FORM = re.compile(r"\s*(?P<name>\w+)\s*(?P<inside>\(.*\))?\s*(?:@\s*(?P<cutoff>\d+))?\s*(?::\s*(?P<dialect>\w+))?\s*")
+_FORM = re.compile(
+    r"\s*(?P<name>\w+)\s*(?P<inside>\(.*\))?\s*(?:@\s*(?P<cutoff>[0-9]{1,10}))?\s*(?::\s*(?P<dialect>\w+))?\s*"
+)
 
 
 def parse(spec: MetricSpec) -> Metric:
@@ -151,7 +166,7 @@ def parse(spec: MetricSpec) -> Metric:
         return spec()
     form = _FORM.fullmatch(spec) if isinstance(spec, str) else None
     if form is None:
-        raise ParameterError(f"cannot read the metric {spec!r}; write for example ndcg@10, map or rbp(p=0.8)@10:dialect")
+        raise ParameterError(f"cannot read the metric {spec!r}; write for example ndcg@10 or rbp(p=0.8)@10")
     cls = _by_name(form["name"])
     given = params.parse_spec(cls.name + (form["inside"] or ""))[1]
     if form["cutoff"] is not None:

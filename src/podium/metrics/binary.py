@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.measures import BPREF, CASCADE, PRECISION, SUM, Walk
-from podium.metrics.base import DEEP, Relevant, WalkMetric
+from podium.metrics.base import DEEP, Relevant, Seen, WalkMetric
 from podium.metrics.judgements import Judgements
-from podium.params import Annotated, Range
+from podium.params import Range
 
 __all__ = ["MAP", "MRR", "RBP", "Bpref", "Judged", "Precision", "RPrecision", "Recall", "Success"]
 
@@ -26,9 +27,9 @@ class BinaryMetric(WalkMetric):
         """1 from the threshold on."""
         return judgements.table(lambda grade: (grade >= self.relevant).astype(np.float64))
 
-    def found(self, judgements: Judgements, which: I8) -> F8:
+    def found(self, seen: Seen) -> F8:
         """Relevant items among the labels."""
-        return judgements.count(self.relevant)[which]
+        return seen.judgements.count(self.relevant)[seen.which]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -52,9 +53,9 @@ class Precision(SumMetric):
     aliases = ("precision",)
     cutoff_rule = "required"
 
-    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
-        """Divide by k."""
-        return raw / (self.cutoff or 1)
+    def divisor(self, seen: Seen) -> F8:
+        """k."""
+        return np.full(len(seen.which), self.cutoff, np.float64)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -64,9 +65,9 @@ class Recall(SumMetric):
     name = "recall"
     aliases = ("r",)
 
-    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
-        """Divide by the relevant items there are."""
-        return _ratio(raw, self.found(judgements, which))
+    def divisor(self, seen: Seen) -> F8:
+        """The relevant items there are."""
+        return self.found(seen)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -80,9 +81,9 @@ class RPrecision(SumMetric):
         """R for every query."""
         return judgements.count(self.relevant).astype(np.int64)
 
-    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
-        """Divide by R."""
-        return _ratio(raw, self.found(judgements, which))
+    def divisor(self, seen: Seen) -> F8:
+        """R."""
+        return self.found(seen)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -101,18 +102,18 @@ class RBP(SumMetric):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MAP(BinaryMetric):
-    """Average precision: the mean over relevant items of the precision at their place, 0 for those not retrieved."""
+    """Average precision: the mean over relevant items of the precision at their place (0 if not retrieved)."""
 
     name = "map"
     aliases = ("ap",)
 
     def walk(self, judgements: Judgements, width: int) -> Walk:
         """Sum of precisions."""
-        return Walk(PRECISION, self.gain(judgements), np.zeros(0), self.limits(judgements))
+        return Walk(PRECISION, self.gain(judgements), 1.0 + np.arange(width), self.limits(judgements))
 
-    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
-        """Divide by the relevant items there are."""
-        return _ratio(raw, self.found(judgements, which))
+    def divisor(self, seen: Seen) -> F8:
+        """The relevant items there are."""
+        return self.found(seen)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -164,16 +165,17 @@ class Bpref(BinaryMetric):
 
     def gain(self, judgements: Judgements) -> F8:
         """1 for relevant, 0 for judged as not relevant, -1 for the rest."""
-        return judgements.table(lambda g: np.where(g >= self.relevant, 1.0, np.where(g >= 0, 0.0, -1.0)), -1.0)
+        pooled = judgements.table(lambda grade: np.where(grade >= 0, 0.0, -1.0), -1.0)
+        return np.where(BinaryMetric.gain(self, judgements) > 0, 1.0, pooled)
 
     def walk(self, judgements: Judgements, width: int) -> Walk:
         """The bound is the smaller of the numbers of relevant and of non-relevant items."""
         bound = np.minimum(judgements.count(self.relevant), judgements.count(0.0, self.relevant))
-        return Walk(BPREF, self.gain(judgements), np.zeros(0), bound.astype(np.int64))
+        return Walk(BPREF, self.gain(judgements), np.ones(width), bound.astype(np.int64))
 
-    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
-        """Divide by the relevant items there are."""
-        return _ratio(raw, self.found(judgements, which))
+    def divisor(self, seen: Seen) -> F8:
+        """The relevant items there are."""
+        return self.found(seen)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -186,10 +188,6 @@ class Judged(WalkMetric):
         """Count the places with a grade."""
         return Walk(SUM, judgements.table(np.ones_like), np.ones(width), self.limits(judgements))
 
-    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
-        """Divide by the places there are."""
-        return _ratio(raw, np.minimum(sizes, self.cutoff or DEEP).astype(np.float64))
-
-
-def _ratio(part: F8, whole: F8) -> F8:
-    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+    def divisor(self, seen: Seen) -> F8:
+        """The places there are."""
+        return np.minimum(seen.sizes, self.cutoff or DEEP).astype(np.float64)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import F8
 from podium.kernels.measures import CASCADE, SUM, Walk
 from podium.kernels.measures import walk as run_walk
-from podium.metrics.base import DEEP, WalkMetric
+from podium.metrics.base import DEEP, Seen, WalkMetric
 from podium.metrics.judgements import Judgements
-from podium.params import Annotated, Choice, Range
+from podium.params import Choice, Range
 
 __all__ = ["ERR", "NDCG"]
 
@@ -34,10 +35,9 @@ class NDCG(WalkMetric):
         """Sum of gain times discount."""
         return Walk(SUM, judgements.table(self._gain), self._discount(width), self.limits(judgements))
 
-    def finish(self, raw: F8, judgements: Judgements, which: I8, sizes: I8) -> F8:
-        """Divide by the ideal, which is kept with the labels."""
-        best = judgements.keep(self, lambda: self._ideal(judgements))[which]
-        return np.divide(raw, best, out=np.zeros(len(raw)), where=best > 0)
+    def divisor(self, seen: Seen) -> F8:
+        """The ideal, which is kept with the labels."""
+        return seen.judgements.keep(self, lambda: self._ideal(seen.judgements))[seen.which]
 
     def _ideal(self, judgements: Judgements) -> F8:
         width = min(int(judgements.labels.index.sizes.max(initial=0)), self.cutoff or DEEP)

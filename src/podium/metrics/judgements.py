@@ -56,7 +56,8 @@ class Judgements:
 
         def counted() -> F8:
             inside = self.table(lambda g: ((g >= low) & (g < high)).astype(np.float64))
-            return np.bincount(self.labels.index.query_of_slot, weights=inside[self.level], minlength=len(self))
+            query = self.labels.index.query_of_slot
+            return np.bincount(query, weights=inside[self.level], minlength=len(self)).astype(np.float64)
 
         return self.keep(("count", low, high), counted)
 

@@ -25,28 +25,29 @@ def wins(margin, score):
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
-def net_votes(table):
-    """Votes won minus votes lost, by item; the sums are of whole numbers, so their order is free."""
-    total = np.zeros(len(table))
+def votes_won_and_lost(table):
+    """Sums of rows and columns; they are of whole numbers, so their order is free."""
+    won, lost = np.zeros(len(table)), np.zeros(len(table))
     for i in range(len(table)):
-        won = 0.0
+        total = 0.0
         for j in range(len(table)):
-            won += table[i, j]
-            total[j] -= table[i, j]
-        total[i] += won
-    return total
+            total += table[i, j]
+            lost[j] += table[i, j]
+        won[i] = total
+    return won, lost
 
 
 @njit(cache=True, nogil=True)
 def condorcet(first, last, votes, scores):
-    """Merge sort by majority, from the order of net votes."""
+    """Merge sort by majority, from the order of net votes; items without votes begin, and so stay, last."""
     room = scratch(votes, first, last)
     for q in range(first, last):
         table = fill(votes, q, room)  # not W - W': a sort looks at few of the pairs
         size = len(table)
         if size == 0:
             continue
-        key = net_votes(table)
+        won, lost = votes_won_and_lost(table)
+        key = np.where(won + lost > 0, won - lost, -np.inf)
         order = np.arange(size)
         cuts = np.zeros(size + 1, np.bool_)
         cuts[0] = cuts[size] = True
@@ -141,7 +142,8 @@ def greedy(first, last, votes, scores):
     room = scratch(votes, first, last)
     for q in range(first, last):
         table = fill(votes, q, room)
-        potential = net_votes(table)
+        won, lost = votes_won_and_lost(table)
+        potential = won - lost
         margin, size = skew(table), len(table)
         left, score, above = np.arange(size), scores[votes.slots[q] : votes.slots[q + 1]], 0
         while above < size:

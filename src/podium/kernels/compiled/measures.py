@@ -22,7 +22,7 @@ def walk(first, last, query, starts, order, level, depth, kind, gain, discount, 
             if kind[m] == 0:
                 out[m, j] = _sum(seen, k, gain[m], discount[m])
             elif kind[m] == 1:
-                out[m, j] = _precision(seen, k, gain[m])
+                out[m, j] = _precision(seen, k, gain[m], discount[m])
             elif kind[m] == 2:
                 out[m, j] = _cascade(seen, k, gain[m], discount[m])
             else:
@@ -38,13 +38,13 @@ def _sum(seen, k, gain, discount):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _precision(seen, k, gain):
+def _precision(seen, k, gain, discount):
     total, hits = 0.0, 0.0
     for i in range(k):
         g = gain[seen[i]]
         if g > 0:
             hits += g
-            total += g * hits / (i + 1)
+            total += g * hits / discount[i]
     return total
 
 
@@ -69,4 +69,32 @@ def _bpref(seen, n, gain, bound):
             above += 1.0
         elif g > 0.0:
             total += 1.0 - min(above, bound) / bound if bound > 0 else 1.0
+    return total
+
+
+@njit(cache=True, nogil=True)
+def earlier(first, last, starts, value, smaller, larger):
+    """Rows before each row of its segment with a smaller and with a larger value, by a tree of counts."""
+    for q in range(first, last):
+        a, b = starts[q], starts[q + 1]
+        if b - a < 2:
+            continue
+        width = np.max(value[a:b]) + 1
+        tree = np.zeros(width + 1, np.int64)
+        for row in range(a, b):
+            below = _prefix(tree, value[row])
+            smaller[row] = below
+            larger[row] = row - a - _prefix(tree, value[row] + 1)
+            at = value[row] + 1
+            while at <= width:
+                tree[at] += 1
+                at += at & -at
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _prefix(tree, end):
+    total = 0
+    while end > 0:
+        total += tree[end]
+        end -= end & -end
     return total

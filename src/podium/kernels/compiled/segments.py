@@ -52,10 +52,12 @@ def statistics(first, last, starts, value, low, high, mean, deviation):
             lo, hi = min(lo, v), max(hi, v)
             total += v
         m = total / (b - a)
+        spread = hi - lo if hi > lo else 1.0
         square = 0.0
         for row in range(a, b):
-            square += (value[row] - m) * (value[row] - m)
-        low[lst], high[lst], mean[lst], deviation[lst] = lo, hi, m, np.sqrt(square / (b - a))
+            off = (value[row] - m) / spread
+            square += off * off
+        low[lst], high[lst], mean[lst], deviation[lst] = lo, hi, m, np.sqrt(square / (b - a)) * spread
 
 
 @njit(cache=True, nogil=True)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from podium.kernels.compiled.words import blank, copy, field_end, prefix, shared
+
 POWERS = 10.0 ** np.arange(23)  # the powers of ten that a double holds exactly
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _blank(c):
-    return c == 32 or (9 <= c <= 13)
 
 
 @njit(cache=True, nogil=True)
@@ -62,12 +59,9 @@ def number(data, at, end):
     return (-value if negative else value), 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _same(data, a, b, length):
-    for i in range(length):
-        if data[a + i] != data[b + i]:
-            return False
-    return True
+    return shared(data, a, b, length) == length
 
 
 @njit(cache=True, nogil=True)
@@ -89,12 +83,11 @@ def tokenise(data, begin, end, row, shape, cuts, lowest, item_at, item_len, rank
     while pos < end:
         line, field = pos, 0
         while pos < end and data[pos] != 10:
-            if _blank(data[pos]):
+            if blank(data[pos]):
                 pos += 1
                 continue
             here = pos
-            while pos < end and not _blank(data[pos]):
-                pos += 1
+            pos = field_end(data, pos, end)
             if field < fields:
                 at[field], stop[field] = here, pos
             field += 1
@@ -165,8 +158,7 @@ def copy_spans(data, at, length, offsets, out):
     """Put the spans one after the other; fills offsets (one more than spans)."""
     to = offsets[0]
     for i in range(len(at)):
-        for k in range(length[i]):
-            out[to + k] = data[at[i] + k]
+        copy(data, at[i], length[i], out, to)
         to += length[i]
         offsets[i + 1] = to
 
@@ -177,32 +169,22 @@ def field_after(data, rows, at, skip, starts, lengths):
     for i in range(len(rows)):
         pos = at[rows[i]]
         for _ in range(skip):
-            while not _blank(data[pos]):
+            while not blank(data[pos]):
                 pos += 1
-            while _blank(data[pos]):
+            while blank(data[pos]):
                 pos += 1
         starts[i] = pos
-        while pos < len(data) and not _blank(data[pos]):
-            pos += 1
-        lengths[i] = pos - starts[i]
-
-
-@njit(cache=True, nogil=True)
-def _prefix(data, at, length):
-    """Up to eight bytes as one big-endian number, so that number order is byte order."""
-    key = np.uint64(0)
-    for k in range(min(length, 8)):
-        key |= np.uint64(data[at + k]) << np.uint64(56 - 8 * k)
-    return key
+        lengths[i] = field_end(data, pos, len(data)) - pos
 
 
 @njit(cache=True, nogil=True)
 def _tail_order(data, a, a_len, b, b_len, skip):
     """Order of two spans whose first `skip` bytes are the same."""
-    for k in range(skip, min(a_len, b_len)):
-        d = np.int64(data[a + k]) - np.int64(data[b + k])
-        if d != 0:
-            return d
+    limit = min(a_len, b_len)
+    if skip < limit:
+        k = skip + shared(data, a + skip, b + skip, limit - skip)
+        if k < limit:
+            return np.int64(data[a + k]) - np.int64(data[b + k])
     return np.int64(a_len) - np.int64(b_len)
 
 
@@ -275,13 +257,9 @@ def index_items(first, last, data, at, length, run_rows, order, query_runs, row_
         _gather_rows(order[query_runs[q] : query_runs[q + 1]], run_rows, row)
         skip = length[row[0]]
         for i in range(1, n):
-            skip = min(skip, length[row[i]])
-            for k in range(skip):
-                if data[at[row[i]] + k] != data[at[row[0]] + k]:
-                    skip = k
-                    break
+            skip = shared(data, at[row[i]], at[row[0]], min(skip, length[row[i]]))
         for i in range(n):
-            key[i] = _prefix(data, at[row[i]] + skip, length[row[i]] - skip)
+            key[i] = prefix(data, at[row[i]] + skip, length[row[i]] - skip)
             idx[i] = i
         found = _sort_spans(data, at, length, row, skip, key[:n], idx[:n], key2[:n], idx2[:n])
         count, width = 0, 0
@@ -306,8 +284,7 @@ def write_items(
         for k in range(starts[q + 1] - starts[q]):
             r = rep[row_starts[q] + k]
             offsets[starts[q] + k] = to
-            for j in range(length[r]):
-                buffer[to + j] = data[at[r] + j]
+            copy(data, at[r], length[r], buffer, to)
             to += length[r]
         came = 0
         for r in order[query_runs[q] : query_runs[q + 1]]:
@@ -319,13 +296,36 @@ def write_items(
 
 
 @njit(cache=True, nogil=True)
-def _ordered(value, slot):
-    """The order of rows by value, then slot; None-free: rows already in order keep it."""
-    for i in range(1, len(value)):
-        if value[i] < value[i - 1] or (value[i] == value[i - 1] and slot[i] < slot[i - 1]):
-            by_slot = np.argsort(slot, kind="mergesort")
-            return by_slot[np.argsort(value[by_slot], kind="mergesort")]
-    return np.arange(len(value))
+def _order(row, slot, value, sign):
+    """The rows by rising sign * value, then slot."""
+    slots, values = np.empty(len(row)), np.empty(len(row))
+    for i in range(len(row)):
+        slots[i], values[i] = slot[row[i]], sign * value[row[i]]
+    by_slot = np.argsort(slots, kind="mergesort")
+    return row[by_slot[np.argsort(values[by_slot], kind="mergesort")]]
+
+
+@njit(cache=True, nogil=True)
+def _is_ordered(row, slot, rank):
+    for i in range(1, len(row)):
+        a, b = row[i - 1], row[i]
+        if rank[b] < rank[a] or (rank[b] == rank[a] and slot[b] < slot[a]):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _agrees(row, rank, score):
+    """Whether the ranks of ordered rows are valid and follow from their scores."""
+    for i in range(len(row)):
+        b = row[i]
+        if rank[b] < 1:
+            return False
+        if i:
+            a = row[i - 1]
+            if score[b] > score[a] or (rank[a] == rank[b] and score[a] != score[b]):
+                return False
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -338,38 +338,34 @@ def fill_lists(
     lists whose ranks do not follow from their scores and in `repeat` a row whose item the list has twice, or -1.
     """
     stamp = np.full(width, -1, np.int64)
+    most = 0
+    for t in range(first, last):
+        most = max(most, starts[t + 1] - starts[t])
+    rows = np.empty(most, np.int64)
     for t in range(first, last):
         n = starts[t + 1] - starts[t]
-        row = np.empty(n, np.int64)
+        row = rows[:n]
         _gather_rows(order[list_runs[t] : list_runs[t + 1]], run_rows, row)
-        value, slots = np.empty(n), np.empty(n)
         for i in range(n):
             s = slot[row[i]]
             if stamp[s] == t:
                 repeat[t] = row[i]
             stamp[s] = t
-            slots[i] = s
-            value[i] = -score[row[i]] if by == 2 else rank[row[i]]
-        place = _ordered(value, slots)
         scored = by == 2
-        if by == 0:
-            for i in range(n):
-                b = row[place[i]]
-                a = row[place[max(i - 1, 0)]]
-                if rank[b] < 1 or score[b] > score[a] or (i and rank[a] == rank[b] and score[a] != score[b]):
-                    scored = True
-            if scored:
-                disagree[t] = True
-                for i in range(n):
-                    value[i] = -score[row[i]]
-                place = _ordered(value, slots)
+        if not scored:
+            if not _is_ordered(row, slot, rank):
+                row = _order(row, slot, rank, 1.0)
+            scored = by == 0 and not _agrees(row, rank, score)
+            disagree[t] = scored
+        if scored:
+            row = _order(row, slot, score, -1.0)
         for i in range(n):
-            r, to = row[place[i]], starts[t] + i
+            r, to = row[i], starts[t] + i
             out_item[to] = base[t] + slot[r]
             out_score[to] = score[r]
             if not scored:
                 out_rank[to] = rank[r]
-            elif i and score[r] == score[row[place[i - 1]]]:
+            elif i and score[r] == score[row[i - 1]]:
                 out_rank[to] = out_rank[to - 1]
             else:
                 out_rank[to] = i + 1

@@ -1,0 +1,144 @@
+"""Is a difference between two results more than luck? Paired tests, an interval, and a correction for many tests.
+
+Every test takes the differences query by query and returns the two-sided p-value that their mean (or median) is 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.errors import InputError, ParameterError
+from podium.kernels.dispatch import F8
+
+__all__ = ["TESTS", "bootstrap_interval", "holm", "paired_t", "randomisation", "wilcoxon"]
+
+Differences = Sequence[float] | npt.NDArray[Any]
+EXACT = 16  # up to so many non-zero differences all sign patterns are tried
+CHUNK = 1 << 22  # random numbers held at a time
+
+
+def paired_t(differences: Differences) -> float:
+    """Student's paired t test; 1 when there is no difference anywhere, NaN for fewer than two queries.
+
+    >>> round(paired_t([1.0, 2.0, 3.0]), 4)
+    0.0742
+    """
+    d = _checked(differences)
+    n = len(d)
+    if n < 2:
+        return math.nan
+    spread = float(d.std(ddof=1)) / math.sqrt(n)
+    mean = math.fsum(d.tolist()) / n
+    if spread == 0:
+        return 1.0 if mean == 0 else 0.0
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(n - 1, -abs(mean) / spread))
+
+
+def wilcoxon(differences: Differences) -> float:
+    """Wilcoxon's signed-rank test; queries without a difference are left out, 1 when none is left.
+
+    Exact without ties up to 50 differences, else by the normal approximation with ties accounted for.
+    """
+    d = _checked(differences)
+    d = d[d != 0]
+    if not len(d):
+        return 1.0
+    from scipy import stats
+
+    tied = len(np.unique(np.abs(d))) < len(d)
+    method = "exact" if len(d) <= 50 and not tied else "approx"
+    return float(stats.wilcoxon(d, method=method).pvalue)
+
+
+def randomisation(differences: Differences, *, rounds: int = 10_000, seed: int = 0) -> float:
+    """Fisher's randomisation test on the mean: how often random signs give a mean as far from 0.
+
+    All sign patterns are tried for up to 16 non-zero differences; beyond that `rounds` random ones, with the
+    observed pattern counted among them, so that p is never 0.
+
+    >>> randomisation([1.0, 1.0, 1.0])
+    0.25
+    """
+    d = _checked(differences)
+    d = d[d != 0]
+    if not len(d):
+        return 1.0
+    if rounds < 1:
+        raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 1")
+    observed = abs(math.fsum(d.tolist()))
+    reach = observed - 1e-12 * float(np.abs(d).sum())  # sums in another order differ in the last bits
+    if len(d) <= EXACT:
+        sums = np.zeros(1)
+        for value in d.tolist():
+            sums = np.concatenate((sums + value, sums - value))
+        return float((np.abs(sums) >= reach).mean())
+    hits = sum(
+        int((np.abs(s) >= reach).sum())
+        for s in _in_chunks(rounds, len(d), seed, lambda r, n: _random_signs(r, n, d))
+    )
+    return (hits + 1) / (rounds + 1)
+
+
+def bootstrap_interval(
+    differences: Differences, *, level: float = 0.95, rounds: int = 10_000, seed: int = 0
+) -> tuple[float, float]:
+    """Percentile interval of the mean difference over queries drawn with replacement; NaN without queries."""
+    d = _checked(differences)
+    if not 0 < level < 1:
+        raise ParameterError(f"level is {level}; accepted: numbers between 0 and 1, both excluded")
+    if rounds < 1:
+        raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 1")
+    if not len(d):
+        return math.nan, math.nan
+    n = len(d)
+    means = np.concatenate(_in_chunks(rounds, n, seed, lambda r, k: d[r.integers(0, n, (k, n))].mean(axis=1)))
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def holm(p_values: Sequence[float] | npt.NDArray[Any]) -> F8:
+    """Holm's step-down correction: adjusted p-values in the order given; NaN stays and does not count.
+
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, np.float64)
+    adjusted = p.copy()
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    factor = len(order) - np.arange(len(order))
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * factor), 1.0) if len(order) else p[order]
+    return adjusted
+
+
+TESTS: dict[str, Callable[..., float]] = {"t": paired_t, "wilcoxon": wilcoxon, "randomisation": randomisation}
+
+
+def _checked(differences: Differences) -> F8:
+    d = np.asarray(differences, np.float64)
+    if d.ndim != 1 or not np.isfinite(d).all():
+        raise InputError(
+            "the differences are not one finite number per query", remedy="leave undefined queries out"
+        )
+    return d
+
+
+def _random_signs(rng: np.random.Generator, patterns: int, d: F8) -> F8:
+    bits = np.unpackbits(
+        rng.integers(0, 256, (patterns, (len(d) + 7) // 8), dtype=np.uint8), axis=1, count=len(d)
+    )
+    return 2.0 * (bits @ d) - d.sum()
+
+
+def _in_chunks(rounds: int, n: int, seed: int, draw: Callable[[np.random.Generator, int], F8]) -> list[F8]:
+    """Draws in blocks whose size depends on the data alone, so that the same seed gives the same numbers."""
+    rng = np.random.default_rng(seed)
+    block = max(1, CHUNK // max(n, 1))
+    return [draw(rng, min(block, rounds - done)) for done in range(0, rounds, block)]

@@ -1,0 +1,275 @@
+"""LETOR and SVMlight: `label qid:Q 1:v 2:v ... #docid = D`, with NULL for missing values."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from podium.data.features import Features
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Coded, Ids, code_ids
+from podium.errors import InputError, ParameterError
+from podium.formats.base import Content, Format
+from podium.formats.files import Source
+from podium.formats.ids import plain_texts
+from podium.formats.lines import number
+from podium.kernels.dispatch import F8, I8
+
+__all__ = ["Letor"]
+
+Kind = Literal["auto", "ranks", "scores", "features"]
+_DOCID = re.compile(rb"docid\s*=\s*(\S+)", re.IGNORECASE)
+_LINE = re.compile(rb"\S+\s+qid:\S+(\s+\d+:\S+)*\s*(#.*)?$")
+_MOST_COLUMNS = 1_000_000
+
+
+class Letor(Format):
+    """LETOR files; ids are strings, an item without a docid is called by its place in its query.
+
+    `kind` says what the values are: `ranks` (1 = top, column numbers are the experts), `scores` (large = top),
+    `features`, or `auto`: ranks when all values are whole numbers from 1 or NULL and at least one is NULL.
+    `reversed_lists` reads ranks with the largest on top. Several files become the parts of one data set.
+    """
+
+    name = "letor"
+    suffixes = (".letor", ".svm", ".svmlight", ".libsvm")
+    summary = "LETOR / SVMlight: label qid:Q 1:v ... #docid = D"
+
+    def sniff(self, head: bytes) -> float:
+        lines = [line.strip() for line in head.split(b"\n")[:20] if line.strip() and not line.startswith(b"#")]
+        return 1.0 if lines and all(_LINE.match(line) for line in lines) else 0.0
+
+    def read(self, sources: Sequence[Source], *, kind: Kind = "auto", reversed_lists: bool = False) -> Content:
+        if kind not in ("auto", "ranks", "scores", "features"):
+            raise ParameterError(f"kind is {kind!r}; accepted: auto, ranks, scores, features")
+        rows = _parse(sources)
+        if kind == "auto":
+            kind = "ranks" if rows.looks_like_ranks() else "features"
+        query, item = code_ids(rows.query, "query"), code_ids(rows.item, "item")
+        labels = Labels.from_rows(query, item, rows.label, origin=rows.origin)
+        part = _parts(query, rows, sources) if len(sources) > 1 else None
+        if kind == "features":
+            names = [str(c) for c in rows.columns.tolist()]
+            features = Features.from_rows(query, item, rows.matrix(), names, origin=rows.origin)
+            return Content(labels=labels, features=features, part=part)
+        lists = _lists(rows, query, item, kind, reversed_lists)
+        return Content(preferences=lists, labels=labels, part=part)
+
+    def write(self, content: Content) -> Iterator[bytes]:
+        p, x, labels = content.preferences, content.features, content.labels
+        holder = x if x is not None else p
+        if holder is None:
+            raise InputError("there is nothing to write", remedy="LETOR files hold features, or lists")
+        if x is None and p is not None:
+            self.leave_out(comparisons=len(p.comparisons), scores=p.lists.score is not None)
+        else:
+            self.leave_out(preferences=p)
+        index = holder.index
+        queries = plain_texts(index.queries, "query", self.name)
+        items = plain_texts(index.items, "item", self.name, index.query_of_slot)
+        grades = np.zeros(len(items)) if labels is None else labels.align(index)
+        if np.isnan(grades).any():
+            raise InputError("some items have no label", remedy="LETOR files need one for every item")
+        cells = _feature_cells(x) if x is not None else _rank_cells(holder)  # type: ignore[arg-type]
+        order = np.lexsort((index.arrival, index.query_of_slot)).tolist()
+        query_of, values = index.query_of_slot.tolist(), grades.tolist()
+        for begin in range(0, len(order), 1000):
+            yield "".join(
+                f"{values[s]:.17g} qid:{queries[query_of[s]]} {cells(s)} #docid = {items[s]}\n" for s in order[begin : begin + 1000]
+            ).encode()
+
+
+def _feature_cells(x: Features):  # type: ignore[no-untyped-def]
+    columns = x.names if all(n.isdigit() and int(n) > 0 for n in x.names) else range(1, len(x.names) + 1)
+
+    def cells(slot: int) -> str:
+        pairs = zip(columns, x.values[slot].tolist(), strict=True)
+        return " ".join(f"{c}:{'NULL' if v != v else repr(v)}" for c, v in pairs)
+
+    return cells
+
+
+def _rank_cells(p: Preferences):  # type: ignore[no-untyped-def]
+    names = [str(e) for e in p.experts]
+    if not all(n.isdigit() and 0 < int(n) <= _MOST_COLUMNS and n == str(int(n)) for n in names):
+        bad = next(n for n in names if not n.isdigit() or not 0 < int(n) <= _MOST_COLUMNS or n != str(int(n)))
+        raise InputError(f"the expert id {bad!r} cannot be written as letor", remedy="experts are column numbers there: 1, 2, ...")
+    by_slot: dict[int, dict[int, int]] = defaultdict(dict)
+    experts = p.lists.expert[p.lists.list_of_row].tolist()
+    for slot, expert, rank in zip(p.lists.item.tolist(), experts, p.lists.rank.tolist(), strict=True):
+        by_slot[slot][expert] = rank
+    columns = sorted((int(n), k) for k, n in enumerate(names))
+    return lambda slot: " ".join(f"{c}:{by_slot[slot].get(k, 'NULL')}" for c, k in columns)
+
+
+@dataclass
+class _Rows:
+    """Lines in file order; values as (row, column, value) triples."""
+
+    sources: Sequence[Source]
+    query: list[str] = field(default_factory=list)
+    item: list[str] = field(default_factory=list)
+    label: list[float] = field(default_factory=list)
+    file: list[int] = field(default_factory=list)
+    line: list[int] = field(default_factory=list)
+    row: I8 = field(default_factory=lambda: np.zeros(0, np.int64))
+    column: I8 = field(default_factory=lambda: np.zeros(0, np.int64))
+    value: F8 = field(default_factory=lambda: np.zeros(0))
+
+    def origin(self, row: int) -> tuple[str, int]:
+        return self.sources[self.file[row]].name, self.line[row]
+
+    def looks_like_ranks(self) -> bool:
+        given = self.value[~np.isnan(self.value)]
+        return len(given) < len(self.value) and len(given) > 0 and bool((given >= 1).all() and (given == np.floor(given)).all())
+
+    @property
+    def columns(self) -> I8:
+        """Column numbers that occur, rising; all from 1 on when they are nearly so."""
+        found = np.unique(self.column)
+        last = int(found[-1]) if len(found) else 0
+        return np.arange(1, last + 1) if len(found) and found[0] >= 1 and last <= 2 * len(found) + 16 else found
+
+    def matrix(self) -> F8:
+        """A row per line; a column that a line leaves out is 0, as in SVMlight."""
+        columns = self.columns
+        if len(self.query) * len(columns) > 2**31:
+            raise InputError(
+                f"{len(self.query)} rows of {len(columns)} features are too many to hold",
+                source=self.sources[0].name,
+                remedy="keep fewer features or read fewer files",
+            )
+        values = np.zeros((len(self.query), len(columns)))
+        values[self.row, np.searchsorted(columns, self.column)] = self.value
+        return values
+
+
+def _parse(sources: Sequence[Source]) -> _Rows:
+    rows = _Rows(sources)
+    widths: list[int] = []
+    columns: list[bytes] = []
+    values: list[bytes] = []
+    seen: dict[tuple[int, str], int] = defaultdict(int)
+    for index, source in enumerate(sources):
+        for line, text in source.lines():
+            body, _, comment = text.partition(b"#")
+            fields = body.split()
+            if not fields:
+                continue  # a line of comment
+            if len(fields) < 2 or not fields[1].startswith(b"qid:") or len(fields[1]) == 4:
+                raise source.error(
+                    f"no qid: in {text[:60].decode()!r}", line, "a line is: label qid:Q 1:value 2:value ... #docid = D"
+                )
+            query = fields[1][4:].decode()
+            seen[index, query] += 1
+            found = _DOCID.search(comment)
+            rows.query.append(query)
+            rows.item.append(found[1].decode() if found else str(seen[index, query]))
+            rows.label.append(_label(fields[0].decode(), source, line))
+            rows.file.append(index)
+            rows.line.append(line)
+            widths.append(len(fields) - 2)
+            for cell in fields[2:]:
+                column, colon, value = cell.partition(b":")
+                if not colon:
+                    raise source.error(f"{cell[:60].decode()!r} is not column:value", line, "values look like 12:0.5 or 12:NULL")
+                columns.append(column)
+                values.append(value)
+    if not rows.query:
+        raise sources[0].error("there are no rows, only comments")
+    rows.row = np.repeat(np.arange(len(widths)), widths)
+    rows.column = _column_numbers(columns, rows)
+    rows.value = _values(values, rows)
+    _refuse_repeated_columns(rows)
+    return rows
+
+
+def _label(token: str, source: Source, line: int) -> float:
+    try:
+        return number(token)
+    except ValueError:
+        raise source.error(f"the label is {token[:60]!r}", line, "a label is a finite number") from None
+
+
+def _column_numbers(tokens: list[bytes], rows: _Rows) -> I8:
+    codes = {token: k for k, token in enumerate(dict.fromkeys(tokens))}
+    for token in codes:
+        if not token.isdigit() or not 0 < int(token[:20]) <= _MOST_COLUMNS:
+            source, line = rows.origin(int(rows.row[tokens.index(token)]))
+            raise InputError(
+                f"the column is {token[:60].decode()!r}", source=source, line=line, remedy=f"columns are numbers from 1 to {_MOST_COLUMNS}"
+            )
+    numbers = np.array([int(token) for token in codes], np.int64)
+    return numbers[np.fromiter(map(codes.__getitem__, tokens), np.int64, len(tokens))] if tokens else numbers
+
+
+def _values(tokens: list[bytes], rows: _Rows) -> F8:
+    cells = [b"nan" if t == b"NULL" else t for t in tokens]
+    try:
+        values = np.array(cells, dtype="S").astype(np.float64) if cells else np.zeros(0)
+    except ValueError:
+        values = np.array([_number_or_inf(t) for t in cells])
+    missing = np.fromiter((t == b"NULL" for t in tokens), np.bool_, len(tokens))
+    bad = np.flatnonzero(~np.isfinite(values) & ~missing)
+    if len(bad):
+        source, line = rows.origin(int(rows.row[bad[0]]))
+        token = tokens[int(bad[0])][:60].decode()
+        raise InputError(f"the value is {token!r}", source=source, line=line, remedy="values are finite numbers or NULL")
+    return values
+
+
+def _number_or_inf(token: bytes) -> float:
+    try:
+        return float(token)
+    except ValueError:
+        return float("inf")
+
+
+def _refuse_repeated_columns(rows: _Rows) -> None:
+    order = np.lexsort((rows.column, rows.row))
+    r, c = rows.row[order], rows.column[order]
+    twice = np.flatnonzero((r[1:] == r[:-1]) & (c[1:] == c[:-1]))
+    if len(twice):
+        source, line = rows.origin(int(r[twice[0]]))
+        raise InputError(f"column {c[twice[0]]} is given twice", source=source, line=line, remedy="keep one of them")
+
+
+def _lists(rows: _Rows, query: Coded, item: Coded, kind: str, reversed_lists: bool) -> Preferences:
+    given = np.flatnonzero(~np.isnan(rows.value))
+    row, value = rows.row[given], rows.value[given]
+    columns = rows.columns
+    expert = Coded(np.searchsorted(columns, rows.column[given]), Ids([str(c) for c in columns.tolist()]))
+    q, i = Coded(query.codes[row], query.ids), Coded(item.codes[row], item.ids)
+
+    def origin(k: int) -> tuple[str, int]:
+        return rows.origin(int(row[k]))
+
+    if kind == "scores":
+        return Preferences.from_rows(q, expert, i, score=value, candidates=(query, item), origin=origin)
+    if reversed_lists:
+        key = q.codes * len(columns) + expert.codes
+        top = np.full(int(key.max(initial=0)) + 1, -np.inf)
+        np.maximum.at(top, key, value)
+        value = top[key] - value + 1
+    return Preferences.from_rows(q, expert, i, rank=value, candidates=(query, item), origin=origin)
+
+
+def _parts(query: Coded, rows: _Rows, sources: Sequence[Source]):  # type: ignore[no-untyped-def]
+    part = np.full(len(query.ids), -1, np.int32)
+    file = np.array(rows.file, np.int32)
+    first = np.unique(query.codes, return_index=True)[1]
+    part[query.codes[first]] = file[first]
+    clash = np.flatnonzero(part[query.codes] != file)
+    if len(clash):
+        row = int(clash[0])
+        raise InputError(
+            f"query {rows.query[row]!r} is in two files, {sources[int(part[query.codes[row]])].name} and {sources[rows.file[row]].name}",
+            remedy="the parts of a data set share no queries; read the files one by one",
+        )
+    return part

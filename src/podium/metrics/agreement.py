@@ -1,0 +1,207 @@
+"""How far two rankings of the same items agree; scores in, larger is better, ties allowed.
+
+>>> kendall_tau([4, 3, 2, 1], [3, 4, 1, 1]), spearman_rho([3, 2, 1], [1, 2, 3])
+(0.5477..., -1.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.errors import InputError, ParameterError
+from podium.kernels import measures
+from podium.kernels.dispatch import F8, I8
+
+__all__ = [
+    "footrule",
+    "footrules",
+    "kendall_tau",
+    "rbo",
+    "spearman_rho",
+    "spearmans",
+    "tau_ap",
+    "tau_aps",
+    "taus",
+]
+
+Scores = Sequence[float] | npt.NDArray[Any]
+
+
+def kendall_tau(x: Scores, y: Scores, *, variant: str = "b") -> float:
+    """Kendall's tau in O(n log n): concordant less discordant pairs over all pairs (`a`) or corrected for ties (`b`).
+
+    NaN for fewer than two items and, in variant b, when all scores of a side are equal.
+    """
+    if variant not in ("a", "b"):
+        raise ParameterError(f"variant is {variant!r}; accepted: a, b")
+    return float(taus(*_one(x, y), variant)[0])
+
+
+def tau_ap(x: Scores, reference: Scores) -> float:
+    """Yilmaz, Aslam & Robertson's tau AP of the ranking `x`: mistakes near its top weigh more.
+
+    A pair tied in the reference counts 0; for ties in `x` it is the mean over all orders of the tied items.
+    """
+    return float(tau_aps(*_one(x, reference))[0])
+
+
+def spearman_rho(x: Scores, y: Scores) -> float:
+    """Pearson's correlation of the ranks, tied items sharing their mean rank; NaN when a side is constant."""
+    return float(spearmans(*_one(x, y))[0])
+
+
+def footrule(x: Scores, y: Scores) -> float:
+    """1 - (sum of rank differences) / (largest possible): 1 for equal rankings, 0 for reversed ones."""
+    return float(footrules(*_one(x, y))[0])
+
+
+def rbo(a: Sequence[Hashable], b: Sequence[Hashable], p: float = 0.9) -> float:
+    """Extrapolated rank-biased overlap of two lists of ids, which may differ in length and in what they hold.
+
+    Webber, Moffat & Zobel, TOIS 2010, equation 32.
+
+    >>> round(rbo("abc", "bac", p=0.9), 6)
+    0.9
+    """
+    if not 0 < p < 1:
+        raise ParameterError(f"p is {p}; accepted: numbers between 0 and 1, both excluded")
+    if len(set(a)) < len(a) or len(set(b)) < len(b):
+        raise InputError("an item appears twice in a list", remedy="rankings hold each item once")
+    short, long = (a, b) if len(a) <= len(b) else (b, a)
+    if not short:
+        return 1.0 if not long else 0.0
+    overlap = _overlaps(short, long)
+    s, n = len(short), len(long)
+    depth = np.arange(1, n + 1)
+    beyond = np.maximum(depth - s, 0)
+    both = overlap[s - 1]
+    total = ((overlap / depth + both * beyond / (s * depth)) * p**depth).sum()
+    return float((1 - p) / p * total + ((overlap[-1] - both) / n + both / s) * p**n)
+
+
+def _overlaps(short: Sequence[Hashable], long: Sequence[Hashable]) -> F8:
+    """How many items the first d of both lists share, for d = 1 .. length of the longer."""
+    place = {item: i for i, item in enumerate(short)}
+    met = [max(i, place[item]) for i, item in enumerate(long) if item in place]
+    return np.cumsum(np.bincount(met, minlength=len(long))).astype(np.float64)
+
+
+# -- many rankings at once: segment q has rows starts[q] .. starts[q + 1] -------------------------------------------
+
+
+def _one(x: Scores, y: Scores) -> tuple[I8, F8, F8]:
+    a, b = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    if a.ndim != 1 or a.shape != b.shape:
+        raise InputError(
+            f"the scores have shapes {a.shape} and {b.shape}", remedy="give one score per item on both sides"
+        )
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise InputError(
+            "a score is not a finite number", remedy="leave out items that one side does not rank"
+        )
+    return np.array([0, len(a)], np.int64), a, b
+
+
+def _segment(starts: I8) -> I8:
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+def _total(starts: I8, value: npt.NDArray[Any]) -> F8:
+    return np.bincount(_segment(starts), weights=value, minlength=len(starts) - 1).astype(
+        np.float64, copy=False
+    )
+
+
+def _quotient(a: F8, b: F8) -> F8:
+    out = np.full(len(a), np.nan)
+    np.divide(a, b, out=out, where=b > 0)
+    return out
+
+
+def _ties(starts: I8, *keys: npt.NDArray[Any]) -> tuple[I8, I8, I8]:
+    """Rows sorted by segment and keys; the group of equal keys of each sorted row; the size of each group."""
+    segment = _segment(starts)
+    order = np.lexsort((*reversed(keys), segment))
+    change = np.ones(len(order), np.bool_)
+    change[1:] = np.any([k[order][1:] != k[order][:-1] for k in (segment, *keys)], axis=0)
+    group = np.cumsum(change) - 1
+    return order, group, np.bincount(group)
+
+
+def _dense(starts: I8, value: F8) -> I8:
+    """Values as 0, 1, 2, ... inside each segment."""
+    order, group, _ = _ties(starts, value)
+    code = np.empty(len(value), np.int64)
+    code[order] = (
+        group - np.repeat(group[np.minimum(starts[:-1], len(group) - 1)], np.diff(starts))
+        if len(group)
+        else group
+    )
+    return code
+
+
+def _tied_pairs(starts: I8, *keys: F8) -> F8:
+    order, group, size = _ties(starts, *keys)
+    return _total(starts, (size[group] - 1) / 2)
+
+
+def taus(starts: I8, x: F8, y: F8, variant: str = "b") -> F8:
+    """Kendall's tau of every segment."""
+    n = np.diff(starts)
+    pairs = n * (n - 1) / 2
+    tied_x, tied_y = _tied_pairs(starts, x), _tied_pairs(starts, y)
+    order = np.lexsort((y, x, _segment(starts)))
+    discordant = _total(starts, measures.earlier(starts, _dense(starts, y)[order])[1])
+    balance = pairs - tied_x - tied_y + _tied_pairs(starts, x, y) - 2 * discordant
+    if variant == "a":
+        return _quotient(balance, pairs)
+    return np.clip(_quotient(balance, np.sqrt((pairs - tied_x) * (pairs - tied_y))), -1.0, 1.0)
+
+
+def tau_aps(starts: I8, x: F8, reference: F8) -> F8:
+    """Tau AP of every segment."""
+    code, n = _dense(starts, reference), np.diff(starts)
+    order, group, size = _ties(starts, -x)
+    first = np.cumsum(size) - size  # place of each tie group among all rows
+    above = first[group] - np.repeat(starts[:-1], n)  # rows of better groups in the segment
+    # inside a tie group rows count for or against each other equally often, so only better groups matter: sorted by
+    # rising reference a row sees no larger one in its own group, sorted by falling reference no smaller one
+    rising = np.lexsort((code, -x, _segment(starts)))
+    falling = np.lexsort((-code, -x, _segment(starts)))
+    right = measures.earlier(starts, code[rising])[1]
+    wrong = measures.earlier(starts, code[falling])[0]
+    balance = np.bincount(group, weights=right, minlength=len(size)) - np.bincount(
+        group, weights=wrong, minlength=len(size)
+    )
+    place = above + np.arange(len(x)) - first[group]
+    share = np.divide(1.0, place, out=np.zeros(len(x)), where=place > 0)
+    mean_share = np.bincount(group, weights=share, minlength=len(size)) / size
+    return _quotient(_total(starts, (balance * mean_share / size)[group]), n - 1.0)
+
+
+def _ranks(starts: I8, x: F8) -> F8:
+    """Rank 1 for the largest, ties sharing the mean of their places."""
+    order, group, size = _ties(starts, -x)
+    rank = np.empty(len(x))
+    rank[order] = (np.cumsum(size) - (size - 1) / 2)[group] - np.repeat(starts[:-1], np.diff(starts))
+    return rank
+
+
+def spearmans(starts: I8, x: F8, y: F8) -> F8:
+    """Spearman's rho of every segment."""
+    middle = np.repeat((np.diff(starts) + 1) / 2, np.diff(starts))
+    a, b = _ranks(starts, x) - middle, _ranks(starts, y) - middle
+    spread = np.sqrt(_total(starts, a * a) * _total(starts, b * b))
+    return np.clip(_quotient(_total(starts, a * b), spread), -1.0, 1.0)
+
+
+def footrules(starts: I8, x: F8, y: F8) -> F8:
+    """Footrule agreement of every segment."""
+    n = np.diff(starts)
+    return 1.0 - _quotient(
+        _total(starts, np.abs(_ranks(starts, x) - _ranks(starts, y))), (n * n // 2).astype(np.float64)
+    )

@@ -1,0 +1,107 @@
+"""Agreement of a result with the labels, over the judged items it ranks; ties in its scores count as ties.
+
+NaN where it is not defined (fewer than two judged items, or a side without two distinct values where those are needed).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.data.consensus import Consensus
+from podium.kernels.dispatch import F8, I8
+from podium.metrics import agreement
+from podium.metrics.base import Metric
+from podium.metrics.judgements import Judgements
+
+__all__ = ["Footrule", "KendallTauA", "KendallTauB", "SpearmanRho", "TauAP"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Correlation(Metric):
+    """Scores against grades."""
+
+    cutoff_rule = "none"
+
+    @abstractmethod
+    def between(self, starts: I8, scores: F8, grades: F8) -> F8:
+        """One number per segment."""
+
+    def values(self, consensus: Consensus, judgements: Judgements, which: I8) -> F8:
+        """0 for queries that the result lacks."""
+        rankings = judgements.rankings(consensus)
+        query = rankings.query[which]
+        found = np.flatnonzero(query >= 0)
+        sizes = consensus.index.sizes[query[found]]
+        first = np.cumsum(sizes) - sizes
+        slot = np.repeat(rankings.starts[query[found]] - first, sizes) + np.arange(sizes.sum())
+        level = rankings.level[slot]
+        judged = level < len(judgements.levels)
+        starts = np.concatenate(([0], np.cumsum(judged)))[np.append(first, len(slot))]
+        out = np.zeros(len(which))
+        out[found] = self.between(starts, consensus.scores[slot[judged]], judgements.levels[level[judged]])
+        return out
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class KendallTauA(Correlation):
+    """Kendall's tau a: concordant less discordant pairs, over all pairs."""
+
+    name = "tau_a"
+    citation = "Kendall, Biometrika 1938"
+
+    def between(self, starts: I8, scores: F8, grades: F8) -> F8:
+        """Tau a of every segment."""
+        return agreement.taus(starts, scores, grades, "a")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class KendallTauB(Correlation):
+    """Kendall's tau b, corrected for ties on both sides."""
+
+    name = "tau_b"
+    aliases = ("tau",)
+    citation = "Kendall, Biometrika 1945"
+
+    def between(self, starts: I8, scores: F8, grades: F8) -> F8:
+        """Tau b of every segment."""
+        return agreement.taus(starts, scores, grades, "b")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TauAP(Correlation):
+    """Tau AP: like tau a, with mistakes near the top weighing more."""
+
+    name = "tau_ap"
+    citation = "Yilmaz, Aslam & Robertson, SIGIR 2008"
+
+    def between(self, starts: I8, scores: F8, grades: F8) -> F8:
+        """Tau AP of every segment."""
+        return agreement.tau_aps(starts, scores, grades)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SpearmanRho(Correlation):
+    """Spearman's rank correlation, ties sharing their mean rank."""
+
+    name = "rho"
+    aliases = ("spearman",)
+    citation = "Spearman, American Journal of Psychology 1904"
+
+    def between(self, starts: I8, scores: F8, grades: F8) -> F8:
+        """Rho of every segment."""
+        return agreement.spearmans(starts, scores, grades)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Footrule(Correlation):
+    """1 - normalised Spearman footrule distance: 1 for the same ranks, 0 for reversed ones."""
+
+    name = "footrule"
+    citation = "Diaconis & Graham, JRSS B 1977"
+
+    def between(self, starts: I8, scores: F8, grades: F8) -> F8:
+        """Footrule agreement of every segment."""
+        return agreement.footrules(starts, scores, grades)

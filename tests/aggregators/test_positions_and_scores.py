@@ -1,0 +1,65 @@
+"""Position and score methods against their plain twins, on every path."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from reference import positions as plain
+
+from podium import make
+from podium.aggregators.base import LIST_FORMS
+from podium.aggregators.scores import NORMALIZERS
+from podium.kernels import dispatch
+from podium.testing import strategies
+
+METHODS = {
+    "rrf": plain.rrf,
+    "rrf(k=5)": lambda p, q, w: plain.rrf(p, q, w, 5),
+    "rbc": plain.rbc,
+    "isr": plain.isr,
+    "log_isr": plain.log_isr,
+    "mean_rank": plain.mean_rank,
+    "mean_rank(missing='ignore')": lambda p, q, w: plain.mean_rank(p, q, w, "ignore"),
+    "median_rank": plain.median_rank,
+    "median_rank(missing='last')": lambda p, q, w: plain.median_rank(p, q, w, "last"),
+    "median_rank(missing='ignore')": lambda p, q, w: plain.median_rank(p, q, w, "ignore"),
+    "borda": plain.borda,
+    "borda(missing='last')": lambda p, q, w: plain.borda(p, q, w, "last"),
+    "borda(missing='ignore')": lambda p, q, w: plain.borda(p, q, w, "ignore"),
+    "borda(reversed_lists=True)": lambda p, q, w: plain.borda(p, q, w, upside_down=True),
+    "borda(missing='ignore', reversed_lists=True)": lambda p, q, w: plain.borda(p, q, w, "ignore", True),
+    **{
+        f"{name}(normalizer={how!r})": (lambda p, q, w, how=how, f=f: plain.comb(p, q, w, how, f))
+        for name, f in plain.COMBINE.items()
+        for how in NORMALIZERS
+    },
+}
+
+
+@pytest.fixture(params=["small", "compiled"])
+def path(request, monkeypatch):
+    if request.param == "compiled":
+        monkeypatch.setattr(dispatch, "SMALL", 0)
+
+
+@pytest.mark.parametrize("spec", METHODS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(preferences=strategies.preferences(LIST_FORMS), weights=st.lists(st.integers(0, 3), min_size=12, max_size=12))
+def test_equals_its_definition(path, spec, preferences, weights):
+    method = make(spec)
+    by_expert = {e: float(w) for e, w in zip(preferences.experts, weights, strict=False)}
+    if not method.tags.weighted or not any(by_expert.values()):
+        by_expert = dict.fromkeys(preferences.experts, 1.0)
+    if method.tags.weighted:
+        method = make(spec, weights=by_expert)
+    consensus = method.aggregate(preferences)
+    for query in preferences.queries:
+        expected = METHODS[spec](preferences, query, by_expert)
+        known = [v for v in expected.values() if v is not None]
+        lowest = min(known, default=1.0)
+        scale = max(map(abs, known), default=1.0)
+        for place in consensus[query]:
+            want = expected[place.item]
+            want = lowest - 1.0 if want is None else want
+            assert place.score == pytest.approx(want, rel=1e-9, abs=1e-9 * max(scale, 1.0)), (place, expected)
