@@ -52,11 +52,16 @@ def run(quick: bool) -> list[dict[str, Any]]:
             for name, call in calls.items():
                 call()
                 took = measure(call, repeats=9)[0]
-                found.append({
-                    "kernel": f"{name}, {lists.rows:,} rows, {slots:,} slots", "threads": threads, "time": str(took),
-                    "bytes": f"{moved[name] / 1e6:.0f} MB", "copy": f"{speed / 1e9:.1f} GB/s",
-                    "share of the floor": f"{moved[name] / speed / took.median:.0%}",
-                })  # fmt: skip
+                found.append(
+                    {
+                        "kernel": f"{name}, {lists.rows:,} rows, {slots:,} slots",
+                        "threads": threads,
+                        "time": str(took),
+                        "bytes": f"{moved[name] / 1e6:.0f} MB",
+                        "copy": f"{speed / 1e9:.1f} GB/s",
+                        "share of the floor": f"{moved[name] / speed / took.median:.0%}",
+                    }
+                )
     finally:
         os.environ.pop("PODIUM_THREADS", None)
         if kept is not None:

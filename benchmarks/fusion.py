@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib.metadata
 import traceback
@@ -25,9 +26,9 @@ PEERS: tuple[type[peers.Peer], ...] = (
 )
 METHODS = ("rrf", "combmnz", "borda", "condorcet")
 SIZES = {"rrf": (1000, 10_000), "combmnz": (1000, 10_000), "borda": (1000, 10_000), "condorcet": (100,)}
-QUICK_SIZES = {"rrf": (1000,), "combmnz": (1000,), "borda": (100, 1000), "condorcet": (100,)}
+QUICK_SIZES = {"rrf": (1000,), "combmnz": (1000,), "borda": (100, 1000), "condorcet": (20,)}
 QUICK_MOST = {("borda", "ranx"): 100}
-SPOT = 20  # queries of the timed result that are checked; the small problem before it is checked in full
+SPOT = 20  # queries that are checked: all of a small problem before timing, and as many of the timed result
 # (method, peer) -> how many times faster Podium must be, and on how many queries
 TARGETS = {
     **{(m, "ranx"): (50.0, 10_000) for m in ("rrf", "combmnz", "borda")},
@@ -124,10 +125,7 @@ def compare_peer(
     """All methods of one peer on one data set; what fails is reported as a row."""
     peer = kind()
     try:
-        small = runs(50, made.experts, made.depth, made.pool, seed=1)
-        peer.build(small)
-        before = {m: _checked(peer, m, small) for m in methods}
-        peer.close()
+        before = {m: checked(kind, m) for m in methods}
         build, _ = once(lambda: peer.build(made))
         for method in methods:
             yield timed(peer, method, made, podium[method], build, before[method], repeats)
@@ -143,10 +141,16 @@ def compare_peer(
         gc.collect()
 
 
-def _checked(peer: peers.Peer, method: str, small: Runs) -> str:
+@functools.cache
+def checked(kind: type[peers.Peer], method: str) -> str:
     """Agreement on every query of a small problem; also compiles what there is to compile."""
-    own = Podium(small, method)
-    return agreement(peer, peer.run(method), own, own.run(method), range(small.queries))
+    small = runs(SPOT, seed=1)
+    peer, own = kind(), Podium(small, method)
+    peer.build(small)
+    try:
+        return agreement(peer, peer.run(method), own, own.run(method), range(SPOT))
+    finally:
+        peer.close()
 
 
 def timed(

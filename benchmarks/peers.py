@@ -56,8 +56,8 @@ class Ranx(Peer):
     methods = ("rrf", "combmnz", "borda", "condorcet")
     most_queries: ClassVar = {"borda": 1000, "condorcet": 100}
     notes: ClassVar = {
-        "condorcet": "counts a pair that an expert does not list as a vote against the first, and sorts by that from "
-        "the order of a Python set, so its answer changes with the hash seed",
+        "condorcet": "counts a pair that an expert does not list as a vote against the first, and sorts by that "
+        "from the order of a Python set, so its answer changes with the hash seed",
     }
     calls: ClassVar = {
         "rrf": {"norm": None, "method": "rrf", "params": {"k": 60}},
@@ -94,7 +94,7 @@ class Rankops(Peer):
     tolerance = 1e-5  # 32-bit floats
     notes: ClassVar = {
         "rrf": "counts ranks from 0, so it is given k = 61",
-        "borda": "gives items that an expert does not list nothing, instead of the mean of the points left over",
+        "borda": "gives items that an expert does not list nothing, not the mean of the points left over",
     }
 
     def build(self, made: Runs) -> None:
@@ -126,10 +126,10 @@ class Pyflagr(Peer):
     most_queries: ClassVar = {"combmnz": 1000, "borda": 1000, "condorcet": 100}
     tolerance = 1e-3  # six printed digits
     notes: ClassVar = {
-        "combmnz": "its min-max gives the best item 0; time includes its own reading and writing of CSV files",
-        "borda": "time includes its own reading and writing of CSV files",
-        "condorcet": "counts the items beaten by majority instead of sorting by majority; time includes its own "
-        "reading and writing of CSV files",
+        "combmnz": "its min-max gives the best item 0; time includes reading and writing its CSV files",
+        "borda": "time includes reading and writing its CSV files",
+        "condorcet": "counts the items beaten by majority instead of sorting by majority; time includes reading "
+        "and writing its CSV files",
     }
 
     def build(self, made: Runs) -> None:

@@ -95,7 +95,7 @@ def _start(
 
 
 def cold_start(quick: bool) -> list[dict[str, Any]]:
-    """Bare Python and numpy for scale, then Podium; small jobs with an empty and then a filled compiler cache."""
+    """Bare Python and numpy for scale, then Podium; jobs with an empty and then a filled compiler cache."""
     python, repeats = sys.executable, 5 if quick else 15
     command = Path(python).with_name("podium")
     found = [

@@ -72,7 +72,8 @@ class Polars(Peer):
 SQL = {
     "rrf": "select query, item, sum(1::double / (60 + rank)) as points from lists group by query, item",
     "combmnz": """
-        with l as (select query, expert, min(score) as low, max(score) as high from lists group by query, expert)
+        with l as (select query, expert, min(score) as low, max(score) as high
+                   from lists group by query, expert)
         select query, item, sum((score - low) / (high - low)) * count(*) as points
         from lists join l using (query, expert) group by query, item""",
     "borda": """

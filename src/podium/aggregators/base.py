@@ -112,7 +112,7 @@ class Aggregator(ABC):
             ties=ties,
             tolerance=outcome.tolerance,
             method=repr(self),
-            fingerprint="",
+            source=preferences,
             diagnostics=Diagnostics(
                 outcome.converged, outcome.iterations, outcome.objective, time.perf_counter() - begin, outcome.notes
             ),

@@ -23,10 +23,11 @@ __all__ = ["Kemeny"]
 class Kemeny(Aggregator):
     """The ranking with the smallest total weight of votes against it; score = items below minus above.
 
-    The items are first cut into groups that no majority cycle joins; each group is solved by itself: exactly (dynamic
-    programming up to 14 items, then linear programming with branch and bound) or by local search with single-item
-    moves from several starts. `auto` is exact for groups of up to `exact_limit` items. The objective is the
-    weight of the votes against the ranking; the notes say whether it is proved to be the least.
+    The items are first cut into groups that no majority cycle joins, and each group is solved by itself. `exact` uses
+    dynamic programming up to 14 items, then linear programming and, where its bound leaves a gap, branch and
+    bound, which can take long. `local` moves single items from several good starts until no move helps. `auto` does
+    all but the branching for groups of up to `exact_limit` items, and `local` for larger ones. The objective is
+    the weight of the votes against the ranking; the notes say whether it is proved to be the least.
 
     Best rankings are often not unique. Items that no vote tells apart come out tied; other choices are made by net
     votes (won minus lost), then by id. With more than 14 items in a group the solver's choice stands.
@@ -47,8 +48,8 @@ class Kemeny(Aggregator):
     limit: ClassVar[int] = 3_000
 
     method: Annotated[str, Choice("auto", "exact", "local"), "how each group is solved"] = "auto"
-    exact_limit: Annotated[int, Range(0, 200), "largest group that `auto` solves exactly"] = 30
-    most_nodes: Annotated[int, Range(1, 10**9), "branches after which an exact search gives up"] = 10_000
+    exact_limit: Annotated[int, Range(0, 200), "largest group for which `auto` seeks a proof"] = 60
+    most_nodes: Annotated[int, Range(1, 10**9), "branches after which `exact` gives up"] = 10_000
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         check_sizes(self.name, preferences, self.limit)
@@ -87,4 +88,5 @@ class Kemeny(Aggregator):
         starts = (np.argsort(-key, kind="stable") for key in keys)
         found = [ordering.improve(margin, start, compiled=compiled) for start in starts]
         best = max(found, key=lambda order: ordering.value(margin, order))
-        return ordering.order_many(margin, best, self.most_nodes) if exact else (best, False)
+        nodes = self.most_nodes if self.method == "exact" else 0
+        return ordering.order_many(margin, best, nodes) if exact else (best, False)

@@ -1,0 +1,102 @@
+"""The command line: one file per verb, found by itself; nothing heavy is imported before a verb runs.
+
+Exit codes: 0 done, 1 done but the answer is no (`doctor` found a fault), 2 bad usage or bad input, 70 a bug of ours.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import sys
+import warnings
+from typing import Any
+
+import click
+
+import podium
+from podium.errors import PodiumError, PodiumWarning
+
+__all__ = ["main"]
+
+
+class Verbs(click.Group):
+    """All commands of the modules in this package; a module joins by having a command called `verb`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the verbs."""
+        return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, or None."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = importlib.import_module(f"podium.cli.{cmd_name}").verb
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """As usual, with a suggestion for a verb that does not exist."""
+        from podium.params import suggest
+
+        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+            ctx.fail(f"no command {args[0]!r}; {suggest(args[0], self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a verb; our own errors become one line and exit code 2, anything else is a bug and says so."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", PodiumWarning)
+            warnings.showwarning = _show_warning
+            try:
+                return super().invoke(ctx)
+            except PodiumError as error:
+                raise _Failure(str(error), 2) from None
+            except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+                raise
+            except OSError as error:
+                name = f"{error.filename}: " if error.filename else ""
+                raise _Failure(f"{name}{error.strerror or error}", 2) from None
+            except MemoryError:
+                raise _Failure("not enough memory for this input; split it by query and run the parts", 2) from None
+            except Exception as error:
+                if os.environ.get("PODIUM_DEBUG"):
+                    raise
+                text = f"this is a bug in Podium ({type(error).__name__}: {error}); set PODIUM_DEBUG=1 for the details"
+                raise _Failure(text, 70) from None
+
+
+class _Failure(click.ClickException):
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.exit_code = code
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"podium: {self.format_message()}", err=True)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    if issubclass(category, PodiumWarning):
+        click.echo(f"podium: warning: {message}", err=True)
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(podium.__version__, prog_name="podium")
+def program() -> None:
+    """Many rankings in, one consensus out.
+
+    \b
+    podium demo                                          see what it does, on data of its own
+    podium fuse bm25.run dense.run -o fused.run          fuse runs
+    podium eval fused.run --qrels qrels.txt              judge a run
+    podium compare *.run --qrels qrels.txt -m rrf -m combmnz
+    """
+
+
+def main() -> None:
+    """Entry point of the `podium` command."""
+    try:
+        program()
+    except BrokenPipeError:
+        # the reader of our output went away (as in `podium ... | head`); that is not an error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -16,6 +16,7 @@ from podium.kernels.dispatch import B1, F8, I4
 
 if TYPE_CHECKING:
     from podium.data.frames import Frame
+    from podium.data.preferences import Preferences
 
 __all__ = ["Consensus", "Diagnostics", "Ranked", "TieRule"]
 
@@ -58,7 +59,7 @@ class Consensus:
     tied: B1  # by place in `order`
     method: str = ""
     ties: TieRule = "item"
-    fingerprint: str = ""  # of the preferences
+    source: Preferences | None = None  # what it was made from
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     experts: Ids | None = None
     expert_weights: F8 | None = None
@@ -86,6 +87,11 @@ class Consensus:
         scores = np.clip(self.scores, -largest, largest).astype(np.float32).astype(np.float64) if single else self.scores
         new = Consensus.from_scores(self.index, scores, ties=ties, tolerance=0.0)
         return replace(self, scores=new.scores, order=new.order, tied=new.tied, ties=ties)
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the preferences it was made from, or nothing."""
+        return "" if self.source is None else self.source.fingerprint
 
     @property
     def queries(self) -> Ids:
@@ -119,6 +125,19 @@ class Consensus:
         here = self.index.slots(query)
         items = self.index.items[here]
         return [items[slot - here.start] for slot in self.order[here][:k].tolist()]
+
+    def top(self, k: int) -> Consensus:
+        """The best k items of every query, as a consensus of its own; ranks and scores stay as they are."""
+        place = np.arange(len(self.order)) - self.index.starts[self.index.query_of_slot]
+        kept = np.flatnonzero(place < k)
+        starts = np.concatenate(([0], np.cumsum(np.minimum(self.index.sizes, k))))
+        slots = np.sort(self.order[kept])
+        arrived = np.lexsort((self.index.arrival[slots], self.index.query_of_slot[slots]))
+        arrival = np.empty(len(slots), np.int32)
+        arrival[arrived] = np.arange(len(slots)) - np.repeat(starts[:-1], np.diff(starts))
+        index = ItemIndex(self.index.queries, starts, self.index.items.take(slots), arrival)
+        order = np.searchsorted(slots, self.order[kept]).astype(np.int32)
+        return replace(self, index=index, scores=self.scores[slots], order=order, tied=self.tied[kept])
 
     def to_dict(self) -> dict[Id, dict[Id, float]]:
         """query -> item -> score, best first."""

@@ -131,7 +131,7 @@ class Ids(Sequence[Id]):
         lengths = map(len, values if whole.isascii() else (v.encode() for v in values))
         offsets = np.zeros(len(values) + 1, np.int64)
         np.cumsum(np.fromiter(lengths, np.int64, len(values)), out=offsets[1:])
-        return Ids.from_text(np.frombuffer(raw, np.uint8), offsets)
+        return Ids.from_text(np.frombuffer(raw, np.uint8).copy(), offsets)  # a copy: kernels are compiled for writable
 
     @functools.cached_property
     def _codes(self) -> dict[Id, int]:

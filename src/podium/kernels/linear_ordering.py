@@ -127,7 +127,8 @@ def _reinsert(margin: F8, order: I8, item: int) -> bool:
 def order_many(margin: F8, start: I8, most_nodes: int) -> tuple[I8, bool]:
     """A best order by linear programming with triangle cuts, then branch and bound; and whether that is proved.
 
-    `start` is a good order: its value lets most problems end without branching.
+    `start` is a good order: its value lets most problems end without branching. With no nodes to branch on, the
+    answer is the best order found so far.
     """
     i, j = np.triu_indices(len(margin), 1)
     weight = margin[i, j]
@@ -144,6 +145,8 @@ def order_many(margin: F8, start: I8, most_nodes: int) -> tuple[I8, bool]:
             return best, True
         if not cuts.add(above):
             break
+    if most_nodes == 0:
+        return best, False
     free = np.abs(found.lower.marginals + found.upper.marginals) < -found.fun - held - step * (1 - 1e-6) + 1e-6
     bounds = np.where(free, 0.0, np.rint(found.x)), np.where(free, 1.0, np.rint(found.x))
     return _branch(margin, weight, cuts, bounds, best, most_nodes)

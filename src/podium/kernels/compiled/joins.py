@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 
@@ -10,7 +11,7 @@ def compare(a, a0, a1, b, b0, b1):
     """Byte order of two spans: negative, zero or positive."""
     n = min(a1 - a0, b1 - b0)
     for i in range(n):
-        d = int(a[a0 + i]) - int(b[b0 + i])
+        d = np.int64(a[a0 + i]) - np.int64(b[b0 + i])  # bytes are unsigned, and so would be their difference
         if d != 0:
             return d
     return (a1 - a0) - (b1 - b0)

@@ -1,0 +1,143 @@
+"""What the verbs share: options, reading, tables that suit a person or a pipe, progress."""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from podium.errors import ParameterError
+
+if TYPE_CHECKING:
+    from podium.aggregators.base import Aggregator
+    from podium.data.preferences import Preferences
+    from podium.formats import Content
+
+__all__ = ["FILES", "as_json", "emit", "make_method", "metrics_option", "number", "progress", "read", "reading", "table"]
+
+FILES = click.Path(allow_dash=True, dir_okay=True)
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def as_json(command: F) -> F:
+    """The option every verb has."""
+    return click.option("--json", "json_", is_flag=True, help="Print JSON instead of a table.")(command)
+
+
+def reading(command: F) -> F:
+    """Options of verbs that read files."""
+    command = click.option("-f", "--format", "format_", help="Format of the input; found out when not given.")(command)
+    return click.option(
+        "-O",
+        "--option",
+        "options",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="An option of the format, such as expert=file or columns=... (see `podium convert --formats`).",
+    )(command)
+
+
+def metrics_option(*default: str) -> Callable[[F], F]:
+    """The metrics to report."""
+    return click.option(
+        "-M", "--metric", "metrics", multiple=True, default=default, show_default=True, help="A metric; may be repeated."
+    )
+
+
+def pairs(given: Iterable[str], what: str) -> dict[str, Any]:
+    """NAME=VALUE words; values are Python literals where they look like one, else text."""
+    found: dict[str, Any] = {}
+    for word in given:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise ParameterError(f"{what} {word!r} cannot be read; write NAME=VALUE")
+        try:
+            found[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            found[name] = {"true": True, "false": False}.get(value.lower(), value)
+    return found
+
+
+def read(files: Sequence[str], format_: str | None, options: Sequence[str]) -> Content:
+    """Read input files as the options say."""
+    from podium import formats
+
+    if not files:
+        raise click.UsageError("no input file; give at least one, or - for standard input")
+    return formats.read(list(files), format_, **pairs(options, "option"))
+
+
+def preferences_of(content: Content, files: Sequence[str]) -> Preferences:
+    """The preferences in what was read, or an error that says what there was instead."""
+    if content.preferences is None:
+        got = "labels" if content.labels is not None else "features"
+        raise ParameterError(f"{', '.join(files)}: holds {got}, no lists or comparisons; give runs, ratings or votes")
+    return content.preferences
+
+
+def make_method(spec: str, parameters: Sequence[str] = (), weights: str | None = None) -> Aggregator:
+    """A method from `-m`, `-p` and `--weights`; a path ending in .podium is a saved model."""
+    from podium import models
+    from podium.aggregators.base import make
+
+    if spec.endswith(".podium"):
+        if parameters or weights:
+            raise ParameterError(f"{spec} is a saved model; it brings its own parameters and weights")
+        loaded: Aggregator = models.load(spec)
+        return loaded
+    given = pairs(parameters, "parameter")
+    if weights is not None:
+        given["weights"] = {k: float(v) for k, v in pairs(weights.split(","), "weight").items()}
+    return make(spec, **given)
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A figure for a table."""
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def emit(document: Any) -> None:
+    """Print JSON."""
+    click.echo(json.dumps(document, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None, default=str))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", left: int = 1) -> None:
+    """A drawn table on a terminal, tab-separated values in a pipe; the first `left` columns are text."""
+    lines = list(rows)
+    if not sys.stdout.isatty():
+        for line in [columns, *lines]:
+            click.echo("\t".join(line))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, name in enumerate(columns):
+        drawn.add_column(name, justify="left" if i < left else "right", overflow="fold")
+    for line in lines:
+        drawn.add_row(*(Text(cell) for cell in line))
+    Console().print(drawn)
+
+
+def say(text: str) -> None:
+    """A line for a person; a pipe does not get it."""
+    if sys.stdout.isatty():
+        click.echo(text)
+
+
+def progress(work: Sequence[T], label: str) -> Iterator[T]:
+    """The same work with a progress bar on the terminal when there is more than a moment of it."""
+    if not sys.stderr.isatty() or len(work) < 2:
+        yield from work
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(work, description=label, console=Console(stderr=True), transient=True)

@@ -1,0 +1,62 @@
+"""podium convert: from one file format to another."""
+
+from __future__ import annotations
+
+import click
+
+from podium.cli import _common as common
+
+
+@click.command(name="convert", short_help="Convert between file formats.")
+@click.argument("files", nargs=-1, type=common.FILES)
+@click.option("-o", "--output", type=click.Path(allow_dash=True), help="Where to write; the suffix says the format.")
+@click.option("--to", "to", help="Format of the output.  [default: from the suffix]")
+@click.option("--write-option", "write_options", multiple=True, metavar="NAME=VALUE", help="An option of the output format.")
+@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+@click.option("--formats", "list_", is_flag=True, help="List the formats and their options.")
+@common.reading
+@common.as_json
+def verb(
+    files: tuple[str, ...],
+    output: str | None,
+    to: str | None,
+    write_options: tuple[str, ...],
+    overwrite: bool,
+    list_: bool,
+    format_: str | None,
+    options: tuple[str, ...],
+    json_: bool,
+) -> None:
+    """Convert between file formats; - is standard input or output, gzip is undone.
+
+    \b
+    podium convert A1.txt A2.txt -o ranks.csv
+    podium convert votes.csv -o votes.parquet
+    podium convert run.txt --to jsonl -o -
+    """
+    from podium import formats
+
+    if list_:
+        _list(json_)
+        return
+    if output is None:
+        raise click.UsageError("no output; give -o FILE, or -o - with --to FORMAT")
+    content = common.read(files, format_, options)
+    formats.write(content, output, to, overwrite=overwrite, **common.pairs(write_options, "option"))
+    parts = [repr(p) for p in (content.preferences, content.labels, content.features) if p is not None]
+    if json_:
+        click.echo(f'{{"output": "{output}"}}', err=True)
+    else:
+        click.echo(f"{', '.join(parts)} written to {output}", err=True)
+
+
+def _list(json_: bool) -> None:
+    from podium import registry
+
+    made = [cls() for cls in registry.formats.all().values()]
+    if json_:
+        common.emit([{"name": f.name, "summary": f.summary, "suffixes": f.suffixes, "read": f.options("read"),
+                      "write": f.options("write")} for f in made])  # fmt: skip
+        return
+    rows = [(f.name, f.summary, " ".join(f.suffixes), " ".join(f.options("read"))) for f in made]
+    common.table(["format", "what it is", "suffixes", "options"], rows, left=4)

@@ -1,0 +1,85 @@
+"""podium demo: the main job end to end, on data made by Podium itself."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from podium.cli import _common as common
+
+if TYPE_CHECKING:
+    from podium.data.consensus import Consensus
+    from podium.data.dataset import Dataset
+    from podium.evaluate import Comparison
+
+METHODS = ("rrf", "borda", "combmnz", "rbc", "condorcet", "copeland", "mc4")
+
+
+@click.command(name="demo", short_help="See what Podium does, on data of its own.")
+@click.option("-o", "--output", type=click.Path(file_okay=False), help="Also write the runs, judgements and the fused run here.")
+@common.as_json
+def verb(output: str | None, json_: bool) -> None:
+    """Fuse 25 made-up engines over 200 queries, judge the result, and say why one item is on top."""
+    begin = time.perf_counter()
+    from podium.aggregators.base import make
+    from podium.data.demo import demo
+    from podium.evaluate import compare, evaluate, expert_rankings
+
+    data = demo()
+    preferences, labels = data.preferences, data.labels
+    assert labels is not None
+    alone = {str(e): expert_rankings(preferences, e) for e in preferences.experts}
+    quality = {n: evaluate(c, labels, "ndcg@10", queries="all").mean()["ndcg@10"] for n, c in alone.items()}
+    ranked = sorted(quality, key=lambda n: -quality[n])
+    results: dict[str, Consensus] = {f"best engine ({ranked[0]})": alone[ranked[0]]}
+    for name in common.progress(METHODS, "fusing"):
+        results[name] = make(name).aggregate(preferences)
+    results[f"worst engine ({ranked[-1]})"] = alone[ranked[-1]]
+    found = compare(results, labels, ["ndcg@10", "map"])
+    seconds = time.perf_counter() - begin
+    if output is not None:
+        _export(data, results["rrf"], Path(output))
+    if json_:
+        means = {n: e.mean() for n, e in found.evaluations.items()}
+        common.emit({"data": repr(data), "fingerprint": preferences.fingerprint, "mean": means, "seconds": round(seconds, 3)})
+    else:
+        _tell(data, found, results, seconds, output)
+
+
+def _tell(data: Dataset, found: Comparison, results: dict[str, Consensus], seconds: float, output: str | None) -> None:
+    from podium.aggregators.base import make
+
+    p = data.preferences
+    missing = 1 - p.lists.rows / (p.index.sizes.sum() * len(p.experts))
+    click.echo(f"{len(p)} queries, {len(p.index.items):,} documents, {len(p.experts)} engines; {missing:.0%} of the ranks are missing.\n")
+    columns = ["", "ndcg@10", "map", "ndcg@10 against the best engine", "p (Holm)"]
+    rows = []
+    for name in results:
+        ndcg, ap = found.row(name, "ndcg@10"), found.row(name, "map")
+        change = "" if ndcg.difference is None else f"{ndcg.difference:+.4f}  [{ndcg.low:+.4f}, {ndcg.high:+.4f}]"
+        p_value = "" if ndcg.p_holm is None else ("<0.001" if ndcg.p_holm < 0.001 else f"{ndcg.p_holm:.3f}")
+        rows.append((name, common.number(ndcg.mean), common.number(ap.mean), change, p_value))
+    common.table(columns, rows)
+    query = p.queries[0]
+    first = results["rrf"][query][0]
+    shares = make("rrf").explain(p, query, first.item)
+    top = sorted(shares.items(), key=lambda kv: -kv[1])[:3]
+    listing = ", ".join(f"{e} {100 * v / first.score:.0f} %" for e, v in top)
+    click.echo(f"\nWhy {first.item} is first for {query} (rrf): listed by {sum(v > 0 for v in shares.values())} engines; most from {listing}.")
+    click.echo(f"Done in {seconds:.1f} s.")
+    if output is None:
+        click.echo("Next: podium demo -o demo-out && podium compare demo-out/engines.run --qrels demo-out/qrels.txt")
+    else:
+        click.echo(f"Written to {output}: engines.run, qrels.txt, fused.run")
+
+
+def _export(data: Dataset, fused: Any, folder: Path) -> None:
+    from podium import formats
+
+    folder.mkdir(parents=True, exist_ok=True)
+    formats.write(data.preferences, folder / "engines.run", "trec", overwrite=True)
+    formats.write(data.labels, folder / "qrels.txt", "qrels", overwrite=True)  # type: ignore[arg-type]
+    formats.write(fused, folder / "fused.run", "trec", overwrite=True, tag="rrf")

@@ -1,0 +1,122 @@
+"""podium doctor: is this installation, and are these files, in good health?"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from podium.cli import _common as common
+
+if TYPE_CHECKING:
+    from podium.data.labels import Labels
+    from podium.data.preferences import Preferences
+
+
+class Finding(NamedTuple):
+    """One line of the report; `ok` is None for plain facts."""
+
+    what: str
+    ok: bool | None
+    detail: str
+
+
+@click.command(name="doctor", short_help="Check the installation, and input files.")
+@click.argument("files", nargs=-1, type=common.FILES)
+@click.option("-q", "--qrels", type=common.FILES, help="Judgements to check against the input.")
+@common.reading
+@common.as_json
+def verb(
+    files: tuple[str, ...], qrels: str | None, format_: str | None, options: tuple[str, ...], json_: bool
+) -> None:
+    """Check the installation; with files, also what is in them. Exit code 1 when something is wrong.
+
+    \b
+    podium doctor
+    podium doctor *.run --qrels qrels.txt
+    """
+    findings = list(_installation())
+    if files:
+        from podium.cli.eval import read_labels
+
+        content = common.read(files, format_, options)
+        labels = read_labels(qrels, content) if qrels or content.labels is not None else None
+        findings += _data(common.preferences_of(content, files), labels)
+    if json_:
+        common.emit([f._asdict() for f in findings])
+    else:
+        mark = {True: "ok", False: "WRONG", None: ""}
+        common.table(["check", "", "detail"], [(f.what, mark[f.ok], f.detail) for f in findings], left=3)
+    if any(f.ok is False for f in findings):
+        sys.exit(1)
+
+
+def _installation() -> Iterator[Finding]:
+    import importlib.metadata as metadata
+
+    import podium
+    from podium.kernels import dispatch
+
+    yield Finding("podium", None, f"{podium.__version__} on Python {sys.version.split()[0]}")
+    for name in ("numpy", "scipy", "numba", "pyarrow", "narwhals", "click", "rich", "safetensors"):
+        yield _tried(name, lambda name=name: metadata.version(name))  # type: ignore[misc]
+    yield Finding("threads", None, f"{dispatch.threads()} (PODIUM_THREADS sets it)")
+    yield _tried("compiled kernels", _kernels)
+    yield _tried("same answer on both paths", _both_paths)
+
+
+def _tried(what: str, work: Callable[[], str]) -> Finding:
+    try:
+        return Finding(what, True, work())
+    except Exception as error:
+        return Finding(what, False, f"{type(error).__name__}: {error}")
+
+
+def _kernels() -> str:
+    from podium.kernels.compiled.segments import sum_points
+
+    folder = sum_points.stats.cache_path
+    return f"cached in {folder}" if os.access(folder, os.W_OK) else f"cache {folder} is not writable: slow first calls"
+
+
+def _both_paths() -> str:
+    from podium.aggregators.base import make
+    from podium.data.demo import demo
+    from podium.kernels import dispatch
+
+    preferences = demo(20).preferences
+    plain = make("rrf").aggregate(preferences)
+    small, dispatch.SMALL = dispatch.SMALL, 0
+    try:
+        compiled = make("rrf").aggregate(preferences)
+    finally:
+        dispatch.SMALL = small
+    if plain.scores.tobytes() != compiled.scores.tobytes():
+        raise RuntimeError("compiled and plain kernels differ")
+    return "20 queries fused by numpy and by the compiled kernels"
+
+
+def _data(preferences: Preferences, labels: Labels | None) -> Iterator[Finding]:
+    import numpy as np
+
+    lists, index = preferences.lists, preferences.index
+    yield Finding("input", None, f"{preferences!r}, forms: {', '.join(sorted(f.value for f in preferences.forms))}")
+    if lists.rows:
+        answered = np.bincount(lists.expert, minlength=len(preferences.experts))
+        for code in np.flatnonzero(answered < len(index))[:10]:
+            yield Finding(f"expert {preferences.experts[int(code)]}", None, f"answers {answered[code]} of {len(index)} queries")
+        listings = np.bincount(lists.item, minlength=len(index.items))
+        yield Finding("experts share items", bool((listings > 1).any()) or len(preferences.experts) == 1,
+                      f"{(listings > 1).mean():.1%} of the items are listed by two or more experts")  # fmt: skip
+        yield Finding("unlisted items", None, f"{int((listings == 0).sum())} candidates are listed by nobody")
+    if labels is not None:
+        known = set(labels.queries)
+        both = sum(q in known for q in preferences.queries)
+        grades = labels.align(index)
+        yield Finding("judged queries", both > 0, f"{both} of {len(index)} queries have judgements")
+        yield Finding("judged items", bool((~np.isnan(grades)).any()), f"{(~np.isnan(grades)).mean():.1%} of the items are judged")
+        judged = grades[~np.isnan(grades)]
+        yield Finding("grades differ", len(np.unique(judged)) > 1, f"distinct grades: {np.unique(judged)[:10].tolist()}")

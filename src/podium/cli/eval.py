@@ -1,0 +1,102 @@
+"""podium eval: how good runs are, by judgements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from podium.cli import _common as common
+
+if TYPE_CHECKING:
+    from podium.data.labels import Labels
+    from podium.evaluate import Evaluation
+
+
+def read_labels(path: str | None, content: Any) -> Labels:
+    """Labels from `--qrels`, or those that came with the input (LETOR files hold both)."""
+    from podium import formats
+    from podium.errors import ParameterError
+
+    if path is None:
+        if content.labels is None:
+            raise ParameterError("there are no judgements; give them with --qrels FILE")
+        found: Labels = content.labels
+        return found
+    labels = formats.read(path).labels
+    if labels is None:
+        raise ParameterError(f"{path} holds no judgements; give a qrels file, or a table with a grade column")
+    return labels
+
+
+@click.command(name="eval", short_help="Measure runs against judgements.")
+@click.argument("files", nargs=-1, type=common.FILES)
+@click.option("-q", "--qrels", type=common.FILES, help="Judgements; not needed when the input holds them (LETOR).")
+@common.metrics_option("ndcg@10", "map", "p@10", "mrr")
+@click.option("--queries", type=click.Choice(["judged", "all"]), default="judged", show_default=True,
+              help="all: a judged query that a run lacks counts as 0.")  # fmt: skip
+@click.option("--ties", type=click.Choice(["trec", "item", "input"]), default="trec", show_default=True)
+@click.option("--per-query", is_flag=True, help="One row per run and query.")
+@common.reading
+@common.as_json
+def verb(
+    files: tuple[str, ...],
+    qrels: str | None,
+    metrics: tuple[str, ...],
+    queries: Any,
+    ties: Any,
+    per_query: bool,
+    format_: str | None,
+    options: tuple[str, ...],
+    json_: bool,
+) -> None:
+    """Measure runs against judgements, by default exactly as trec_eval does.
+
+    \b
+    podium eval bm25.run dense.run --qrels qrels.txt
+    podium eval A1.txt A2.txt -M ndcg@5:letor --ties input
+    """
+    from podium.evaluate import evaluate, expert_rankings
+
+    content = common.read(files, format_, options)
+    preferences = common.preferences_of(content, files)
+    labels = read_labels(qrels, content)
+    found = {}
+    for expert in common.progress(preferences.experts.tolist(), "evaluating"):
+        found[str(expert)] = evaluate(expert_rankings(preferences, expert, ties=ties), labels, metrics, queries=queries)
+    if json_:
+        common.emit([_document(name, e, per_query) for name, e in found.items()])
+    elif per_query:
+        rows = [
+            (name, str(q), *(common.number(v) for v in e.values[:, i]))
+            for name, e in found.items()
+            for i, q in enumerate(e.queries)
+        ]
+        common.table(["run", "query", *map(str, _first(found).metrics)], rows, left=2)
+    else:
+        best_first = sorted(found.items(), key=lambda kv: -next(iter(kv[1].mean().values())))
+        rows = [(name, *(common.number(v) for v in e.mean().values()), *_gaps(e)) for name, e in best_first]
+        common.table(["run", *_first(found).mean(), "queries", "missing", "unlabelled"], rows)
+
+
+def _first(found: dict[str, Evaluation]) -> Evaluation:
+    return next(iter(found.values()))
+
+
+def _gaps(e: Evaluation) -> tuple[str, str, str]:
+    return str(len(e)), str(e.missing), str(e.unlabelled)
+
+
+def _document(name: str, e: Evaluation, per_query: bool) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "run": name,
+        "mean": e.mean(),
+        "queries": len(e),
+        "missing": e.missing,
+        "unlabelled": e.unlabelled,
+    }
+    if per_query:
+        document["per_query"] = {
+            str(q): dict(zip(map(str, e.metrics), e.values[:, i].tolist(), strict=True)) for i, q in enumerate(e.queries)
+        }
+    return document

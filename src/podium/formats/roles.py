@@ -1,0 +1,66 @@
+"""Which column of a table is what: users' words for queries, experts, items, votes and grades."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from podium.errors import InputError
+from podium.params import suggest
+
+__all__ = ["ROLES", "WORDS", "assign"]
+
+# role -> the words people use, compared without case, blanks and punctuation; the role's own name comes first
+WORDS: dict[str, tuple[str, ...]] = {
+    "query": ("query", "queryid", "qid", "topic", "topicid", "topicno", "instance"),
+    "expert": (
+        "expert", "worker", "workerid", "judge", "judgeid", "annotator", "annotatorid", "rater", "assessor", "run", "runid",
+        "engine", "system", "tag", "ranker", "voter", "user", "userid",
+    ),
+    "item": ("item", "itemid", "doc", "docid", "docno", "document", "documentid", "candidate", "passage", "alternative"),
+    "rank": ("rank", "position", "place"),
+    "score": ("score", "rating"),
+    "grade": ("grade", "label", "relevance", "rel", "gold", "judgment", "judgement"),
+    "winner": ("winner", "preferred", "chosen", "better", "answer", "preference", "choice"),
+    "loser": ("loser", "rejected", "worse"),
+    "item_a": ("itema", "doca", "modela", "a", "left", "item1", "doc1", "model1", "documenta", "passagea"),
+    "item_b": ("itemb", "docb", "modelb", "b", "right", "item2", "doc2", "model2", "documentb", "passageb"),
+    "tie": ("tie", "tied", "istie"),
+    "weight": ("weight", "count"),
+    "items": ("items", "docs", "documents", "ranking"),
+    "ranks": ("ranks",),
+    "scores": ("scores",),
+}  # fmt: skip
+ROLES = tuple(WORDS)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name.lower())
+
+
+def assign(names: Sequence[str], asked: Mapping[str, str | None], source: str) -> dict[str, str]:
+    """Role -> column name: what was asked for, else by the words; a role asked for as '' is left out.
+
+    >>> assign(["topicID", "workerID", "docID", "label"], {}, "f.csv")
+    {'query': 'topicID', 'expert': 'workerID', 'item': 'docID', 'grade': 'label'}
+    """
+    found: dict[str, str] = {}
+    taken = set()
+    for role, name in asked.items():
+        if name:
+            if name not in names:
+                raise InputError(f"there is no column {name!r}", source=source, remedy=suggest(name, names))
+            found[role] = name
+            taken.add(name)
+    for role, words in WORDS.items():
+        if asked.get(role) is not None:
+            continue
+        fits = [n for n in names if n not in taken and _plain(n) in words]
+        exact = [n for n in fits if n.lower() == role]
+        if len(fits) > 1 and len(exact) != 1:
+            raise InputError(
+                f"the columns {' and '.join(map(repr, fits))} could both be the {role}", source=source, remedy=f"say {role}="
+            )
+        if fits:
+            found[role] = exact[0] if exact else fits[0]
+    return {role: found[role] for role in ROLES if role in found}

@@ -1,0 +1,160 @@
+"""CSV, TSV and other delimited tables with named columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from podium.data.vocabulary import Ids
+from podium.errors import InputError, ParameterError
+from podium.formats.base import Content
+from podium.formats.files import Source
+from podium.formats.ids import texts
+from podium.formats.roles import WORDS, _plain
+from podium.formats.table import Table, TableFormat, Writable, pick
+from podium.kernels.dispatch import I8
+
+__all__ = ["Csv"]
+
+_DELIMITERS = (",", "\t", ";", "|")
+_KNOWN = {word for words in WORDS.values() for word in words}
+
+
+class Csv(TableFormat):
+    """Delimited tables; ids are strings. `columns` names the columns of a file that has no header line; `delimiter`
+    is found from the first line unless given, and ' ' means any blanks.
+    """
+
+    name = "csv"
+    suffixes = (".csv", ".tsv", ".tab")
+    summary = "CSV / TSV with named columns: lists, ratings, votes, labels"
+
+    def sniff(self, head: bytes) -> float:
+        first = head.split(b"\n", 1)[0].decode(errors="replace")
+        best = max(_known(first, d) for d in _DELIMITERS)
+        return min(0.4 + 0.2 * best, 0.95) if best >= 2 else 0.0
+
+    def table(self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]) -> Table:
+        first = next(source.lines())[1].decode()
+        mark = delimiter if delimiter is not None else _guess(first, header=columns is None)
+        if len(mark) != 1 or mark in '"\r\n':
+            raise ParameterError(f"delimiter is {mark!r}; accepted: one character such as ',' or ';', a tab, or ' ' for blanks")
+        rows = _rows(source, mark)
+        names = list(columns) if columns is not None else [n.strip() for n in next(rows)[1]]
+        if len(set(names)) < len(names):
+            twice = next(n for n in names if names.count(n) > 1)
+            raise source.error(f"two columns are called {twice!r}", 1, "rename one")
+        cells, lines = [], []
+        for line, row in rows:
+            if len(row) != len(names):
+                word = "are named" if columns is not None else "are in the header"
+                raise source.error(f"{len(row)} columns here, {len(names)} {word}", line, "check the delimiter and quotes of this line")
+            cells.append(row)
+            lines.append(line)
+        if not cells:
+            raise source.error("there is a header but no rows", 1)
+        return Table(source, dict(zip(names, zip(*cells, strict=True), strict=True)), lines, missing)
+
+    def write(self, content: Content, *, kind: Writable | str = "auto", delimiter: str = ",") -> Iterator[bytes]:
+        kind = pick(content, kind, self)
+        rows = {"lists": _list_rows, "votes": _vote_rows, "labels": _label_rows}[kind](content)
+        return _blocks(rows, delimiter)
+
+
+def _blocks(rows: Iterator[Sequence[Any]], delimiter: str) -> Iterator[bytes]:
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    for row in rows:
+        writer.writerow(row)
+        if out.tell() > 1 << 20:
+            yield out.getvalue().encode()
+            out.seek(0)
+            out.truncate()
+    yield out.getvalue().encode()
+
+
+def _known(line: str, delimiter: str) -> int:
+    return sum(_plain(name) in _KNOWN for name in line.strip().split(delimiter))
+
+
+def _guess(first: str, header: bool) -> str:
+    """The delimiter under which the header makes sense, else the one that occurs most; blanks if none does."""
+    if header:
+        best = max(_DELIMITERS, key=lambda d: (_known(first, d), first.count(d)))
+        if _known(first, best) or first.count(best):
+            return best
+        return " "
+    best = max(_DELIMITERS, key=first.count)
+    return best if first.count(best) else " "
+
+
+def _rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Numbered rows; a row may span lines inside quotes."""
+    if delimiter == " ":
+        yield from ((line, text.decode().split()) for line, text in source.lines())
+        return
+    if b'"' not in source.data:
+        for line, text in source.lines():
+            yield line, text.decode().rstrip("\r").split(delimiter)
+        return
+    reader = csv.reader(io.StringIO(source.data.decode(), newline=""), delimiter=delimiter, strict=True)
+    begin = 1
+    try:
+        for row in reader:
+            if row and not (len(row) == 1 and not row[0].strip()):
+                yield begin, row
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise source.error(f"the quotes are wrong: {error}", begin, 'a quote inside a quoted cell is written ""') from None
+
+
+def _cells(ids: Ids, what: str, group: I8 | None = None) -> list[str]:
+    found = texts(ids, what, "csv", group)
+    for value in found:
+        if not value or "\0" in value or "\r" in value:
+            raise InputError(f"the {what} id {value!r} cannot be written as csv", remedy="rename it, or write jsonl")
+    return found
+
+
+def _list_rows(content: Content) -> Iterator[Sequence[Any]]:
+    p = content.preferences
+    assert p is not None
+    t = p.lists
+    queries, experts = _cells(p.queries, "query"), _cells(p.experts, "expert")
+    items = _cells(p.index.items, "item", p.index.query_of_slot)
+    yield ("query", "expert", "item", "rank", "score")[: 5 if t.score is not None else 4]
+    for k in range(len(t)):
+        a, b = int(t.starts[k]), int(t.starts[k + 1])
+        query, expert = queries[int(t.query_of_list[k])], experts[int(t.expert[k])]
+        for at in range(a, b):
+            row = [query, expert, items[int(t.item[at])], int(t.rank[at])]
+            if t.score is not None:
+                row.append("" if np.isnan(t.score[at]) else repr(float(t.score[at])))
+            yield row
+
+
+def _vote_rows(content: Content) -> Iterator[Sequence[Any]]:
+    p = content.preferences
+    assert p is not None
+    v = p.comparisons
+    queries, experts = _cells(p.queries, "query"), _cells(p.experts, "expert")
+    items = _cells(p.index.items, "item", p.index.query_of_slot)
+    yield "query", "expert", "winner", "loser", "tie", "weight"
+    for q, e, w, o, tie, weight in zip(
+        v.query_of_row.tolist(), v.expert.tolist(), v.winner.tolist(), v.loser.tolist(), v.tie.tolist(), v.weight.tolist(), strict=True
+    ):
+        yield queries[q], experts[e], items[w], items[o], "true" if tie else "false", repr(weight)
+
+
+def _label_rows(content: Content) -> Iterator[Sequence[Any]]:
+    labels = content.labels
+    assert labels is not None
+    queries, items = _cells(labels.queries, "query"), _cells(labels.index.items, "item", labels.index.query_of_slot)
+    yield "query", "item", "grade"
+    for q, item, grade in zip(labels.index.query_of_slot.tolist(), items, labels.grades.tolist(), strict=True):
+        if grade == grade:
+            yield queries[q], item, repr(grade)

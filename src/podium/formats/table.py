@@ -1,0 +1,295 @@
+"""Tables with named columns -> preferences and labels, whatever file they came in."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from podium.data.build import Duplicates
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences, Unlisted
+from podium.data.vocabulary import Coded, Id, Ids, code_ids
+from podium.errors import InputError, ParameterError, PodiumWarning
+from podium.formats.base import Content, Format, combine
+from podium.formats.files import Source
+from podium.formats.lines import number
+from podium.formats.roles import assign
+from podium.formats.votes import read_votes
+from podium.kernels.dispatch import F8, I8
+
+__all__ = ["Kind", "Table", "TableFormat", "Writable", "pick"]
+
+Kind = Literal["auto", "lists", "votes", "ratings", "labels"]
+Writable = Literal["lists", "votes", "labels"]
+_KINDS = ("auto", "lists", "votes", "ratings", "labels")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns of one file, and where each row came from."""
+
+    source: Source
+    columns: Mapping[str, Sequence[Any]]
+    lines: Sequence[int]
+    missing: frozenset[str]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def error(self, row: int, problem: str, remedy: str) -> InputError:
+        """An error at a row."""
+        return self.source.error(problem, self.lines[row], remedy)
+
+    def origin(self, row: int) -> tuple[str, int]:
+        """File and line of a row."""
+        return self.source.name, self.lines[row]
+
+    def absent(self, value: Any) -> bool:
+        """Whether a cell says that there is no value."""
+        return value is None or (bool(self.missing) and str(value) in self.missing)
+
+    def ids(self, name: str, role: str, rows: I8 | None = None) -> Coded:
+        """A column of ids."""
+        values = self.columns[name]
+        where: Sequence[int] = range(len(values)) if rows is None else rows.tolist()
+        cells = [values[k] for k in where]
+        if not set(map(type, cells)) <= {str, int} or "" in cells:
+            for k, value in zip(where, cells, strict=True):
+                if value is None or value == "" or type(value) not in (str, int):
+                    problem = f"the {role} is missing" if value is None or value == "" else f"the {role} is {value!r}"
+                    raise self.error(k, problem, "every row needs one; ids are strings or integers")
+        return code_ids(cells, role)
+
+    def numbers(self, name: str, role: str, rows: I8 | None = None) -> F8:
+        """A column of finite numbers."""
+        values = self.columns[name]
+        where: Sequence[int] = range(len(values)) if rows is None else rows.tolist()
+        found = np.empty(len(where))
+        for at, k in enumerate(where):
+            found[at] = self._number(values[k], k, role)
+        return found
+
+    def _number(self, value: Any, row: int, role: str) -> float:
+        try:
+            return number(value) if isinstance(value, str) else number(repr(value)) if type(value) in (int, float) else number("")
+        except ValueError:
+            shown = "missing" if value is None or value == "" else repr(value)[:80]
+            remedy = f"a {role} is a finite number; leave the row out, or name the cells that mean 'none' by missing="
+            raise self.error(row, f"the {role} is {shown}", remedy) from None
+
+    def present(self, name: str) -> I8:
+        """Rows whose cell is not one of the missing marks."""
+        return np.flatnonzero([not self.absent(v) for v in self.columns[name]])
+
+
+class TableFormat(Format):
+    """What CSV, JSONL and Parquet share: columns with names, recognised by the words people use.
+
+    `kind` is sniffed from the columns: votes (winner and loser, or two items and the winner), lists (item with rank
+    or score), ratings, or labels (item and grade, no expert). Every role may be given its column by name, or '' for
+    none. Without an expert column a list is called after its file; without a query column there is one query,
+    'all'. `missing` lists the cells that mean "no value" (their rows are left out).
+    """
+
+    def table(self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]) -> Table:
+        """The columns of one file."""
+        raise NotImplementedError
+
+    def read(
+        self,
+        sources: Sequence[Source],
+        *,
+        kind: Kind = "auto",
+        columns: Sequence[str] | None = None,
+        delimiter: str | None = None,
+        missing: str | Sequence[str] | None = None,
+        duplicates: Duplicates = "error",
+        unlisted: Unlisted = "unknown",
+        query: str | None = None,
+        expert: str | None = None,
+        item: str | None = None,
+        rank: str | None = None,
+        score: str | None = None,
+        grade: str | None = None,
+        winner: str | None = None,
+        loser: str | None = None,
+        item_a: str | None = None,
+        item_b: str | None = None,
+        tie: str | None = None,
+        weight: str | None = None,
+    ) -> Content:
+        if kind not in _KINDS:
+            raise ParameterError(f"kind is {kind!r}; accepted: {', '.join(_KINDS)}")
+        marks = frozenset([missing] if isinstance(missing, str) else missing or ())
+        asked = {
+            "query": query, "expert": expert, "item": item, "rank": rank, "score": score, "grade": grade, "winner": winner,
+            "loser": loser, "item_a": item_a, "item_b": item_b, "tie": tie, "weight": weight,
+        }  # fmt: skip
+        found = []
+        for source in sources:
+            table = self.table(source, columns, delimiter, marks)
+            roles = assign(list(table.columns), asked, source.name)
+            found.append(_content(table, roles, kind, duplicates, unlisted, warn=missing is None))
+        return combine(found)
+
+
+def _content(
+    table: Table, roles: dict[str, str], kind: str, duplicates: Duplicates, unlisted: Unlisted, *, warn: bool
+) -> Content:
+    if kind == "auto":
+        kind = _kind(roles, table)
+    if kind == "votes":
+        q, e = _shared(table, roles, None)
+        return Content(preferences=read_votes(table, roles, q, e))
+    if "item" not in roles:
+        raise _unreadable(table, "no column of items")
+    if kind == "labels":
+        return Content(labels=_labels(table, roles, warn))
+    if "items" not in roles and "rank" not in roles and "score" not in roles and "grade" in roles:
+        roles = {**roles, "score": roles["grade"]}
+        roles.pop("grade")
+    if "rank" not in roles and "score" not in roles:
+        raise _unreadable(table, "no column of ranks or scores")
+    lists = _lists(table, roles, duplicates, unlisted, warn)
+    return Content(preferences=lists, labels=_labels(table, roles, warn) if "grade" in roles else None)
+
+
+def _kind(roles: dict[str, str], table: Table) -> str:
+    if "winner" in roles and ("loser" in roles or {"item_a", "item_b"} <= roles.keys()):
+        return "votes"
+    if "item" in roles and ("rank" in roles or "score" in roles or ("grade" in roles and "expert" in roles)):
+        return "lists"
+    if "item" in roles and "grade" in roles:
+        return "labels"
+    raise _unreadable(table, "the columns are not those of lists, votes, ratings or labels")
+
+
+def _unreadable(table: Table, problem: str) -> InputError:
+    names = ", ".join(map(repr, list(table.columns)[:12]))
+    remedy = "name them, for example query='...', expert='...', item='...', rank='...'; columns= names those of a file without header"
+    return table.source.error(f"{problem}: {names}", 1, remedy)
+
+
+def _shared(table: Table, roles: dict[str, str], rows: I8 | None) -> tuple[Coded, Coded]:
+    """The query and expert columns, or one for all rows."""
+    n = len(table) if rows is None else len(rows)
+    nobody = {"query": "all", "expert": table.source.stem}
+    found = []
+    for role, name in nobody.items():
+        if role in roles:
+            found.append(table.ids(roles[role], role, rows))
+        else:
+            found.append(Coded(np.zeros(n, np.int64), Ids([name] if n else [])))
+    return found[0], found[1]
+
+
+def _lists(table: Table, roles: dict[str, str], duplicates: Duplicates, unlisted: Unlisted, warn: bool) -> Preferences:
+    needed = roles.get("rank", roles.get("score"))
+    assert needed is not None
+    rows = table.present(needed) if table.missing else np.arange(len(table))
+    q, e = _shared(table, roles, rows)
+    rank = table.numbers(roles["rank"], "rank", rows) if "rank" in roles else None
+    score = None
+    if "score" in roles:
+        score = _scores(table, roles["score"], rows, optional=rank is not None)
+        if rank is None and warn:
+            _warn_of_minus_one(score, roles["score"], table)
+    if rank is not None and score is not None:
+        _refuse_half_scored(table, q, e, score, rows)
+    return Preferences.from_rows(
+        q,
+        e,
+        table.ids(roles["item"], "item", rows),
+        rank=rank,
+        score=None if score is None or np.isnan(score).all() else score,
+        duplicates=duplicates,
+        unlisted=unlisted,
+        origin=lambda k: table.origin(int(rows[k])),
+    )
+
+
+def _scores(table: Table, name: str, rows: I8, optional: bool) -> F8:
+    """Scores; beside ranks they may be left empty (NaN)."""
+    if not optional:
+        return table.numbers(name, "score", rows)
+    values = table.columns[name]
+    score = np.full(len(rows), np.nan)
+    given = np.flatnonzero([values[k] not in ("", None) for k in rows.tolist()])
+    score[given] = table.numbers(name, "score", rows[given])
+    return score
+
+
+def _refuse_half_scored(table: Table, q: Coded, e: Coded, score: F8, rows: I8) -> None:
+    empty = np.isnan(score)
+    key = q.codes * max(len(e.ids), 1) + e.codes
+    mixed = np.flatnonzero(empty & np.isin(key, key[~empty]))
+    if len(mixed):
+        raise table.error(int(rows[mixed[0]]), "the score is missing, but others of this list have one", "give all or none")
+
+
+def _labels(table: Table, roles: dict[str, str], warn: bool) -> Labels:
+    """Grades; a grade repeated for the rows of several experts counts once."""
+    rows = table.present(roles["grade"]) if table.missing else np.arange(len(table))
+    grade = table.numbers(roles["grade"], "grade", rows)
+    if warn:
+        _warn_of_minus_one(grade, roles["grade"], table)
+    q, i = _shared(table, roles, rows)[0], table.ids(roles["item"], "item", rows)
+    if "expert" not in roles:
+        return Labels.from_rows(q, i, grade, origin=lambda k: table.origin(int(rows[k])))
+    pair = q.codes * max(len(i.ids), 1) + i.codes
+    _, first, inverse = np.unique(pair, return_index=True, return_inverse=True)
+    differ = np.flatnonzero(grade != grade[first][inverse])
+    if len(differ):
+        k = int(differ[0])
+        raise table.error(int(rows[k]), f"the grade of item {i.ids[int(i.codes[k])]!r} differs from an earlier row", "an item has one grade; leave the column out by grade=''")
+    first = np.sort(first)
+    return Labels.from_rows(Coded(q.codes[first], q.ids), Coded(i.codes[first], i.ids), grade[first])
+
+
+def _warn_of_minus_one(values: F8, name: str, table: Table) -> None:
+    """-1 among numbers that are otherwise not negative often means "unknown"; it is kept, and said."""
+    if len(values) and (values == -1).any() and (values[values != -1] >= 0).all():
+        count = int((values == -1).sum())
+        warnings.warn(
+            f"{table.source.name}: {count} of {len(values)} values in {name!r} are -1 and are read as the number -1; if that means "
+            "'unknown' give missing='-1', if it is meant give missing=()",
+            PodiumWarning,
+            stacklevel=5,
+        )
+
+
+def pick(content: Content, kind: str, format: Format) -> str:
+    """What of a content a table should hold: lists, votes or labels."""
+    p = content.preferences
+    there = {
+        "lists": p is not None and p.lists.rows > 0,
+        "votes": p is not None and len(p.comparisons) > 0,
+        "labels": content.labels is not None,
+    }
+    if kind not in ("auto", *there):
+        raise ParameterError(f"kind is {kind!r}; accepted: auto, {', '.join(there)}")
+    if kind == "auto":
+        kind = next((k for k, has in there.items() if has), "")
+    if not kind or not there[kind]:
+        raise InputError(f"there are no {kind or 'lists, votes or labels'} to write")
+    unranked = 0
+    if p is not None and kind == "lists":
+        unranked = len(p.index.items) - len(np.unique(p.lists.item))
+    others = {k: has for k, has in there.items() if k != kind}
+    format.leave_out(**others, features=content.features, items_nobody_ranks=unranked)
+    return kind
+
+
+def list_rows(p: Preferences) -> Iterator[tuple[Id, Id, list[Id], list[int], list[float] | None]]:
+    """Every list as (query, expert, items, ranks, scores or None)."""
+    t = p.lists
+    queries, experts = p.queries.tolist(), p.experts.tolist()
+    for k in range(len(t)):
+        a, b = int(t.starts[k]), int(t.starts[k + 1])
+        items = p.index.items.take(t.item[a:b]).tolist()
+        scores = None if t.score is None or np.isnan(t.score[a:b]).any() else t.score[a:b].tolist()
+        yield queries[int(t.query_of_list[k])], experts[int(t.expert[k])], items, t.rank[a:b].tolist(), scores

@@ -1,0 +1,78 @@
+"""Votes in tables: winner and loser, or two items and which of them won."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Coded
+from podium.kernels.dispatch import B1
+
+if TYPE_CHECKING:
+    from podium.formats.table import Table
+
+__all__ = ["read_votes"]
+
+FIRST = ("a", "left", "model_a", "item_a", "doc_a", "first", "1")
+SECOND = ("b", "right", "model_b", "item_b", "doc_b", "second", "2")
+TIE = ("tie", "same", "equal", "draw", "both", "tie (bothbad)", "both_bad", "bothbad")
+TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
+
+
+def read_votes(table: Table, roles: dict[str, str], query: Coded, expert: Coded) -> Preferences:
+    """Comparisons from a table of votes."""
+    weight = table.numbers(roles["weight"], "weight") if "weight" in roles else None
+    if "loser" in roles and "winner" in roles:
+        one, two = table.ids(roles["winner"], "winner"), table.ids(roles["loser"], "loser")
+        tie = _truth(table, roles["tie"]) if "tie" in roles else None
+        return Preferences.from_comparisons(query, expert, one, two, tie=tie, weight=weight, origin=table.origin)
+    for role in ("item_a", "item_b", "winner"):
+        if role not in roles:
+            names = ", ".join(map(repr, table.columns))
+            raise table.source.error(f"votes need a column {role}; there are {names}", 1, f"say {role}=, or winner= and loser=")
+    left, right = table.ids(roles["item_a"], "item_a"), table.ids(roles["item_b"], "item_b")
+    second, tie = _outcomes(table, roles)
+    a, b = (np.array(c.ids.tolist(), dtype=object)[c.codes] for c in (left, right))
+    one, two = np.where(second, b, a), np.where(second, a, b)
+    return Preferences.from_comparisons(
+        query, expert, one.tolist(), two.tolist(), tie=tie, weight=weight, origin=table.origin
+    )
+
+
+def _outcomes(table: Table, roles: dict[str, str]) -> tuple[B1, B1]:
+    """Which votes the second item won, and which are ties."""
+    second, tie = np.zeros(len(table), np.bool_), np.zeros(len(table), np.bool_)
+    columns = (table.columns[roles[role]] for role in ("item_a", "item_b", "winner"))
+    for row, (a, b, answer) in enumerate(zip(*columns, strict=True)):
+        meaning = _meaning(answer, a, b)
+        if meaning is None:
+            accepted = ", ".join((*FIRST[:3], *SECOND[:3], *TIE))
+            remedy = f"accepted: the id of one of the two items, or {accepted}"
+            raise table.error(row, f"the winner of {a!r} and {b!r} is {answer!r}"[:200], remedy)
+        if meaning == "unclear":
+            raise table.error(
+                row, f"the winner {answer!r} is both the id of one item and the word for the side of the other", "rename the items"
+            )
+        second[row], tie[row] = meaning == "b", meaning == "tie"
+    return second, tie
+
+
+def _meaning(answer: Any, a: Any, b: Any) -> str | None:
+    word = answer.strip().lower() if isinstance(answer, str) else str(answer)
+    side = "a" if word in FIRST else "b" if word in SECOND else "tie" if word in TIE else None
+    named = "a" if answer == a else "b" if answer == b else None
+    if side and named and side != named:
+        return "unclear"
+    return named or side
+
+
+def _truth(table: Table, name: str) -> B1:
+    found = np.zeros(len(table), np.bool_)
+    for row, value in enumerate(table.columns[name]):
+        word = "" if value is None else str(value).strip().lower()
+        if word not in TRUTH:
+            raise table.error(row, f"the tie mark is {value!r}", "accepted: true, false, yes, no, 1, 0 or empty")
+        found[row] = TRUTH[word]
+    return found
