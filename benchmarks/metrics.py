@@ -1,11 +1,12 @@
 """Six metrics on every query, against pytrec_eval and ranx; all must give the same means.
 
 What is timed is one evaluation from objects in memory in each library's own form: a Consensus and Labels; a
-RelevanceEvaluator and a dict of dicts; Qrels and a Run. Building them is not timed. Podium appears four times:
-`same items` evaluates a result on items that were evaluated before (another method on the same preferences, the
-usual case in comparing and tuning), `new items` a result whose ids, held as the file readers hold them, must be
-matched with labels seen before (pytrec_eval matches ids in every call), `new objects` the same with ids as Python
-strings, and `all new` also matches and prepares labels never seen before.
+RelevanceEvaluator and a dict of dicts; Qrels and a Run. Building them is not timed. Podium appears four
+times: `same items` evaluates a result on items that were evaluated before (another method on the same
+preferences, the usual case in comparing and tuning), `new items` a result whose ids, held as the file
+readers hold them, must be matched with labels seen before (pytrec_eval matches ids in every call), `new
+objects` the same with ids as Python strings, and `all new` also matches and prepares labels never seen
+before.
 """
 
 from __future__ import annotations
@@ -92,7 +93,10 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     scores, qrels = problem(queries, 100, 50)
     times, means = own_times(result_of(scores), Labels.from_dict(qrels))
     size = f"{queries:,} x 100"
-    rows = [{"queries x items": size, "library": f"podium, {case}", "seconds": round(s, 4)} for case, s in times.items()]
+    rows: list[dict[str, Any]] = [
+        {"queries x items": size, "library": f"podium, {case}", "seconds": round(s, 4)}
+        for case, s in times.items()
+    ]
     for name, peer in (("pytrec_eval", with_pytrec_eval), ("ranx", with_ranx)):
         try:
             seconds, theirs = peer(scores, qrels)

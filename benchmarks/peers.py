@@ -56,8 +56,8 @@ class Ranx(Peer):
     methods = ("rrf", "combmnz", "borda", "condorcet")
     most_queries: ClassVar = {"borda": 1000, "condorcet": 100}
     notes: ClassVar = {
-        "condorcet": "counts a pair that an expert does not list as a vote against the first, and sorts by that "
-        "from the order of a Python set, so its answer changes with the hash seed",
+        "condorcet": "counts a pair that an expert does not list as a vote against the first, and sorts by "
+        "that from the order of a Python set, so its answer changes with the hash seed",
     }
     calls: ClassVar = {
         "rrf": {"norm": None, "method": "rrf", "params": {"k": 60}},
@@ -128,8 +128,8 @@ class Pyflagr(Peer):
     notes: ClassVar = {
         "combmnz": "its min-max gives the best item 0; time includes reading and writing its CSV files",
         "borda": "time includes reading and writing its CSV files",
-        "condorcet": "counts the items beaten by majority instead of sorting by majority; time includes reading "
-        "and writing its CSV files",
+        "condorcet": "counts the items beaten by majority instead of sorting by majority; time includes "
+        "reading and writing its CSV files",
     }
 
     def build(self, made: Runs) -> None:

@@ -9,7 +9,11 @@ import pytest
 from podium import registry
 from podium.testing import checks
 
-GRID = [(cls, name, state) for cls in registry.aggregators.all().values() for name, state in checks.plan(cls).items()]
+GRID = [
+    (cls, name, state)
+    for cls in registry.aggregators.all().values()
+    for name, state in checks.plan(cls).items()
+]
 
 
 @pytest.mark.parametrize(

@@ -46,21 +46,35 @@ def test_threads_share_nothing():
     p = Preferences.from_lists({q: dict(enumerate(lists)) for q in range(20)})
     alone = [make(m).aggregate(p).scores.tobytes() for m in ("rrf", "borda", "combmnz")]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda m: make(m).aggregate(p).scores.tobytes(), ("rrf", "borda", "combmnz") * 8))
+        found = list(
+            pool.map(lambda m: make(m).aggregate(p).scores.tobytes(), ("rrf", "borda", "combmnz") * 8)
+        )
     assert found == alone * 8
 
 
-@pytest.mark.parametrize("normalizer", ["minmax", "max", "sum", "zscore", "rank", "borda", "dbsf", "sigmoid", "none"])
+@pytest.mark.parametrize(
+    "normalizer", ["minmax", "max", "sum", "zscore", "rank", "borda", "dbsf", "sigmoid", "none"]
+)
 @pytest.mark.parametrize(
     "answer",
-    [{"only": 3.0}, {"a": 2.0, "b": 2.0}, {"a": 1e300, "b": 1.0, "c": 0.5}, {"a": -1.0, "b": -5.0}, {"a": 0.0, "b": 0.0}],
+    [
+        {"only": 3.0},
+        {"a": 2.0, "b": 2.0},
+        {"a": 1e300, "b": 1.0, "c": 0.5},
+        {"a": -1.0, "b": -5.0},
+        {"a": 0.0, "b": 0.0},
+    ],
     ids=["one item", "equal", "outlier", "negative", "zero"],
 )
 def test_normalisers_survive_odd_lists(normalizer, answer):
     with np.errstate(all="raise", under="ignore"):
         fused = fuse([answer], f"combsum(normalizer={normalizer!r})")
     assert np.isfinite(fused.scores).all()
-    assert fused.ranking == sorted(answer, key=lambda i: (-answer[i], i)) or normalizer in ("zscore", "dbsf", "sigmoid")
+    assert fused.ranking == sorted(answer, key=lambda i: (-answer[i], i)) or normalizer in (
+        "zscore",
+        "dbsf",
+        "sigmoid",
+    )
 
 
 def test_long_short_and_odd_lists():
@@ -72,7 +86,12 @@ def test_long_short_and_odd_lists():
         }
     )
     for name, cls in registry.aggregators.all().items():
-        if Form.RANKING in cls.tags.accepts and cls.tags.per_query and not cls.tags.supervised and name not in SLOW:
+        if (
+            Form.RANKING in cls.tags.accepts
+            and cls.tags.per_query
+            and not cls.tags.supervised
+            and name not in SLOW
+        ):
             c = cls().aggregate(p)
             assert c.ranking("short") == ["x"], name
             assert c.ranking("other") == ["x", "y"], name

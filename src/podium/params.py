@@ -26,7 +26,16 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from podium.errors import ParameterError
 
-__all__ = ["Annotated", "Choice", "Parameter", "Range", "Tune", "parameters", "parse_spec", "suggest", "validate"]
+__all__ = [
+    "Choice",
+    "Parameter",
+    "Range",
+    "Tune",
+    "parameters",
+    "parse_spec",
+    "suggest",
+    "validate",
+]
 
 
 @dataclass(frozen=True)
@@ -119,10 +128,13 @@ def parameters(cls: type) -> tuple[Parameter, ...]:
 
 def validate(instance: object) -> None:
     """Raise `ParameterError` for the first field outside its annotation."""
-    for p in parameters(type(instance)):
+    cls: type = type(instance)
+    for p in parameters(cls):
         value = getattr(instance, p.name)
         if p.problem(value) and not (value is None and p.default is None):
-            raise ParameterError(f"{type(instance).__name__}: {p.name} is {value!r}; accepted: {p.describe()}")
+            raise ParameterError(
+                f"{type(instance).__name__}: {p.name} is {value!r}; accepted: {p.describe()}"
+            )
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -31,7 +31,9 @@ class Registry(Generic[T]):
         old: Any = self._classes.get(name)
         new: Any = cls
         if old is not None and (old.__module__, old.__qualname__) != (new.__module__, new.__qualname__):
-            raise ParameterError(f"two {self._kind}s are called {name!r}: {old.__qualname__}, {new.__qualname__}")
+            raise ParameterError(
+                f"two {self._kind}s are called {name!r}: {old.__qualname__}, {new.__qualname__}"
+            )
         self._classes[name] = cls
 
     def discard(self, name: str) -> None:

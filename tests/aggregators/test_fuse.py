@@ -14,19 +14,30 @@ from podium.testing import strategies
 LISTS = st.lists(strategies.answers(strategies.ids(), max_items=8), min_size=1, max_size=5)
 
 
-@pytest.mark.parametrize("spec", ["rrf", "rrf(k=1)", "rbc", "rbc(persistence=0.5)", "borda", "combmnz", "isr"])
+@pytest.mark.parametrize(
+    "spec", ["rrf", "rrf(k=1)", "rbc", "rbc(persistence=0.5)", "borda", "combmnz", "isr"]
+)
 @settings(deadline=None, max_examples=60)
 @given(lists=LISTS, weights=st.lists(st.floats(0.125, 4), min_size=5, max_size=5), weighted=st.booleans())
 def test_same_as_the_tables(spec, lists, weights, weighted):
     given_weights = weights[: len(lists)] if weighted else None
     quick = fuse(lists, spec, weights=given_weights)
-    whole = make(spec, weights=given_weights).aggregate(Preferences.from_lists({"q": dict(enumerate(lists))}))["q"]
+    whole = make(spec, weights=given_weights).aggregate(
+        Preferences.from_lists({"q": dict(enumerate(lists))})
+    )["q"]
     assert quick.ranking == [r.item for r in whole]
     assert quick.tied == [r.tied for r in whole]
     assert quick.scores == pytest.approx([r.score for r in whole], rel=1e-12)
 
 
-@pytest.mark.parametrize("name", [n for n, c in registry.aggregators.all().items() if c.tags.accepts >= LIST_FORMS and not c.tags.supervised])
+@pytest.mark.parametrize(
+    "name",
+    [
+        n
+        for n, c in registry.aggregators.all().items()
+        if c.tags.accepts >= LIST_FORMS and not c.tags.supervised
+    ],
+)
 def test_every_method_by_name(name):
     assert fuse([["a", "b", "c"], ["a", "c", "b"], ["a", "b"]], name).ranking[0] == "a"
 
@@ -63,7 +74,7 @@ def test_nothing_in_nothing_out():
 
 @pytest.mark.parametrize("lists", ["abc", ["abc"], [1, 2], [None]])
 def test_lists_must_be_lists(lists):
-    with pytest.raises(InputError, match="give lists of ids|give a list of lists"):
+    with pytest.raises(InputError, match=r"give lists of ids|give a list of lists"):
         fuse(lists)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reference import positions as plain
 
 from podium import make
 from podium.aggregators.base import LIST_FORMS
 from podium.aggregators.scores import NORMALIZERS
 from podium.kernels import dispatch
 from podium.testing import strategies
+from reference import positions as plain
 
 METHODS = {
     "rrf": plain.rrf,
@@ -45,7 +45,10 @@ def path(request, monkeypatch):
 
 @pytest.mark.parametrize("spec", METHODS)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(preferences=strategies.preferences(LIST_FORMS), weights=st.lists(st.integers(0, 3), min_size=12, max_size=12))
+@given(
+    preferences=strategies.preferences(LIST_FORMS),
+    weights=st.lists(st.integers(0, 3), min_size=12, max_size=12),
+)
 def test_equals_its_definition(path, spec, preferences, weights):
     method = make(spec)
     by_expert = {e: float(w) for e, w in zip(preferences.experts, weights, strict=False)}

@@ -12,12 +12,19 @@ from podium import Labels, Preferences, make
 from podium.errors import InputError, ParameterError
 from podium.testing import strategies
 
-MAKERS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table, "lazy": lambda d: pl.DataFrame(d).lazy()}
+MAKERS = {
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "pyarrow": pa.table,
+    "lazy": lambda d: pl.DataFrame(d).lazy(),
+}
 
 
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 def test_lists_from_every_dataframe(maker):
-    frame = maker({"topic": [2, 2, 1], "run": ["b", "b", "a"], "doc": ["x", "y", "x"], "score": [0.5, 0.7, 0.1]})
+    frame = maker(
+        {"topic": [2, 2, 1], "run": ["b", "b", "a"], "doc": ["x", "y", "x"], "score": [0.5, 0.7, 0.1]}
+    )
     p = Preferences.from_frame(frame, query="topic", expert="run", item="doc")
     assert p == Preferences.from_lists({2: {"b": {"x": 0.5, "y": 0.7}}, 1: {"a": {"x": 0.1}}})
 
@@ -45,9 +52,13 @@ def test_labels_survive_a_round_trip(backend, labels):
 
 
 def test_categories_and_chunks():
-    frame = pd.DataFrame({"query": ["q", "q"], "expert": ["e", "e"], "item": ["b", "a"], "rank": [1, 2]}).astype({"item": "category"})
+    frame = pd.DataFrame(
+        {"query": ["q", "q"], "expert": ["e", "e"], "item": ["b", "a"], "rank": [1, 2]}
+    ).astype({"item": "category"})
     assert Preferences.from_frame(frame) == Preferences.from_lists({"q": {"e": ["b", "a"]}})
-    table = pa.concat_tables([p.to_frame() for p in (Preferences.from_lists({q: {"e": ["b", q]}}) for q in "xyz")])
+    table = pa.concat_tables(
+        [p.to_frame() for p in (Preferences.from_lists({q: {"e": ["b", q]}}) for q in "xyz")]
+    )
     assert len(Preferences.from_frame(table)) == 3
 
 

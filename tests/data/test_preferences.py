@@ -60,7 +60,9 @@ def test_ids_come_back_as_given():
 
 
 def test_rows_are_grouped_and_sorted():
-    p = Preferences.from_rows(["r", "q", "r", "q"], ["z", "z", "a", "a"], ["y", "x", "x", "x"], rank=[2, 1, 9, 4])
+    p = Preferences.from_rows(
+        ["r", "q", "r", "q"], ["z", "z", "a", "a"], ["y", "x", "x", "x"], rank=[2, 1, 9, 4]
+    )
     assert p.queries.tolist() == ["r", "q"]
     assert p.experts.tolist() == ["a", "z"]
     assert p.lists.query_starts.tolist() == [0, 2, 4]
@@ -91,13 +93,19 @@ DUPLICATED = {
 
 
 def test_duplicates_are_an_error_by_default():
-    with pytest.raises(InputError, match=r"row 3: item 'x' in the list of expert 'e' for query 'q' appears twice"):
+    with pytest.raises(
+        InputError, match=r"row 3: item 'x' in the list of expert 'e' for query 'q' appears twice"
+    ):
         Preferences.from_rows(*DUPLICATED.values(), rank=[1, 2, 3, 4, 5])
 
 
 @pytest.mark.parametrize(
     ("policy", "order", "ranks"),
-    [("first", ["d", "x", "y"], [1, 2, 3]), ("best", ["d", "x", "y"], [1, 2, 3]), ("sum", ["x", "d", "y"], [1, 2, 3])],
+    [
+        ("first", ["d", "x", "y"], [1, 2, 3]),
+        ("best", ["d", "x", "y"], [1, 2, 3]),
+        ("sum", ["x", "d", "y"], [1, 2, 3]),
+    ],
 )
 def test_duplicate_policies(policy, order, ranks):
     """Three chunks of x at places 2-4 beat d at place 1 only under 'sum' (5 against 4 + 3 + 2)."""
@@ -125,7 +133,9 @@ def test_candidates_nobody_lists_are_kept():
 
 
 def test_comparisons():
-    p = Preferences.from_comparisons(["q"] * 3, ["w", "v", "v"], "aab", "bcc", tie=[False, True, False], weight=[1, 2, 3])
+    p = Preferences.from_comparisons(
+        ["q"] * 3, ["w", "v", "v"], "aab", "bcc", tie=[False, True, False], weight=[1, 2, 3]
+    )
     assert p.forms == {Form.COMPARISON}
     assert p.experts.tolist() == ["v", "w"]
     assert p.comparisons.weight.tolist() == [2, 3, 1]

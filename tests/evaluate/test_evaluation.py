@@ -37,7 +37,8 @@ def test_labels_without_a_grade_do_not_make_a_query_judged():
 
 
 @pytest.mark.parametrize(
-    ("labels", "what"), [({"1": {"a": 1}}, "share no query"), ({1: {"A": 1}}, "share no item"), ({1: {0: 1}}, "share no item")]
+    ("labels", "what"),
+    [({"1": {"a": 1}}, "share no query"), ({1: {"A": 1}}, "share no item"), ({1: {0: 1}}, "share no item")],
 )
 def test_strangers_are_loud(labels, what):
     with pytest.warns(PodiumWarning, match=what):
@@ -53,7 +54,9 @@ def test_order_of_queries_and_rows_does_not_change_the_mean():
         rows = [rows[k] for k in rng.permutation(len(rows))]
         q, i, s, g = zip(*rows, strict=True)
         result = make("combsum").aggregate(Preferences.from_rows(q, ["e"] * len(q), i, score=s))
-        means.add(tuple(evaluate(result, Labels.from_rows(q, i, g), ["ndcg@5", "map", "err"]).mean().values()))
+        means.add(
+            tuple(evaluate(result, Labels.from_rows(q, i, g), ["ndcg@5", "map", "err"]).mean().values())
+        )
     assert len(means) == 1
 
 
@@ -73,7 +76,9 @@ def test_parts_are_rounded_before_they_are_averaged():
 
 
 def test_frames_and_lookup():
-    found = evaluate(make("rrf").aggregate(lists(["x", "y"])), Labels.from_dict({q: {"b": 1} for q in "xy"}), "mrr p@1")
+    found = evaluate(
+        make("rrf").aggregate(lists(["x", "y"])), Labels.from_dict({q: {"b": 1} for q in "xy"}), "mrr p@1"
+    )
     frame = found.to_frame()
     assert frame.to_pydict() == {"query": ["x", "y"], "mrr": [0.5, 0.5], "p@1": [0.0, 0.0]}
     with pytest.raises(ParameterError, match="map was not evaluated"):
@@ -86,7 +91,9 @@ def test_frames_and_lookup():
 
 def test_undefined_queries_are_left_out_and_counted():
     result = make("rrf").aggregate(lists([1, 2]))
-    found = evaluate(result, Labels.from_dict({1: {"a": 2, "b": 1, "c": 0}, 2: {"a": 1, "b": 1}}), ["tau_b", "mrr"])
+    found = evaluate(
+        result, Labels.from_dict({1: {"a": 2, "b": 1, "c": 0}, 2: {"a": 1, "b": 1}}), ["tau_b", "mrr"]
+    )
     assert found.mean()["tau_b"] == 1.0
     assert found.undefined() == {"tau_b": 1, "mrr": 0}
 
@@ -106,21 +113,26 @@ def test_ties_of_an_expert_follow_the_rule():
     orders = {ties: expert_rankings(p, "x", ties=ties).ranking(1) for ties in ("item", "trec", "input")}
     assert orders == {"item": list("zabc"), "trec": list("zcba"), "input": list("zbca")}
     again = expert_rankings(p, "x").with_ties("input")
-    assert (again.ranking(1), again.ties, again.tied.tolist()) == (list("zbca"), "input", [False, True, True, True])
+    assert (again.ranking(1), again.ties, again.tied.tolist()) == (
+        list("zbca"),
+        "input",
+        [False, True, True, True],
+    )
 
 
-# -- comparisons ----------------------------------------------------------------------------------------------------
+# -- comparisons ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def contest():
     rng = np.random.default_rng(7)
     truth = {q: {i: int(rng.integers(0, 3)) for i in range(8)} for q in range(30)}
-    noisy = {
-        noise: Preferences.from_lists({q: {"e": {i: g + float(rng.normal(0, noise)) for i, g in t.items()}} for q, t in truth.items()})
-        for noise in (0.3, 1.0, 3.0)
-    }
-    return {f"noise {n}": expert_rankings(p, "e") for n, p in noisy.items()}, Labels.from_dict(truth)
+
+    def seen_through(noise):
+        scores = {q: {i: g + float(rng.normal(0, noise)) for i, g in t.items()} for q, t in truth.items()}
+        return expert_rankings(Preferences.from_lists({q: {"e": s} for q, s in scores.items()}), "e")
+
+    return {f"noise {n}": seen_through(n) for n in (0.3, 1.0, 3.0)}, Labels.from_dict(truth)
 
 
 def test_comparison_rows(contest):

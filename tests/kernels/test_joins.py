@@ -10,7 +10,9 @@ from podium.data.labels import Labels
 from podium.kernels import dispatch
 
 ids = st.text(alphabet="ab\x7f\xe9\u65e5\U0001d11e", max_size=4)
-tables = st.dictionaries(st.sampled_from("pqr"), st.dictionaries(ids, st.just(1.0), min_size=1, max_size=8), min_size=1)
+tables = st.dictionaries(
+    st.sampled_from("pqr"), st.dictionaries(ids, st.just(1.0), min_size=1, max_size=8), min_size=1
+)
 
 
 @settings(deadline=None)
@@ -29,6 +31,8 @@ def test_merge_of_texts_finds_what_a_dictionary_finds(mine, theirs):
 
 def test_mixed_ids_and_lone_surrogates_take_the_dictionary(monkeypatch):
     monkeypatch.setattr(dispatch, "SMALL", 0)
-    a, b = (Labels.from_dict({"q": dict.fromkeys(v, 1.0)}).index for v in ([1, "1", "\ud800"], ["\ud800", 1, 2]))
+    a, b = (
+        Labels.from_dict({"q": dict.fromkeys(v, 1.0)}).index for v in ([1, "1", "\ud800"], ["\ud800", 1, 2])
+    )
     assert a.items.as_text is None
     assert a.locate(b).tolist() == [0, -1, 2]

@@ -1,4 +1,4 @@
-"""Every metric against a plain loop, on both sides of the compiled kernels; hand cases and the traps of metrics."""
+"""Every metric against a plain loop, with and without the compiled kernels; hand cases and traps."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_every_metric_of_the_registry_has_a_twin():
     assert {parse(t).name for t in TWINS} == walked
 
 
-# -- values ---------------------------------------------------------------------------------------------------------
+# -- values ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_metric_is_frozen_and_a_plug_in_needs_one_class():
     class Halves(Metric):
         name = "halves"
 
-        def values(self, consensus, judgements, which):
+        def values(self, _consensus, _judgements, which):
             return np.full(len(which), 0.5)
 
     try:
@@ -182,7 +182,7 @@ def test_a_metric_is_frozen_and_a_plug_in_needs_one_class():
         known.discard("halves")
 
 
-# -- hand cases and traps --------------------------------------------------------------------------------------------
+# -- hand cases and traps ----------------------------------------------------------------------------------
 
 
 def test_ideal_comes_from_all_judged_items():

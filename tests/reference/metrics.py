@@ -1,4 +1,4 @@
-"""Plain loops for every metric: a ranking is a list of grades from the top, None where an item is not judged."""
+"""Plain loops for every metric: a ranking is a list of grades from the top, None for unjudged items."""
 
 from __future__ import annotations
 

@@ -15,7 +15,10 @@ def answers(preferences: Preferences, query) -> dict:
     for lst in range(len(lists)):
         rows = range(lists.starts[lst], lists.starts[lst + 1])
         found[one.experts[int(lists.expert[lst])]] = {
-            one.index.items[int(lists.item[r])]: (int(lists.rank[r]), None if lists.score is None else float(lists.score[r]))
+            one.index.items[int(lists.item[r])]: (
+                int(lists.rank[r]),
+                None if lists.score is None else float(lists.score[r]),
+            )
             for r in rows
         }
     return found
@@ -35,7 +38,10 @@ def place(answer: dict, item) -> float:
 
 def rrf(preferences, query, weights, k=60):
     found = answers(preferences, query)
-    return {i: sum(weights[e] / (k + a[i][0]) for e, a in found.items() if i in a) for i in items(preferences, query)}
+    return {
+        i: sum(weights[e] / (k + a[i][0]) for e, a in found.items() if i in a)
+        for i in items(preferences, query)
+    }
 
 
 def rbc(preferences, query, weights, p=0.9):
@@ -96,7 +102,8 @@ def places(preferences, query, weights, missing="share"):
 def mean_rank(preferences, query, weights, missing="share"):
     seen = places(preferences, query, weights, missing)
     return {
-        i: -sum(p * w for p, w in v) / sum(w for _, w in v) if sum(w for _, w in v) > 0 else None for i, v in seen.items()
+        i: -sum(p * w for p, w in v) / sum(w for _, w in v) if sum(w for _, w in v) > 0 else None
+        for i, v in seen.items()
     }
 
 
@@ -133,7 +140,9 @@ def comb(preferences, query, weights, how, combine):
     """`combine` maps a list of (score, weight) to a score; items nobody lists give None."""
     everything = items(preferences, query)
     tables = {e: normalised(a, len(everything), how) for e, a in answers(preferences, query).items()}
-    seen = {i: [(t[i], weights[e]) for e, t in tables.items() if i in t and weights[e] > 0] for i in everything}
+    seen = {
+        i: [(t[i], weights[e]) for e, t in tables.items() if i in t and weights[e] > 0] for i in everything
+    }
     return {i: combine(v) if v else None for i, v in seen.items()}
 
 

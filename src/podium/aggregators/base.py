@@ -24,7 +24,17 @@ if TYPE_CHECKING:
     from podium.data.features import Features
     from podium.data.labels import Labels
 
-__all__ = ["ALL_FORMS", "LIST_FORMS", "Aggregator", "Outcome", "Tags", "Weights", "make"]
+__all__ = [
+    "ALL_FORMS",
+    "LIST_FORMS",
+    "Aggregator",
+    "Outcome",
+    "Tags",
+    "Weights",
+    "check_weights",
+    "make",
+    "weights_for",
+]
 
 Weights = Mapping[Id, float] | Sequence[float]
 LIST_FORMS = frozenset({Form.RANKING, Form.TOP_K, Form.RATING})
@@ -82,16 +92,13 @@ class Aggregator(ABC):
         if self.weights is not None:
             if not self.tags.weighted:
                 raise ParameterError(f"{self.name} takes no weights")
-            values = list(self.weights.values() if isinstance(self.weights, Mapping) else self.weights)
-            bad = [w for w in values if isinstance(w, bool) or not isinstance(w, int | float | np.number) or not 0 <= w < np.inf]
-            if bad:
-                raise ParameterError(f"{self.name}: a weight is {bad[0]!r}; accepted: finite numbers from 0")
-            if not any(values):
-                raise ParameterError(f"{self.name}: all weights are 0; at least one expert must count")
+            check_weights(self.weights, self.name)
 
     # -- the public calls --------------------------------------------------------------------------------------
 
-    def fit(self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None) -> Self:
+    def fit(
+        self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
+    ) -> Self:
         """Learn from the data what the method learns; most of the unsupervised ones learn nothing."""
         self._check_forms(preferences)
         return self
@@ -114,7 +121,11 @@ class Aggregator(ABC):
             method=repr(self),
             source=preferences,
             diagnostics=Diagnostics(
-                outcome.converged, outcome.iterations, outcome.objective, time.perf_counter() - begin, outcome.notes
+                outcome.converged,
+                outcome.iterations,
+                outcome.objective,
+                time.perf_counter() - begin,
+                outcome.notes,
             ),
             experts=preferences.experts,
             expert_weights=outcome.expert_weights if outcome.expert_weights is not None else weights,
@@ -152,31 +163,27 @@ class Aggregator(ABC):
         """Scores by slot, larger is better; `weights` has one value per expert code."""
 
     def _expert_weights(self, experts: Sequence[Id]) -> F8:
-        if self.weights is None:
-            return np.ones(len(experts))
-        known = list(experts)
-        if isinstance(self.weights, Mapping):
-            missing = [e for e in known if e not in self.weights]
-            if missing:
-                raise ParameterError(f"{self.name}: no weight for expert {missing[0]!r}; give one for each of {known[:10]}")
-            return np.array([self.weights[e] for e in known], np.float64)
-        if len(self.weights) != len(known):
-            raise ParameterError(
-                f"{self.name}: {len(self.weights)} weights for {len(known)} experts; give one each, in the order {known[:10]}"
-            )
-        return np.array(self.weights, np.float64)
+        return (
+            np.ones(len(experts)) if self.weights is None else weights_for(self.weights, experts, self.name)
+        )
 
     def _check_forms(self, preferences: Preferences) -> None:
         refused = preferences.forms - self.tags.accepts
         if refused:
-            able = sorted(n for n, c in registry.aggregators.all().items() if preferences.forms <= c.tags.accepts)
+            able = sorted(
+                n for n, c in registry.aggregators.all().items() if preferences.forms <= c.tags.accepts
+            )
             got = ", ".join(sorted(f.value for f in refused))
-            raise UnsupportedFormError(f"{self.name} cannot read preferences of the form {got}; these methods can: {', '.join(able)}")
+            raise UnsupportedFormError(
+                f"{self.name} cannot read preferences of the form {got}; these methods can: {', '.join(able)}"
+            )
 
     @staticmethod
     def _speaks(preferences: Preferences, expert: Id) -> bool:
         code = preferences.experts.code_of(expert)
-        return bool((preferences.lists.expert == code).any() or (preferences.comparisons.expert == code).any())
+        return bool(
+            (preferences.lists.expert == code).any() or (preferences.comparisons.expert == code).any()
+        )
 
     # -- how it shows itself -----------------------------------------------------------------------------------
 
@@ -188,6 +195,33 @@ class Aggregator(ABC):
         default = {f.name: f.default for f in dataclasses.fields(self)}
         changed = {k: v for k, v in self.parameters().items() if not _same(v, default[k])}
         return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in changed.items())})" if changed else self.name
+
+
+def check_weights(weights: Weights, name: str) -> None:
+    """Weights are finite numbers from 0, not all of them 0."""
+    values = list(weights.values() if isinstance(weights, Mapping) else weights)
+    for w in values:
+        if isinstance(w, bool) or not isinstance(w, int | float | np.number) or not 0 <= w < np.inf:
+            raise ParameterError(f"{name}: a weight is {w!r}; accepted: finite numbers from 0")
+    if not any(values):
+        raise ParameterError(f"{name}: all weights are 0; at least one expert must count")
+
+
+def weights_for(weights: Weights, experts: Sequence[Id], name: str) -> F8:
+    """One weight per expert, in their order."""
+    known = list(experts)
+    if not isinstance(weights, Mapping):
+        if len(weights) != len(known):
+            raise ParameterError(
+                f"{name}: {len(weights)} weights for {len(known)} experts; give one each, in the order {known[:10]}"
+            )
+        return np.array(weights, np.float64)
+    for expert in known:
+        if expert not in weights:
+            raise ParameterError(
+                f"{name}: no weight for expert {expert!r}; give one for each of {known[:10]}"
+            )
+    return np.array([weights[e] for e in known], np.float64)
 
 
 def _same(a: object, b: object) -> bool:

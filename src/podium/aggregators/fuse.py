@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from podium.aggregators.base import Aggregator, make
-from podium.aggregators.positions import RankBiasedCentroids, ReciprocalRankFusion
+from podium.aggregators.base import Aggregator, Weights, check_weights, make, weights_for
+from podium.aggregators.positions import Positional, RankBiasedCentroids, ReciprocalRankFusion
 from podium.data.build import Duplicates
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id, id_order
@@ -34,11 +34,14 @@ class Fused:
     ranking: list[Id]
     scores: list[float]
     by: Aggregator
+    weights: Weights | None = None  # those given beside the method
 
     @property
     def method(self) -> str:
         """The method with its parameters, as `make` reads them."""
-        return repr(self.by)
+        if self.weights is None:
+            return repr(self.by)
+        return repr(make(self.by.name, **(self.by.parameters() | {"weights": self.weights})))
 
     def __iter__(self) -> Any:
         return iter(zip(self.ranking, self.scores, strict=True))
@@ -58,7 +61,7 @@ def fuse(
     lists: Sequence[Answer] | Mapping[Id, Answer],
     method: str | Aggregator = "rrf",
     *,
-    weights: Sequence[float] | Mapping[Id, float] | None = None,
+    weights: Weights | None = None,
     duplicates: Duplicates = "error",
     **parameters: Any,
 ) -> Fused:
@@ -74,18 +77,15 @@ def fuse(
     Traceback (most recent call last):
     podium.errors.InputError: list 1: item 'a' appears twice; choose duplicates='first', 'best' or 'sum' to allow this
     """
-    aggregator = _made(method, weights, parameters)
-    if type(aggregator) in _QUICK and duplicates == "error" and not isinstance(lists, Mapping):
-        found = _by_positions(lists, aggregator)
+    plain = isinstance(method, str) and not parameters
+    aggregator = _default(method) if plain else make(method, **parameters)
+    if duplicates == "error" and type(aggregator) in _QUICK and not isinstance(lists, Mapping | str):
+        found = _by_positions(lists, aggregator, aggregator.weights if weights is None else weights)
         if found is not None:
             return found
+    if weights is not None:
+        aggregator = make(aggregator.name, **(aggregator.parameters() | {"weights": weights}))
     return _by_preferences(lists, aggregator, duplicates)
-
-
-def _made(method: str | Aggregator, weights: Any, parameters: dict[str, Any]) -> Aggregator:
-    if isinstance(method, str) and weights is None and not parameters:
-        return _default(method)
-    return make(method, **parameters, **({} if weights is None else {"weights": weights}))
 
 
 @functools.lru_cache(maxsize=64)
@@ -94,15 +94,17 @@ def _default(method: str) -> Aggregator:
 
 
 @functools.lru_cache(maxsize=64)
-def _table(kind: type, parameter: float, length: int) -> tuple[float, ...]:
-    aggregator = kind(**{("k" if kind is ReciprocalRankFusion else "persistence"): parameter})
+def _table(aggregator: Positional, length: int) -> tuple[float, ...]:
+    """Points of the ranks 1..length; aggregators are told apart by identity, so the table is theirs."""
     return tuple(aggregator._points(np.arange(1, length + 1, dtype=np.float64)).tolist())
 
 
-def _by_positions(lists: Sequence[Answer], aggregator: Aggregator) -> Fused | None:
+def _by_positions(lists: Sequence[Answer], aggregator: Aggregator, weights: Weights | None) -> Fused | None:
     """Dictionary path; None when the input is not plain lists of ids."""
-    weights = aggregator._expert_weights(range(len(lists))).tolist() if aggregator.weights is not None else None
-    parameter: float = getattr(aggregator, "k", None) or getattr(aggregator, "persistence", 0.0)
+    assert isinstance(aggregator, Positional)
+    if weights is not None:
+        check_weights(weights, aggregator.name)
+        shares = weights_for(weights, range(len(lists)), aggregator.name).tolist()
     totals: dict[Id, float] = {}
     kinds: set[type] = set()
     get = totals.get
@@ -112,21 +114,21 @@ def _by_positions(lists: Sequence[Answer], aggregator: Aggregator) -> Fused | No
         kinds.update(map(type, answer))
         if len(set(answer)) != len(answer):
             raise _repeated(answer, number)
-        points = _table(type(aggregator), parameter, 1 << max(len(answer) - 1, 63).bit_length())
+        points = _table(aggregator, 1 << max(len(answer) - 1, 63).bit_length())
         if weights is None:
             for item, p in zip(answer, points, strict=False):
                 totals[item] = get(item, 0.0) + p
         else:
-            w = weights[number]
+            w = shares[number]
             for item, p in zip(answer, points, strict=False):
                 totals[item] = get(item, 0.0) + w * p
     if not kinds <= {str, int}:
         return None
-    return _ordered(totals, aggregator, len(kinds) == 1)
+    return _ordered(totals, aggregator, weights, len(kinds) == 1)
 
 
-def _ordered(totals: dict[Id, float], aggregator: Aggregator, one_type: bool) -> Fused:
-    ranking = sorted(totals) if one_type else sorted(totals, key=id_order)  # type: ignore[type-var]
+def _ordered(totals: dict[Id, float], by: Aggregator, weights: Weights | None, one_type: bool) -> Fused:
+    ranking: list[Id] = sorted(totals) if one_type else sorted(totals, key=id_order)
     ranking.sort(key=totals.__getitem__, reverse=True)  # stable, so equal scores stay in id order
     scores = [totals[item] for item in ranking]
     gap = TOLERANCE * scores[0] if scores else 0.0  # points are positive, so the first is the largest
@@ -136,7 +138,7 @@ def _ordered(totals: dict[Id, float], aggregator: Aggregator, one_type: bool) ->
             _snap(ranking, scores, gap)
             break
         above = here
-    return Fused(ranking, scores, aggregator)
+    return Fused(ranking, scores, by, weights)
 
 
 def _snap(ranking: list[Id], scores: list[float], gap: float) -> None:
@@ -165,10 +167,12 @@ def _by_preferences(
 ) -> Fused:
     if isinstance(lists, str):
         raise InputError(f"the lists are a string, {lists[:20]!r}", remedy="give a list of lists of ids")
-    named = lists if isinstance(lists, Mapping) else dict(enumerate(lists))
+    named: dict[Id, Any] = dict(lists) if isinstance(lists, Mapping) else dict(enumerate(lists))
     for name, answer in named.items():
         if isinstance(answer, str) or not hasattr(answer, "__iter__"):
-            raise InputError(f"list {name!r} is {answer!r}", remedy="give lists of ids, or mappings of ids to scores")
+            raise InputError(
+                f"list {name!r} is {answer!r}", remedy="give lists of ids, or mappings of ids to scores"
+            )
         if not isinstance(answer, Mapping) and duplicates == "error":
             answer = list(answer)
             if len(set(answer)) != len(answer):
@@ -187,5 +191,7 @@ def _without_silent(aggregator: Aggregator, named: list[Id], preferences: Prefer
     if aggregator.weights is None or isinstance(aggregator.weights, Mapping):
         return aggregator
     weights = aggregator._expert_weights(named)
-    kept = {e: float(w) for e, w in zip(named, weights, strict=True) if preferences.experts.code_of(e) is not None}
+    kept = {
+        e: float(w) for e, w in zip(named, weights, strict=True) if preferences.experts.code_of(e) is not None
+    }
     return make(aggregator.name, **(aggregator.parameters() | {"weights": kept}))

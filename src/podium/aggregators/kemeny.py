@@ -48,7 +48,7 @@ class Kemeny(Aggregator):
     limit: ClassVar[int] = 3_000
 
     method: Annotated[str, Choice("auto", "exact", "local"), "how each group is solved"] = "auto"
-    exact_limit: Annotated[int, Range(0, 200), "largest group for which `auto` seeks a proof"] = 60
+    exact_limit: Annotated[int, Range(0, 200), "largest group for which `auto` seeks a proof"] = 50
     most_nodes: Annotated[int, Range(1, 10**9), "branches after which `exact` gives up"] = 10_000
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from podium.aggregators.base import LIST_FORMS, Aggregator, Outcome, Tags
 from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8
-from podium.params import Annotated, Choice, Range, Tune
+from podium.params import Choice, Range, Tune
 
 __all__ = [
     "Borda",

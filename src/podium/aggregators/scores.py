@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -12,8 +13,8 @@ from podium.aggregators.positions import listed
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
 from podium.kernels import segments
-from podium.kernels.dispatch import F8
-from podium.params import Annotated, Choice
+from podium.kernels.dispatch import F8, I8
+from podium.params import Choice
 
 __all__ = [
     "CombAnz",
@@ -30,7 +31,7 @@ __all__ = [
 NORMALIZERS = ("minmax", "max", "sum", "zscore", "rank", "borda", "dbsf", "sigmoid", "none")
 
 
-def affine(lists: Lists, scores: F8, normalizer: str, sizes: segments.I8) -> tuple[F8, F8, F8]:
+def affine(lists: Lists, scores: F8, normalizer: str, sizes: I8) -> tuple[F8, F8, F8]:
     """Values by row and, by list, base and slope, such that base + slope * value is the normalised score.
 
     A list whose scores are all equal keeps them apart from "not listed" wherever the rule allows: `minmax` gives
@@ -94,7 +95,9 @@ class _Comb(Aggregator):
         value, base, slope = affine(lists, lists.scores(sizes), self.normalizer, sizes)
         w = weights[lists.expert]
         slots = len(preferences.index.items)
-        return segments.sum_affine(lists.query_starts, lists.starts, lists.item, value, w * base, w * slope, slots)
+        return segments.sum_affine(
+            lists.query_starts, lists.starts, lists.item, value, w * base, w * slope, slots
+        )
 
     def _rows(self, preferences: Preferences) -> F8:
         lists, sizes = preferences.lists, preferences.index.sizes
@@ -170,7 +173,9 @@ class CombMin(_Comb):
     def _combine(self, preferences: Preferences, weights: F8) -> F8:
         lists = preferences.lists
         slots = len(preferences.index.items)
-        return np.nan_to_num(segments.extreme_by_item(lists.item, self._rows(preferences), slots, largest=False))
+        return np.nan_to_num(
+            segments.extreme_by_item(lists.item, self._rows(preferences), slots, largest=False)
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -189,7 +194,9 @@ class CombMax(_Comb):
     def _combine(self, preferences: Preferences, weights: F8) -> F8:
         lists = preferences.lists
         slots = len(preferences.index.items)
-        return np.nan_to_num(segments.extreme_by_item(lists.item, self._rows(preferences), slots, largest=True))
+        return np.nan_to_num(
+            segments.extreme_by_item(lists.item, self._rows(preferences), slots, largest=True)
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -243,4 +250,5 @@ class RelativeScoreFusion(CombSum):
     def _combine(self, preferences: Preferences, weights: F8) -> F8:
         lists, sizes = preferences.lists, preferences.index.sizes
         heard = np.bincount(lists.query_of_list, weights=weights[lists.expert], minlength=len(sizes))
-        return self._sum(preferences, weights) / np.repeat(np.where(heard > 0, heard, 1.0), sizes)
+        share: F8 = np.repeat(np.where(heard > 0, heard, 1.0), sizes)
+        return self._sum(preferences, weights) / share

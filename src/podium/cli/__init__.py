@@ -57,7 +57,9 @@ class Verbs(click.Group):
                 name = f"{error.filename}: " if error.filename else ""
                 raise _Failure(f"{name}{error.strerror or error}", 2) from None
             except MemoryError:
-                raise _Failure("not enough memory for this input; split it by query and run the parts", 2) from None
+                raise _Failure(
+                    "not enough memory for this input; split it by query and run the parts", 2
+                ) from None
             except Exception as error:
                 if os.environ.get("PODIUM_DEBUG"):
                     raise
@@ -68,7 +70,7 @@ class Verbs(click.Group):
 class _Failure(click.ClickException):
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
-        self.exit_code = code
+        self.exit_code = code  # type: ignore[misc]
 
     def show(self, file: Any = None) -> None:
         click.echo(f"podium: {self.format_message()}", err=True)

@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     from podium.data.preferences import Preferences
     from podium.formats import Content
 
-__all__ = ["FILES", "as_json", "emit", "make_method", "metrics_option", "number", "progress", "read", "reading", "table"]
+__all__ = [
+    "FILES",
+    "as_json",
+    "emit",
+    "make_method",
+    "metrics_option",
+    "number",
+    "progress",
+    "read",
+    "reading",
+    "table",
+]
 
 FILES = click.Path(allow_dash=True, dir_okay=True)
 T = TypeVar("T")
@@ -31,7 +42,9 @@ def as_json(command: F) -> F:
 
 def reading(command: F) -> F:
     """Options of verbs that read files."""
-    command = click.option("-f", "--format", "format_", help="Format of the input; found out when not given.")(command)
+    command = click.option(
+        "-f", "--format", "format_", help="Format of the input; found out when not given."
+    )(command)
     return click.option(
         "-O",
         "--option",
@@ -45,7 +58,13 @@ def reading(command: F) -> F:
 def metrics_option(*default: str) -> Callable[[F], F]:
     """The metrics to report."""
     return click.option(
-        "-M", "--metric", "metrics", multiple=True, default=default, show_default=True, help="A metric; may be repeated."
+        "-M",
+        "--metric",
+        "metrics",
+        multiple=True,
+        default=default,
+        show_default=True,
+        help="A metric; may be repeated.",
     )
 
 
@@ -76,7 +95,9 @@ def preferences_of(content: Content, files: Sequence[str]) -> Preferences:
     """The preferences in what was read, or an error that says what there was instead."""
     if content.preferences is None:
         got = "labels" if content.labels is not None else "features"
-        raise ParameterError(f"{', '.join(files)}: holds {got}, no lists or comparisons; give runs, ratings or votes")
+        raise ParameterError(
+            f"{', '.join(files)}: holds {got}, no lists or comparisons; give runs, ratings or votes"
+        )
     return content.preferences
 
 
@@ -103,7 +124,9 @@ def number(value: float | None, digits: int = 4) -> str:
 
 def emit(document: Any) -> None:
     """Print JSON."""
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None, default=str))
+    click.echo(
+        json.dumps(document, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None, default=str)
+    )
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", left: int = 1) -> None:
@@ -118,7 +141,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str =
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    drawn = Table(
+        title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
+    )
     for i, name in enumerate(columns):
         drawn.add_column(name, justify="left" if i < left else "right", overflow="fold")
     for line in lines:

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 @click.command(name="compare", short_help="Compare methods, and the runs themselves, on judgements.")
 @click.argument("files", nargs=-1, type=common.FILES)
-@click.option("-q", "--qrels", type=common.FILES, help="Judgements; not needed when the input holds them (LETOR).")
-@click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated. [default: rrf, "
-              "borda, combmnz, condorcet, mc4]")  # fmt: skip
+@click.option(
+    "-q", "--qrels", type=common.FILES, help="Judgements; not needed when the input holds them (LETOR)."
+)
+@click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated.  "
+              "[default: rrf, borda, combmnz, condorcet, mc4]")  # fmt: skip
 @click.option("--runs/--no-runs", default=True, show_default=True, help="Show the best single runs too.")
 @click.option("--baseline", help="Name of the row the others are compared with.  [default: the first method]")
 @common.metrics_option("ndcg@10", "map")
@@ -56,7 +58,10 @@ def verb(
         results[spec] = common.make_method(spec).aggregate(preferences, ties=ties)
     if runs and preferences.lists.rows:
         alone = {str(e): expert_rankings(preferences, e, ties=ties) for e in preferences.experts}
-        score = {n: next(iter(evaluate(c, labels, metrics, queries="all").mean().values())) for n, c in alone.items()}
+        score = {
+            n: next(iter(evaluate(c, labels, metrics, queries="all").mean().values()))
+            for n, c in alone.items()
+        }
         for name in sorted(alone, key=lambda n: -score[n])[:3]:
             results[f"run {name}"] = alone[name]
     found = compare(results, labels, metrics, baseline=baseline)
@@ -88,5 +93,7 @@ def show(found: Comparison) -> None:
             span = f"{r.low:+.4f} .. {r.high:+.4f}"
             count = f"{r.wins}/{r.ties}/{r.losses}"
             p = "<0.001" if (r.p_holm or 0) < 0.001 else common.number(r.p_holm, 3)
-            rows.append((r.name, common.number(r.mean), f"{r.difference:+.4f}", span, p, count, f"{r.judged:.0%}"))
+            rows.append(
+                (r.name, common.number(r.mean), f"{r.difference:+.4f}", span, p, count, f"{r.judged:.0%}")
+            )
         common.table([metric, *columns[1:]], rows, title=f"{metric}, {found.queries} queries")

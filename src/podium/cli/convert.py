@@ -9,9 +9,17 @@ from podium.cli import _common as common
 
 @click.command(name="convert", short_help="Convert between file formats.")
 @click.argument("files", nargs=-1, type=common.FILES)
-@click.option("-o", "--output", type=click.Path(allow_dash=True), help="Where to write; the suffix says the format.")
+@click.option(
+    "-o", "--output", type=click.Path(allow_dash=True), help="Where to write; the suffix says the format."
+)
 @click.option("--to", "to", help="Format of the output.  [default: from the suffix]")
-@click.option("--write-option", "write_options", multiple=True, metavar="NAME=VALUE", help="An option of the output format.")
+@click.option(
+    "--write-option",
+    "write_options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the output format.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @click.option("--formats", "list_", is_flag=True, help="List the formats and their options.")
 @common.reading

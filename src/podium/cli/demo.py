@@ -19,7 +19,12 @@ METHODS = ("rrf", "borda", "combmnz", "rbc", "condorcet", "copeland", "mc4")
 
 
 @click.command(name="demo", short_help="See what Podium does, on data of its own.")
-@click.option("-o", "--output", type=click.Path(file_okay=False), help="Also write the runs, judgements and the fused run here.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False),
+    help="Also write the runs, judgements and the fused run here.",
+)
 @common.as_json
 def verb(output: str | None, json_: bool) -> None:
     """Fuse 25 made-up engines over 200 queries, judge the result, and say why one item is on top."""
@@ -44,22 +49,34 @@ def verb(output: str | None, json_: bool) -> None:
         _export(data, results["rrf"], Path(output))
     if json_:
         means = {n: e.mean() for n, e in found.evaluations.items()}
-        common.emit({"data": repr(data), "fingerprint": preferences.fingerprint, "mean": means, "seconds": round(seconds, 3)})
+        common.emit(
+            {
+                "data": repr(data),
+                "fingerprint": preferences.fingerprint,
+                "mean": means,
+                "seconds": round(seconds, 3),
+            }
+        )
     else:
         _tell(data, found, results, seconds, output)
 
 
-def _tell(data: Dataset, found: Comparison, results: dict[str, Consensus], seconds: float, output: str | None) -> None:
+def _tell(
+    data: Dataset, found: Comparison, results: dict[str, Consensus], seconds: float, output: str | None
+) -> None:
     from podium.aggregators.base import make
 
     p = data.preferences
     missing = 1 - p.lists.rows / (p.index.sizes.sum() * len(p.experts))
-    click.echo(f"{len(p)} queries, {len(p.index.items):,} documents, {len(p.experts)} engines; {missing:.0%} of the ranks are missing.\n")
+    size = f"{len(p)} queries, {len(p.index.items):,} documents, {len(p.experts)} engines"
+    click.echo(f"{size}; {missing:.0%} of the ranks are missing.\n")
     columns = ["", "ndcg@10", "map", "ndcg@10 against the best engine", "p (Holm)"]
     rows = []
     for name in results:
         ndcg, ap = found.row(name, "ndcg@10"), found.row(name, "map")
-        change = "" if ndcg.difference is None else f"{ndcg.difference:+.4f}  [{ndcg.low:+.4f}, {ndcg.high:+.4f}]"
+        change = (
+            "" if ndcg.difference is None else f"{ndcg.difference:+.4f}  [{ndcg.low:+.4f}, {ndcg.high:+.4f}]"
+        )
         p_value = "" if ndcg.p_holm is None else ("<0.001" if ndcg.p_holm < 0.001 else f"{ndcg.p_holm:.3f}")
         rows.append((name, common.number(ndcg.mean), common.number(ap.mean), change, p_value))
     common.table(columns, rows)
@@ -68,10 +85,15 @@ def _tell(data: Dataset, found: Comparison, results: dict[str, Consensus], secon
     shares = make("rrf").explain(p, query, first.item)
     top = sorted(shares.items(), key=lambda kv: -kv[1])[:3]
     listing = ", ".join(f"{e} {100 * v / first.score:.0f} %" for e, v in top)
-    click.echo(f"\nWhy {first.item} is first for {query} (rrf): listed by {sum(v > 0 for v in shares.values())} engines; most from {listing}.")
+    heard = sum(v > 0 for v in shares.values())
+    click.echo(
+        f"\nWhy {first.item} is first for {query} (rrf): {heard} engines list it; most from {listing}."
+    )
     click.echo(f"Done in {seconds:.1f} s.")
     if output is None:
-        click.echo("Next: podium demo -o demo-out && podium compare demo-out/engines.run --qrels demo-out/qrels.txt")
+        click.echo(
+            "Next: podium demo -o demo-out && podium compare demo-out/engines.run --qrels demo-out/qrels.txt"
+        )
     else:
         click.echo(f"Written to {output}: engines.run, qrels.txt, fused.run")
 

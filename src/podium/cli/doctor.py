@@ -78,8 +78,12 @@ def _tried(what: str, work: Callable[[], str]) -> Finding:
 def _kernels() -> str:
     from podium.kernels.compiled.segments import sum_points
 
-    folder = sum_points.stats.cache_path
-    return f"cached in {folder}" if os.access(folder, os.W_OK) else f"cache {folder} is not writable: slow first calls"
+    folder = str(sum_points.stats.cache_path)
+    return (
+        f"cached in {folder}"
+        if os.access(folder, os.W_OK)
+        else f"cache {folder} is not writable: slow first calls"
+    )
 
 
 def _both_paths() -> str:
@@ -103,11 +107,17 @@ def _data(preferences: Preferences, labels: Labels | None) -> Iterator[Finding]:
     import numpy as np
 
     lists, index = preferences.lists, preferences.index
-    yield Finding("input", None, f"{preferences!r}, forms: {', '.join(sorted(f.value for f in preferences.forms))}")
+    yield Finding(
+        "input", None, f"{preferences!r}, forms: {', '.join(sorted(f.value for f in preferences.forms))}"
+    )
     if lists.rows:
         answered = np.bincount(lists.expert, minlength=len(preferences.experts))
         for code in np.flatnonzero(answered < len(index))[:10]:
-            yield Finding(f"expert {preferences.experts[int(code)]}", None, f"answers {answered[code]} of {len(index)} queries")
+            yield Finding(
+                f"expert {preferences.experts[int(code)]}",
+                None,
+                f"answers {answered[code]} of {len(index)} queries",
+            )
         listings = np.bincount(lists.item, minlength=len(index.items))
         yield Finding("experts share items", bool((listings > 1).any()) or len(preferences.experts) == 1,
                       f"{(listings > 1).mean():.1%} of the items are listed by two or more experts")  # fmt: skip
@@ -117,6 +127,12 @@ def _data(preferences: Preferences, labels: Labels | None) -> Iterator[Finding]:
         both = sum(q in known for q in preferences.queries)
         grades = labels.align(index)
         yield Finding("judged queries", both > 0, f"{both} of {len(index)} queries have judgements")
-        yield Finding("judged items", bool((~np.isnan(grades)).any()), f"{(~np.isnan(grades)).mean():.1%} of the items are judged")
+        yield Finding(
+            "judged items",
+            bool((~np.isnan(grades)).any()),
+            f"{(~np.isnan(grades)).mean():.1%} of the items are judged",
+        )
         judged = grades[~np.isnan(grades)]
-        yield Finding("grades differ", len(np.unique(judged)) > 1, f"distinct grades: {np.unique(judged)[:10].tolist()}")
+        yield Finding(
+            "grades differ", len(np.unique(judged)) > 1, f"distinct grades: {np.unique(judged)[:10].tolist()}"
+        )

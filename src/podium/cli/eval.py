@@ -31,7 +31,9 @@ def read_labels(path: str | None, content: Any) -> Labels:
 
 @click.command(name="eval", short_help="Measure runs against judgements.")
 @click.argument("files", nargs=-1, type=common.FILES)
-@click.option("-q", "--qrels", type=common.FILES, help="Judgements; not needed when the input holds them (LETOR).")
+@click.option(
+    "-q", "--qrels", type=common.FILES, help="Judgements; not needed when the input holds them (LETOR)."
+)
 @common.metrics_option("ndcg@10", "map", "p@10", "mrr")
 @click.option("--queries", type=click.Choice(["judged", "all"]), default="judged", show_default=True,
               help="all: a judged query that a run lacks counts as 0.")  # fmt: skip
@@ -63,7 +65,9 @@ def verb(
     labels = read_labels(qrels, content)
     found = {}
     for expert in common.progress(preferences.experts.tolist(), "evaluating"):
-        found[str(expert)] = evaluate(expert_rankings(preferences, expert, ties=ties), labels, metrics, queries=queries)
+        found[str(expert)] = evaluate(
+            expert_rankings(preferences, expert, ties=ties), labels, metrics, queries=queries
+        )
     if json_:
         common.emit([_document(name, e, per_query) for name, e in found.items()])
     elif per_query:
@@ -97,6 +101,7 @@ def _document(name: str, e: Evaluation, per_query: bool) -> dict[str, Any]:
     }
     if per_query:
         document["per_query"] = {
-            str(q): dict(zip(map(str, e.metrics), e.values[:, i].tolist(), strict=True)) for i, q in enumerate(e.queries)
+            str(q): dict(zip(map(str, e.metrics), e.values[:, i].tolist(), strict=True))
+            for i, q in enumerate(e.queries)
         }
     return document

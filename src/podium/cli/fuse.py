@@ -15,10 +15,16 @@ if TYPE_CHECKING:
 
 @click.command(name="fuse", short_help="Fuse runs, ratings or votes into one ranking per query.")
 @click.argument("files", nargs=-1, type=common.FILES)
-@click.option("-m", "--method", default="rrf", show_default=True, help="A method, such as 'rrf(k=20)', or a model file.")
-@click.option("-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the method.")
+@click.option(
+    "-m", "--method", default="rrf", show_default=True, help="A method, such as 'rrf(k=20)', or a model file."
+)
+@click.option(
+    "-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the method."
+)
 @click.option("--weights", metavar="NAME=W,...", help="Weights of the experts, such as bm25=1,dense=2.")
-@click.option("-o", "--output", type=click.Path(allow_dash=True), help="Where to write; the suffix says the format.")
+@click.option(
+    "-o", "--output", type=click.Path(allow_dash=True), help="Where to write; the suffix says the format."
+)
 @click.option("--to", "to", help="Format of the output  [default: from the suffix, else trec]")
 @click.option("--top", type=click.IntRange(min=1), help="Keep so many items of each query.")
 @click.option("--tag", default="podium", show_default=True, help="Name of the fused run.")
@@ -53,7 +59,9 @@ def verb(
     preferences = common.preferences_of(common.read(files, format_, options), files)
     consensus = aggregator.aggregate(preferences, ties=ties)
     if not consensus.diagnostics.converged:
-        click.echo(f"podium: warning: {method} did not converge: {'; '.join(consensus.diagnostics.notes)}", err=True)
+        click.echo(
+            f"podium: warning: {method} did not converge: {'; '.join(consensus.diagnostics.notes)}", err=True
+        )
     if json_:
         common.emit(_document(consensus, top))
     elif output is None and sys.stdout.isatty():
@@ -62,18 +70,25 @@ def verb(
         _write(consensus, output or "-", to, top, tag, overwrite)
 
 
-def _write(consensus: Consensus, output: str, to: str | None, top: int | None, tag: str, overwrite: bool) -> None:
+def _write(
+    consensus: Consensus, output: str, to: str | None, top: int | None, tag: str, overwrite: bool
+) -> None:
     from podium import formats
 
     shortened = consensus if top is None else consensus.top(top)
     formats.write(shortened, output, to or ("trec" if output == "-" else None), overwrite=overwrite, tag=tag)
     if output != "-":
-        click.echo(f"{len(shortened):,} queries, {len(shortened.order):,} items written to {output}", err=True)
+        click.echo(
+            f"{len(shortened):,} queries, {len(shortened.order):,} items written to {output}", err=True
+        )
 
 
 def _document(consensus: Consensus, top: int | None) -> dict[str, Any]:
     lists = [
-        {"query": q, "items": [{"item": r.item, "score": r.score, "tied": r.tied} for r in consensus[q][:top]]}
+        {
+            "query": q,
+            "items": [{"item": r.item, "score": r.score, "tied": r.tied} for r in consensus[q][:top]],
+        }
         for q in consensus.queries
     ]
     return {
@@ -88,6 +103,11 @@ def _document(consensus: Consensus, top: int | None) -> dict[str, Any]:
 
 def _show(consensus: Consensus, queries: int = 3, items: int = 10) -> None:
     for query in consensus.queries[:queries]:
-        rows = [(str(r.rank), str(r.item), f"{r.score:.6g}", "tied" if r.tied else "") for r in consensus[query][:items]]
+        rows = [
+            (str(r.rank), str(r.item), f"{r.score:.6g}", "tied" if r.tied else "")
+            for r in consensus[query][:items]
+        ]
         common.table(["rank", "item", "score", ""], rows, title=f"query {query}", left=2)
-    click.echo(f"{consensus.method}: {len(consensus):,} queries; use -o FILE to write all of it, --json for JSON.")
+    click.echo(
+        f"{consensus.method}: {len(consensus):,} queries; use -o FILE to write all of it, --json for JSON."
+    )

@@ -28,7 +28,9 @@ def verb(name: str | None, json_: bool) -> None:
     if json_:
         common.emit(facts if name is None else facts[0])
     elif name is None:
-        rows = [(f["name"], f["summary"], ", ".join(f["accepts"]), "yes" if f["weighted"] else "") for f in facts]
+        rows = [
+            (f["name"], f["summary"], ", ".join(f["accepts"]), "yes" if f["weighted"] else "") for f in facts
+        ]
         common.table(["method", "what it does", "reads", "weights"], rows, left=4)
         common.say("podium methods NAME explains one.")
     else:

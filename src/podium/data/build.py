@@ -45,7 +45,12 @@ def numbers(values: Any, what: str, origin: Origin = row_origin) -> F8:
         raise
     bad = np.flatnonzero(~np.isfinite(column))
     if len(bad):
-        raise _error(f"the {what} is {column[bad[0]]}", int(bad[0]), origin, f"a {what} is a finite number; leave the row out if it is unknown")
+        raise _error(
+            f"the {what} is {column[bad[0]]}",
+            int(bad[0]),
+            origin,
+            f"a {what} is a finite number; leave the row out if it is unknown",
+        )
     return column
 
 
@@ -56,10 +61,20 @@ def _ranks(values: Any, origin: Origin) -> I4:
         column = numbers(values, "rank", origin)
         broken = np.flatnonzero(column != np.floor(column))
         if len(broken):
-            raise _error(f"the rank is {column[broken[0]]:g}", int(broken[0]), origin, "ranks are whole numbers from 1; give fractional values as scores")
+            raise _error(
+                f"the rank is {column[broken[0]]:g}",
+                int(broken[0]),
+                origin,
+                "ranks are whole numbers from 1; give fractional values as scores",
+            )
     if len(column) and (column.min() < 1 or column.max() > LAST_RANK):
         row = int(np.flatnonzero((column < 1) | (column > LAST_RANK))[0])
-        raise _error(f"the rank is {column[row]:.15g}", row, origin, f"ranks start at 1 for the top and end at {LAST_RANK}")
+        raise _error(
+            f"the rank is {column[row]:.15g}",
+            row,
+            origin,
+            f"ranks start at 1 for the top and end at {LAST_RANK}",
+        )
     return column.astype(np.int32, copy=False)
 
 
@@ -97,7 +112,11 @@ def build_lists(
     if rank is None and score is None:
         raise InputError("the lists have neither ranks nor scores", remedy="give rank=, score= or both")
     rows = ListRows(
-        query, expert, slot, None if rank is None else _ranks(rank, origin), None if score is None else _scores(score, origin)
+        query,
+        expert,
+        slot,
+        None if rank is None else _ranks(rank, origin),
+        None if score is None else _scores(score, origin),
     )
     list_key = query * max(experts, 1) + expert
     order = _sort_order(rows, list_key)
@@ -106,7 +125,12 @@ def build_lists(
     if len(query) and (repeat := segments.first_repeat(list_key, rows.slot)) is not None:
         if duplicates == "error":
             row = repeat if order is None else int(order[repeat])
-            raise _error(f"{name(row)} appears twice", row, origin, "choose duplicates='first', 'best' or 'sum' to allow this")
+            raise _error(
+                f"{name(row)} appears twice",
+                row,
+                origin,
+                "choose duplicates='first', 'best' or 'sum' to allow this",
+            )
         rows, list_key = _merge_repeats(rows, list_key, duplicates)
     lists = _grouped(rows, list_key, queries, experts)
     if rank is not None and score is not None:
@@ -139,10 +163,14 @@ def _merge_repeats(rows: ListRows, list_key: I8, policy: Duplicates) -> tuple[Li
         given = score if score is not None else segments.implied_scores(list_key, rows.rank)
         distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         merged = rows.take(first)
-        total = np.bincount(inverse, weights=given)
+        total = np.bincount(inverse, weights=given).astype(np.float64)
         merged = ListRows(merged.query, merged.expert, merged.slot, None, total)
     else:
-        best_first = np.lexsort((rows.slot, -score, list_key)) if policy == "best" and score is not None else np.arange(len(keys))
+        best_first = (
+            np.lexsort((rows.slot, -score, list_key))
+            if policy == "best" and score is not None
+            else np.arange(len(keys))
+        )
         _, first = np.unique(keys[best_first], return_index=True)
         kept = np.sort(best_first[first])
         merged, distinct = rows.take(kept), keys[kept]
@@ -151,7 +179,10 @@ def _merge_repeats(rows: ListRows, list_key: I8, policy: Duplicates) -> tuple[Li
     if order is not None:
         merged, merged_key = merged.take(order), merged_key[order]
     value = merged.rank if merged.rank is not None else -merged.score  # type: ignore[operator]
-    lost = np.bincount(list_key, minlength=int(list_key.max()) + 1)[merged_key] != np.bincount(merged_key, minlength=int(list_key.max()) + 1)[merged_key]
+    lost = (
+        np.bincount(list_key, minlength=int(list_key.max()) + 1)[merged_key]
+        != np.bincount(merged_key, minlength=int(list_key.max()) + 1)[merged_key]
+    )
     renumbered = segments.competition_ranks(merged_key, np.asarray(value, np.float64))
     rank = renumbered if merged.rank is None else np.where(lost, renumbered, merged.rank).astype(np.int32)
     keep_score = merged.score if rows.score is not None else None
@@ -159,7 +190,11 @@ def _merge_repeats(rows: ListRows, list_key: I8, policy: Duplicates) -> tuple[Li
 
 
 def _grouped(rows: ListRows, list_key: I8, queries: int, experts: int) -> Lists:
-    first = np.flatnonzero(np.concatenate(([True], list_key[1:] != list_key[:-1]))) if len(list_key) else np.zeros(0, np.int64)
+    first = (
+        np.flatnonzero(np.concatenate(([True], list_key[1:] != list_key[:-1])))
+        if len(list_key)
+        else np.zeros(0, np.int64)
+    )
     starts = np.append(first, len(list_key)).astype(np.int64)
     head = list_key[first]
     expert = (head % max(experts, 1)).astype(np.int32)
@@ -181,8 +216,8 @@ def _warn_if_upside_down(lists: Lists) -> None:
     rising, falling = int((step > 0).sum()), int((step < 0).sum())
     if rising > falling:
         warnings.warn(
-            f"scores rise down the lists ({rising} steps up, {falling} down): if small scores are good, give the negated "
-            "score, or only the ranks",
+            f"scores rise down the lists ({rising} steps up, {falling} down): if small scores are good, "
+            "give the negated score, or only the ranks",
             PodiumWarning,
             stacklevel=4,
         )
@@ -204,12 +239,17 @@ def build_comparisons(
     weights = np.ones(n) if weight is None else numbers(weight, "weight", origin)
     if n and weights.min() <= 0:
         row = int(np.argmin(weights))
-        raise _error(f"the weight is {weights[row]:g}", row, origin, "weights of votes are positive; leave the vote out instead")
+        raise _error(
+            f"the weight is {weights[row]:g}",
+            row,
+            origin,
+            "weights of votes are positive; leave the vote out instead",
+        )
     selfies = np.flatnonzero(winner == loser)
     if len(selfies):
         raise _error("an item is compared with itself", int(selfies[0]), origin, "a vote needs two items")
     ties = np.zeros(n, np.bool_) if tie is None else np.asarray(tie, np.bool_)
     order = np.lexsort((expert, query))
     query_starts = np.searchsorted(query[order], np.arange(queries + 1)).astype(np.int64)
-    as_int = [c[order].astype(np.int32) for c in (expert, winner, loser)]
-    return Comparisons(query_starts, *as_int, ties[order], weights[order])
+    who, won, lost = (c[order].astype(np.int32) for c in (expert, winner, loser))
+    return Comparisons(query_starts, who, won, lost, ties[order], weights[order])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from podium.data.build import build_comparisons, build_lists
 from podium.data.index import ItemIndex
+from podium.data.lists import Lists
 from podium.data.vocabulary import Coded, Ids, code_ids
 from podium.errors import InputError
 from podium.kernels.dispatch import I8
@@ -35,8 +37,8 @@ def concat(parts: Sequence[Preferences]) -> Preferences:
     index, slot = ItemIndex.build(query, item)
     slot_base = np.cumsum([0] + [len(p.index.items) for p in parts])
     expert_base = np.cumsum([0] + [len(p.experts) for p in parts])
-    slots = [slot[a:b] for a, b in zip(slot_base[:-1], slot_base[1:], strict=True)]
-    experts = [expert.codes[a:b] for a, b in zip(expert_base[:-1], expert_base[1:], strict=True)]
+    slots = [slot[a:b] for a, b in pairwise(slot_base)]
+    experts = [expert.codes[a:b] for a, b in pairwise(expert_base)]
     query_of = index.query_of_slot
     lists = _concat_lists(parts, slots, experts, query_of, index, expert.ids)
     winner = np.concatenate([s[p.comparisons.winner] for p, s in zip(parts, slots, strict=True)])
@@ -55,12 +57,21 @@ def concat(parts: Sequence[Preferences]) -> Preferences:
 
 
 def _concat_lists(
-    parts: Sequence[Preferences], slots: list[I8], experts: list[I8], query_of: I8, index: ItemIndex, names: Ids
-):  # type: ignore[no-untyped-def]
+    parts: Sequence[Preferences],
+    slots: list[I8],
+    experts: list[I8],
+    query_of: I8,
+    index: ItemIndex,
+    names: Ids,
+) -> Lists:
     item = np.concatenate([s[p.lists.item] for p, s in zip(parts, slots, strict=True)])
-    expert = np.concatenate([e[p.lists.expert][p.lists.list_of_row] for p, e in zip(parts, experts, strict=True)])
+    expert = np.concatenate(
+        [e[p.lists.expert][p.lists.list_of_row] for p, e in zip(parts, experts, strict=True)]
+    )
     scored = [p for p in parts if p.lists.score is not None]
-    score = np.concatenate([p.lists.score if p.lists.score is not None else np.full(p.lists.rows, np.nan) for p in parts])
+    score = np.concatenate(
+        [p.lists.score if p.lists.score is not None else np.full(p.lists.rows, np.nan) for p in parts]
+    )
     return build_lists(
         query_of[item],
         expert,
@@ -73,11 +84,13 @@ def _concat_lists(
             f"item {index.items[int(item[row])]!r} in the list of expert {names[int(expert[row])]!r} "
             f"for query {index.queries[int(query_of[item[row]])]!r}"
         ),
-        origin=lambda row: ("the parts put together", None),
+        origin=lambda _: ("the parts put together", None),
     )
 
 
 def _stack(columns: list[Coded], what: str) -> Coded:
     union = code_ids([v for c in columns for v in c.ids.tolist()], what)
     base = np.cumsum([0] + [len(c.ids) for c in columns])
-    return Coded(np.concatenate([union.codes[b + c.codes] for b, c in zip(base, columns, strict=False)]), union.ids)
+    return Coded(
+        np.concatenate([union.codes[b + c.codes] for b, c in zip(base, columns, strict=False)]), union.ids
+    )

@@ -66,7 +66,13 @@ class Consensus:
 
     @classmethod
     def from_scores(
-        cls, index: ItemIndex, scores: F8, *, ties: TieRule = "item", tolerance: float = ordering.TOLERANCE, **about: Any
+        cls,
+        index: ItemIndex,
+        scores: F8,
+        *,
+        ties: TieRule = "item",
+        tolerance: float = ordering.TOLERANCE,
+        **about: Any,
     ) -> Consensus:
         """Order the items of every query by falling score; ties by `ties`.
 
@@ -84,7 +90,11 @@ class Consensus:
         `single` compares them as 32-bit floats: `with_ties("trec", single=True)` is the order trec_eval sees.
         """
         largest = np.finfo(np.float32).max
-        scores = np.clip(self.scores, -largest, largest).astype(np.float32).astype(np.float64) if single else self.scores
+        scores = (
+            np.clip(self.scores, -largest, largest).astype(np.float32).astype(np.float64)
+            if single
+            else self.scores
+        )
         new = Consensus.from_scores(self.index, scores, ties=ties, tolerance=0.0)
         return replace(self, scores=new.scores, order=new.order, tied=new.tied, ties=ties)
 
@@ -116,7 +126,12 @@ class Consensus:
         order = self.order[here]
         items = self.index.items[here]
         return [
-            Ranked(items[slot - here.start], place + 1, float(self.scores[slot]), bool(self.tied[here.start + place]))
+            Ranked(
+                items[slot - here.start],
+                place + 1,
+                float(self.scores[slot]),
+                bool(self.tied[here.start + place]),
+            )
             for place, slot in enumerate(order.tolist())
         ]
 
@@ -150,10 +165,10 @@ class Consensus:
         return consensus_frame(self, backend, top)
 
     def __repr__(self) -> str:
-        items = f"{len(self.order):,} items"
+        queries = f"{len(self):,} quer{'y' if len(self) == 1 else 'ies'}"
         ties = f", {int(self.tied.sum()):,} tied" if self.tied.any() else ""
         state = "" if self.diagnostics.converged else ", NOT CONVERGED"
-        return f"Consensus({self.method or 'scores'}: {len(self):,} quer{'y' if len(self) == 1 else 'ies'}, {items}{ties}{state})"
+        return f"Consensus({self.method or 'scores'}: {queries}, {len(self.order):,} items{ties}{state})"
 
 
 def _reversed_slots(index: ItemIndex) -> I4:

@@ -11,6 +11,7 @@ import numpy as np
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id, Ids
 from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import I4, I8
 
@@ -48,12 +49,18 @@ class Dataset:
     def __repr__(self) -> str:
         extras = [repr(x) for x in (self.labels, self.features) if x is not None]
         parts = [] if self.part is None else [f"{int(self.part.max()) + 1} parts"]
-        return f"Dataset({', '.join([self.name] * bool(self.name) + [repr(self.preferences), *extras, *parts])})"
+        return (
+            f"Dataset({', '.join([self.name] * bool(self.name) + [repr(self.preferences), *extras, *parts])})"
+        )
 
     def select_codes(self, codes: I8) -> Dataset:
         """Only the queries with these codes (of the preferences)."""
         wanted = self.preferences.queries.take(codes).tolist()
-        labels = None if self.labels is None else self.labels.select_codes(_present(self.labels.index.queries, wanted))
+        labels = (
+            None
+            if self.labels is None
+            else self.labels.select_codes(_present(self.labels.index.queries, wanted))
+        )
         features = None
         if self.features is not None:
             features = self.features.select_codes(_present(self.features.index.queries, wanted))
@@ -81,9 +88,11 @@ class Dataset:
         assert source.part is not None
         n = int(source.part.max()) + 1
         turns = [[(f + s) % n for s in range(n)] for f in range(n)]
-        return [Fold(source.of_parts(t[:-2]), source.of_parts(t[-2:-1]), source.of_parts(t[-1:])) for t in turns]
+        return [
+            Fold(source.of_parts(t[:-2]), source.of_parts(t[-2:-1]), source.of_parts(t[-1:])) for t in turns
+        ]
 
 
-def _present(queries, wanted):  # type: ignore[no-untyped-def]
+def _present(queries: Ids, wanted: list[Id]) -> I8:
     found = [queries.code_of(q) for q in wanted]
     return np.array([c for c in found if c is not None], np.int64)

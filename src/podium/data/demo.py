@@ -35,10 +35,10 @@ def demo(queries: int = 200, seed: int = 7) -> Dataset:
     """Preferences, labels 0..2 and five parts; the same for the same arguments on every machine.
 
     >>> demo(queries=10)
-    Dataset(demo, Preferences(10 queries, ... items, 25 experts, 250 lists of ... rows), Labels(10 queries, ...))
+    Dataset(demo, Preferences(10 queries, ... items, 25 experts, ... rows), Labels(10 queries, ...), 5 parts)
     """
     # the legacy generator is the one whose stream is frozen for good
-    random = np.random.RandomState(seed)  # noqa: NPY002
+    random = np.random.RandomState(seed)
     rows: list[tuple[str, str, str, int]] = []
     graded: list[tuple[str, str, float]] = []
     for q in range(queries):
@@ -50,7 +50,9 @@ def demo(queries: int = 200, seed: int = 7) -> Dataset:
             rows += [(query, engine, f"{query}-d{d:03d}", int(ranks[d])) for d in range(size) if ranks[d]]
         cut = 1.75 + random.normal(0, 0.25)
         seen = useful[:size] + random.normal(0, 0.3, size)
-        graded += [(query, f"{query}-d{d:03d}", float(np.sum(seen[d] > [cut, cut + 0.8]))) for d in range(size)]
+        graded += [
+            (query, f"{query}-d{d:03d}", float(np.sum(seen[d] > [cut, cut + 0.8]))) for d in range(size)
+        ]
     columns = list(zip(*rows, strict=True))
     labels = list(zip(*graded, strict=True))
     preferences = Preferences.from_rows(*columns[:3], rank=columns[3], candidates=(labels[0], labels[1]))

@@ -46,7 +46,8 @@ class Features:
         matrix = np.asarray(values, np.float64)
         if matrix.ndim != 2 or not len(q.codes) == len(i.codes) == len(matrix):
             raise InputError(
-                f"the feature matrix has shape {matrix.shape} for {len(q.codes)} rows", remedy="give one row per item"
+                f"the feature matrix has shape {matrix.shape} for {len(q.codes)} rows",
+                remedy="give one row per item",
             )
         labels = tuple(names) if names is not None else tuple(f"f{k + 1}" for k in range(matrix.shape[1]))
         if len(labels) != matrix.shape[1] or len(set(labels)) != len(labels):
@@ -54,7 +55,9 @@ class Features:
         if np.isinf(matrix).any():
             row = int(np.flatnonzero(np.isinf(matrix).any(axis=1))[0])
             source, line = origin(row)
-            raise InputError("a feature is infinite", source=source, line=line, remedy="give a number, or NaN if unknown")
+            raise InputError(
+                "a feature is infinite", source=source, line=line, remedy="give a number, or NaN if unknown"
+            )
         index, slot = ItemIndex.build(q, i)
         if len(index.items) < len(slot):
             raise InputError("an item is described twice in one query", remedy="keep one row per item")

@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from podium.data.labels import Labels
     from podium.data.preferences import Preferences, Unlisted
 
-__all__ = ["Frame", "comparisons_frame", "consensus_frame", "labels_frame", "lists_frame", "read_labels", "read_preferences", "values_frame"]
+__all__ = [
+    "Frame",
+    "comparisons_frame",
+    "consensus_frame",
+    "labels_frame",
+    "lists_frame",
+    "read_labels",
+    "read_preferences",
+    "values_frame",
+]
 
 Frame = Literal["pyarrow", "pandas", "polars"]
 
@@ -71,13 +80,17 @@ def read_preferences(
     )
 
 
-def read_labels(frame: Any, *, query: str | None = "query", item: str = "item", grade: str = "grade") -> Labels:
+def read_labels(
+    frame: Any, *, query: str | None = "query", item: str = "item", grade: str = "grade"
+) -> Labels:
     """Labels from a dataframe."""
     from podium.data.labels import Labels
 
     table = _narwhal(frame)
     n = len(table)
-    return Labels.from_rows(_ids(table, query, "query", n), _ids(table, item, "item", n), _column(table, grade))
+    return Labels.from_rows(
+        _ids(table, query, "query", n), _ids(table, item, "item", n), _column(table, grade)
+    )
 
 
 def _narwhal(frame: Any) -> Any:
@@ -86,7 +99,9 @@ def _narwhal(frame: Any) -> Any:
     try:
         table = nw.from_native(frame)
     except TypeError as error:
-        raise InputError(f"cannot read a {type(frame).__name__} as a dataframe", remedy="give pandas, polars or pyarrow") from error
+        raise InputError(
+            f"cannot read a {type(frame).__name__} as a dataframe", remedy="give pandas, polars or pyarrow"
+        ) from error
     return table.collect() if isinstance(table, nw.LazyFrame) else table
 
 
@@ -117,7 +132,11 @@ def _ids(table: Any, name: str | None, what: str, n: int) -> Coded:
     arrow = column.to_arrow()
     if pa.types.is_dictionary(arrow.type):
         arrow = arrow.cast(arrow.type.value_type)
-    if not (pa.types.is_string(arrow.type) or pa.types.is_large_string(arrow.type) or pa.types.is_string_view(arrow.type)):
+    if not (
+        pa.types.is_string(arrow.type)
+        or pa.types.is_large_string(arrow.type)
+        or pa.types.is_string_view(arrow.type)
+    ):
         return code_ids(arrow.to_pylist(), what)
     encoded = arrow.dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):

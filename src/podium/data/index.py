@@ -33,7 +33,9 @@ class ItemIndex:
         """Index every pair in the columns; also returns the slot of each row."""
         item = item.sorted()
         width = max(len(item.ids), 1)
-        keys, first, slot = np.unique(query.codes * width + item.codes, return_index=True, return_inverse=True)
+        keys, first, slot = np.unique(
+            query.codes * width + item.codes, return_index=True, return_inverse=True
+        )
         query_of_slot = keys // width
         starts = np.searchsorted(query_of_slot, np.arange(len(query.ids) + 1)).astype(np.int64)
         order = np.lexsort((first, query_of_slot))
@@ -59,7 +61,10 @@ class ItemIndex:
         code = self.queries.code_of(query)
         if code is None:
             few = ", ".join(repr(q) for q in self.queries[:5])
-            raise InputError(f"there is no query {query!r}", remedy=f"queries here: {few}{', ...' if len(self) > 5 else ''}")
+            raise InputError(
+                f"there is no query {query!r}",
+                remedy=f"queries here: {few}{', ...' if len(self) > 5 else ''}",
+            )
         return code
 
     def slots(self, query: Id) -> slice:
@@ -72,8 +77,11 @@ class ItemIndex:
         here = self.slots(query)
         items = self.items[here]
         if item not in items:
-            raise InputError(f"query {query!r} has no item {item!r}", remedy="ids are compared exactly, case and type included")
-        return here.start + items.index(item)
+            raise InputError(
+                f"query {query!r} has no item {item!r}",
+                remedy="ids are compared exactly, case and type included",
+            )
+        return int(here.start) + items.index(item)
 
     def select(self, codes: I8) -> tuple[ItemIndex, I8]:
         """The index of some queries only, and the old slot of each new one."""
@@ -87,7 +95,9 @@ class ItemIndex:
         """For every slot here, the slot of the same (query, item) in `other`, or -1."""
         if other is self:
             return np.arange(len(self.items))
-        match = np.array([-1 if (c := other.queries.code_of(q)) is None else c for q in self.queries], np.int64)
+        match = np.array(
+            [-1 if (c := other.queries.code_of(q)) is None else c for q in self.queries], np.int64
+        )
         if large(len(self.items)):
             mine_text, their_text = self.items.as_text, other.items.as_text
             if mine_text is not None and their_text is not None:

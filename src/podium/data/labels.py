@@ -50,7 +50,9 @@ class Labels:
         i = item if isinstance(item, Coded) else code_ids(item, "item")
         value = numbers(grade, "grade", origin)
         if not len(q.codes) == len(i.codes) == len(value):
-            raise InputError("the columns of the labels differ in length", remedy="give one value per row in each")
+            raise InputError(
+                "the columns of the labels differ in length", remedy="give one value per row in each"
+            )
         index, slot = ItemIndex.build(q, i)
         if len(index.items) < len(slot):
             order = np.argsort(slot, kind="stable")

@@ -131,5 +131,10 @@ class Comparisons:
         kept = np.concatenate(([0], np.cumsum(wanted)))
         expert = expert_map[self.expert[wanted]].astype(np.int32)
         return Comparisons(
-            kept[self.query_starts], expert, self.winner[wanted], self.loser[wanted], self.tie[wanted], self.weight[wanted]
+            kept[self.query_starts],
+            expert,
+            self.winner[wanted],
+            self.loser[wanted],
+            self.tie[wanted],
+            self.weight[wanted],
         )

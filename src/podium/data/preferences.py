@@ -130,9 +130,11 @@ class Preferences:
                 rows[4].extend(answer.values() if isinstance(answer, Mapping) else [np.nan] * len(items))
         scored = {isinstance(a, Mapping) for by in lists.values() for a in by.values()}
         if len(scored) == 2:
-            raise InputError("some answers are lists and some map items to scores", remedy="use one form for all")
-        given = {"score": rows[4]} if scored == {True} else {"rank": rows[3]}
-        return cls.from_rows(*rows[:3], duplicates=duplicates, unlisted=unlisted, **given)
+            raise InputError(
+                "some answers are lists and some map items to scores", remedy="use one form for all"
+            )
+        rank, score = (None, rows[4]) if scored == {True} else (rows[3], None)
+        return cls.from_rows(*rows[:3], rank=rank, score=score, duplicates=duplicates, unlisted=unlisted)
 
     @classmethod
     def from_comparisons(
@@ -171,7 +173,7 @@ class Preferences:
         return read_preferences(frame, **columns)
 
     @classmethod
-    def concat(cls, parts: Sequence[Preferences], *, origin: Origin | None = None) -> Preferences:
+    def concat(cls, parts: Sequence[Preferences]) -> Preferences:
         """All rows of several preferences as one; the same item twice in a list is an error."""
         from podium.data.combine import concat
 
@@ -229,7 +231,11 @@ class Preferences:
             plural = word[:-1] + "ies" if word.endswith("y") else word + "s"
             return f"{n:,} {word if n == 1 else plural}"
 
-        parts = [count(len(self), "query"), count(len(self.index.items), "item"), count(len(self.experts), "expert")]
+        parts = [
+            count(len(self), "query"),
+            count(len(self.index.items), "item"),
+            count(len(self.experts), "expert"),
+        ]
         if self.lists.rows:
             parts.append(f"{count(len(self.lists), 'list')} of {count(self.lists.rows, 'row')}")
         if len(self.comparisons):
@@ -255,7 +261,9 @@ class Preferences:
         wanted = list(experts)
         for expert in wanted:
             if self.experts.code_of(expert) is None:
-                raise ParameterError(f"there is no expert {expert!r}; {suggest(str(expert), map(str, self.experts))}")
+                raise ParameterError(
+                    f"there is no expert {expert!r}; {suggest(str(expert), map(str, self.experts))}"
+                )
         codes = np.array(sorted({self.experts.code_of(e) for e in wanted}), np.int64)  # type: ignore[type-var]
         new = np.full(len(self.experts), -1, np.int64)
         new[codes] = np.arange(len(codes))

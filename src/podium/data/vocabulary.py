@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
@@ -71,8 +72,8 @@ class Ids(Sequence[Id]):
         if isinstance(at, slice):
             return [self[i] for i in range(*at.indices(len(self)))]
         if self.buffer is None or self.offsets is None:
-            value: Id = self._values[at]
-            return int(value) if isinstance(value, np.integer) else value
+            value: Id = self._values.item(at)
+            return value
         at = range(len(self))[at]
         return self.buffer[self.offsets[at] : self.offsets[at + 1]].tobytes().decode()
 
@@ -98,8 +99,8 @@ class Ids(Sequence[Id]):
         ends = (self.offsets - base).tolist()
         if raw.isascii():
             text = raw.decode("ascii")
-            return [text[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
-        return [raw[a:b].decode() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+            return [text[a:b] for a, b in pairwise(ends)]
+        return [raw[a:b].decode() for a, b in pairwise(ends)]
 
     def take(self, codes: npt.NDArray[np.integer[Any]]) -> Ids:
         """The ids at those positions."""
@@ -131,7 +132,9 @@ class Ids(Sequence[Id]):
         lengths = map(len, values if whole.isascii() else (v.encode() for v in values))
         offsets = np.zeros(len(values) + 1, np.int64)
         np.cumsum(np.fromiter(lengths, np.int64, len(values)), out=offsets[1:])
-        return Ids.from_text(np.frombuffer(raw, np.uint8).copy(), offsets)  # a copy: kernels are compiled for writable
+        return Ids.from_text(
+            np.frombuffer(raw, np.uint8).copy(), offsets
+        )  # a copy: kernels are compiled for writable
 
     @functools.cached_property
     def _codes(self) -> dict[Id, int]:

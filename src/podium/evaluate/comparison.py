@@ -1,4 +1,4 @@
-"""Several results on the same labels: means, differences to a baseline, and whether they are more than luck."""
+"""Several results on the same labels: means, differences to a baseline, and whether those are luck."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class Comparison:
     queries: int
 
     def __repr__(self) -> str:
-        return f"Comparison({len(self.evaluations)} results on {self.queries:,} queries, baseline {self.baseline!r}, {self.test} test)"
+        what = f"{len(self.evaluations)} results on {self.queries:,} queries"
+        return f"Comparison({what}, baseline {self.baseline!r}, {self.test} test)"
 
     def row(self, name: str, metric: MetricSpec) -> ComparisonRow:
         """One row."""
@@ -77,7 +78,7 @@ def compare(
     """Compare results by name with a baseline (default: the first).
 
     Differences are taken query by query. With `queries="all"` a query that a result lacks counts as 0 for it;
-    with `"judged"` only queries that every result has are used. P-values are corrected by Holm over the whole table.
+    with `"judged"` only queries that every result has are used. Holm's correction is over the whole table.
 
     >>> from podium import Preferences, make
     >>> p = Preferences.from_lists({q: {1: ["a", "b"], 2: ["b", "a"], 3: ["b"]} for q in range(4)})

@@ -52,17 +52,17 @@ class Evaluation:
         return len(self.queries)
 
     def mean(self) -> dict[str, float]:
-        """The mean of each metric by its printed form, over the queries where it is defined; NaN when there are none."""
+        """Means by the metrics' printed forms, over the queries where they are defined (NaN if none)."""
         return {str(m): _mean(v) for m, v in zip(self.metrics, self.values, strict=True)}
 
     def undefined(self) -> dict[str, int]:
-        """Queries left out of each mean because the metric is not defined there (tau without two distinct grades)."""
+        """Queries left out of each mean since the metric is not defined there (tau with one grade)."""
         return {str(m): int(np.isnan(v).sum()) for m, v in zip(self.metrics, self.values, strict=True)}
 
     def mean_over_parts(
         self, parts: Mapping[Id, int] | Sequence[int] | npt.NDArray[Any], digits: int | None = 4
     ) -> dict[str, float]:
-        """The mean of the parts' means, each first rounded to `digits`, as LETOR's scripts print and average them.
+        """The mean of the parts' means, each first rounded to `digits`, as LETOR's scripts print them.
 
         `parts` maps queries to part numbers, or has one number per query of the result, as `Dataset.part`.
         """
@@ -97,10 +97,10 @@ class Evaluation:
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name} {value:.4f}" for name, value in self.mean().items())
-        gaps = [f"{self.missing:,} missing"] * bool(self.missing) + [
-            f"{self.unlabelled:,} unlabelled"
-        ] * bool(self.unlabelled)
-        return f"Evaluation({', '.join([f'{len(self):,} quer' + ('y' if len(self) == 1 else 'ies'), *gaps])}: {means})"
+        facts = [f"{len(self):,} quer{'y' if len(self) == 1 else 'ies'}"]
+        gaps = {"missing": self.missing, "unlabelled": self.unlabelled}
+        facts += [f"{n:,} {what}" for what, n in gaps.items() if n]
+        return f"Evaluation({', '.join(facts)}: {means})"
 
 
 def evaluate(
@@ -128,7 +128,7 @@ def evaluate(
     judged = judgements.judged > 0
     which = _in_result_order(np.flatnonzero(judged & (here >= 0)), here)
     lacking = np.flatnonzero(judged & (here < 0))
-    _warn_of_strangers(consensus, labels, which)
+    _warn_of_strangers(consensus, judgements, which)
     _warn_if_constant(consensus, here[which])
     used = np.concatenate((which, lacking)) if queries == "all" else which
     return Evaluation(
@@ -152,26 +152,26 @@ def _mean(values: F8) -> float:
     return math.fsum(known.tolist()) / len(known) if len(known) else math.nan
 
 
-def _warn_of_strangers(consensus: Consensus, labels: Labels, which: I8) -> None:
+def _warn_of_strangers(consensus: Consensus, judgements: Judgements, which: I8) -> None:
     """Results and labels that have nothing in common are nearly always ids written in two ways."""
+    labels = judgements.labels
     if not len(consensus) or not len(labels):
         return
-    if not len(which):
-        ours, theirs, what = consensus.queries, labels.queries, "query"
-    else:
-        if not np.isnan(labels.align(consensus.index)).all():
+    ours, theirs, what = consensus.queries, labels.queries, "query"
+    if len(which):
+        if (judgements.rankings(consensus).level < len(judgements.levels)).any():
             return
         ours, theirs, what = consensus.index.items, labels.index.items, "item"
     warnings.warn(
-        f"the result and the labels share no {what}: the result has {ours[:3]}, the labels have {theirs[:3]}; "
-        "ids are compared exactly, case and type included",
+        f"the result and the labels share no {what}: the result has {ours[:3]}, the labels have "
+        f"{theirs[:3]}; ids are compared exactly, case and type included",
         PodiumWarning,
         stacklevel=3,
     )
 
 
 def _warn_if_constant(consensus: Consensus, codes: I8) -> None:
-    """A constant score is ordered by the tie rule alone, and a metric of that order says nothing about the scores."""
+    """Constant scores are ordered by the tie rule alone, and metrics of that order say nothing of them."""
     sizes = consensus.index.sizes
     several = codes[sizes[codes] > 1]
     if not len(several):
@@ -180,7 +180,8 @@ def _warn_if_constant(consensus: Consensus, codes: I8) -> None:
     best, worst = scores[order[starts[several]]], scores[order[starts[several] + sizes[several] - 1]]
     if (best == worst).all():
         warnings.warn(
-            f"all items of every query have the same score: the order is that of the tie rule ({consensus.ties!r})",
+            "all items of every query have the same score: the order is that of the tie rule "
+            f"({consensus.ties!r})",
             PodiumWarning,
             stacklevel=3,
         )

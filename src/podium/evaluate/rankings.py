@@ -16,7 +16,7 @@ __all__ = ["expert_rankings"]
 
 
 def expert_rankings(preferences: Preferences, expert: Id, *, ties: TieRule = "item") -> Consensus:
-    """What one expert listed, as a result: only the queries it answered, and only the items it listed for them.
+    """What one expert listed, as a result: only the queries it answered and the items it listed for them.
 
     Scores decide the order where there are any, as in trec_eval; otherwise ranks do.
 

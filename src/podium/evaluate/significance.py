@@ -1,6 +1,6 @@
-"""Is a difference between two results more than luck? Paired tests, an interval, and a correction for many tests.
+"""Is a difference between two results more than luck? Paired tests, an interval, a correction for many tests.
 
-Every test takes the differences query by query and returns the two-sided p-value that their mean (or median) is 0.
+A test takes the differences by query and returns a two-sided p-value for their mean (or median) being 0.
 """
 
 from __future__ import annotations
@@ -134,7 +134,8 @@ def _random_signs(rng: np.random.Generator, patterns: int, d: F8) -> F8:
     bits = np.unpackbits(
         rng.integers(0, 256, (patterns, (len(d) + 7) // 8), dtype=np.uint8), axis=1, count=len(d)
     )
-    return 2.0 * (bits @ d) - d.sum()
+    sums: F8 = 2.0 * (bits @ d) - d.sum()
+    return sums
 
 
 def _in_chunks(rounds: int, n: int, seed: int, draw: Callable[[np.random.Generator, int], F8]) -> list[F8]:

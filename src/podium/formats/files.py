@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import functools
 import gzip
+import mmap
 import os
 import secrets
 import sys
@@ -13,10 +14,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from podium.errors import InputError
+from podium.kernels.dispatch import U1
 
 __all__ = ["Source", "open_source", "save"]
 
+_NEWLINE = 10
+_BLOCK = 1 << 22
+_MAP_FROM = 1 << 24  # bytes; smaller files are simply read
 _BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _ARCHIVES = {
     b"PK\x03\x04": "a zip archive",
@@ -28,10 +35,10 @@ _ARCHIVES = {
 
 @dataclass(frozen=True)
 class Source:
-    """One input, whole in memory (gzip already undone)."""
+    """One input (gzip already undone); large files are mapped, not copied."""
 
     name: str  # as given, for messages
-    raw: bytes
+    raw: bytes | mmap.mmap
     encoding: str = "utf-8"
 
     @property
@@ -42,22 +49,33 @@ class Source:
         return Path(name).stem or name
 
     @functools.cached_property
-    def data(self) -> bytes:
-        """The text as UTF-8 without a byte-order mark, checked, with at least one line that is not blank."""
+    def view(self) -> U1:
+        """The bytes of the text: UTF-8 without a byte-order mark, checked, at least one line that is not blank."""
         raw = self.raw
         if self.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii"):
             raw = self._recoded()
-        raw = raw.removeprefix(codecs.BOM_UTF8)
-        if not raw[:4096].strip() and not raw.strip():
+        view = np.frombuffer(raw, np.uint8)
+        if raw[:3] == codecs.BOM_UTF8:
+            view = view[3:]
+        if not raw[:4096].strip() and not view.tobytes().strip():
             raise InputError("the file is empty", source=self.name)
-        self._check_text(raw)
-        if b"\n" not in raw and b"\r" in raw.rstrip(b"\r"):
-            raw = raw.replace(b"\r", b"\n")  # the line ends of old Macintosh files
-        return raw
+        self._check_text(view)
+        return view
+
+    @functools.cached_property
+    def data(self) -> bytes:
+        """The same as one bytes object."""
+        return self.view.tobytes()
+
+    @property
+    def rows(self) -> int:
+        """About how many lines there are, from the length of the first ones."""
+        head = self.view[:65536]
+        return len(self.view) * max(int((head == _NEWLINE).sum()), 1) // len(head)
 
     def _recoded(self) -> bytes:
         try:
-            return self.raw.decode(self.encoding).encode()
+            return bytes(self.raw).decode(self.encoding).encode()
         except LookupError:
             raise InputError(
                 f"there is no encoding {self.encoding!r}", source=self.name, remedy="try utf-8, latin-1 or cp1252"
@@ -65,39 +83,39 @@ class Source:
         except UnicodeError as error:
             raise InputError(f"the file is not {self.encoding}: {error}", source=self.name) from None
 
-    def _check_text(self, raw: bytes) -> None:
+    def _check_text(self, view: U1) -> None:
+        start = view[:8].tobytes()
         for mark, name in _BOMS.items():
-            if raw.startswith(mark):
+            if start.startswith(mark):
                 raise InputError(f"the file is {name}", source=self.name, remedy=f"give encoding={name!r}")
         for magic, what in _ARCHIVES.items():
-            if raw.startswith(magic):
+            if start.startswith(magic):
                 raise InputError(f"the file is {what}", source=self.name, remedy="unpack it first, or use gzip")
-        if (at := raw.find(b"\0")) >= 0:
-            line = raw.count(b"\n", 0, at) + 1
-            raise InputError("a NUL byte: this is a binary file", source=self.name, line=line, remedy="give a text file")
-        if not raw.isascii():
-            self._check_utf8(raw)
-
-    def _check_utf8(self, raw: bytes) -> None:
-        decoder, step = codecs.getincrementaldecoder("utf-8")(), 1 << 24
-        view = memoryview(raw)
-        for begin in range(0, len(raw), step):
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        for begin in range(0, len(view), _BLOCK):
+            block = view[begin : begin + _BLOCK]
+            if block.min() == 0:
+                at = begin + int(np.flatnonzero(block == 0)[0])
+                raise self.error("a NUL byte: this is a binary file", self._line(view, at), "give a text file")
             carried = len(decoder.getstate()[0])
+            if block.max() < 128 and not carried:
+                continue
             try:
-                decoder.decode(view[begin : begin + step], final=begin + step >= len(raw))
+                decoder.decode(block.tobytes(), final=begin + _BLOCK >= len(view))
             except UnicodeDecodeError as error:
                 at = begin - carried + error.start
-                line = raw.count(b"\n", 0, at) + 1
-                raise InputError(
-                    f"the byte 0x{raw[at]:02x} is not UTF-8",
-                    source=self.name,
-                    line=line,
-                    remedy="say what it is, for example encoding='latin-1'",
-                ) from None
+                remedy = "say what it is, for example encoding='latin-1'"
+                raise self.error(f"the byte 0x{view[at]:02x} is not UTF-8", self._line(view, at), remedy) from None
+
+    def _line(self, view: U1, at: int) -> int:
+        return view[:at].tobytes().count(b"\n") + 1
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Numbered lines that are not blank, without their ends."""
-        for number, line in enumerate(self.data.split(b"\n"), 1):
+        data = self.data
+        if b"\n" not in data:
+            data = data.replace(b"\r", b"\n")  # the line ends of old Macintosh files
+        for number, line in enumerate(data.split(b"\n"), 1):
             if line and not line.isspace():
                 yield number, line
 
@@ -120,7 +138,7 @@ def open_source(path: str | os.PathLike[str], encoding: str = "utf-8") -> Source
     if name == "-":
         return Source("standard input", _unzipped(sys.stdin.buffer.read(), "standard input"), encoding)
     try:
-        raw = Path(name).read_bytes()
+        raw = _bytes_of(Path(name))
     except FileNotFoundError:
         raise InputError("there is no such file", source=name, remedy="check the path") from None
     except IsADirectoryError:
@@ -131,8 +149,15 @@ def open_source(path: str | os.PathLike[str], encoding: str = "utf-8") -> Source
     return Source(name, _unzipped(raw, name), encoding)
 
 
-def _unzipped(raw: bytes, name: str) -> bytes:
-    if not raw.startswith(b"\x1f\x8b"):
+def _bytes_of(path: Path) -> bytes | mmap.mmap:
+    with path.open("rb") as file:
+        if path.is_file() and os.fstat(file.fileno()).st_size >= _MAP_FROM:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return file.read()
+
+
+def _unzipped(raw: bytes | mmap.mmap, name: str) -> bytes | mmap.mmap:
+    if raw[:2] != b"\x1f\x8b":
         return raw
     try:
         return gzip.decompress(raw)

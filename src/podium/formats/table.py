@@ -18,7 +18,7 @@ from podium.formats.base import Content, Format, combine
 from podium.formats.files import Source
 from podium.formats.lines import number
 from podium.formats.roles import assign
-from podium.formats.votes import read_votes
+from podium.formats.votes import read_votes, skip_self_votes
 from podium.kernels.dispatch import F8, I8
 
 __all__ = ["Kind", "Table", "TableFormat", "Writable", "pick"]
@@ -52,26 +52,20 @@ class Table:
         """Whether a cell says that there is no value."""
         return value is None or (bool(self.missing) and str(value) in self.missing)
 
-    def ids(self, name: str, role: str, rows: I8 | None = None) -> Coded:
+    def ids(self, name: str, role: str) -> Coded:
         """A column of ids."""
-        values = self.columns[name]
-        where: Sequence[int] = range(len(values)) if rows is None else rows.tolist()
-        cells = [values[k] for k in where]
+        cells = self.columns[name]
         if not set(map(type, cells)) <= {str, int} or "" in cells:
-            for k, value in zip(where, cells, strict=True):
+            for row, value in enumerate(cells):
                 if value is None or value == "" or type(value) not in (str, int):
                     problem = f"the {role} is missing" if value is None or value == "" else f"the {role} is {value!r}"
-                    raise self.error(k, problem, "every row needs one; ids are strings or integers")
+                    raise self.error(row, problem, "every row needs one; ids are strings or integers")
         return code_ids(cells, role)
 
-    def numbers(self, name: str, role: str, rows: I8 | None = None) -> F8:
+    def numbers(self, name: str, role: str) -> F8:
         """A column of finite numbers."""
-        values = self.columns[name]
-        where: Sequence[int] = range(len(values)) if rows is None else rows.tolist()
-        found = np.empty(len(where))
-        for at, k in enumerate(where):
-            found[at] = self._number(values[k], k, role)
-        return found
+        cells = self.columns[name]
+        return np.fromiter((self._number(v, row, role) for row, v in enumerate(cells)), np.float64, len(cells))
 
     def _number(self, value: Any, row: int, role: str) -> float:
         try:
@@ -81,9 +75,17 @@ class Table:
             remedy = f"a {role} is a finite number; leave the row out, or name the cells that mean 'none' by missing="
             raise self.error(row, f"the {role} is {shown}", remedy) from None
 
-    def present(self, name: str) -> I8:
-        """Rows whose cell is not one of the missing marks."""
-        return np.flatnonzero([not self.absent(v) for v in self.columns[name]])
+    def only(self, rows: I8) -> Table:
+        """Some of the rows."""
+        where = rows.tolist()
+        columns = {name: [cells[k] for k in where] for name, cells in self.columns.items()}
+        return Table(self.source, columns, [self.lines[k] for k in where], self.missing)
+
+    def with_values(self, name: str) -> Table:
+        """Without the rows whose cell in a column is one of the missing marks."""
+        if not self.missing:
+            return self
+        return self.only(np.flatnonzero([not self.absent(v) for v in self.columns[name]]))
 
 
 class TableFormat(Format):
@@ -92,7 +94,8 @@ class TableFormat(Format):
     `kind` is sniffed from the columns: votes (winner and loser, or two items and the winner), lists (item with rank
     or score), ratings, or labels (item and grade, no expert). Every role may be given its column by name, or '' for
     none. Without an expert column a list is called after its file; without a query column there is one query,
-    'all'. `missing` lists the cells that mean "no value" (their rows are left out).
+    'all'. `missing` lists the cells that mean "no value" (their rows are left out); `self_votes="skip"`
+    leaves out votes between an item and itself.
     """
 
     def table(self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]) -> Table:
@@ -109,6 +112,7 @@ class TableFormat(Format):
         missing: str | Sequence[str] | None = None,
         duplicates: Duplicates = "error",
         unlisted: Unlisted = "unknown",
+        self_votes: Literal["error", "skip"] = "error",
         query: str | None = None,
         expert: str | None = None,
         item: str | None = None,
@@ -124,6 +128,8 @@ class TableFormat(Format):
     ) -> Content:
         if kind not in _KINDS:
             raise ParameterError(f"kind is {kind!r}; accepted: {', '.join(_KINDS)}")
+        if self_votes not in ("error", "skip"):
+            raise ParameterError(f"self_votes is {self_votes!r}; accepted: error, skip")
         marks = frozenset([missing] if isinstance(missing, str) else missing or ())
         asked = {
             "query": query, "expert": expert, "item": item, "rank": rank, "score": score, "grade": grade, "winner": winner,
@@ -133,6 +139,8 @@ class TableFormat(Format):
         for source in sources:
             table = self.table(source, columns, delimiter, marks)
             roles = assign(list(table.columns), asked, source.name)
+            if self_votes == "skip":
+                table = skip_self_votes(table, roles)
             found.append(_content(table, roles, kind, duplicates, unlisted, warn=missing is None))
         return combine(found)
 
@@ -143,8 +151,9 @@ def _content(
     if kind == "auto":
         kind = _kind(roles, table)
     if kind == "votes":
-        q, e = _shared(table, roles, None)
-        return Content(preferences=read_votes(table, roles, q, e))
+        if "winner" in roles:
+            table = table.with_values(roles["winner"])
+        return Content(preferences=read_votes(table, roles, *_shared(table, roles)))
     if "item" not in roles:
         raise _unreadable(table, "no column of items")
     if kind == "labels":
@@ -174,14 +183,14 @@ def _unreadable(table: Table, problem: str) -> InputError:
     return table.source.error(f"{problem}: {names}", 1, remedy)
 
 
-def _shared(table: Table, roles: dict[str, str], rows: I8 | None) -> tuple[Coded, Coded]:
+def _shared(table: Table, roles: dict[str, str]) -> tuple[Coded, Coded]:
     """The query and expert columns, or one for all rows."""
-    n = len(table) if rows is None else len(rows)
+    n = len(table)
     nobody = {"query": "all", "expert": table.source.stem}
     found = []
     for role, name in nobody.items():
         if role in roles:
-            found.append(table.ids(roles[role], role, rows))
+            found.append(table.ids(roles[role], role))
         else:
             found.append(Coded(np.zeros(n, np.int64), Ids([name] if n else [])))
     return found[0], found[1]
@@ -190,62 +199,61 @@ def _shared(table: Table, roles: dict[str, str], rows: I8 | None) -> tuple[Coded
 def _lists(table: Table, roles: dict[str, str], duplicates: Duplicates, unlisted: Unlisted, warn: bool) -> Preferences:
     needed = roles.get("rank", roles.get("score"))
     assert needed is not None
-    rows = table.present(needed) if table.missing else np.arange(len(table))
-    q, e = _shared(table, roles, rows)
-    rank = table.numbers(roles["rank"], "rank", rows) if "rank" in roles else None
+    table = table.with_values(needed)
+    q, e = _shared(table, roles)
+    rank = table.numbers(roles["rank"], "rank") if "rank" in roles else None
     score = None
     if "score" in roles:
-        score = _scores(table, roles["score"], rows, optional=rank is not None)
+        score = _scores(table, roles["score"], optional=rank is not None)
         if rank is None and warn:
             _warn_of_minus_one(score, roles["score"], table)
     if rank is not None and score is not None:
-        _refuse_half_scored(table, q, e, score, rows)
+        _refuse_half_scored(table, q, e, score)
     return Preferences.from_rows(
         q,
         e,
-        table.ids(roles["item"], "item", rows),
+        table.ids(roles["item"], "item"),
         rank=rank,
         score=None if score is None or np.isnan(score).all() else score,
         duplicates=duplicates,
         unlisted=unlisted,
-        origin=lambda k: table.origin(int(rows[k])),
+        origin=table.origin,
     )
 
 
-def _scores(table: Table, name: str, rows: I8, optional: bool) -> F8:
+def _scores(table: Table, name: str, optional: bool) -> F8:
     """Scores; beside ranks they may be left empty (NaN)."""
     if not optional:
-        return table.numbers(name, "score", rows)
-    values = table.columns[name]
-    score = np.full(len(rows), np.nan)
-    given = np.flatnonzero([values[k] not in ("", None) for k in rows.tolist()])
-    score[given] = table.numbers(name, "score", rows[given])
+        return table.numbers(name, "score")
+    given = np.flatnonzero([v not in ("", None) for v in table.columns[name]])
+    score = np.full(len(table), np.nan)
+    score[given] = table.only(given).numbers(name, "score")
     return score
 
 
-def _refuse_half_scored(table: Table, q: Coded, e: Coded, score: F8, rows: I8) -> None:
+def _refuse_half_scored(table: Table, q: Coded, e: Coded, score: F8) -> None:
     empty = np.isnan(score)
     key = q.codes * max(len(e.ids), 1) + e.codes
     mixed = np.flatnonzero(empty & np.isin(key, key[~empty]))
     if len(mixed):
-        raise table.error(int(rows[mixed[0]]), "the score is missing, but others of this list have one", "give all or none")
+        raise table.error(int(mixed[0]), "the score is missing, but others of this list have one", "give all or none")
 
 
 def _labels(table: Table, roles: dict[str, str], warn: bool) -> Labels:
     """Grades; a grade repeated for the rows of several experts counts once."""
-    rows = table.present(roles["grade"]) if table.missing else np.arange(len(table))
-    grade = table.numbers(roles["grade"], "grade", rows)
+    table = table.with_values(roles["grade"])
+    grade = table.numbers(roles["grade"], "grade")
     if warn:
         _warn_of_minus_one(grade, roles["grade"], table)
-    q, i = _shared(table, roles, rows)[0], table.ids(roles["item"], "item", rows)
+    q, i = _shared(table, roles)[0], table.ids(roles["item"], "item")
     if "expert" not in roles:
-        return Labels.from_rows(q, i, grade, origin=lambda k: table.origin(int(rows[k])))
+        return Labels.from_rows(q, i, grade, origin=table.origin)
     pair = q.codes * max(len(i.ids), 1) + i.codes
     _, first, inverse = np.unique(pair, return_index=True, return_inverse=True)
     differ = np.flatnonzero(grade != grade[first][inverse])
     if len(differ):
         k = int(differ[0])
-        raise table.error(int(rows[k]), f"the grade of item {i.ids[int(i.codes[k])]!r} differs from an earlier row", "an item has one grade; leave the column out by grade=''")
+        raise table.error(k, f"the grade of item {i.ids[int(i.codes[k])]!r} differs from an earlier row", "an item has one grade; leave the column out by grade=''")
     first = np.sort(first)
     return Labels.from_rows(Coded(q.codes[first], q.ids), Coded(i.codes[first], i.ids), grade[first])
 

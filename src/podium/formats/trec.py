@@ -48,7 +48,7 @@ class TrecRun(Format):
         _check("expert", expert, "tag", "file")
         if expert == "file":
             _check_stems(sources)
-        if large(sum(s.data.count(b"\n") for s in sources)):
+        if large(sum(s.rows for s in sources)):
             found = trec_large.read_runs(sources, order, expert)
             if found is not None:
                 warn_of_disagreement(found[1], sources)
@@ -91,7 +91,7 @@ class Qrels(Format):
         return 0.9 if lines and all(len(f) == 4 and _is_number(f[3]) for f in lines) else 0.0
 
     def read(self, sources: Sequence[Source]) -> Content:
-        if large(sum(s.data.count(b"\n") for s in sources)):
+        if large(sum(s.rows for s in sources)):
             found = trec_large.read_qrels(sources)
             if found is not None:
                 return Content(labels=found)

@@ -21,6 +21,9 @@ from podium.kernels.dispatch import F8, I8, U1
 __all__ = ["read_qrels", "read_runs", "refuse_same_run_twice"]
 
 
+_NEWLINE = 10
+
+
 class Parsed(NamedTuple):
     """The joined bytes of the files, where each begins, and their rows."""
 
@@ -73,12 +76,15 @@ def read_qrels(sources: Sequence[Source]) -> Labels | None:
 
 
 def _parse(sources: Sequence[Source], layout: Layout, *, ranks: bool, lowest: int) -> Parsed | None:
-    sizes = [len(s.data) + (not s.data.endswith(b"\n")) for s in sources]
+    ends = [s.view[-1] == _NEWLINE for s in sources]
+    sizes = [len(s.view) + (not end) for s, end in zip(sources, ends, strict=True)]
     bounds = np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)
-    joined = sources[0].data if len(sources) == 1 else b"".join(
-        s.data if s.data.endswith(b"\n") else s.data + b"\n" for s in sources
-    )
-    data = np.frombuffer(joined, np.uint8)
+    data = sources[0].view
+    if len(sources) > 1:
+        data = np.full(sum(sizes), _NEWLINE, np.uint8)
+        for source, begin in zip(sources, bounds.tolist(), strict=True):
+            data[begin : begin + len(source.view)] = source.view
+        data.flags.writeable = False  # as a mapped file is, so that one compiled kernel serves both
     shape = layout.shape if ranks else layout.shape._replace(rank=-1)
     rows = text.tokenise(data, shape, bounds, lowest)
     if isinstance(rows, int):

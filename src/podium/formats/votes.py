@@ -13,11 +13,11 @@ from podium.kernels.dispatch import B1
 if TYPE_CHECKING:
     from podium.formats.table import Table
 
-__all__ = ["read_votes"]
+__all__ = ["read_votes", "skip_self_votes"]
 
 FIRST = ("a", "left", "model_a", "item_a", "doc_a", "first", "1")
 SECOND = ("b", "right", "model_b", "item_b", "doc_b", "second", "2")
-TIE = ("tie", "same", "equal", "draw", "both", "tie (bothbad)", "both_bad", "bothbad")
+TIE = ("tie", "same", "s", "equal", "draw", "both", "tie (bothbad)", "both_bad", "bothbad")
 TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
 
 
@@ -41,6 +41,15 @@ def read_votes(table: Table, roles: dict[str, str], query: Coded, expert: Coded)
     )
 
 
+def skip_self_votes(table: Table, roles: dict[str, str]) -> Table:
+    """Without the votes between an item and itself."""
+    pair = ("winner", "loser") if "loser" in roles else ("item_a", "item_b")
+    if not set(pair) <= roles.keys():
+        return table
+    one, two = (table.columns[roles[role]] for role in pair)
+    return table.only(np.flatnonzero([a != b for a, b in zip(one, two, strict=True)]))
+
+
 def _outcomes(table: Table, roles: dict[str, str]) -> tuple[B1, B1]:
     """Which votes the second item won, and which are ties."""
     second, tie = np.zeros(len(table), np.bool_), np.zeros(len(table), np.bool_)
@@ -49,7 +58,7 @@ def _outcomes(table: Table, roles: dict[str, str]) -> tuple[B1, B1]:
         meaning = _meaning(answer, a, b)
         if meaning is None:
             accepted = ", ".join((*FIRST[:3], *SECOND[:3], *TIE))
-            remedy = f"accepted: the id of one of the two items, or {accepted}"
+            remedy = f"accepted: the id of one of the two items, or {accepted}; missing= leaves out cells that mean no answer"
             raise table.error(row, f"the winner of {a!r} and {b!r} is {answer!r}"[:200], remedy)
         if meaning == "unclear":
             raise table.error(

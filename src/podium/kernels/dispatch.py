@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,6 @@ def by_queries(kernel: Callable[..., Any], weight: I8, *arguments: Any) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(parts) as pool:
-        jobs = [pool.submit(kernel, int(a), int(b), *arguments) for a, b in zip(cuts[:-1], cuts[1:], strict=True) if b > a]
+        jobs = [pool.submit(kernel, int(a), int(b), *arguments) for a, b in pairwise(cuts) if b > a]
         for job in jobs:
             job.result()

@@ -34,6 +34,15 @@ def merge_text(match: I8, starts: I8, ids: Text, other_starts: I8, other_ids: Te
 
     found = np.full(int(starts[-1]), -1, np.int64)
     by_queries(
-        kernel, starts, match, starts, ids.buffer, ids.offsets, other_starts, other_ids.buffer, other_ids.offsets, found
+        kernel,
+        starts,
+        match,
+        starts,
+        ids.buffer,
+        ids.offsets,
+        other_starts,
+        other_ids.buffer,
+        other_ids.offsets,
+        found,
     )
     return found

@@ -1,7 +1,8 @@
 """Walks down rankings: every measure of a query in one pass over its order; and counts of pairs.
 
-A measure is a kind of walk, a gain for each grade level, a discount for each place and a limit for each query.
-Levels are small integers that stand for the distinct grades, so gains are tables and no kernel knows formulas.
+A measure is a kind of walk, a gain for each level, a discount for each place and a limit for each query.
+Levels are small integers that stand for the distinct grades, so gains are tables and no kernel knows
+formulas.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def walk(rankings: Rankings, walks: list[Walk]) -> F8:
 def _depth(sizes: I8, walks: list[Walk]) -> I8:
     """How far down any of the walks goes, for each query."""
     deepest = np.max([sizes if w.kind == BPREF else w.limit for w in walks], axis=0)
-    return np.minimum(sizes, deepest).astype(np.int64, copy=False)
+    depth: I8 = np.minimum(sizes, deepest)
+    return depth
 
 
 def _places(depth: I8) -> tuple[I8, I8]:
@@ -123,7 +125,7 @@ def _bpref(rows: _Rows) -> F8:
 
 
 def _cascade(rows: _Rows) -> F8:
-    """Loops over places or over queries, whichever are fewer, since products have no grouped form in numpy."""
+    """Loops over places or over queries, whichever are fewer: products have no grouped form in numpy."""
     lengths = np.bincount(rows.query, minlength=rows.queries)
     first = np.cumsum(lengths) - lengths
     if rows.queries < lengths.max(initial=0):
@@ -157,8 +159,8 @@ _BODIES = {SUM: _sum, PRECISION: _precision, CASCADE: _cascade, BPREF: _bpref}
 def earlier(starts: I8, value: I8) -> tuple[I8, I8]:
     """For every row, how many rows before it in its segment have a smaller value, and how many a larger one.
 
-    Values are whole numbers from 0, small for speed. O(n log n): bit by bit from the highest, rows that agree so far
-    are together and in their old order, and the next bit decides between them.
+    Values are whole numbers from 0, small for speed. O(n log n): bit by bit from the highest, rows that
+    agree so far are together and in their old order, and the next bit decides between them.
     """
     smaller, larger = np.zeros(len(value), np.int64), np.zeros(len(value), np.int64)
     if not len(value):

@@ -16,7 +16,9 @@ __all__ = ["TOLERANCE", "rank_order"]
 TOLERANCE = 1e-12
 
 
-def rank_order(scores: F8, starts: I8, tie_key: I4 | None = None, tolerance: float = TOLERANCE) -> tuple[F8, I4, B1]:
+def rank_order(
+    scores: F8, starts: I8, tie_key: I4 | None = None, tolerance: float = TOLERANCE
+) -> tuple[F8, I4, B1]:
     """Sort each query by falling score, ties by rising `tie_key` (default: by slot, that is by id).
 
     Returns the snapped scores by slot, the slots in order, and whether the slot at each place is tied.
@@ -43,7 +45,9 @@ def _rank_order(scores: F8, starts: I8, tie_key: I4 | None, tolerance: float) ->
     largest[filled] = np.maximum.reduceat(np.abs(scores), starts[:-1][filled])
     gap = np.empty(n, np.bool_)  # does a new tie group begin at this place?
     gap[0] = True
-    gap[1:] = (query[1:] != query[:-1]) | (sorted_scores[:-1] - sorted_scores[1:] > tolerance * largest[query[1:]])
+    gap[1:] = (query[1:] != query[:-1]) | (
+        sorted_scores[:-1] - sorted_scores[1:] > tolerance * largest[query[1:]]
+    )
     group = np.cumsum(gap) - 1
     snapped = np.empty(n)
     snapped[order] = sorted_scores[np.flatnonzero(gap)][group]

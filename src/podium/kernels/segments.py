@@ -132,13 +132,17 @@ def statistics(starts: I8, value: F8) -> ListStatistics:
     stats.high[filled] = np.maximum.reduceat(value, starts[:-1][filled])
     count = np.maximum(sizes, 1)
     stats.mean[:] = np.bincount(which, weights=value, minlength=lists) / count
-    spread = np.where(stats.high > stats.low, stats.high - stats.low, 1.0)  # scaled by it, squares cannot overflow
+    spread = np.where(
+        stats.high > stats.low, stats.high - stats.low, 1.0
+    )  # scaled by it, squares cannot overflow
     off = (value - stats.mean[which]) / spread[which]
     stats.deviation[:] = np.sqrt(np.bincount(which, weights=off * off, minlength=lists) / count) * spread
     return stats
 
 
-def sum_points(query_starts: I8, starts: I8, item: I4, rank: I4, points: F8, list_weight: F8, slots: int) -> F8:
+def sum_points(
+    query_starts: I8, starts: I8, item: I4, rank: I4, points: F8, list_weight: F8, slots: int
+) -> F8:
     """Sum over lists of `list_weight * points[rank]` for each slot."""
     if large(len(item)):
         from podium.kernels.compiled.segments import sum_points as kernel
@@ -150,7 +154,9 @@ def sum_points(query_starts: I8, starts: I8, item: I4, rank: I4, points: F8, lis
     return np.bincount(item, weights=value, minlength=slots)[:slots].astype(np.float64, copy=False)
 
 
-def sum_affine(query_starts: I8, starts: I8, item: I4, value: F8 | None, base: F8, slope: F8, slots: int) -> F8:
+def sum_affine(
+    query_starts: I8, starts: I8, item: I4, value: F8 | None, base: F8, slope: F8, slots: int
+) -> F8:
     """Sum over lists of `base + slope * value` for each slot; without `value`, of `base` alone."""
     if large(len(item)):
         from podium.kernels.compiled.segments import sum_affine as kernel

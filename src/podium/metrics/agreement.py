@@ -32,7 +32,7 @@ Scores = Sequence[float] | npt.NDArray[Any]
 
 
 def kendall_tau(x: Scores, y: Scores, *, variant: str = "b") -> float:
-    """Kendall's tau in O(n log n): concordant less discordant pairs over all pairs (`a`) or corrected for ties (`b`).
+    """Kendall's tau: concordant less discordant pairs, over all pairs (`a`) or corrected for ties (`b`).
 
     NaN for fewer than two items and, in variant b, when all scores of a side are equal.
     """
@@ -90,7 +90,7 @@ def _overlaps(short: Sequence[Hashable], long: Sequence[Hashable]) -> F8:
     return np.cumsum(np.bincount(met, minlength=len(long))).astype(np.float64)
 
 
-# -- many rankings at once: segment q has rows starts[q] .. starts[q + 1] -------------------------------------------
+# -- many rankings at once: segment q has rows starts[q] .. starts[q + 1] ---------------------------------
 
 
 def _one(x: Scores, y: Scores) -> tuple[I8, F8, F8]:
@@ -145,7 +145,7 @@ def _dense(starts: I8, value: F8) -> I8:
 
 
 def _tied_pairs(starts: I8, *keys: F8) -> F8:
-    order, group, size = _ties(starts, *keys)
+    _, group, size = _ties(starts, *keys)
     return _total(starts, (size[group] - 1) / 2)
 
 
@@ -165,11 +165,11 @@ def taus(starts: I8, x: F8, y: F8, variant: str = "b") -> F8:
 def tau_aps(starts: I8, x: F8, reference: F8) -> F8:
     """Tau AP of every segment."""
     code, n = _dense(starts, reference), np.diff(starts)
-    order, group, size = _ties(starts, -x)
+    _, group, size = _ties(starts, -x)
     first = np.cumsum(size) - size  # place of each tie group among all rows
     above = first[group] - np.repeat(starts[:-1], n)  # rows of better groups in the segment
-    # inside a tie group rows count for or against each other equally often, so only better groups matter: sorted by
-    # rising reference a row sees no larger one in its own group, sorted by falling reference no smaller one
+    # inside a tie group rows count for and against each other equally often, so only better groups matter: by
+    # rising reference a row sees no larger one of its own group above it, by falling reference no smaller one
     rising = np.lexsort((code, -x, _segment(starts)))
     falling = np.lexsort((-code, -x, _segment(starts)))
     right = measures.earlier(starts, code[rising])[1]

@@ -102,14 +102,14 @@ class RBP(SumMetric):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MAP(BinaryMetric):
-    """Average precision: the mean over relevant items of the precision at their place (0 if not retrieved)."""
+    """Average precision: the mean over relevant items of the precision at their place (or 0)."""
 
     name = "map"
     aliases = ("ap",)
 
     def walk(self, judgements: Judgements, width: int) -> Walk:
         """Sum of precisions."""
-        return Walk(PRECISION, self.gain(judgements), 1.0 + np.arange(width), self.limits(judgements))
+        return Walk(PRECISION, self.gain(judgements), np.arange(1.0, width + 1), self.limits(judgements))
 
     def divisor(self, seen: Seen) -> F8:
         """The relevant items there are."""

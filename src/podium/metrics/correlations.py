@@ -1,6 +1,6 @@
 """Agreement of a result with the labels, over the judged items it ranks; ties in its scores count as ties.
 
-NaN where it is not defined (fewer than two judged items, or a side without two distinct values where those are needed).
+NaN where it is not defined: fewer than two judged items, or a side without two distinct values.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class NDCG(WalkMetric):
     """Discounted gain over that of the best possible ranking of all judged items, retrieved or not.
 
     Dialects: `trec` gain = grade, discount 1 / log2(place + 1), as trec_eval; `exp` gain 2^grade - 1, same
-    discount; `letor` gain 2^grade - 1, discount 1 at place 1 and 1 / log2(place) from place 2 on, as LETOR's script.
+    discount; `letor` gain 2^grade - 1, discount 1 at place 1 and 1 / log2(place) below, as LETOR's script.
     Negative grades and unjudged items gain nothing; a query without relevant items counts as 0.
     """
 

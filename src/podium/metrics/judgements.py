@@ -83,7 +83,8 @@ class Judgements:
         found = self._by_index.get(index)
         if found is None:
             codes = [-1 if (c := index.queries.code_of(q)) is None else c for q in self.labels.queries]
-            level = self.level if index is self.labels.index else self._encode(self.labels.align(index))
+            # an item that is not found has position -1, which is where the level of unjudged items is put
+            level = np.append(self.level, np.int32(len(self.levels)))[index.locate(self.labels.index)]
             found = self._by_index[index] = (level, np.array(codes, np.int64))
         return found
 

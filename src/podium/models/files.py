@@ -41,7 +41,8 @@ def save(aggregator: Any, path: str | os.PathLike[str], *, overwrite: bool = Fal
     plain = {k: _encode(v) for k, v in learned.items() if k not in tensors}
     parameters = {k: _encode(v) for k, v in aggregator.parameters().items()}
     document = json.dumps(
-        {"version": VERSION, "method": aggregator.name, "parameters": parameters, "learned": plain}, sort_keys=True
+        {"version": VERSION, "method": aggregator.name, "parameters": parameters, "learned": plain},
+        sort_keys=True,
     )
     content = to_bytes(tensors, metadata={"podium": document, "checksum": _checksum(document, tensors)})
     _write(target, content)
@@ -63,7 +64,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ModelFileError(f"{source}: not a model document; save the model again") from None
     if version != VERSION:
-        raise ModelFileError(f"{source}: written by format version {version!r}, this Podium reads {VERSION}; upgrade Podium")
+        raise ModelFileError(
+            f"{source}: written by format version {version!r}, this Podium reads {VERSION}; upgrade Podium"
+        )
     try:
         made = registry.aggregators.get(name)(**parameters)
     except (ParameterError, TypeError) as error:
@@ -90,7 +93,9 @@ def _parse(source: Path, content: bytes) -> tuple[str, dict[str, Any]]:
     except (struct.error, ValueError, KeyError, TypeError, SafetensorError, RecursionError):
         raise foreign from None
     if not isinstance(document, str) or _checksum(document, tensors) != checksum:
-        raise ModelFileError(f"{source}: the checksum does not match, so the file was damaged or edited; save the model again")
+        raise ModelFileError(
+            f"{source}: the checksum does not match, so the file was damaged or edited; save the model again"
+        )
     return document, tensors
 
 

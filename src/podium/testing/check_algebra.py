@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
 
 from podium.aggregators.base import Aggregator, Tags
 from podium.data.preferences import Form, Preferences
+from podium.data.vocabulary import Id
 from podium.errors import ParameterError
 from podium.testing.checks import answer, check, close, each, groups
 from podium.testing.samples import EXPERTS, ITEMS, Answers, of_form, rebuilt
 
 
-def _map(answers: Answers, item: dict[str, str] | None = None, expert: dict[str, str] | None = None) -> Answers:
-    i, e = (lambda v: (item or {}).get(v, v)), (lambda v: (expert or {}).get(v, v))
+def _map(
+    answers: Answers, item: Mapping[Id, Id] | None = None, expert: Mapping[Id, Id] | None = None
+) -> Answers:
+    def i(name: Id) -> Id:
+        return (item or {}).get(name, name)
+
+    def e(name: Id) -> Id:
+        return (expert or {}).get(name, name)
+
     return dataclasses.replace(
         answers,
         lists=tuple((q, e(x), i(y), v) for q, x, y, v in answers.lists),
@@ -26,17 +35,20 @@ def _map(answers: Answers, item: dict[str, str] | None = None, expert: dict[str,
 @check()
 def renaming_items(cls: type[Aggregator]) -> None:
     """Other names for the items give the same tie groups under the new names."""
-    names = dict(zip(ITEMS, reversed(ITEMS), strict=True))
+    names: dict[Id, Id] = dict(zip(ITEMS, reversed(ITEMS), strict=True))
     for answers in each(cls, 6):
         a, b = answer(cls(), answers.build()), answer(cls(), _map(answers, item=names).build())
         for query in a.queries:
-            assert [{names.get(i, i) for i in g} for g in groups(a, query)] == groups(b, query), (answers, query)
+            assert [{names.get(i, i) for i in g} for g in groups(a, query)] == groups(b, query), (
+                answers,
+                query,
+            )
 
 
 @check()
 def renaming_experts(cls: type[Aggregator]) -> None:
     """Who said it does not matter, only what was said."""
-    names = dict(zip(EXPERTS, reversed(EXPERTS), strict=True))
+    names: dict[Id, Id] = dict(zip(EXPERTS, reversed(EXPERTS), strict=True))
     for answers in each(cls):
         close(answer(cls(), answers.build()), answer(cls(), _map(answers, expert=names).build()))
 
@@ -58,7 +70,9 @@ def other_queries_do_not_matter(cls: type[Aggregator]) -> None:
         for query in whole.queries:
             alone = cls().aggregate(answers.build().select([query]))
             assert alone.ranking(query) == whole.ranking(query)
-            np.testing.assert_allclose([r.score for r in alone[query]], [r.score for r in whole[query]], rtol=1e-9)
+            np.testing.assert_allclose(
+                [r.score for r in alone[query]], [r.score for r in whole[query]], rtol=1e-9
+            )
 
 
 @check(lambda tags: Form.RANKING in tags.accepts)
@@ -66,7 +80,7 @@ def unanimity(cls: type[Aggregator]) -> None:
     """What all experts agree on is the consensus."""
     for seed in range(3):
         order = [str(i) for i in np.random.default_rng(seed).permutation(ITEMS)]
-        preferences = Preferences.from_lists({"q": {e: order for e in EXPERTS}})
+        preferences = Preferences.from_lists({"q": dict.fromkeys(EXPERTS, order)})
         assert answer(cls(), preferences).ranking("q") == order
 
 
@@ -118,20 +132,26 @@ def weight_zero(cls: type[Aggregator]) -> None:
 def weights_matter(cls: type[Aggregator]) -> None:
     """Weights (1, 0), (0, 1) and (1, 1) give three different answers, and a wrong number of them is an error."""
     preferences = Preferences.from_lists({"q": {"a": ["x", "y", "z"], "b": ["z", "y", "x"]}})
-    found = [tuple(map(frozenset, groups(answer(cls(weights=w), preferences), "q"))) for w in ([1, 0], [0, 1], [1, 1])]
+    found = [
+        tuple(map(frozenset, groups(answer(cls(weights=w), preferences), "q")))
+        for w in ([1, 0], [0, 1], [1, 1])
+    ]
     assert len(set(found)) == 3, found
     try:
         cls(weights=[1.0, 2.0, 3.0]).aggregate(preferences)
     except ParameterError as error:
-        assert "3 weights for 2 experts" in str(error)
+        said = str(error)
     else:
         raise AssertionError("a third weight for two experts was accepted")
+    assert "3 weights for 2 experts" in said
 
 
 @check(lambda tags: Form.RANKING in tags.accepts)
 def larger_is_better(cls: type[Aggregator]) -> None:
     """An item that everybody puts first has the largest score."""
-    preferences = Preferences.from_lists({"q": {"a": ["m", "x", "y"], "b": ["m", "y", "z"], "c": ["m", "z", "x"]}})
+    preferences = Preferences.from_lists(
+        {"q": {"a": ["m", "x", "y"], "b": ["m", "y", "z"], "c": ["m", "z", "x"]}}
+    )
     consensus = answer(cls(), preferences)
     assert consensus.ranking("q")[0] == "m"
     assert consensus.scores[preferences.index.slot("q", "m")] == consensus.scores.max()
@@ -169,4 +189,6 @@ def contributions_add_up(cls: type[Aggregator]) -> None:
         preferences = answers.build()
         method = cls(weights=_weights(preferences, e1=2.0, e3=0.5)) if cls.tags.weighted else cls()  # type: ignore[arg-type]
         place = method.aggregate(preferences)["q1"][0]
-        np.testing.assert_allclose(sum(method.explain(preferences, "q1", place.item).values()), place.score, rtol=1e-9)
+        np.testing.assert_allclose(
+            sum(method.explain(preferences, "q1", place.item).values()), place.score, rtol=1e-9
+        )

@@ -33,7 +33,7 @@ class Answers:
             columns = list(zip(*self.votes, strict=True))
             return Preferences.from_comparisons(*columns[:4], tie=columns[4], weight=columns[5])
         query, expert, item, value = zip(*self.lists, strict=True)
-        given = {"score" if self.form is Form.RATING else "rank": value}
+        rated = self.form is Form.RATING
         pairs = list(zip(*self.candidates, strict=True)) if self.candidates else None
         return Preferences.from_rows(
             query,
@@ -41,7 +41,8 @@ class Answers:
             item,
             candidates=None if pairs is None else (pairs[0], pairs[1]),
             unlisted="below" if self.form is Form.TOP_K else "unknown",
-            **given,
+            rank=None if rated else value,
+            score=value if rated else None,
         )
 
 
@@ -53,7 +54,9 @@ def of_form(form: Form, seed: int, *, complete: bool = False) -> Answers:
     rows: list[tuple[Id, Id, Id, float]] = []
     for query in QUERIES:
         for expert in EXPERTS:
-            items = list(random.permutation(ITEMS) if complete else random.permutation(ITEMS)[: random.integers(2, 6)])
+            items = list(
+                random.permutation(ITEMS) if complete else random.permutation(ITEMS)[: random.integers(2, 6)]
+            )
             if form is Form.RATING and not complete:
                 rows += [(query, expert, str(i), float(random.integers(0, 4))) for i in items]
             elif form is Form.RATING:
@@ -69,7 +72,14 @@ def _votes(random: np.random.Generator) -> Iterator[tuple[Id, Id, Id, Id, bool, 
         for expert in EXPERTS:
             for _ in range(6):
                 a, b = random.choice(len(ITEMS), 2, replace=False)
-                yield query, expert, ITEMS[a], ITEMS[b], bool(random.random() < 0.15), float(random.integers(1, 3))
+                yield (
+                    query,
+                    expert,
+                    ITEMS[a],
+                    ITEMS[b],
+                    bool(random.random() < 0.15),
+                    float(random.integers(1, 3)),
+                )
 
 
 def samples(accepts: frozenset[Form], seeds: int = 3) -> Iterator[Answers]:

@@ -10,7 +10,17 @@ from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
 from podium.data.vocabulary import Id
 
-__all__ = ["answers", "comparisons", "ids", "labels", "preferences", "rankings", "ratings", "simple_ids", "top_k"]
+__all__ = [
+    "answers",
+    "comparisons",
+    "ids",
+    "labels",
+    "preferences",
+    "rankings",
+    "ratings",
+    "simple_ids",
+    "top_k",
+]
 
 # strings of any character but surrogates, which no UTF-8 file can hold
 any_text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
@@ -27,8 +37,12 @@ def answers(item: st.SearchStrategy[Id] = simple_ids, *, max_items: int = 6) -> 
     return st.lists(item, min_size=1, max_size=max_items, unique_by=lambda v: (type(v).__name__, v))
 
 
-def _nested(answer: st.SearchStrategy[Any], name: st.SearchStrategy[Id], queries: int, experts: int) -> st.SearchStrategy[Any]:
-    return st.dictionaries(name, st.dictionaries(name, answer, min_size=1, max_size=experts), min_size=1, max_size=queries)
+def _nested(
+    answer: st.SearchStrategy[Any], name: st.SearchStrategy[Id], queries: int, experts: int
+) -> st.SearchStrategy[Any]:
+    return st.dictionaries(
+        name, st.dictionaries(name, answer, min_size=1, max_size=experts), min_size=1, max_size=queries
+    )
 
 
 def rankings(

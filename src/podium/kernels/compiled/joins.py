@@ -26,7 +26,9 @@ def merge_text(first, last, match, starts, buffer, offsets, other_starts, other_
             continue
         i, j = starts[q], other_starts[m]
         while i < starts[q + 1] and j < other_starts[m + 1]:
-            d = compare(buffer, offsets[i], offsets[i + 1], other_buffer, other_offsets[j], other_offsets[j + 1])
+            d = compare(
+                buffer, offsets[i], offsets[i + 1], other_buffer, other_offsets[j], other_offsets[j + 1]
+            )
             if d == 0:
                 found[i] = j
                 i += 1

@@ -1,0 +1,114 @@
+"""JSON lines: one list, vote, rating or label per line. Ids keep their type."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from podium.errors import ParameterError
+from podium.formats.base import Content
+from podium.formats.files import Source
+from podium.formats.roles import assign
+from podium.formats.table import Table, TableFormat, Writable, list_rows, pick
+
+__all__ = ["JsonLines"]
+
+
+class JsonLines(TableFormat):
+    """Objects, one per line: `{"query", "expert", "items": [...], "scores": [...]}` is a whole list; otherwise each
+    object is a row of a table, such as an arena vote `{"model_a", "model_b", "winner", "judge"}`.
+    """
+
+    name = "jsonl"
+    suffixes = (".jsonl", ".ndjson", ".json")
+    summary = "JSON lines: lists, votes (arena style), ratings, labels"
+
+    def sniff(self, head: bytes) -> float:
+        first = next((line for line in head.split(b"\n") if line.strip()), b"")
+        try:
+            return 1.0 if first.lstrip().startswith(b"{") and isinstance(json.loads(first), dict) else 0.0
+        except (ValueError, RecursionError):
+            return 0.0
+
+    def table(self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]) -> Table:
+        if columns is not None or delimiter is not None:
+            raise ParameterError("columns= and delimiter= are for csv; the objects of jsonl name their own columns")
+        rows, lines = [], []
+        for line, text in source.lines():
+            rows.append(_object(text, source, line))
+            lines.append(line)
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        table = Table(source, {name: [row.get(name) for row in rows] for name in names}, lines, missing)
+        return _unfolded(table) if any(isinstance(row.get(name), list) for row in rows[:1] for name in row) else table
+
+    def write(self, content: Content, *, kind: Writable | str = "auto") -> Iterator[bytes]:
+        kind = pick(content, kind, self)
+        rows = {"lists": _lists, "votes": _votes, "labels": _labels}[kind](content)
+        return (json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "strict") + b"\n" for row in rows)
+
+
+def _object(text: bytes, source: Source, line: int) -> dict[str, Any]:
+    try:
+        found = json.loads(text, parse_constant=float)
+    except (ValueError, RecursionError) as error:
+        raise source.error(f"this is not JSON: {error}", line, "write one JSON object per line") from None
+    if not isinstance(found, dict):
+        raise source.error(f"a {type(found).__name__} instead of an object", line, 'write {"query": ..., "expert": ..., ...}')
+    return found
+
+
+def _unfolded(table: Table) -> Table:
+    """Objects that hold whole lists -> one row per item."""
+    names = assign(list(table.columns), {}, table.source.name)
+    if "items" not in names:
+        return table
+    out: dict[str, list[Any]] = {"item": []}
+    parallel = {role[:-1]: names[role] for role in ("ranks", "scores") if role in names}
+    plain = {role: names[role] for role in ("query", "expert") if role in names}
+    out |= {role: [] for role in (*parallel, *plain)}
+    if not parallel:
+        out["rank"] = []
+    lines: list[int] = []
+    for row, items in enumerate(table.columns[names["items"]]):
+        if not isinstance(items, list):
+            raise table.error(row, f"the items are {items!r}"[:120], "items are a list, from the top")
+        out["item"] += items
+        lines += [table.lines[row]] * len(items)
+        for role, name in plain.items():
+            out[role] += [table.columns[name][row]] * len(items)
+        for role, name in parallel.items():
+            values = table.columns[name][row]
+            values = [None] * len(items) if values is None else values
+            if not isinstance(values, list) or len(values) != len(items):
+                raise table.error(row, f"{name} does not match the {len(items)} items", "give one value per item")
+            out[role] += values
+        if not parallel:
+            out["rank"] += range(1, len(items) + 1)
+    return Table(table.source, out, lines, table.missing)
+
+
+def _lists(content: Content) -> Iterator[dict[str, Any]]:
+    assert content.preferences is not None
+    scored = content.preferences.lists.score is not None
+    for query, expert, items, ranks, scores in list_rows(content.preferences):
+        row = {"query": query, "expert": expert, "items": items, "ranks": ranks}
+        yield {**row, "scores": scores} if scored else row
+
+
+def _votes(content: Content) -> Iterator[dict[str, Any]]:
+    p = content.preferences
+    assert p is not None
+    v = p.comparisons
+    queries, experts, items = p.queries.tolist(), p.experts.tolist(), p.index.items.tolist()
+    columns = (v.query_of_row, v.expert, v.winner, v.loser, v.tie, v.weight)
+    for q, e, w, o, tie, weight in zip(*(c.tolist() for c in columns), strict=True):
+        yield {"query": queries[q], "expert": experts[e], "winner": items[w], "loser": items[o], "tie": tie, "weight": weight}
+
+
+def _labels(content: Content) -> Iterator[dict[str, Any]]:
+    labels = content.labels
+    assert labels is not None
+    queries = labels.queries.tolist()
+    rows = zip(labels.index.query_of_slot.tolist(), labels.index.items.tolist(), labels.grades.tolist(), strict=True)
+    return ({"query": queries[q], "item": item, "grade": grade} for q, item, grade in rows if grade == grade)

@@ -1,0 +1,66 @@
+"""Parquet tables with named columns. Ids keep their type."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+
+from podium.data.frames import comparisons_frame, labels_frame, lists_frame
+from podium.errors import InputError, ParameterError
+from podium.formats.base import Content
+from podium.formats.files import Source
+from podium.formats.table import Table, TableFormat, Writable, pick
+
+__all__ = ["Parquet"]
+
+
+class Parquet(TableFormat):
+    """Parquet files with the columns of lists, ratings, votes or labels."""
+
+    name = "parquet"
+    suffixes = (".parquet", ".pq")
+    summary = "Parquet with named columns: lists, ratings, votes, labels"
+
+    def sniff(self, head: bytes) -> float:
+        return 1.0 if head.startswith(b"PAR1") else 0.0
+
+    def table(self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]) -> Table:
+        if columns is not None or delimiter is not None:
+            raise ParameterError("columns= and delimiter= are for csv; a Parquet file names its own columns")
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if not source.raw:
+            raise source.error("the file is empty")
+        try:
+            table = pq.read_table(pa.BufferReader(source.raw))
+        except (pa.ArrowException, OSError) as error:
+            raise source.error(f"this is not a Parquet file: {error}"[:200]) from None
+        if not table.num_rows:
+            raise source.error("there are no rows")
+        data = {name: table.column(name).to_pylist() for name in table.column_names}
+        return Table(source, data, range(1, table.num_rows + 1), missing)
+
+    def write(self, content: Content, *, kind: Writable | str = "auto") -> Iterator[bytes]:
+        import pyarrow.parquet as pq
+
+        kind = pick(content, kind, self)
+        if kind == "labels":
+            assert content.labels is not None
+            frame = labels_frame(content.labels, "pyarrow")
+        else:
+            assert content.preferences is not None
+            _refuse_mixed_ids(content)
+            frame = (lists_frame if kind == "lists" else comparisons_frame)(content.preferences, "pyarrow")
+        out = io.BytesIO()
+        pq.write_table(frame, out)
+        yield out.getvalue()
+
+
+def _refuse_mixed_ids(content: Content) -> None:
+    """A Parquet column is text or numbers; a mixture would come back as text."""
+    assert content.preferences is not None
+    p = content.preferences
+    for what, ids in (("query", p.queries), ("expert", p.experts), ("item", p.index.items)):
+        if not ids.is_text and {type(v) for v in ids.tolist()} == {str, int}:
+            raise InputError(f"some {what} ids are numbers and some are text", remedy="make them one kind, or write jsonl")

@@ -1,0 +1,185 @@
+"""PrefLib elections: soc, soi, toc, toi (the format with `# KEY: value` headers)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from podium.data.preferences import Preferences, Unlisted
+from podium.data.vocabulary import Coded, Ids
+from podium.errors import InputError, ParameterError
+from podium.formats.base import Content, Format, combine
+from podium.formats.files import Source
+
+__all__ = ["PrefLib"]
+
+Names = Literal["auto", "names", "numbers"]
+MOST_ROWS = 1_000_000
+_NAME = re.compile(r"# ALTERNATIVE NAME (\d+): ?(.*)")
+_BALLOT = re.compile(r"(\d+): ?(.*)")
+_GROUP = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
+
+
+class PrefLib(Format):
+    """PrefLib ballots; every ballot is an expert, v1, v2, ..., and a ballot cast c times is c experts.
+
+    Items are called by their names where these differ, else by their numbers (`items`). Alternatives that a ballot
+    leaves out are `unlisted`. The election is one query, called after its file. `most_rows` guards the memory.
+    """
+
+    name = "preflib"
+    suffixes = (".soc", ".soi", ".toc", ".toi")
+    summary = "PrefLib elections: soc, soi, toc, toi"
+
+    def sniff(self, head: bytes) -> float:
+        if head.startswith((b"# FILE NAME", b"# ALTERNATIVE NAME")):
+            return 1.0
+        return 0.8 if _is_old(head) else 0.0
+
+    def read(
+        self, sources: Sequence[Source], *, items: Names = "auto", unlisted: Unlisted = "unknown", most_rows: int = MOST_ROWS
+    ) -> Content:
+        if items not in ("auto", "names", "numbers"):
+            raise ParameterError(f"items is {items!r}; accepted: auto, names, numbers")
+        return combine([Content(preferences=_election(s, items, unlisted, most_rows)) for s in sources])
+
+    def write(self, content: Content) -> Iterator[bytes]:
+        p = content.preferences
+        if p is None or not p.lists.rows:
+            raise InputError("there are no lists to write", remedy="PrefLib files hold rankings")
+        if len(p) != 1:
+            raise InputError(f"{len(p)} queries cannot be one election", remedy="select one query, or write csv")
+        scored = p.lists.score is not None
+        self.leave_out(labels=content.labels, features=content.features, comparisons=len(p.comparisons), scores=scored)
+        return _lines(p)
+
+
+def _is_old(head: bytes) -> bool:
+    lines = head.split(b"\n", 2)
+    return len(lines) > 2 and lines[0].strip().isdigit() and re.match(rb"1\s*,", lines[1]) is not None
+
+
+class _Header(NamedTuple):
+    names: dict[int, str]
+    ballots: list[tuple[int, str]]  # numbered lines
+
+
+def _header(source: Source) -> _Header:
+    names: dict[int, str] = {}
+    ballots = []
+    for line, raw in source.lines():
+        text = raw.decode().strip()
+        if found := _NAME.fullmatch(text):
+            names[int(found[1])] = found[2].strip()
+        elif not text.startswith("#"):
+            ballots.append((line, text))
+    if not names:
+        if _is_old(source.head()):
+            remedy = "download the file again from PrefLib, whose files now begin with '# FILE NAME:'"
+            raise source.error("this is PrefLib's old format, without '# ...' headers", 1, remedy)
+        raise source.error("no '# ALTERNATIVE NAME 1: ...' lines", 1, "is this a PrefLib soc, soi, toc or toi file?")
+    if not ballots:
+        raise source.error("there are no ballots")
+    return _Header(names, ballots)
+
+
+def _election(source: Source, items: Names, unlisted: Unlisted, most_rows: int) -> Preferences:
+    names, ballots = _header(source)
+    numbers = sorted(names)
+    unique = len(set(names.values())) == len(names) and "" not in names.values()
+    if items == "names" and not unique:
+        raise source.error("some alternatives have the same name, or none", None, "use items='numbers'")
+    ids = Ids([names[n] if unique and items != "numbers" else str(n) for n in numbers])
+    code = {n: k for k, n in enumerate(numbers)}
+    item: list[int] = []
+    rank: list[int] = []
+    lengths: list[int] = []
+    line_of: list[int] = []
+    for line, text in ballots:
+        count, groups = _ballot(text, source, line)
+        flat = [n for group in groups for n in group]
+        _check_ballot(flat, code, source, line)
+        if len(item) + count * len(flat) > most_rows:
+            raise source.error(f"the ballots hold more than {most_rows:,} entries", line, "raise most_rows= if there is memory for it")
+        ranks = [1 + sum(map(len, groups[:k])) for k, group in enumerate(groups) for _ in group]
+        item.extend([code[n] for n in flat] * count)
+        rank.extend(ranks * count)
+        lengths.extend([len(flat)] * count)
+        line_of.extend([line] * count)
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    query = Ids([source.stem])
+    return Preferences.from_rows(
+        Coded(np.zeros(len(item), np.int64), query),
+        Coded(owner, Ids([f"v{k + 1}" for k in range(len(lengths))])),
+        Coded(np.array(item, np.int64), ids),
+        rank=np.array(rank, np.int32),
+        candidates=(Coded(np.zeros(len(ids), np.int64), query), Coded(np.arange(len(ids)), ids)),
+        unlisted=unlisted,
+        origin=lambda row: (source.name, line_of[int(owner[row])]),
+    )
+
+
+def _ballot(text: str, source: Source, line: int) -> tuple[int, list[list[int]]]:
+    found = _BALLOT.fullmatch(text)
+    problem = source.error(f"{text[:60]!r} is not a ballot", line, "a ballot looks like 12: 3,1,{2,4}")
+    if found is None or int(found[1]) < 1:
+        raise problem
+    groups, at, order = [], 0, found[2].replace(" ", "")
+    while at < len(order):
+        group = _GROUP.match(order, at)
+        if group is None:
+            raise problem
+        tokens = (group[1] if group[1] is not None else group[2]).split(",")
+        if not all(t.isascii() and t.isdigit() for t in tokens):
+            if tokens != [""]:
+                raise problem
+            tokens = []
+        groups.append([int(t) for t in tokens])
+        at = group.end()
+        if at < len(order):
+            if order[at] != "," or at + 1 == len(order):
+                raise problem
+            at += 1
+    return int(found[1]), groups
+
+
+def _check_ballot(flat: list[int], code: dict[int, int], source: Source, line: int) -> None:
+    if len(set(flat)) < len(flat):
+        twice = next(n for n in flat if flat.count(n) > 1)
+        raise source.error(f"alternative {twice} is on the ballot twice", line, "keep it once")
+    for n in flat:
+        if n not in code:
+            raise source.error(f"there is no alternative {n}", line, f"alternatives are 1 to {max(code)}, as named in the header")
+
+
+def _lines(p: Preferences) -> Iterator[bytes]:
+    t = p.lists
+    names = [str(i) for i in p.index.items]
+    for name in names:
+        if name != name.strip() or not name or any(c in name for c in "\n\r\0"):
+            raise InputError(f"the item id {name!r} cannot be written as preflib", remedy="names are one line without blanks at the ends")
+    if len(set(names)) < len(names):
+        raise InputError("two items differ only in being a number or text", remedy="rename one")
+    ballots = [_ballot_text(t.item[a:b].tolist(), t.rank[a:b].tolist()) for a, b in zip(t.starts[:-1].tolist(), t.starts[1:].tolist(), strict=True)]
+    tied = any("{" in b for b in ballots)
+    full = bool((t.lengths == len(names)).all())
+    head = [
+        f"# DATA TYPE: {'t' if tied else 's'}o{'c' if full else 'i'}",
+        f"# NUMBER ALTERNATIVES: {len(names)}",
+        f"# NUMBER VOTERS: {len(t)}",
+        f"# NUMBER UNIQUE ORDERS: {len(set(ballots))}",
+        *(f"# ALTERNATIVE NAME {k}: {name}" for k, name in enumerate(names, 1)),
+    ]
+    yield ("# FILE NAME: podium\n" + "\n".join(head) + "\n").encode()
+    for ballot in ballots:
+        yield f"1: {ballot}\n".encode()
+
+
+def _ballot_text(items: list[int], ranks: list[int]) -> str:
+    groups: dict[int, list[str]] = {}
+    for item, rank in zip(items, ranks, strict=True):
+        groups.setdefault(rank, []).append(str(item + 1))
+    return ",".join(g[0] if len(g) == 1 else "{" + ",".join(g) + "}" for g in groups.values())
