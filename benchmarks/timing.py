@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -35,18 +36,25 @@ def seconds(value: float) -> str:
     raise AssertionError
 
 
-def once(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds and result of one call, garbage collection off."""
+@contextlib.contextmanager
+def no_collector() -> Iterator[None]:
+    """Garbage collection off, after one last round."""
     was_on = gc.isenabled()
     gc.collect()
     gc.disable()
     try:
-        begin = time.perf_counter()
-        result = call()
-        return time.perf_counter() - begin, result
+        yield
     finally:
         if was_on:
             gc.enable()
+
+
+def once(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds and result of one call."""
+    with no_collector():
+        begin = time.perf_counter()
+        result = call()
+        return time.perf_counter() - begin, result
 
 
 def measure(call: Callable[[], Any], *, repeats: int = 9, budget: float = 15.0) -> tuple[Timing, Any]:
@@ -56,12 +64,14 @@ def measure(call: Callable[[], Any], *, repeats: int = 9, budget: float = 15.0) 
     """
     taken: list[float] = []
     result = None
-    while len(taken) < repeats:
-        result = None  # freed before the next one is made, as a user's loop would
-        took, result = once(call)
-        taken.append(took)
-        if took > budget or (sum(taken) > budget and len(taken) >= 3):
-            break
+    with no_collector():
+        while len(taken) < repeats:
+            result = None  # freed before the next one is made, as a user's loop would
+            begin = time.perf_counter()
+            result = call()
+            taken.append(time.perf_counter() - begin)
+            if taken[-1] > budget or (sum(taken) > budget and len(taken) >= 3):
+                break
     return Timing(statistics.median(taken), min(taken), max(taken), len(taken)), result
 
 

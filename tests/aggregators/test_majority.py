@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reference import pairs as plain
 
 from podium import Preferences, make
 from podium.aggregators.majority import CondorcetFuse, MajorityVote, collect_votes
 from podium.errors import InputError
 from podium.kernels import dispatch, pairs
 from podium.testing import strategies
+from reference import pairs as plain
 
 METHODS = {
     "condorcet": plain.condorcet,
@@ -214,7 +214,8 @@ def test_a_condorcet_winner_comes_first(path, spec, preferences, weights):
 
 
 @pytest.mark.parametrize(
-    "weights", [[0.1, 0.2, 0.3], [1 / 3, 1 / 3, 2 / 3], [np.pi, 2 * np.pi, 3 * np.pi], [1e-9, 2e-9, 3e-9], [25, 50, 75]]
+    "weights",
+    [[0.1, 0.2, 0.3], [1 / 3, 1 / 3, 2 / 3], [np.pi, 2 * np.pi, 3 * np.pi], [1e-9, 2e-9, 3e-9], [25, 50, 75]],
 )
 def test_equal_sums_of_weights_are_equal(path, weights):
     p = Preferences.from_lists({"q": {1: "ab", 2: "ab", 3: "ba"}})

@@ -36,7 +36,9 @@ def silent(items, said) -> set:
 def matrix(items, said) -> dict:
     """(i, j) -> weight of the voices that put i above j."""
     return {
-        (i, j): sum((w for w, r in said if i in r and j in r and r[i] < r[j]), Fraction(0)) for i in items for j in items
+        (i, j): sum((w for w, r in said if i in r and j in r and r[i] < r[j]), Fraction(0))
+        for i in items
+        for j in items
     }
 
 
@@ -57,7 +59,9 @@ def copeland(items, said) -> dict:
 def by_groups(groups) -> dict:
     """Items below minus items above, from tie groups in order."""
     return {
-        i: sum(len(h) for h in groups[k + 1 :]) - sum(len(h) for h in groups[:k]) for k, g in enumerate(groups) for i in g
+        i: sum(len(h) for h in groups[k + 1 :]) - sum(len(h) for h in groups[:k])
+        for k, g in enumerate(groups)
+        for i in g
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from podium.aggregators.base import ALL_FORMS, Aggregator, Outcome, Tags
 from podium.aggregators.majority import check_sizes, collect_votes
@@ -17,7 +17,7 @@ from podium.data.preferences import Preferences
 from podium.kernels import chains
 from podium.kernels.dispatch import F8
 from podium.kernels.pairs import Votes
-from podium.params import Annotated, Range, Tune
+from podium.params import Range, Tune
 
 __all__ = ["MC1", "MC2", "MC3", "MC4", "MarkovChain"]
 
@@ -35,7 +35,9 @@ class MarkovChain(Aggregator):
     citation: ClassVar[str] = "Dwork, Kumar, Naor & Sivakumar, WWW 2001"
     tags = Tags(accepts=ALL_FORMS)
 
-    teleport: Annotated[float, Range(1e-6, 1), Tune(0.001, 0.5, log=True), "probability of a jump to any item"] = 0.15
+    teleport: Annotated[
+        float, Range(1e-6, 1), Tune(0.001, 0.5, log=True), "probability of a jump to any item"
+    ] = 0.15
     error: Annotated[float, Range(1e-14, 1e-3), "largest summed error of the probabilities"] = 1e-12
     most_steps: Annotated[int, Range(1, 100_000_000), "steps after which the walk is cut short"] = 100_000
 
@@ -47,7 +49,11 @@ class MarkovChain(Aggregator):
         walk = self._walk(collect_votes(preferences, weights)[0])
         notes = () if walk.converged else (f"stopped after {self.most_steps} steps",)
         return Outcome(
-            walk.probability, tolerance=TOLERANCE, converged=walk.converged, iterations=walk.steps, notes=notes
+            walk.probability,
+            tolerance=TOLERANCE,
+            converged=walk.converged,
+            iterations=walk.steps,
+            notes=notes,
         )
 
 

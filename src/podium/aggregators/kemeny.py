@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from podium.kernels import linear_ordering as ordering
 from podium.kernels import majority
 from podium.kernels.dispatch import F8, I8, large
 from podium.kernels.pairs import margins, silent_items, vote_matrix
-from podium.params import Annotated, Choice, Range
+from podium.params import Choice, Range
 
 __all__ = ["Kemeny"]
 
@@ -43,7 +43,7 @@ class Kemeny(Aggregator):
     citation = "Kemeny, Daedalus 1959"
     tags = Tags(accepts=ALL_FORMS, condorcet=True)
     exempt = {  # noqa: RUF012 - read-only by convention, as all class facts here
-        "renaming_items": "best rankings are not unique, and ids decide among those with equal net votes; the cost is equal",
+        "renaming_items": "best rankings are not unique: ids decide among equal net votes; the cost is equal",
     }
     limit: ClassVar[int] = 3_000
 
@@ -55,7 +55,7 @@ class Kemeny(Aggregator):
         check_sizes(self.name, preferences, self.limit)
         votes, unit = collect_votes(preferences, weights)
         scores, cost, unproved = np.zeros(int(votes.slots[-1])), 0.0, 0
-        compiled = large(int((np.diff(votes.slots) ** 2).sum()) * 10)
+        compiled = large(2 * int((np.diff(votes.slots) ** 2).sum()))
         for q in np.flatnonzero(np.diff(votes.slots)).tolist():
             table = vote_matrix(votes, q, compiled=compiled)
             blocks, proved = self._order(margins(table), compiled)
@@ -63,7 +63,11 @@ class Kemeny(Aggregator):
             order = np.concatenate(blocks)
             cost += float(np.tril(table[np.ix_(order, order)], -1).sum())
             unproved += not proved
-        notes = "optimal" if unproved == 0 else f"local search: not proved optimal in {unproved} of {len(preferences)} queries"
+        notes = (
+            "optimal"
+            if unproved == 0
+            else f"local search: not proved optimal in {unproved} of {len(preferences)} queries"
+        )
         return Outcome(scores, silent_items(votes), objective=cost * unit, notes=(notes,))
 
     def _order(self, margin: F8, compiled: bool) -> tuple[list[I8], bool]:
@@ -74,7 +78,9 @@ class Kemeny(Aggregator):
         rank = np.lexsort((first, -margin.sum(axis=1)[first]))  # classes by net votes, then id
         count = np.bincount(label)[rank]
         merged = margin[np.ix_(first[rank], first[rank])] * count * count[:, None]
-        solved = [(part, *self._solve(merged[np.ix_(part, part)], compiled)) for part in ordering.components(merged)]
+        solved = [
+            (part, *self._solve(merged[np.ix_(part, part)], compiled)) for part in ordering.components(merged)
+        ]
         blocks = [np.flatnonzero(label == rank[c]) for part, order, _ in solved for c in part[order]]
         return blocks, all(proved for *_, proved in solved)
 

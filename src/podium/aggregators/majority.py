@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -19,9 +19,17 @@ from podium.errors import InputError
 from podium.kernels import majority, segments
 from podium.kernels.dispatch import F8
 from podium.kernels.pairs import Votes, silent_items, whole_weights
-from podium.params import Annotated, Choice
+from podium.params import Choice
 
-__all__ = ["CondorcetFuse", "Copeland", "GreedyOrder", "MajorityVote", "PairwiseMajority", "RankedPairs", "Schulze"]
+__all__ = [
+    "CondorcetFuse",
+    "Copeland",
+    "GreedyOrder",
+    "MajorityVote",
+    "PairwiseMajority",
+    "RankedPairs",
+    "Schulze",
+]
 
 
 def collect_votes(preferences: Preferences, weights: F8) -> tuple[Votes, float]:
@@ -53,8 +61,9 @@ def check_sizes(name: str, preferences: Preferences, limit: int) -> None:
     sizes = preferences.index.sizes
     if len(sizes) and sizes.max() > limit:
         worst = int(sizes.argmax())
+        query, size = preferences.queries[worst], int(sizes[worst])
         raise InputError(
-            f"query {preferences.queries[worst]!r} has {sizes[worst]:,} items, and {name} compares all pairs of up to {limit:,}",
+            f"query {query!r} has {size:,} items, and {name} compares all pairs of at most {limit:,}",
             remedy="keep fewer items a query, or use a method that needs no pairs, such as rrf or mc2",
         )
 
@@ -64,7 +73,9 @@ class PairwiseMajority(Aggregator):
     """Scores from the matrix of votes of each query."""
 
     limit: ClassVar[int] = 10_000  # items a query: the matrix takes eight bytes a pair
-    power: ClassVar[int] = 2  # the time grows as the number of items to this power
+    cubic: ClassVar[float] = (
+        0.0  # cost of an item's cube in cells of a matrix, for choosing and sharing the work
+    )
     kernel: ClassVar[Callable[..., F8]]
 
     def _options(self) -> tuple[bool, ...]:
@@ -73,7 +84,7 @@ class PairwiseMajority(Aggregator):
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         check_sizes(self.name, preferences, self.limit)
         votes, _ = collect_votes(preferences, weights)
-        scores = majority.by_majority(type(self).kernel, votes, self.power, *self._options())
+        scores = majority.by_majority(type(self).kernel, votes, self.cubic, *self._options())
         return Outcome(scores, silent_items(votes))
 
 
@@ -145,7 +156,7 @@ class Schulze(PairwiseMajority):
     citation = "Schulze, Social Choice and Welfare 2011"
     tags = Tags(accepts=ALL_FORMS, condorcet=True)
     limit = 3_000
-    power = 3
+    cubic = 1 / 32
     kernel = staticmethod(majority.schulze)
 
     strength: Annotated[
@@ -163,7 +174,7 @@ class RankedPairs(PairwiseMajority):
     Equal margins are locked together, less those that lie on a cycle with each other and with what is locked.
 
     >>> from podium import Preferences
-    >>> p = Preferences.from_lists({"q": {1: ["a", "b", "c"], 2: ["b", "c", "a"], 3: ["c", "a", "b"], 4: ["a", "b", "c"]}})
+    >>> p = Preferences.from_lists({"q": {1: "abc", 2: "bca", 3: "cab", 4: "abc"}})
     >>> RankedPairs().aggregate(p).ranking("q")
     ['a', 'b', 'c']
     """
@@ -172,7 +183,7 @@ class RankedPairs(PairwiseMajority):
     citation = "Tideman, Social Choice and Welfare 1987"
     tags = Tags(accepts=ALL_FORMS, condorcet=True)
     limit = 3_000
-    power = 3
+    cubic = 1 / 2
     kernel = staticmethod(majority.ranked_pairs)
 
 
@@ -196,7 +207,9 @@ class MajorityVote(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         lists, pairs, slots = preferences.lists, preferences.comparisons, len(preferences.index.items)
-        rated = preferences.forms == {Form.RATING} and lists.score is not None and not np.isnan(lists.score).any()
+        rated = (
+            preferences.forms == {Form.RATING} and lists.score is not None and not np.isnan(lists.score).any()
+        )
         value = lists.score if rated else self._shares(preferences)
         weight, none = weights[lists.expert], np.zeros(len(lists))
         total = segments.sum_affine(lists.query_starts, lists.starts, lists.item, value, none, weight, slots)
@@ -226,7 +239,11 @@ class MajorityVote(Aggregator):
         lists, sizes = preferences.lists, preferences.index.sizes
         size = sizes[lists.query_of_list]
         share = weight * np.maximum(size - lists.lengths - 1, 0) / 2 / np.maximum(size - 1, 1)
-        held = segments.sum_affine(lists.query_starts, lists.starts, lists.item, None, share, share, len(total))
-        everywhere = (np.bincount(lists.query_of_list, weights=w, minlength=len(sizes)) for w in (share, weight))
+        held = segments.sum_affine(
+            lists.query_starts, lists.starts, lists.item, None, share, share, len(total)
+        )
+        everywhere = (
+            np.bincount(lists.query_of_list, weights=w, minlength=len(sizes)) for w in (share, weight)
+        )
         shares, heard = (np.repeat(e, sizes) for e in everywhere)
         return total + shares - held, np.where(heard > 0, heard, voices)

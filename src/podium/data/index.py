@@ -13,7 +13,7 @@ import numpy as np
 
 from podium.data.vocabulary import Coded, Id, Ids
 from podium.errors import InputError
-from podium.kernels import joins
+from podium.kernels import grouping, joins
 from podium.kernels.dispatch import I4, I8, large
 
 __all__ = ["ItemIndex"]
@@ -33,15 +33,8 @@ class ItemIndex:
         """Index every pair in the columns; also returns the slot of each row."""
         item = item.sorted()
         width = max(len(item.ids), 1)
-        keys, first, slot = np.unique(
-            query.codes * width + item.codes, return_index=True, return_inverse=True
-        )
-        query_of_slot = keys // width
-        starts = np.searchsorted(query_of_slot, np.arange(len(query.ids) + 1)).astype(np.int64)
-        order = np.lexsort((first, query_of_slot))
-        arrival = np.empty(len(keys), np.int32)
-        arrival[order] = np.arange(len(keys)) - starts[query_of_slot]
-        return cls(query.ids, starts, item.ids.take(keys % width), arrival), slot.astype(np.int64)
+        starts, value, arrival, slot = grouping.number_pairs(query.codes, item.codes, len(query.ids), width)
+        return cls(query.ids, starts, item.ids.take(value), arrival), slot
 
     def __len__(self) -> int:
         return len(self.queries)

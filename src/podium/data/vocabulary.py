@@ -165,17 +165,31 @@ def code_ids(values: Sequence[Any] | npt.NDArray[Any], what: str) -> Coded:
     [0, 1, 0]
     """
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
-        distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
-        return Coded(rank[inverse], Ids(distinct[order].astype(np.int64)))
+        return _code_integers(values)
     plain: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
     kinds = set(map(type, plain))
     if not kinds <= {str, int}:
         plain = [_plain_id(v, row, what) for row, v in enumerate(plain)]
     seen = {value: code for code, value in enumerate(dict.fromkeys(plain))}
     return Coded(np.fromiter(map(seen.__getitem__, plain), np.int64, len(plain)), Ids(list(seen)))
+
+
+def _code_integers(values: npt.NDArray[Any]) -> Coded:
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if high - low <= 4 * len(values):
+        # a mark per possible value is cheaper than sorting them all
+        first = np.full(high - low + 1, -1, np.int64)
+        first[(values[::-1] - low).astype(np.int64)] = np.arange(len(values) - 1, -1, -1)
+        distinct = np.flatnonzero(first >= 0)
+        distinct = distinct[np.argsort(first[distinct])]
+        code = np.empty(high - low + 1, np.int64)
+        code[distinct] = np.arange(len(distinct))
+        return Coded(code[(values - low).astype(np.int64)], Ids(distinct + low))
+    found, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    code = np.empty(len(order), np.int64)
+    code[order] = np.arange(len(order))
+    return Coded(code[inverse], Ids(found[order].astype(np.int64)))
 
 
 def _plain_id(value: Any, row: int, what: str) -> Id:

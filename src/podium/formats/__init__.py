@@ -21,7 +21,9 @@ __all__ = ["Content", "Format", "read", "sniff", "write"]
 Path = str | os.PathLike[str]
 
 
-def read(paths: Path | Sequence[Path], format: str | None = None, *, encoding: str = "utf-8", **options: Any) -> Content:
+def read(
+    paths: Path | Sequence[Path], format: str | None = None, *, encoding: str = "utf-8", **options: Any
+) -> Content:
     """Read one file or several (`-` is standard input, gzip is undone); the format is sniffed unless given.
 
     Files of different formats may be read together: runs and their qrels give preferences with labels.
@@ -75,7 +77,9 @@ def _sniff(source: Source) -> str:
         head = Source(source.name, source.data).head()
     elif not head.startswith(b"PAR1"):
         head = Source(source.name, head).data if head.strip() else source.data
-    sure = {name: f.sniff(head) * (1.0 if _matches(source.name, f.suffixes) else 0.9) for name, f in known.items()}
+    sure = {
+        name: f.sniff(head) * (1.0 if _matches(source.name, f.suffixes) else 0.9) for name, f in known.items()
+    }
     best = max(sure, key=lambda name: sure[name])
     if sure[best] < 0.3:
         first = head.split(b"\n", 1)[0][:80].decode(errors="replace").rstrip()
@@ -91,4 +95,6 @@ def _by_suffix(path: str) -> str:
     for name, cls in formats.all().items():
         if _matches(path, cls.suffixes):
             return name
-    raise ParameterError(f"the format to write {path!r} in cannot be told from its name; give format=, one of {', '.join(formats.all())}")
+    raise ParameterError(
+        f"the format to write {path!r} in cannot be told from its name; give format=, one of {', '.join(formats.all())}"
+    )

@@ -52,7 +52,9 @@ class Content:
         return Dataset(preferences, self.labels, self.features, self.part, self.name)
 
 
-def content_of(thing: Content | Dataset | Preferences | Labels | Features | Consensus, tag: str = "podium") -> Content:
+def content_of(
+    thing: Content | Dataset | Preferences | Labels | Features | Consensus, tag: str = "podium"
+) -> Content:
     """Anything that can be written, as content; a consensus becomes the list of one expert called `tag`."""
     if isinstance(thing, Content):
         return thing
@@ -66,7 +68,9 @@ def content_of(thing: Content | Dataset | Preferences | Labels | Features | Cons
         return Content(features=thing)
     if isinstance(thing, Consensus):
         return Content(preferences=_as_preferences(thing, tag))
-    raise ParameterError(f"cannot write a {type(thing).__name__}; accepted: preferences, labels, features, a consensus")
+    raise ParameterError(
+        f"cannot write a {type(thing).__name__}; accepted: preferences, labels, features, a consensus"
+    )
 
 
 def _as_preferences(consensus: Consensus, tag: str) -> Preferences:
@@ -129,7 +133,11 @@ class Format:
         """Warn of parts that are there and that this format cannot hold."""
         present = [word.replace("_", " ") for word, part in parts.items() if part]
         if present:
-            warnings.warn(f"not written, as {self.name} files cannot hold them: {', '.join(present)}", PodiumWarning, stacklevel=4)
+            warnings.warn(
+                f"not written, as {self.name} files cannot hold them: {', '.join(present)}",
+                PodiumWarning,
+                stacklevel=4,
+            )
 
 
 def combine(contents: Sequence[Content]) -> Content:
@@ -154,12 +162,18 @@ def _stacked(indexes: Sequence[ItemIndex]) -> tuple[Coded, Coded]:
         union = code_ids([v for values in ids for v in values], what)
         base = np.cumsum([0] + [len(values) for values in ids])
         codes: list[I8] = [i.query_of_slot if what == "query" else np.arange(len(i.items)) for i in indexes]
-        columns.append(Coded(np.concatenate([union.codes[b + c] for b, c in zip(base, codes, strict=False)]), union.ids))
+        columns.append(
+            Coded(np.concatenate([union.codes[b + c] for b, c in zip(base, codes, strict=False)]), union.ids)
+        )
     return columns[0], columns[1]
 
 
 def _joined_labels(parts: Sequence[Labels]) -> Labels:
-    return parts[0] if len(parts) == 1 else Labels.from_rows(*_stacked([p.index for p in parts]), np.concatenate([p.grades for p in parts]))
+    return (
+        parts[0]
+        if len(parts) == 1
+        else Labels.from_rows(*_stacked([p.index for p in parts]), np.concatenate([p.grades for p in parts]))
+    )
 
 
 def _joined_features(parts: Sequence[Features]) -> Features:
@@ -167,4 +181,6 @@ def _joined_features(parts: Sequence[Features]) -> Features:
         raise InputError("the files have different features", remedy="read them one by one")
     if len(parts) == 1:
         return parts[0]
-    return Features.from_rows(*_stacked([p.index for p in parts]), np.concatenate([p.values for p in parts]), parts[0].names)
+    return Features.from_rows(
+        *_stacked([p.index for p in parts]), np.concatenate([p.values for p in parts]), parts[0].names
+    )

@@ -78,7 +78,9 @@ class Source:
             return bytes(self.raw).decode(self.encoding).encode()
         except LookupError:
             raise InputError(
-                f"there is no encoding {self.encoding!r}", source=self.name, remedy="try utf-8, latin-1 or cp1252"
+                f"there is no encoding {self.encoding!r}",
+                source=self.name,
+                remedy="try utf-8, latin-1 or cp1252",
             ) from None
         except UnicodeError as error:
             raise InputError(f"the file is not {self.encoding}: {error}", source=self.name) from None
@@ -90,13 +92,17 @@ class Source:
                 raise InputError(f"the file is {name}", source=self.name, remedy=f"give encoding={name!r}")
         for magic, what in _ARCHIVES.items():
             if start.startswith(magic):
-                raise InputError(f"the file is {what}", source=self.name, remedy="unpack it first, or use gzip")
+                raise InputError(
+                    f"the file is {what}", source=self.name, remedy="unpack it first, or use gzip"
+                )
         decoder = codecs.getincrementaldecoder("utf-8")()
         for begin in range(0, len(view), _BLOCK):
             block = view[begin : begin + _BLOCK]
             if block.min() == 0:
                 at = begin + int(np.flatnonzero(block == 0)[0])
-                raise self.error("a NUL byte: this is a binary file", self._line(view, at), "give a text file")
+                raise self.error(
+                    "a NUL byte: this is a binary file", self._line(view, at), "give a text file"
+                )
             carried = len(decoder.getstate()[0])
             if block.max() < 128 and not carried:
                 continue
@@ -105,7 +111,9 @@ class Source:
             except UnicodeDecodeError as error:
                 at = begin - carried + error.start
                 remedy = "say what it is, for example encoding='latin-1'"
-                raise self.error(f"the byte 0x{view[at]:02x} is not UTF-8", self._line(view, at), remedy) from None
+                raise self.error(
+                    f"the byte 0x{view[at]:02x} is not UTF-8", self._line(view, at), remedy
+                ) from None
 
     def _line(self, view: U1, at: int) -> int:
         return view[:at].tobytes().count(b"\n") + 1
@@ -162,7 +170,9 @@ def _unzipped(raw: bytes | mmap.mmap, name: str) -> bytes | mmap.mmap:
     try:
         return gzip.decompress(raw)
     except (EOFError, OSError, zlib.error) as error:
-        raise InputError(f"the gzip data are damaged: {error}", source=name, remedy="copy the file again") from None
+        raise InputError(
+            f"the gzip data are damaged: {error}", source=name, remedy="copy the file again"
+        ) from None
 
 
 def save(chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

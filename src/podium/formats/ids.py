@@ -32,7 +32,12 @@ def plain_texts(ids: Ids, what: str, format: str, group: I8 | None = None) -> li
     """Ids as text without blanks, for formats whose columns are separated by them."""
     found = texts(ids, what, format, group)
     joined = "\0".join(found)
-    if _SPACE.search(joined) or "" in found or joined.count("\0") >= max(len(found), 1) or not _encodes(joined):
+    if (
+        _SPACE.search(joined)
+        or "" in found
+        or joined.count("\0") >= max(len(found), 1)
+        or not _encodes(joined)
+    ):
         bad = next(v for v in found if not v or _SPACE.search(v) or "\0" in v or not _encodes(v))
         raise InputError(
             f"the {what} id {bad[:80]!r} cannot be written as {format}: columns are separated by blanks",

@@ -31,21 +31,32 @@ class JsonLines(TableFormat):
         except (ValueError, RecursionError):
             return 0.0
 
-    def table(self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]) -> Table:
+    def table(
+        self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]
+    ) -> Table:
         if columns is not None or delimiter is not None:
-            raise ParameterError("columns= and delimiter= are for csv; the objects of jsonl name their own columns")
+            raise ParameterError(
+                "columns= and delimiter= are for csv; the objects of jsonl name their own columns"
+            )
         rows, lines = [], []
         for line, text in source.lines():
             rows.append(_object(text, source, line))
             lines.append(line)
         names = list(dict.fromkeys(name for row in rows for name in row))
         table = Table(source, {name: [row.get(name) for row in rows] for name in names}, lines, missing)
-        return _unfolded(table) if any(isinstance(row.get(name), list) for row in rows[:1] for name in row) else table
+        return (
+            _unfolded(table)
+            if any(isinstance(row.get(name), list) for row in rows[:1] for name in row)
+            else table
+        )
 
     def write(self, content: Content, *, kind: Writable | str = "auto") -> Iterator[bytes]:
         kind = pick(content, kind, self)
         rows = {"lists": _lists, "votes": _votes, "labels": _labels}[kind](content)
-        return (json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "strict") + b"\n" for row in rows)
+        return (
+            json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "strict") + b"\n"
+            for row in rows
+        )
 
 
 def _object(text: bytes, source: Source, line: int) -> dict[str, Any]:
@@ -54,7 +65,9 @@ def _object(text: bytes, source: Source, line: int) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise source.error(f"this is not JSON: {error}", line, "write one JSON object per line") from None
     if not isinstance(found, dict):
-        raise source.error(f"a {type(found).__name__} instead of an object", line, 'write {"query": ..., "expert": ..., ...}')
+        raise source.error(
+            f"a {type(found).__name__} instead of an object", line, 'write {"query": ..., "expert": ..., ...}'
+        )
     return found
 
 
@@ -81,7 +94,9 @@ def _unfolded(table: Table) -> Table:
             values = table.columns[name][row]
             values = [None] * len(items) if values is None else values
             if not isinstance(values, list) or len(values) != len(items):
-                raise table.error(row, f"{name} does not match the {len(items)} items", "give one value per item")
+                raise table.error(
+                    row, f"{name} does not match the {len(items)} items", "give one value per item"
+                )
             out[role] += values
         if not parallel:
             out["rank"] += range(1, len(items) + 1)
@@ -103,12 +118,21 @@ def _votes(content: Content) -> Iterator[dict[str, Any]]:
     queries, experts, items = p.queries.tolist(), p.experts.tolist(), p.index.items.tolist()
     columns = (v.query_of_row, v.expert, v.winner, v.loser, v.tie, v.weight)
     for q, e, w, o, tie, weight in zip(*(c.tolist() for c in columns), strict=True):
-        yield {"query": queries[q], "expert": experts[e], "winner": items[w], "loser": items[o], "tie": tie, "weight": weight}
+        yield {
+            "query": queries[q],
+            "expert": experts[e],
+            "winner": items[w],
+            "loser": items[o],
+            "tie": tie,
+            "weight": weight,
+        }
 
 
 def _labels(content: Content) -> Iterator[dict[str, Any]]:
     labels = content.labels
     assert labels is not None
     queries = labels.queries.tolist()
-    rows = zip(labels.index.query_of_slot.tolist(), labels.index.items.tolist(), labels.grades.tolist(), strict=True)
+    rows = zip(
+        labels.index.query_of_slot.tolist(), labels.index.items.tolist(), labels.grades.tolist(), strict=True
+    )
     return ({"query": queries[q], "item": item, "grade": grade} for q, item, grade in rows if grade == grade)

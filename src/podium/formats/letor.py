@@ -42,10 +42,14 @@ class Letor(Format):
     summary = "LETOR / SVMlight: label qid:Q 1:v ... #docid = D"
 
     def sniff(self, head: bytes) -> float:
-        lines = [line.strip() for line in head.split(b"\n")[:20] if line.strip() and not line.startswith(b"#")]
+        lines = [
+            line.strip() for line in head.split(b"\n")[:20] if line.strip() and not line.startswith(b"#")
+        ]
         return 1.0 if lines and all(_LINE.match(line) for line in lines) else 0.0
 
-    def read(self, sources: Sequence[Source], *, kind: Kind = "auto", reversed_lists: bool = False) -> Content:
+    def read(
+        self, sources: Sequence[Source], *, kind: Kind = "auto", reversed_lists: bool = False
+    ) -> Content:
         if kind not in ("auto", "ranks", "scores", "features"):
             raise ParameterError(f"kind is {kind!r}; accepted: auto, ranks, scores, features")
         rows = _parse(sources)
@@ -81,7 +85,8 @@ class Letor(Format):
         query_of, values = index.query_of_slot.tolist(), grades.tolist()
         for begin in range(0, len(order), 1000):
             yield "".join(
-                f"{values[s]:.17g} qid:{queries[query_of[s]]} {cells(s)} #docid = {items[s]}\n" for s in order[begin : begin + 1000]
+                f"{values[s]:.17g} qid:{queries[query_of[s]]} {cells(s)} #docid = {items[s]}\n"
+                for s in order[begin : begin + 1000]
             ).encode()
 
 
@@ -99,7 +104,10 @@ def _rank_cells(p: Preferences):  # type: ignore[no-untyped-def]
     names = [str(e) for e in p.experts]
     if not all(n.isdigit() and 0 < int(n) <= _MOST_COLUMNS and n == str(int(n)) for n in names):
         bad = next(n for n in names if not n.isdigit() or not 0 < int(n) <= _MOST_COLUMNS or n != str(int(n)))
-        raise InputError(f"the expert id {bad!r} cannot be written as letor", remedy="experts are column numbers there: 1, 2, ...")
+        raise InputError(
+            f"the expert id {bad!r} cannot be written as letor",
+            remedy="experts are column numbers there: 1, 2, ...",
+        )
     by_slot: dict[int, dict[int, int]] = defaultdict(dict)
     experts = p.lists.expert[p.lists.list_of_row].tolist()
     for slot, expert, rank in zip(p.lists.item.tolist(), experts, p.lists.rank.tolist(), strict=True):
@@ -127,14 +135,20 @@ class _Rows:
 
     def looks_like_ranks(self) -> bool:
         given = self.value[~np.isnan(self.value)]
-        return len(given) < len(self.value) and len(given) > 0 and bool((given >= 1).all() and (given == np.floor(given)).all())
+        return (
+            len(given) < len(self.value)
+            and len(given) > 0
+            and bool((given >= 1).all() and (given == np.floor(given)).all())
+        )
 
     @property
     def columns(self) -> I8:
         """Column numbers that occur, rising; all from 1 on when they are nearly so."""
         found = np.unique(self.column)
         last = int(found[-1]) if len(found) else 0
-        return np.arange(1, last + 1) if len(found) and found[0] >= 1 and last <= 2 * len(found) + 16 else found
+        return (
+            np.arange(1, last + 1) if len(found) and found[0] >= 1 and last <= 2 * len(found) + 16 else found
+        )
 
     def matrix(self) -> F8:
         """A row per line; a column that a line leaves out is 0, as in SVMlight."""
@@ -164,7 +178,9 @@ def _parse(sources: Sequence[Source]) -> _Rows:
                 continue  # a line of comment
             if len(fields) < 2 or not fields[1].startswith(b"qid:") or len(fields[1]) == 4:
                 raise source.error(
-                    f"no qid: in {text[:60].decode()!r}", line, "a line is: label qid:Q 1:value 2:value ... #docid = D"
+                    f"no qid: in {text[:60].decode()!r}",
+                    line,
+                    "a line is: label qid:Q 1:value 2:value ... #docid = D",
                 )
             query = fields[1][4:].decode()
             seen[index, query] += 1
@@ -178,7 +194,11 @@ def _parse(sources: Sequence[Source]) -> _Rows:
             for cell in fields[2:]:
                 column, colon, value = cell.partition(b":")
                 if not colon:
-                    raise source.error(f"{cell[:60].decode()!r} is not column:value", line, "values look like 12:0.5 or 12:NULL")
+                    raise source.error(
+                        f"{cell[:60].decode()!r} is not column:value",
+                        line,
+                        "values look like 12:0.5 or 12:NULL",
+                    )
                 columns.append(column)
                 values.append(value)
     if not rows.query:
@@ -203,7 +223,10 @@ def _column_numbers(tokens: list[bytes], rows: _Rows) -> I8:
         if not token.isdigit() or not 0 < int(token[:20]) <= _MOST_COLUMNS:
             source, line = rows.origin(int(rows.row[tokens.index(token)]))
             raise InputError(
-                f"the column is {token[:60].decode()!r}", source=source, line=line, remedy=f"columns are numbers from 1 to {_MOST_COLUMNS}"
+                f"the column is {token[:60].decode()!r}",
+                source=source,
+                line=line,
+                remedy=f"columns are numbers from 1 to {_MOST_COLUMNS}",
             )
     numbers = np.array([int(token) for token in codes], np.int64)
     return numbers[np.fromiter(map(codes.__getitem__, tokens), np.int64, len(tokens))] if tokens else numbers
@@ -220,7 +243,9 @@ def _values(tokens: list[bytes], rows: _Rows) -> F8:
     if len(bad):
         source, line = rows.origin(int(rows.row[bad[0]]))
         token = tokens[int(bad[0])][:60].decode()
-        raise InputError(f"the value is {token!r}", source=source, line=line, remedy="values are finite numbers or NULL")
+        raise InputError(
+            f"the value is {token!r}", source=source, line=line, remedy="values are finite numbers or NULL"
+        )
     return values
 
 
@@ -237,7 +262,9 @@ def _refuse_repeated_columns(rows: _Rows) -> None:
     twice = np.flatnonzero((r[1:] == r[:-1]) & (c[1:] == c[:-1]))
     if len(twice):
         source, line = rows.origin(int(r[twice[0]]))
-        raise InputError(f"column {c[twice[0]]} is given twice", source=source, line=line, remedy="keep one of them")
+        raise InputError(
+            f"column {c[twice[0]]} is given twice", source=source, line=line, remedy="keep one of them"
+        )
 
 
 def _lists(rows: _Rows, query: Coded, item: Coded, kind: str, reversed_lists: bool) -> Preferences:

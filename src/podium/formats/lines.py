@@ -23,8 +23,14 @@ class Layout:
     value: str  # what the last number is called
 
 
-RUN = Layout(Shape(6, query=0, item=2, rank=3, score=4, expert=5), "a TREC run has 6: query Q0 item rank score tag", "score")
-QRELS = Layout(Shape(4, query=0, item=2, rank=-1, score=3, expert=-1), "qrels have 4: query 0 item grade", "grade")
+RUN = Layout(
+    Shape(6, query=0, item=2, rank=3, score=4, expert=5),
+    "a TREC run has 6: query Q0 item rank score tag",
+    "score",
+)
+QRELS = Layout(
+    Shape(4, query=0, item=2, rank=-1, score=3, expert=-1), "qrels have 4: query 0 item grade", "grade"
+)
 
 
 @dataclass
@@ -55,7 +61,9 @@ def number(token: str) -> float:
     return value
 
 
-def parse_lines(sources: Sequence[Source], layout: Layout, *, ranks: bool = True, lowest_rank: int = 0) -> Columns:
+def parse_lines(
+    sources: Sequence[Source], layout: Layout, *, ranks: bool = True, lowest_rank: int = 0
+) -> Columns:
     """All lines of all files, or an InputError that names file, line and remedy."""
     rows = Columns(sources)
     for index, source in enumerate(sources):
@@ -99,7 +107,9 @@ def _rank(token: str, source: Source, line: int, lowest: int) -> int:
     except ValueError:
         raise source.error(f"the rank is {token[:80]!r}", line, "ranks are whole numbers from 1") from None
     if value != int(value) or not lowest <= value <= 2**31 - 1:
-        raise source.error(f"the rank is {token[:80]}", line, "ranks are whole numbers, 1 for the top, below 2147483648")
+        raise source.error(
+            f"the rank is {token[:80]}", line, "ranks are whole numbers, 1 for the top, below 2147483648"
+        )
     return int(value)
 
 
@@ -112,7 +122,9 @@ def place_of(sources: Sequence[Source], bounds: Sequence[int], at: int) -> tuple
     return source, source.data.count(b"\n", 0, inside) + 1, source.data[begin : end if end >= 0 else None]
 
 
-def refuse(problem: str, sources: Sequence[Source], bounds: Sequence[int], at: int, remedy: str) -> InputError:
+def refuse(
+    problem: str, sources: Sequence[Source], bounds: Sequence[int], at: int, remedy: str
+) -> InputError:
     """An error at a place in the joined bytes of the files."""
     source, line, _ = place_of(sources, bounds, at)
     return source.error(problem, line, remedy)

@@ -24,7 +24,9 @@ class Parquet(TableFormat):
     def sniff(self, head: bytes) -> float:
         return 1.0 if head.startswith(b"PAR1") else 0.0
 
-    def table(self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]) -> Table:
+    def table(
+        self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]
+    ) -> Table:
         if columns is not None or delimiter is not None:
             raise ParameterError("columns= and delimiter= are for csv; a Parquet file names its own columns")
         import pyarrow as pa
@@ -63,4 +65,6 @@ def _refuse_mixed_ids(content: Content) -> None:
     p = content.preferences
     for what, ids in (("query", p.queries), ("expert", p.experts), ("item", p.index.items)):
         if not ids.is_text and {type(v) for v in ids.tolist()} == {str, int}:
-            raise InputError(f"some {what} ids are numbers and some are text", remedy="make them one kind, or write jsonl")
+            raise InputError(
+                f"some {what} ids are numbers and some are text", remedy="make them one kind, or write jsonl"
+            )

@@ -40,7 +40,12 @@ class PrefLib(Format):
         return 0.8 if _is_old(head) else 0.0
 
     def read(
-        self, sources: Sequence[Source], *, items: Names = "auto", unlisted: Unlisted = "unknown", most_rows: int = MOST_ROWS
+        self,
+        sources: Sequence[Source],
+        *,
+        items: Names = "auto",
+        unlisted: Unlisted = "unknown",
+        most_rows: int = MOST_ROWS,
     ) -> Content:
         if items not in ("auto", "names", "numbers"):
             raise ParameterError(f"items is {items!r}; accepted: auto, names, numbers")
@@ -51,9 +56,13 @@ class PrefLib(Format):
         if p is None or not p.lists.rows:
             raise InputError("there are no lists to write", remedy="PrefLib files hold rankings")
         if len(p) != 1:
-            raise InputError(f"{len(p)} queries cannot be one election", remedy="select one query, or write csv")
+            raise InputError(
+                f"{len(p)} queries cannot be one election", remedy="select one query, or write csv"
+            )
         scored = p.lists.score is not None
-        self.leave_out(labels=content.labels, features=content.features, comparisons=len(p.comparisons), scores=scored)
+        self.leave_out(
+            labels=content.labels, features=content.features, comparisons=len(p.comparisons), scores=scored
+        )
         return _lines(p)
 
 
@@ -80,7 +89,9 @@ def _header(source: Source) -> _Header:
         if _is_old(source.head()):
             remedy = "download the file again from PrefLib, whose files now begin with '# FILE NAME:'"
             raise source.error("this is PrefLib's old format, without '# ...' headers", 1, remedy)
-        raise source.error("no '# ALTERNATIVE NAME 1: ...' lines", 1, "is this a PrefLib soc, soi, toc or toi file?")
+        raise source.error(
+            "no '# ALTERNATIVE NAME 1: ...' lines", 1, "is this a PrefLib soc, soi, toc or toi file?"
+        )
     if not ballots:
         raise source.error("there are no ballots")
     return _Header(names, ballots)
@@ -103,7 +114,11 @@ def _election(source: Source, items: Names, unlisted: Unlisted, most_rows: int) 
         flat = [n for group in groups for n in group]
         _check_ballot(flat, code, source, line)
         if len(item) + count * len(flat) > most_rows:
-            raise source.error(f"the ballots hold more than {most_rows:,} entries", line, "raise most_rows= if there is memory for it")
+            raise source.error(
+                f"the ballots hold more than {most_rows:,} entries",
+                line,
+                "raise most_rows= if there is memory for it",
+            )
         ranks = [1 + sum(map(len, groups[:k])) for k, group in enumerate(groups) for _ in group]
         item.extend([code[n] for n in flat] * count)
         rank.extend(ranks * count)
@@ -152,7 +167,11 @@ def _check_ballot(flat: list[int], code: dict[int, int], source: Source, line: i
         raise source.error(f"alternative {twice} is on the ballot twice", line, "keep it once")
     for n in flat:
         if n not in code:
-            raise source.error(f"there is no alternative {n}", line, f"alternatives are 1 to {max(code)}, as named in the header")
+            raise source.error(
+                f"there is no alternative {n}",
+                line,
+                f"alternatives are 1 to {max(code)}, as named in the header",
+            )
 
 
 def _lines(p: Preferences) -> Iterator[bytes]:
@@ -160,10 +179,16 @@ def _lines(p: Preferences) -> Iterator[bytes]:
     names = [str(i) for i in p.index.items]
     for name in names:
         if name != name.strip() or not name or any(c in name for c in "\n\r\0"):
-            raise InputError(f"the item id {name!r} cannot be written as preflib", remedy="names are one line without blanks at the ends")
+            raise InputError(
+                f"the item id {name!r} cannot be written as preflib",
+                remedy="names are one line without blanks at the ends",
+            )
     if len(set(names)) < len(names):
         raise InputError("two items differ only in being a number or text", remedy="rename one")
-    ballots = [_ballot_text(t.item[a:b].tolist(), t.rank[a:b].tolist()) for a, b in zip(t.starts[:-1].tolist(), t.starts[1:].tolist(), strict=True)]
+    ballots = [
+        _ballot_text(t.item[a:b].tolist(), t.rank[a:b].tolist())
+        for a, b in zip(t.starts[:-1].tolist(), t.starts[1:].tolist(), strict=True)
+    ]
     tied = any("{" in b for b in ballots)
     full = bool((t.lengths == len(names)).all())
     head = [

@@ -59,7 +59,9 @@ def assign(names: Sequence[str], asked: Mapping[str, str | None], source: str) -
         exact = [n for n in fits if n.lower() == role]
         if len(fits) > 1 and len(exact) != 1:
             raise InputError(
-                f"the columns {' and '.join(map(repr, fits))} could both be the {role}", source=source, remedy=f"say {role}="
+                f"the columns {' and '.join(map(repr, fits))} could both be the {role}",
+                source=source,
+                remedy=f"say {role}=",
             )
         if fits:
             found[role] = exact[0] if exact else fits[0]

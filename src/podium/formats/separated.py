@@ -38,11 +38,15 @@ class Csv(TableFormat):
         best = max(_known(first, d) for d in _DELIMITERS)
         return min(0.4 + 0.2 * best, 0.95) if best >= 2 else 0.0
 
-    def table(self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]) -> Table:
+    def table(
+        self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]
+    ) -> Table:
         first = next(source.lines())[1].decode()
         mark = delimiter if delimiter is not None else _guess(first, header=columns is None)
         if len(mark) != 1 or mark in '"\r\n':
-            raise ParameterError(f"delimiter is {mark!r}; accepted: one character such as ',' or ';', a tab, or ' ' for blanks")
+            raise ParameterError(
+                f"delimiter is {mark!r}; accepted: one character such as ',' or ';', a tab, or ' ' for blanks"
+            )
         rows = _rows(source, mark)
         names = list(columns) if columns is not None else [n.strip() for n in next(rows)[1]]
         if len(set(names)) < len(names):
@@ -52,14 +56,20 @@ class Csv(TableFormat):
         for line, row in rows:
             if len(row) != len(names):
                 word = "are named" if columns is not None else "are in the header"
-                raise source.error(f"{len(row)} columns here, {len(names)} {word}", line, "check the delimiter and quotes of this line")
+                raise source.error(
+                    f"{len(row)} columns here, {len(names)} {word}",
+                    line,
+                    "check the delimiter and quotes of this line",
+                )
             cells.append(row)
             lines.append(line)
         if not cells:
             raise source.error("there is a header but no rows", 1)
         return Table(source, dict(zip(names, zip(*cells, strict=True), strict=True)), lines, missing)
 
-    def write(self, content: Content, *, kind: Writable | str = "auto", delimiter: str = ",") -> Iterator[bytes]:
+    def write(
+        self, content: Content, *, kind: Writable | str = "auto", delimiter: str = ","
+    ) -> Iterator[bytes]:
         kind = pick(content, kind, self)
         rows = {"lists": _list_rows, "votes": _vote_rows, "labels": _label_rows}[kind](content)
         return _blocks(rows, delimiter)
@@ -109,14 +119,18 @@ def _rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 yield begin, row
             begin = reader.line_num + 1
     except csv.Error as error:
-        raise source.error(f"the quotes are wrong: {error}", begin, 'a quote inside a quoted cell is written ""') from None
+        raise source.error(
+            f"the quotes are wrong: {error}", begin, 'a quote inside a quoted cell is written ""'
+        ) from None
 
 
 def _cells(ids: Ids, what: str, group: I8 | None = None) -> list[str]:
     found = texts(ids, what, "csv", group)
     for value in found:
         if not value or "\0" in value or "\r" in value:
-            raise InputError(f"the {what} id {value!r} cannot be written as csv", remedy="rename it, or write jsonl")
+            raise InputError(
+                f"the {what} id {value!r} cannot be written as csv", remedy="rename it, or write jsonl"
+            )
     return found
 
 
@@ -145,7 +159,13 @@ def _vote_rows(content: Content) -> Iterator[Sequence[Any]]:
     items = _cells(p.index.items, "item", p.index.query_of_slot)
     yield "query", "expert", "winner", "loser", "tie", "weight"
     for q, e, w, o, tie, weight in zip(
-        v.query_of_row.tolist(), v.expert.tolist(), v.winner.tolist(), v.loser.tolist(), v.tie.tolist(), v.weight.tolist(), strict=True
+        v.query_of_row.tolist(),
+        v.expert.tolist(),
+        v.winner.tolist(),
+        v.loser.tolist(),
+        v.tie.tolist(),
+        v.weight.tolist(),
+        strict=True,
     ):
         yield queries[q], experts[e], items[w], items[o], "true" if tie else "false", repr(weight)
 
@@ -153,8 +173,13 @@ def _vote_rows(content: Content) -> Iterator[Sequence[Any]]:
 def _label_rows(content: Content) -> Iterator[Sequence[Any]]:
     labels = content.labels
     assert labels is not None
-    queries, items = _cells(labels.queries, "query"), _cells(labels.index.items, "item", labels.index.query_of_slot)
+    queries, items = (
+        _cells(labels.queries, "query"),
+        _cells(labels.index.items, "item", labels.index.query_of_slot),
+    )
     yield "query", "item", "grade"
-    for q, item, grade in zip(labels.index.query_of_slot.tolist(), items, labels.grades.tolist(), strict=True):
+    for q, item, grade in zip(
+        labels.index.query_of_slot.tolist(), items, labels.grades.tolist(), strict=True
+    ):
         if grade == grade:
             yield queries[q], item, repr(grade)

@@ -58,18 +58,30 @@ class Table:
         if not set(map(type, cells)) <= {str, int} or "" in cells:
             for row, value in enumerate(cells):
                 if value is None or value == "" or type(value) not in (str, int):
-                    problem = f"the {role} is missing" if value is None or value == "" else f"the {role} is {value!r}"
+                    problem = (
+                        f"the {role} is missing"
+                        if value is None or value == ""
+                        else f"the {role} is {value!r}"
+                    )
                     raise self.error(row, problem, "every row needs one; ids are strings or integers")
         return code_ids(cells, role)
 
     def numbers(self, name: str, role: str) -> F8:
         """A column of finite numbers."""
         cells = self.columns[name]
-        return np.fromiter((self._number(v, row, role) for row, v in enumerate(cells)), np.float64, len(cells))
+        return np.fromiter(
+            (self._number(v, row, role) for row, v in enumerate(cells)), np.float64, len(cells)
+        )
 
     def _number(self, value: Any, row: int, role: str) -> float:
         try:
-            return number(value) if isinstance(value, str) else number(repr(value)) if type(value) in (int, float) else number("")
+            return (
+                number(value)
+                if isinstance(value, str)
+                else number(repr(value))
+                if type(value) in (int, float)
+                else number("")
+            )
         except ValueError:
             shown = "missing" if value is None or value == "" else repr(value)[:80]
             remedy = f"a {role} is a finite number; leave the row out, or name the cells that mean 'none' by missing="
@@ -98,7 +110,9 @@ class TableFormat(Format):
     leaves out votes between an item and itself.
     """
 
-    def table(self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]) -> Table:
+    def table(
+        self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]
+    ) -> Table:
         """The columns of one file."""
         raise NotImplementedError
 
@@ -196,7 +210,9 @@ def _shared(table: Table, roles: dict[str, str]) -> tuple[Coded, Coded]:
     return found[0], found[1]
 
 
-def _lists(table: Table, roles: dict[str, str], duplicates: Duplicates, unlisted: Unlisted, warn: bool) -> Preferences:
+def _lists(
+    table: Table, roles: dict[str, str], duplicates: Duplicates, unlisted: Unlisted, warn: bool
+) -> Preferences:
     needed = roles.get("rank", roles.get("score"))
     assert needed is not None
     table = table.with_values(needed)
@@ -236,7 +252,9 @@ def _refuse_half_scored(table: Table, q: Coded, e: Coded, score: F8) -> None:
     key = q.codes * max(len(e.ids), 1) + e.codes
     mixed = np.flatnonzero(empty & np.isin(key, key[~empty]))
     if len(mixed):
-        raise table.error(int(mixed[0]), "the score is missing, but others of this list have one", "give all or none")
+        raise table.error(
+            int(mixed[0]), "the score is missing, but others of this list have one", "give all or none"
+        )
 
 
 def _labels(table: Table, roles: dict[str, str], warn: bool) -> Labels:
@@ -253,7 +271,11 @@ def _labels(table: Table, roles: dict[str, str], warn: bool) -> Labels:
     differ = np.flatnonzero(grade != grade[first][inverse])
     if len(differ):
         k = int(differ[0])
-        raise table.error(k, f"the grade of item {i.ids[int(i.codes[k])]!r} differs from an earlier row", "an item has one grade; leave the column out by grade=''")
+        raise table.error(
+            k,
+            f"the grade of item {i.ids[int(i.codes[k])]!r} differs from an earlier row",
+            "an item has one grade; leave the column out by grade=''",
+        )
     first = np.sort(first)
     return Labels.from_rows(Coded(q.codes[first], q.ids), Coded(i.codes[first], i.ids), grade[first])
 

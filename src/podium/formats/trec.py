@@ -58,23 +58,35 @@ class TrecRun(Format):
     def write(self, content: Content) -> Iterator[bytes]:
         p = content.preferences
         if p is None or not p.lists.rows:
-            raise InputError("there are no lists to write", remedy="a TREC run holds rankings; write labels as qrels")
+            raise InputError(
+                "there are no lists to write", remedy="a TREC run holds rankings; write labels as qrels"
+            )
         unranked = len(p.index.items) - len(np.unique(p.lists.item))
         self.leave_out(
-            labels=content.labels, features=content.features, comparisons=len(p.comparisons), items_nobody_ranks=unranked
+            labels=content.labels,
+            features=content.features,
+            comparisons=len(p.comparisons),
+            items_nobody_ranks=unranked,
         )
-        queries, experts = plain_texts(p.queries, "query", self.name), plain_texts(p.experts, "expert", self.name)
+        queries, experts = (
+            plain_texts(p.queries, "query", self.name),
+            plain_texts(p.experts, "expert", self.name),
+        )
         items = plain_texts(p.index.items, "item", self.name, p.index.query_of_slot)
         return self._lines(p, queries, experts, items)
 
-    def _lines(self, p: Preferences, queries: list[str], experts: list[str], items: list[str]) -> Iterator[bytes]:
+    def _lines(
+        self, p: Preferences, queries: list[str], experts: list[str], items: list[str]
+    ) -> Iterator[bytes]:
         t, scores = p.lists, p.lists.scores(p.index.sizes)
         for begin in range(0, len(t), 2000):
             lines = []
             for k in range(begin, min(begin + 2000, len(t))):
                 a, b = int(t.starts[k]), int(t.starts[k + 1])
                 query, expert = queries[int(t.query_of_list[k])], experts[int(t.expert[k])]
-                for i, r, s in zip(t.item[a:b].tolist(), t.rank[a:b].tolist(), scores[a:b].tolist(), strict=True):
+                for i, r, s in zip(
+                    t.item[a:b].tolist(), t.rank[a:b].tolist(), scores[a:b].tolist(), strict=True
+                ):
                     lines.append(f"{query} Q0 {items[i]} {r} {s!r} {expert}\n")
             yield "".join(lines).encode()
 
@@ -112,7 +124,11 @@ class Qrels(Format):
         grades, query_of = labels.grades.tolist(), labels.index.query_of_slot.tolist()
         for begin in range(0, len(items), 100_000):
             block = range(begin, min(begin + 100_000, len(items)))
-            lines = [f"{queries[query_of[k]]} 0 {items[k]} {_grade(grades[k])}\n" for k in block if grades[k] == grades[k]]
+            lines = [
+                f"{queries[query_of[k]]} 0 {items[k]} {_grade(grades[k])}\n"
+                for k in block
+                if grades[k] == grades[k]
+            ]
             yield "".join(lines).encode()
 
 

@@ -135,7 +135,9 @@ def _index(parsed: Parsed) -> tuple[ItemIndex, text.Items]:
     return ItemIndex(parsed.query.ids, items.starts, ids, items.arrival), items
 
 
-def _repeat(parsed: Parsed, sources: Sequence[Source], index: ItemIndex, items: text.Items, row: int) -> InputError:
+def _repeat(
+    parsed: Parsed, sources: Sequence[Source], index: ItemIndex, items: text.Items, row: int
+) -> InputError:
     at, rows = int(parsed.rows.item_at[row]), parsed.rows
     query = int(parsed.query.codes[np.searchsorted(rows.run_rows, row, side="right") - 1])
     item = index.items[int(items.starts[query] + items.slot[row])]

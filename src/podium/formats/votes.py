@@ -27,11 +27,15 @@ def read_votes(table: Table, roles: dict[str, str], query: Coded, expert: Coded)
     if "loser" in roles and "winner" in roles:
         one, two = table.ids(roles["winner"], "winner"), table.ids(roles["loser"], "loser")
         tie = _truth(table, roles["tie"]) if "tie" in roles else None
-        return Preferences.from_comparisons(query, expert, one, two, tie=tie, weight=weight, origin=table.origin)
+        return Preferences.from_comparisons(
+            query, expert, one, two, tie=tie, weight=weight, origin=table.origin
+        )
     for role in ("item_a", "item_b", "winner"):
         if role not in roles:
             names = ", ".join(map(repr, table.columns))
-            raise table.source.error(f"votes need a column {role}; there are {names}", 1, f"say {role}=, or winner= and loser=")
+            raise table.source.error(
+                f"votes need a column {role}; there are {names}", 1, f"say {role}=, or winner= and loser="
+            )
     left, right = table.ids(roles["item_a"], "item_a"), table.ids(roles["item_b"], "item_b")
     second, tie = _outcomes(table, roles)
     a, b = (np.array(c.ids.tolist(), dtype=object)[c.codes] for c in (left, right))
@@ -62,7 +66,9 @@ def _outcomes(table: Table, roles: dict[str, str]) -> tuple[B1, B1]:
             raise table.error(row, f"the winner of {a!r} and {b!r} is {answer!r}"[:200], remedy)
         if meaning == "unclear":
             raise table.error(
-                row, f"the winner {answer!r} is both the id of one item and the word for the side of the other", "rename the items"
+                row,
+                f"the winner {answer!r} is both the id of one item and the word for the side of the other",
+                "rename the items",
             )
         second[row], tie[row] = meaning == "b", meaning == "tie"
     return second, tie
@@ -82,6 +88,8 @@ def _truth(table: Table, name: str) -> B1:
     for row, value in enumerate(table.columns[name]):
         word = "" if value is None else str(value).strip().lower()
         if word not in TRUTH:
-            raise table.error(row, f"the tie mark is {value!r}", "accepted: true, false, yes, no, 1, 0 or empty")
+            raise table.error(
+                row, f"the tie mark is {value!r}", "accepted: true, false, yes, no, 1, 0 or empty"
+            )
         found[row] = TRUTH[word]
     return found

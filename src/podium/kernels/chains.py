@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.kernels.dispatch import F8, I4, I8, by_queries, large
-from podium.kernels.pairs import Votes, margins, matrix, pair_work, places
+from podium.kernels.dispatch import F8, I4, I8, by_queries
+from podium.kernels.pairs import Votes, collapse, margins, matrix, pair_work, pays_to_compile, places
 
 __all__ = ["MULTISET", "ONE_LIST", "ONE_LIST_ANY", "list_chain", "majority_chain"]
 
@@ -37,26 +37,28 @@ class Ballots(NamedTuple):
 
 def list_chain(votes: Votes, kind: int, teleport: float, tolerance: float, most_steps: int) -> Walk:
     """MC1, MC2 or MC3: the walk looks at one list (or at all those that hold the item) to choose where to go."""
-    return _walk("list_chain", votes, kind, teleport, tolerance, most_steps)
+    return _walk("list_chain", collapse(votes), (kind,), teleport, tolerance, most_steps)
 
 
 def majority_chain(votes: Votes, teleport: float, tolerance: float, most_steps: int) -> Walk:
     """MC4: the walk draws any item and moves there if the majority prefers it."""
-    return _walk("majority_chain", votes, 0, teleport, tolerance, most_steps)
+    return _walk("majority_chain", votes, (), teleport, tolerance, most_steps)
 
 
-def _walk(name: str, votes: Votes, kind: int, teleport: float, tolerance: float, most_steps: int) -> Walk:
+def _walk(
+    name: str, votes: Votes, kind: tuple[int, ...], teleport: float, tolerance: float, most_steps: int
+) -> Walk:
     sizes = np.diff(votes.slots)
     found = np.empty(int(votes.slots[-1]))
-    work = pair_work(votes)
-    if large(int(work[-1] + (sizes**3).sum() // 100)):
+    work = pair_work(votes, 1 / 256)
+    if pays_to_compile(work):
         from podium.kernels.compiled import chains as compiled
 
         steps = np.zeros(len(sizes), np.int64)
-        by_queries(getattr(compiled, name), work, votes, kind, teleport, tolerance, most_steps, found, steps)
+        by_queries(getattr(compiled, name), work, votes, *kind, teleport, tolerance, most_steps, found, steps)
         return Walk(found, int(steps.max(initial=0)), bool((steps <= most_steps).all()))
     for q in np.flatnonzero(sizes).tolist():
-        moves = _majority_moves(votes, q) if kind == 0 else _list_moves(ballots(votes, q), int(sizes[q]), kind)
+        moves = _list_moves(ballots(votes, q), int(sizes[q]), *kind) if kind else _majority_moves(votes, q)
         found[votes.slots[q] : votes.slots[q + 1]] = _stationary(moves, teleport)
     return Walk(found, None, True)
 
@@ -70,27 +72,35 @@ def _stationary(moves: F8, teleport: float) -> F8:
 def ballots(votes: Votes, query: int) -> Ballots:
     """Everything said about one query, as lists; voices of weight 0 are left out."""
     base, size = int(votes.slots[query]), int(votes.slots[query + 1] - votes.slots[query])
-    items, ranks, weights = [], [], []
-    for lst in range(*votes.query_starts[query : query + 2].tolist()):
-        rows = slice(int(votes.starts[lst]), int(votes.starts[lst + 1]))
-        item, rank = votes.item[rows].astype(np.int64) - base, votes.rank[rows]
-        if votes.below and len(item) < size:
-            rest = np.setdiff1d(np.arange(size), item)
-            item, rank = np.concatenate((item, rest)), np.concatenate((rank, np.full(len(rest), 2**31 - 1, np.int32)))
-        items.append(item)
-        ranks.append(rank)
-        weights.append(votes.list_weight[lst])
-    for v in range(*votes.vote_starts[query : query + 2].tolist()):
-        items.append(np.array([votes.winner[v] - base, votes.loser[v] - base], np.int64))
-        ranks.append(np.array([1, 1 if votes.tie[v] else 2], np.int32))
-        weights.append(votes.vote_weight[v])
-    kept = [k for k in range(len(items)) if weights[k] > 0 and len(items[k])]
-    return Ballots(
-        np.concatenate(([0], np.cumsum([len(items[k]) for k in kept]))).astype(np.int64),
-        np.concatenate([np.zeros(0, np.int64), *(items[k] for k in kept)]),
-        np.concatenate([np.zeros(0, np.int32), *(ranks[k] for k in kept)]),
-        np.array([weights[k] for k in kept], np.float64),
+    first, last = votes.query_starts[query : query + 2].tolist()
+    rows = slice(int(votes.starts[first]), int(votes.starts[last]))
+    number, item, rank = (
+        np.repeat(np.arange(last - first), np.diff(votes.starts[first : last + 1])),
+        votes.item[rows].astype(np.int64) - base,
+        votes.rank[rows],
     )
+    if votes.below:
+        missing = np.ones((last - first, size), np.bool_)
+        missing[number, item] = False
+        missing[np.bincount(number, minlength=last - first) == 0] = False  # an empty list says nothing
+        which, unlisted = np.nonzero(missing)
+        number, item = np.concatenate((number, which)), np.concatenate((item, unlisted))
+        rank = np.concatenate((rank, np.full(len(which), 2**31 - 1, np.int32)))
+        order = np.argsort(number, kind="stable")
+        number, item, rank = number[order], item[order], rank[order]
+    pairs = slice(*votes.vote_starts[query : query + 2].tolist())
+    sides = np.stack((votes.winner[pairs], votes.loser[pairs]), axis=1).ravel().astype(np.int64) - base
+    places_of_two = (
+        np.stack((np.ones(len(sides) // 2), 2 - votes.tie[pairs]), axis=1).ravel().astype(np.int32)
+    )
+    number = np.concatenate((number, last - first + np.arange(len(sides)) // 2))
+    item, rank = np.concatenate((item, sides)), np.concatenate((rank, places_of_two))
+    weight = np.concatenate((votes.list_weight[first:last], votes.vote_weight[pairs]))
+    kept = weight[number] > 0
+    lengths = np.bincount(number[kept], minlength=len(weight))
+    filled = lengths > 0
+    starts = np.concatenate(([0], np.cumsum(lengths[filled])))
+    return Ballots(starts, item[kept], rank[kept], weight[filled])
 
 
 def _list_moves(lists: Ballots, size: int, kind: int) -> F8:
@@ -99,7 +109,7 @@ def _list_moves(lists: Ballots, size: int, kind: int) -> F8:
     above, upto = places(lists.starts, lists.rank)
     targets = above if kind == ONE_LIST_ANY else upto  # the walk goes to the first so many rows of the list
     weight = np.repeat(lists.weight, lengths)
-    share = weight / {MULTISET: 1, ONE_LIST: upto, ONE_LIST_ANY: np.repeat(lengths, lengths)}[kind]
+    share = weight / (np.ones_like(upto), upto, np.repeat(lengths, lengths))[kind - 1]
     origin = np.repeat(np.arange(len(lists.item)), targets)
     base = np.repeat(lists.starts[:-1], lengths)[origin]
     target = base + np.arange(len(origin)) - np.repeat(np.cumsum(targets) - targets, targets)
@@ -108,15 +118,15 @@ def _list_moves(lists: Ballots, size: int, kind: int) -> F8:
     total = np.bincount(lists.item, weights=weight * (upto if kind == MULTISET else 1), minlength=size)
     held = total > 0
     moves = np.divide(moves, total[:, None], out=np.full((size, size), 1 / size), where=held[:, None])
-    moves[np.diag_indices(size)] += np.where(held, 1 - moves.sum(axis=1), 0)  # MC3 stays where nothing is better
-    return moves
+    stay = np.where(held, 1 - moves.sum(axis=1), 0.0)  # MC3 stays where nothing is better
+    return np.asarray(moves + np.diag(stay), np.float64)
 
 
 def _majority_moves(votes: Votes, query: int) -> F8:
     """The matrix of moves (from, to) of MC4."""
     margin = margins(matrix(votes, query))
     size = len(margin)
-    moves = (margin.T > 0) / size
+    moves: F8 = (margin.T > 0) / float(size)
     moves[np.diag_indices(size)] = 1 - moves.sum(axis=1)
     held = np.zeros(size, np.bool_)
     held[ballots(votes, query).item] = True

@@ -147,7 +147,9 @@ def order_many(margin: F8, start: I8, most_nodes: int) -> tuple[I8, bool]:
             break
     if most_nodes == 0:
         return best, False
-    free = np.abs(found.lower.marginals + found.upper.marginals) < -found.fun - held - step * (1 - 1e-6) + 1e-6
+    free = (
+        np.abs(found.lower.marginals + found.upper.marginals) < -found.fun - held - step * (1 - 1e-6) + 1e-6
+    )
     bounds = np.where(free, 0.0, np.rint(found.x)), np.where(free, 1.0, np.rint(found.x))
     return _branch(margin, weight, cuts, bounds, best, most_nodes)
 

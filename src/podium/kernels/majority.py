@@ -10,19 +10,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from podium.kernels.dispatch import B1, F8, I8, by_queries, large
-from podium.kernels.pairs import Votes, margins, matrix, pair_work
+from podium.kernels.dispatch import B1, F8, I8, by_queries
+from podium.kernels.pairs import Votes, margins, matrix, pair_work, pays_to_compile
 
 __all__ = ["by_majority", "condorcet", "copeland", "greedy", "order_scores", "ranked_pairs", "schulze"]
 
 
-def by_majority(method: Callable[..., F8], votes: Votes, power: int, *options: bool) -> F8:
-    """Scores of every slot by one of the methods below, whose time grows as the size of a query to that power."""
-    work = pair_work(votes)
-    if power == 3:
-        work = np.concatenate(([0], np.cumsum(np.diff(work) + np.diff(votes.slots) ** 3)))
+def by_majority(method: Callable[..., F8], votes: Votes, cubic: float, *options: bool) -> F8:
+    """Scores of every slot by one of the methods below; `cubic` as in `pair_work`."""
+    work = pair_work(votes, cubic)
     scores = np.zeros(int(votes.slots[-1]))
-    if large(int(work[-1])):
+    if pays_to_compile(work):
         from podium.kernels.compiled import majority as compiled
 
         by_queries(getattr(compiled, method.__name__), work, votes, *options, scores)
@@ -42,10 +40,13 @@ def condorcet(table: F8) -> F8:
     margin = margins(table)
     start = np.where((table + table.T).any(axis=1), margin.sum(axis=1), -np.inf)
     blocks = [b for group in _split(np.arange(len(table)), start) for b in _refine(margin, group)]
-    runs = [[b] for b in blocks]
+    beats = _between(margin, blocks)
+    runs = [[b] for b in range(len(blocks))]
     while len(runs) > 1:
-        runs = [_merge(margin, *runs[i : i + 2]) if i + 1 < len(runs) else runs[i] for i in range(0, len(runs), 2)]
-    return order_scores(runs[0], len(table))
+        runs = [
+            _merge(beats, *runs[i : i + 2]) if i + 1 < len(runs) else runs[i] for i in range(0, len(runs), 2)
+        ]
+    return order_scores([blocks[b] for b in runs[0]], len(table))
 
 
 def greedy(table: F8) -> F8:
@@ -113,11 +114,20 @@ def _refine(margin: F8, block: I8) -> list[I8]:
     return groups if len(groups) == 1 else [b for g in groups for b in _refine(margin, g)]
 
 
-def _merge(margin: F8, left: list[I8], right: list[I8]) -> list[I8]:
+def _between(margin: F8, blocks: list[I8]) -> list[list[bool]]:
+    """Whether each block beats each other one by summed votes."""
+    order = np.concatenate(blocks)
+    starts = np.concatenate(([0], np.cumsum([len(b) for b in blocks[:-1]]))).astype(np.int64)
+    inside = margin[np.ix_(order, order)]
+    found: list[list[bool]] = (np.add.reduceat(np.add.reduceat(inside, starts, 0), starts, 1) > 0).tolist()
+    return found
+
+
+def _merge(beats: list[list[bool]], left: list[int], right: list[int]) -> list[int]:
     """Two runs of blocks as one; the left one goes first unless the right one beats it."""
     merged, i, j = [], 0, 0
     while i < len(left) and j < len(right):
-        if margin[np.ix_(right[j], left[i])].sum() > 0:
+        if beats[right[j]][left[i]]:
             merged.append(right[j])
             j += 1
         else:

@@ -45,9 +45,9 @@ def _rank_order(scores: F8, starts: I8, tie_key: I4 | None, tolerance: float) ->
     largest[filled] = np.maximum.reduceat(np.abs(scores), starts[:-1][filled])
     gap = np.empty(n, np.bool_)  # does a new tie group begin at this place?
     gap[0] = True
-    gap[1:] = (query[1:] != query[:-1]) | (
-        sorted_scores[:-1] - sorted_scores[1:] > tolerance * largest[query[1:]]
-    )
+    with np.errstate(over="ignore"):  # scores so far apart that their difference is infinite are not tied
+        step = sorted_scores[:-1] - sorted_scores[1:]
+    gap[1:] = (query[1:] != query[:-1]) | (step > tolerance * largest[query[1:]])
     group = np.cumsum(gap) - 1
     snapped = np.empty(n)
     snapped[order] = sorted_scores[np.flatnonzero(gap)][group]

@@ -11,10 +11,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.kernels.dispatch import B1, F8, I4, I8
+from podium.kernels.dispatch import B1, F8, I4, I8, large
 
-__all__ = ["Votes", "margins", "matrix", "pair_work", "places", "silent_items", "vote_matrix", "whole_weights"]
+__all__ = [
+    "Votes",
+    "collapse",
+    "margins",
+    "matrix",
+    "pair_work",
+    "pays_to_compile",
+    "places",
+    "silent_items",
+    "vote_matrix",
+    "whole_weights",
+]
 
+QUERY_COST, CELLS = (
+    100,
+    64,
+)  # units of work a query costs numpy, and matrix cells it goes through in one (measured)
 LARGEST = 2.0**30  # whole weights stay below this, so that sums over millions of votes are exact in a float
 
 
@@ -57,14 +72,37 @@ def _near_whole(values: F8) -> bool:
     return bool(nearest[0] >= 1 and nearest[-1] <= LARGEST and (np.abs(values - nearest) <= 1e-9).all())
 
 
-def pair_work(votes: Votes) -> I8:
-    """Cells of the matrix written or read up to each query: the cost of the methods that work on pairs."""
+def pair_work(votes: Votes, cubic: float = 0.0) -> I8:
+    """Cells of the matrix written or read up to each query, plus `cubic` times the cube of its size."""
     sizes, lengths = np.diff(votes.slots), np.diff(votes.starts)
     query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
     of_list = lengths * (sizes[query] if votes.below else lengths)
-    work = sizes**2 + np.diff(votes.vote_starts)
+    work = sizes**2 + np.diff(votes.vote_starts) + (cubic * sizes**3).astype(np.int64)
     work += np.bincount(query, weights=of_list, minlength=len(sizes)).astype(np.int64)
     return np.concatenate(([0], np.cumsum(work)))
+
+
+def pays_to_compile(work: I8) -> bool:
+    """Whether so much work on pairs (cumulative, by query) takes numpy longer than loading the compiled kernels."""
+    return large(QUERY_COST * (len(work) - 1) + int(work[-1]) // CELLS)
+
+
+def collapse(votes: Votes) -> Votes:
+    """The same votes with equal comparisons put together, so that many votes on few pairs cost little."""
+    if len(votes.winner) == 0:
+        return votes
+    swap = votes.tie & (votes.winner > votes.loser)  # a tie has no first side
+    first, second = np.where(swap, votes.loser, votes.winner).astype(np.int64), np.where(swap, votes.winner, votes.loser)
+    slots = int(votes.slots[-1])
+    key, which = np.unique((first * slots + second) * 2 + votes.tie, return_inverse=True)
+    first, second = (key // 2 // slots).astype(np.int32), (key // 2 % slots).astype(np.int32)
+    return votes._replace(
+        vote_starts=np.searchsorted(first, votes.slots),
+        winner=first,
+        loser=second,
+        tie=key % 2 == 1,
+        vote_weight=np.bincount(which, weights=votes.vote_weight),
+    )
 
 
 def silent_items(votes: Votes) -> B1:
@@ -122,7 +160,9 @@ def matrix(votes: Votes, query: int) -> F8:
     better = np.repeat(np.arange(len(item)), below)
     worse = np.repeat(end, below) - np.repeat(np.cumsum(below), below) + np.arange(len(better))
     won = np.bincount(
-        item[better] * size + item[worse], weights=np.repeat(np.repeat(weight, lengths), below), minlength=size**2
+        item[better] * size + item[worse],
+        weights=np.repeat(np.repeat(weight, lengths), below),
+        minlength=size**2,
     )
     table = won.astype(np.float64, copy=False).reshape(size, size)  # no rows at all give integers
     if votes.below and len(weight):

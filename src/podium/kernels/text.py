@@ -15,7 +15,19 @@ import numpy as np
 from podium.kernels import dispatch
 from podium.kernels.dispatch import B1, F8, I4, I8, U1, by_queries
 
-__all__ = ["Grouped", "Items", "Rows", "Shape", "distinct", "group", "index_items", "lists", "slow_scores", "spans_text", "tokenise"]
+__all__ = [
+    "Grouped",
+    "Items",
+    "Rows",
+    "Shape",
+    "distinct",
+    "group",
+    "index_items",
+    "lists",
+    "slow_scores",
+    "spans_text",
+    "tokenise",
+]
 
 
 class Shape(NamedTuple):
@@ -72,7 +84,9 @@ def tokenise(data: U1, shape: Shape, cuts: I8, lowest_rank: int) -> Rows | int:
         rank = rank[kept] if shape.rank >= 0 else rank
         runs[:, 0] = np.searchsorted(kept, runs[:, 0])
     run_rows = np.append(runs[:, 0], len(item_at))
-    return Rows(item_at, item_len, rank, score, run_rows, *(np.ascontiguousarray(runs[:, k]) for k in range(1, 5)))
+    return Rows(
+        item_at, item_len, rank, score, run_rows, *(np.ascontiguousarray(runs[:, k]) for k in range(1, 5))
+    )
 
 
 def _line_cuts(data: U1, parts: int) -> list[int]:
@@ -185,7 +199,27 @@ def lists(rows: Rows, items: Items, grouped: Grouped, query_of_list: I8, by: int
     item, rank, score = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)
     disagree, repeat = np.zeros(count, np.bool_), np.full(count, -1, np.int64)
     width = int(np.diff(items.starts).max(initial=0))
-    given = (grouped.run_starts, grouped.order, rows.run_rows, grouped.row_starts, items.starts[:-1][query_of_list], items.slot)
-    by_queries(fill_lists, grouped.row_starts, *given, rows.rank, rows.score, by, width, item, rank, score, disagree, repeat)
+    given = (
+        grouped.run_starts,
+        grouped.order,
+        rows.run_rows,
+        grouped.row_starts,
+        items.starts[:-1][query_of_list],
+        items.slot,
+    )
+    by_queries(
+        fill_lists,
+        grouped.row_starts,
+        *given,
+        rows.rank,
+        rows.score,
+        by,
+        width,
+        item,
+        rank,
+        score,
+        disagree,
+        repeat,
+    )
     twice = repeat[repeat >= 0]
     return Filled(item, rank, score, disagree, int(twice.min()) if len(twice) else None)

@@ -141,7 +141,7 @@ def blend(x, y, stay, held, teleport):
 
 
 @njit(cache=True, nogil=True)
-def majority_chain(first, last, votes, kind, teleport, tolerance, most_steps, found, steps):
+def majority_chain(first, last, votes, teleport, tolerance, most_steps, found, steps):
     """MC4, by Gauss-Seidel sweeps from the weakest item up: without cycles the first sweep is exact."""
     room = scratch(votes, first, last)
     for q in range(first, last):

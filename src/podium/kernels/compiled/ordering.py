@@ -46,13 +46,14 @@ def _sort(scores, place, bucket, count):
     low = high = scores[0]
     for i in range(1, n):
         low, high = min(low, scores[i]), max(high, scores[i])
-    scale = (n - 1) / (high - low) if high > low else 0.0
-    if not np.isfinite(scale):
-        scale = 0.0
+    spread = high - low
+    scale = (n - 1) / spread if spread > 0 else 0.0
+    if not (np.isfinite(spread) and np.isfinite(scale)):
+        scale = 0.0  # one bucket for all, sorted by comparison
     for b in range(n + 1):
         count[b] = 0
     for i in range(n):
-        b = int((high - scores[i]) * scale)
+        b = int((high - scores[i]) * scale) if scale > 0 else 0
         bucket[i] = b
         count[b + 1] += 1
     for b in range(n):

@@ -201,7 +201,11 @@ def _sort_spans(data, at, length, row, skip, key, idx, key2, idx2):
                 y = idx[j]
                 if key[j] < k:
                     break
-                if key[j] == k and _tail_order(data, at[row[y]], length[row[y]], at[row[x]], length[row[x]], skip + 8) <= 0:
+                if (
+                    key[j] == k
+                    and _tail_order(data, at[row[y]], length[row[y]], at[row[x]], length[row[x]], skip + 8)
+                    <= 0
+                ):
                     break
                 key[j + 1], idx[j + 1] = key[j], y
                 j -= 1
@@ -240,7 +244,9 @@ def _gather_rows(runs, run_rows, row):
 
 
 @njit(cache=True, nogil=True)
-def index_items(first, last, data, at, length, run_rows, order, query_runs, row_starts, slot, rep, counts, widths):
+def index_items(
+    first, last, data, at, length, run_rows, order, query_runs, row_starts, slot, rep, counts, widths
+):
     """Number the distinct items of every query in byte order.
 
     Fills slot (number of each row's item within its query), rep (a row for each distinct item, from the query's
@@ -266,7 +272,11 @@ def index_items(first, last, data, at, length, run_rows, order, query_runs, row_
         for i in range(n):
             r = row[found[i]]
             p = row[found[i - 1]] if i else r
-            if i == 0 or length[r] != length[p] or not _same(data, at[r] + skip, at[p] + skip, length[r] - skip):
+            if (
+                i == 0
+                or length[r] != length[p]
+                or not _same(data, at[r] + skip, at[p] + skip, length[r] - skip)
+            ):
                 rep[row_starts[q] + count] = r
                 width += length[r]
                 count += 1
@@ -276,7 +286,22 @@ def index_items(first, last, data, at, length, run_rows, order, query_runs, row_
 
 @njit(cache=True, nogil=True)
 def write_items(
-    first, last, data, at, length, run_rows, order, query_runs, row_starts, slot, rep, starts, text, buffer, offsets, arrival
+    first,
+    last,
+    data,
+    at,
+    length,
+    run_rows,
+    order,
+    query_runs,
+    row_starts,
+    slot,
+    rep,
+    starts,
+    text,
+    buffer,
+    offsets,
+    arrival,
 ):
     """Copy the distinct ids of every query and note the order in which they came."""
     for q in range(first, last):
@@ -330,7 +355,23 @@ def _agrees(row, rank, score):
 
 @njit(cache=True, nogil=True)
 def fill_lists(
-    first, last, list_runs, order, run_rows, starts, base, slot, rank, score, by, width, out_item, out_rank, out_score, disagree, repeat
+    first,
+    last,
+    list_runs,
+    order,
+    run_rows,
+    starts,
+    base,
+    slot,
+    rank,
+    score,
+    by,
+    width,
+    out_item,
+    out_rank,
+    out_score,
+    disagree,
+    repeat,
 ):
     """Sort the rows of every list by rank or score (`by` 0: rank where scores agree, 1: rank, 2: score).
 

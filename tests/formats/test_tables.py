@@ -1,0 +1,187 @@
+"""Tables with named columns: CSV, JSON lines, Parquet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from podium import formats
+from podium.errors import InputError, ParameterError, PodiumWarning
+from podium.formats.base import Content
+from podium.formats.files import Source
+from podium.formats.jsonl import JsonLines
+from podium.formats.separated import Csv
+
+
+def read(text: str, **options: object) -> Content:
+    return Csv().read([Source("f.csv", text.encode())], **options)  # type: ignore[arg-type]
+
+
+def votes(text: str, **options: object) -> list[tuple[object, ...]]:
+    p = read(text, **options).preferences
+    assert p is not None
+    v = p.comparisons
+    items = p.index.items
+    return [(items[int(w)], items[int(o)], bool(t), float(x)) for w, o, t, x in zip(v.winner, v.loser, v.tie, v.weight, strict=True)]
+
+
+def test_lists_by_the_users_words() -> None:
+    p = read("run\ttopic\trank\tdoc\tscore\nA\t1\t1\td1\t2.5\nA\t1\t2\td2\t1.5\n").preferences
+    assert p is not None
+    assert p.experts.tolist() == ["A"]
+    assert p.queries.tolist() == ["1"]
+    assert p.lists.rank.tolist() == [1, 2]
+    q = read("qid;item;rank\nq;x;1\n").preferences
+    assert q is not None
+    assert q.experts.tolist() == ["f"]  # after the file
+
+
+@pytest.mark.parametrize(
+    ("header", "answers"),
+    [
+        ("item_a,item_b,winner", ["a", "b", "tie"]),
+        ("doc_a,doc_b,answer", ["A", "b", "same"]),
+        ("model_a,model_b,winner", ["model_a", "model_b", "tie (bothbad)"]),
+        ("left,right,preference", ["left", "right", "equal"]),
+        ("left,right,preferred", ["x", "y", "tie"]),
+    ],
+)
+def test_votes_by_the_users_words(header: str, answers: list[str]) -> None:
+    text = header + "\n" + "".join(f"x,y,{answer}\n" for answer in answers)
+    assert votes(text) == [("x", "y", False, 1.0), ("y", "x", False, 1.0), ("x", "y", True, 1.0)]
+
+
+def test_winner_and_loser_with_counts() -> None:
+    assert votes("winner,loser,count,tie\nx,y,3,no\ny,z,1,yes\n") == [("x", "y", False, 3.0), ("y", "z", True, 1.0)]
+
+
+def test_votes_that_cannot_be_read() -> None:
+    with pytest.raises(InputError, match=r"f.csv:3: the winner of 'x' and 'y' is 'c'; accepted: .*tie.*"):
+        read("left,right,winner\nx,y,left\nx,y,c\n")
+    with pytest.raises(InputError, match=r"f.csv:2: the winner 'a' is both"):
+        read("item_a,item_b,winner\nb,a,a\n")
+    with pytest.raises(InputError, match=r"f.csv:2: an item is compared with itself"):
+        read("winner,loser\nx,x\n")
+    assert votes("winner,loser\nx,x\nx,y\n", self_votes="skip") == [("x", "y", False, 1.0)]
+    assert votes("a,b,winner\nx,y,\nx,y,x\n", missing="") == [("x", "y", False, 1.0)]
+    with pytest.raises(InputError, match="f.csv:2: the weight is 0"):
+        read("winner,loser,weight\nx,y,0\n")
+
+
+def test_ratings_and_their_gold() -> None:
+    text = "topicID,workerID,docID,gold,label\n1,w1,a,-1,0\n1,w2,a,-1,1\n1,w1,b,1,1\n"
+    content = read(text, score="label", missing="-1")
+    assert content.preferences is not None
+    assert content.preferences.lists.rows == 3
+    assert content.labels is not None
+    assert content.labels.to_frame().to_pylist() == [{"query": "1", "item": "b", "grade": 1.0}]
+    with pytest.warns(PodiumWarning, match=r"2 of 3 values in 'gold' are -1.*missing='-1'"):
+        read(text, score="label")
+    with pytest.raises(InputError, match=r"f.csv:3: the grade of item 'a' differs"):
+        read("query,worker,doc,gold,score\n1,w1,a,1,0\n1,w2,a,2,1\n")
+
+
+def test_labels() -> None:
+    labels = read("query,doc,relevance\nq,a,2\nq,b,0\n").labels
+    assert labels is not None
+    assert labels.grade("q", "a") == 2
+
+
+def test_quotes_delimiters_and_odd_ids() -> None:
+    p = read('query,expert,item,rank\n"q ,1",e,"a ""b""\nc",1\n').preferences
+    assert p is not None
+    assert p.queries.tolist() == ["q ,1"]
+    assert p.index.items.tolist() == ['a "b"\nc']
+    with pytest.raises(InputError, match=r"f.csv:4: the rank is 'x'"):
+        read('query,expert,item,rank\nq,e,"a\nb",1\nq,e,c,x\n')
+    with pytest.raises(InputError, match="quotes are wrong"):
+        read('query,expert,item,rank\nq,e,"a,1\n')
+
+
+def test_files_without_a_header() -> None:
+    assert votes("1 x y\n2  y x\n", columns=["expert", "winner", "loser"]) == [("x", "y", False, 1.0), ("y", "x", False, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("query,expert,item,rank\nq,e,a\n", "f.csv:2: 3 columns here, 4 are in the header"),
+        ("query,expert,item,rank\nq,e,a,0\n", "f.csv:2: the rank is 0"),
+        ("query,expert,item,rank\nq,e,a,inf\n", "f.csv:2: the rank is 'inf'"),
+        ("query,expert,item,rank\nq,e,a,1e30\n", "f.csv:2: the rank is 1e+30"),
+        ("query,expert,item,score\nq,e,a,\n", "f.csv:2: the score is missing"),
+        ("query,expert,item,score\nq,e,,1\n", "f.csv:2: the item is missing"),
+        ("query,expert,item,rank\n", "a header but no rows"),
+        ("query,expert,item,item\n1,1,1,1\n", "two columns are called 'item'"),
+        ("run,engine,item,rank\n1,1,1,1\n", "'run' and 'engine' could both be the expert"),
+        ("x,y\n1,2\n", "the columns are not those of"),
+        ("query,expert,item,rank,score\nq,e,a,1,2\nq,e,b,2,\n", "f.csv:3: the score is missing, but others"),
+    ],
+)
+def test_wrong_tables(text: str, words: str) -> None:
+    with pytest.raises(InputError) as error:
+        read(text)
+    assert words in str(error.value)
+
+
+def test_columns_by_name() -> None:
+    p = read("who,what,n\ne,a,1\n", expert="who", item="what", rank="n").preferences
+    assert p is not None
+    assert p.queries.tolist() == ["all"]
+    with pytest.raises(InputError, match="there is no column 'whom'.*did you mean who"):
+        read("who,what,n\ne,a,1\n", expert="whom")
+    with pytest.raises(ParameterError, match="delimiter is ',,'"):
+        read("a,b\n1,2\n", delimiter=",,")
+
+
+def jsonl(text: str, **options: object) -> Content:
+    return JsonLines().read([Source("f.jsonl", text.encode())], **options)  # type: ignore[arg-type]
+
+
+def test_json_lists_keep_the_type_of_ids() -> None:
+    p = jsonl('{"query": 1, "expert": "e", "items": [3, "3"]}\n{"query": 1, "expert": "f", "items": ["3"]}\n').preferences
+    assert p is not None
+    assert p.queries.tolist() == [1]
+    assert p.index.items.tolist() == [3, "3"]
+    scored = jsonl('{"query": 1, "expert": "e", "items": ["a", "b"], "scores": [1, 2.5]}\n').preferences
+    assert scored is not None
+    assert scored.lists.score is not None
+    assert scored.lists.score.tolist() == [2.5, 1.0]
+
+
+def test_arena_votes() -> None:
+    text = (
+        '{"question_id": "x1", "model_a": "m1", "model_b": "m2", "winner": "model_b", "judge": "h1", "turn": 1}\n'
+        '{"question_id": "x2", "model_a": "m1", "model_b": "m2", "winner": "tie (bothbad)", "judge": "h2", "turn": 1}\n'
+    )
+    p = jsonl(text).preferences
+    assert p is not None
+    assert len(p.comparisons) == 2
+    assert p.queries.tolist() == ["all"]  # the id of a battle is no query
+    assert p.comparisons.tie.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"query": 1}\n[1]\n', "f.jsonl:2: a list instead of an object"),
+        ('{"query": 1\n', "f.jsonl:1: this is not JSON"),
+        ('{"query": 1, "expert": 2, "item": 1.5, "rank": 1}\n', "f.jsonl:1: the item is 1.5"),
+        ('{"query": 1, "expert": 2, "item": true, "rank": 1}\n', "f.jsonl:1: the item is True"),
+        ('{"query": 1, "expert": 2, "item": "a", "score": NaN}\n', "f.jsonl:1: the score is nan"),
+        ('{"query": 1, "expert": 2, "items": ["a"], "scores": [1, 2]}\n', "f.jsonl:1: scores does not match the 1 items"),
+    ],
+)
+def test_wrong_json(text: str, words: str) -> None:
+    with pytest.raises(InputError) as error:
+        jsonl(text)
+    assert words in str(error.value)
+
+
+def test_a_table_with_a_million_character_id(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    big = "x" * 1_000_000
+    (tmp_path / "f.csv").write_text(f"query,expert,item,rank\nq,e,{big},1\n")
+    p = formats.read(tmp_path / "f.csv").preferences
+    assert p is not None
+    assert p.index.items[0] == big
+    assert np.array_equal(p.lists.rank, [1])
