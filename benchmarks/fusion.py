@@ -177,7 +177,7 @@ def best_table(found: list[Row]) -> Iterator[Row]:
     engines = [r for r in found if r.peer in ("polars", "DuckDB") and r.timing]
     for key in dict.fromkeys((r.method, r.queries) for r in engines):
         here = [r for r in engines if (r.method, r.queries) == key]
-        best = min(here, key=lambda r: r.times[0] if r.times else 0.0)
+        best = min(here, key=lambda r: r.timing.median if r.timing else 0.0)
         fields = {k: v for k, v in vars(best).items() if k not in ("peer", "note")}
         yield Row(
             peer="best table",

@@ -20,9 +20,13 @@ _NAMES = {
     "Features": "podium.data.features",
     "Labels": "podium.data.labels",
     "Preferences": "podium.data.preferences",
-    "ReciprocalRankFusion": "podium.aggregators.positions",
+    "compare": "podium.evaluate",
     "fuse": "podium.aggregators.fuse",
+    "load": "podium.models",
     "make": "podium.aggregators.base",
+    "read": "podium.formats",
+    "save": "podium.models",
+    "write": "podium.formats",
 }
 
 __all__ = ["__version__", *_NAMES]
@@ -30,17 +34,25 @@ __all__ = ["__version__", *_NAMES]
 if TYPE_CHECKING:
     from podium.aggregators.base import Aggregator, make
     from podium.aggregators.fuse import fuse
-    from podium.aggregators.positions import ReciprocalRankFusion
     from podium.data.consensus import Consensus
     from podium.data.dataset import Dataset
     from podium.data.features import Features
     from podium.data.labels import Labels
     from podium.data.preferences import Preferences
+    from podium.evaluate import compare
+    from podium.formats import read, write
+    from podium.models import load, save
 
 
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return getattr(importlib.import_module(_NAMES[name]), name)
+    if name[:1].isupper():  # the aggregators, by class name
+        from podium import registry
+
+        for cls in registry.aggregators.all().values():
+            if cls.__name__ == name:
+                return cls
     raise AttributeError(f"module 'podium' has no attribute {name!r}")
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 
 def read_run(text: str, order: str = "auto") -> dict[str, dict[str, list[tuple[str, int, float]]]]:
     """query -> tag -> [(item, rank, score)] in the order of the list; ranks that disagree with scores are replaced."""
     lists: dict[str, dict[str, list[tuple[str, int, float]]]] = {}
     for line in text.split("\n"):
-        if line.split():
-            query, _, item, rank, score, tag = line.split()
+        if fields := _fields(line):
+            query, _, item, rank, score, tag = fields
             lists.setdefault(query, {}).setdefault(tag, []).append((item, int(rank), float(score)))
     for by_tag in lists.values():
         for tag, rows in by_tag.items():
             by_tag[tag] = _settled(rows, order)
     return lists
+
+
+def _fields(line: str) -> list[str]:
+    return [field for field in re.split("[ \t\r\v\f]+", line) if field]
 
 
 def _settled(rows: list[tuple[str, int, float]], order: str) -> list[tuple[str, int, float]]:
@@ -33,6 +39,6 @@ def arrivals(text: str) -> dict[str, list[str]]:
     """query -> its items in the order they first occur."""
     found: dict[str, dict[str, None]] = {}
     for line in text.split("\n"):
-        if line.split():
-            found.setdefault(line.split()[0], {})[line.split()[2]] = None
+        if fields := _fields(line):
+            found.setdefault(fields[0], {})[fields[2]] = None
     return {query: list(items) for query, items in found.items()}

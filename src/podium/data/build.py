@@ -212,8 +212,9 @@ def _warn_if_upside_down(lists: Lists) -> None:
     if lists.score is None or lists.rows < 2:
         return
     same = lists.list_of_row[1:] == lists.list_of_row[:-1]
-    step = np.diff(lists.score)[same & (np.diff(lists.rank) > 0)]
-    rising, falling = int((step > 0).sum()), int((step < 0).sum())
+    step = same & (np.diff(lists.rank) > 0)
+    above, below = lists.score[:-1][step], lists.score[1:][step]
+    rising, falling = int((below > above).sum()), int((below < above).sum())
     if rising > falling:
         warnings.warn(
             f"scores rise down the lists ({rising} steps up, {falling} down): if small scores are good, "

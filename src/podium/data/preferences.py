@@ -205,11 +205,14 @@ class Preferences:
         for ids in (self.queries, self.experts, self.index.items):
             digest.update(repr(ids.tolist()).encode(errors="surrogatepass"))
         score = self.lists.score if self.lists.score is not None else np.zeros(0)
-        for column in (self.index.starts, *vars(self.comparisons).values(), *self._list_columns(), score):
-            if isinstance(column, np.ndarray):
-                digest.update(np.ascontiguousarray(column).tobytes())
+        for column in (self.index.starts, *self._vote_columns(), *self._list_columns(), score):
+            digest.update(np.ascontiguousarray(column).tobytes())
         digest.update(self.unlisted.encode())
         return digest.hexdigest()
+
+    def _vote_columns(self) -> tuple[npt.NDArray[Any], ...]:
+        t = self.comparisons
+        return t.query_starts, t.expert, t.winner, t.loser, t.tie, t.weight
 
     def _list_columns(self) -> tuple[npt.NDArray[Any], ...]:
         t = self.lists

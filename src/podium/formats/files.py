@@ -60,6 +60,8 @@ class Source:
         if not raw[:4096].strip() and not view.tobytes().strip():
             raise InputError("the file is empty", source=self.name)
         self._check_text(view)
+        if not (view[:_BLOCK] == _NEWLINE).any() and not (view == _NEWLINE).any():  # as old Macintosh files end lines
+            view = np.frombuffer(view.tobytes().replace(b"\r", b"\n"), np.uint8)
         return view
 
     @functools.cached_property
@@ -120,10 +122,7 @@ class Source:
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Numbered lines that are not blank, without their ends."""
-        data = self.data
-        if b"\n" not in data:
-            data = data.replace(b"\r", b"\n")  # the line ends of old Macintosh files
-        for number, line in enumerate(data.split(b"\n"), 1):
+        for number, line in enumerate(self.data.split(b"\n"), 1):
             if line and not line.isspace():
                 yield number, line
 

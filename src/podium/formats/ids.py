@@ -14,9 +14,15 @@ _SPACE = re.compile(r"[ \t\n\r\v\f]")
 
 
 def texts(ids: Ids, what: str, format: str, group: I8 | None = None) -> list[str]:
-    """Ids as text; whole numbers are written as digits unless that makes two ids of a group the same."""
+    """Ids as text that is not empty and has a UTF-8 form.
+
+    Whole numbers are written as digits, unless that makes two ids of a group the same.
+    """
     values = ids.tolist()
     found = [v if isinstance(v, str) else str(v) for v in values]
+    if "" in found or not _encodes("".join(found)):
+        bad = next(v for v in found if not v or not _encodes(v))
+        raise InputError(f"the {what} id {bad[:80]!r} cannot be written as {format}", remedy="ids are text that is not empty")
     if any(type(v) is int for v in values) and any(type(v) is str for v in values):
         keys = found if group is None else list(zip(group.tolist(), found, strict=True))
         if len(set(keys)) < len(keys):
@@ -32,13 +38,8 @@ def plain_texts(ids: Ids, what: str, format: str, group: I8 | None = None) -> li
     """Ids as text without blanks, for formats whose columns are separated by them."""
     found = texts(ids, what, format, group)
     joined = "\0".join(found)
-    if (
-        _SPACE.search(joined)
-        or "" in found
-        or joined.count("\0") >= max(len(found), 1)
-        or not _encodes(joined)
-    ):
-        bad = next(v for v in found if not v or _SPACE.search(v) or "\0" in v or not _encodes(v))
+    if _SPACE.search(joined) or joined.count("\0") >= max(len(found), 1):
+        bad = next(v for v in found if _SPACE.search(v) or "\0" in v)
         raise InputError(
             f"the {what} id {bad[:80]!r} cannot be written as {format}: columns are separated by blanks",
             remedy="rename it, or write csv or jsonl",

@@ -18,7 +18,7 @@ from podium.errors import InputError, ParameterError
 from podium.formats.base import Content, Format
 from podium.formats.files import Source
 from podium.formats.ids import plain_texts
-from podium.formats.lines import number
+from podium.formats.lines import number, shown
 from podium.kernels.dispatch import F8, I8
 
 __all__ = ["Letor"]
@@ -56,8 +56,8 @@ class Letor(Format):
         if kind == "auto":
             kind = "ranks" if rows.looks_like_ranks() else "features"
         query, item = code_ids(rows.query, "query"), code_ids(rows.item, "item")
-        labels = Labels.from_rows(query, item, rows.label, origin=rows.origin)
         part = _parts(query, rows, sources) if len(sources) > 1 else None
+        labels = Labels.from_rows(query, item, rows.label, origin=rows.origin)
         if kind == "features":
             names = [str(c) for c in rows.columns.tolist()]
             features = Features.from_rows(query, item, rows.matrix(), names, origin=rows.origin)
@@ -76,6 +76,9 @@ class Letor(Format):
             self.leave_out(preferences=p)
         index = holder.index
         queries = plain_texts(index.queries, "query", self.name)
+        if hashed := [q for q in queries if "#" in q]:
+            remedy = "a # begins a comment there; rename the query"
+            raise InputError(f"the query id {hashed[0][:80]!r} cannot be written as letor", remedy=remedy)
         items = plain_texts(index.items, "item", self.name, index.query_of_slot)
         grades = np.zeros(len(items)) if labels is None else labels.align(index)
         if np.isnan(grades).any():
@@ -178,7 +181,7 @@ def _parse(sources: Sequence[Source]) -> _Rows:
                 continue  # a line of comment
             if len(fields) < 2 or not fields[1].startswith(b"qid:") or len(fields[1]) == 4:
                 raise source.error(
-                    f"no qid: in {text[:60].decode()!r}",
+                    f"no qid: in {shown(text)}",
                     line,
                     "a line is: label qid:Q 1:value 2:value ... #docid = D",
                 )
@@ -195,7 +198,7 @@ def _parse(sources: Sequence[Source]) -> _Rows:
                 column, colon, value = cell.partition(b":")
                 if not colon:
                     raise source.error(
-                        f"{cell[:60].decode()!r} is not column:value",
+                        f"{shown(cell)} is not column:value",
                         line,
                         "values look like 12:0.5 or 12:NULL",
                     )
@@ -223,7 +226,7 @@ def _column_numbers(tokens: list[bytes], rows: _Rows) -> I8:
         if not token.isdigit() or not 0 < int(token[:20]) <= _MOST_COLUMNS:
             source, line = rows.origin(int(rows.row[tokens.index(token)]))
             raise InputError(
-                f"the column is {token[:60].decode()!r}",
+                f"the column is {shown(token)}",
                 source=source,
                 line=line,
                 remedy=f"columns are numbers from 1 to {_MOST_COLUMNS}",
@@ -242,9 +245,9 @@ def _values(tokens: list[bytes], rows: _Rows) -> F8:
     bad = np.flatnonzero(~np.isfinite(values) & ~missing)
     if len(bad):
         source, line = rows.origin(int(rows.row[bad[0]]))
-        token = tokens[int(bad[0])][:60].decode()
+        token = shown(tokens[int(bad[0])])
         raise InputError(
-            f"the value is {token!r}", source=source, line=line, remedy="values are finite numbers or NULL"
+            f"the value is {token}", source=source, line=line, remedy="values are finite numbers or NULL"
         )
     return values
 

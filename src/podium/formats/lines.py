@@ -11,7 +11,7 @@ from podium.errors import InputError
 from podium.formats.files import Source
 from podium.kernels.text import Shape
 
-__all__ = ["QRELS", "RUN", "Columns", "Layout", "number", "parse_line", "parse_lines"]
+__all__ = ["QRELS", "RUN", "Columns", "Layout", "number", "parse_line", "parse_lines", "shown"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,11 @@ class Columns:
     def origin(self, row: int) -> tuple[str, int]:
         """File and line of a row."""
         return self.sources[self.file[row]].name, self.line[row]
+
+
+def shown(raw: bytes) -> str:
+    """The beginning of a token or line, quoted for a message."""
+    return repr(raw[:60].decode(errors="replace"))
 
 
 def number(token: str) -> float:

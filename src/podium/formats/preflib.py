@@ -13,6 +13,7 @@ from podium.data.vocabulary import Coded, Ids
 from podium.errors import InputError, ParameterError
 from podium.formats.base import Content, Format, combine
 from podium.formats.files import Source
+from podium.formats.ids import texts
 
 __all__ = ["PrefLib"]
 
@@ -80,9 +81,9 @@ def _header(source: Source) -> _Header:
     names: dict[int, str] = {}
     ballots = []
     for line, raw in source.lines():
-        text = raw.decode().strip()
+        text = raw.strip().decode()
         if found := _NAME.fullmatch(text):
-            names[int(found[1])] = found[2].strip()
+            names[int(found[1])] = found[2]
         elif not text.startswith("#"):
             ballots.append((line, text))
     if not names:
@@ -176,15 +177,11 @@ def _check_ballot(flat: list[int], code: dict[int, int], source: Source, line: i
 
 def _lines(p: Preferences) -> Iterator[bytes]:
     t = p.lists
-    names = [str(i) for i in p.index.items]
+    names = texts(p.index.items, "item", "preflib")
     for name in names:
-        if name != name.strip() or not name or any(c in name for c in "\n\r\0"):
-            raise InputError(
-                f"the item id {name!r} cannot be written as preflib",
-                remedy="names are one line without blanks at the ends",
-            )
-    if len(set(names)) < len(names):
-        raise InputError("two items differ only in being a number or text", remedy="rename one")
+        if name.encode() != name.encode().strip() or any(c in name for c in "\n\r\0"):
+            remedy = "names are one line without blanks at the ends"
+            raise InputError(f"the item id {name[:80]!r} cannot be written as preflib", remedy=remedy)
     ballots = [
         _ballot_text(t.item[a:b].tolist(), t.rank[a:b].tolist())
         for a, b in zip(t.starts[:-1].tolist(), t.starts[1:].tolist(), strict=True)

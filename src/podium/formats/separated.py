@@ -127,7 +127,7 @@ def _rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 def _cells(ids: Ids, what: str, group: I8 | None = None) -> list[str]:
     found = texts(ids, what, "csv", group)
     for value in found:
-        if not value or "\0" in value or "\r" in value:
+        if "\0" in value or "\r" in value:
             raise InputError(
                 f"the {what} id {value!r} cannot be written as csv", remedy="rename it, or write jsonl"
             )

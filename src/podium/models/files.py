@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import struct
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 
 from podium import registry
 from podium.errors import ModelFileError, ParameterError
+from podium.formats.files import save as write_whole
 
 __all__ = ["load", "save"]
 
@@ -45,7 +45,7 @@ def save(aggregator: Any, path: str | os.PathLike[str], *, overwrite: bool = Fal
         sort_keys=True,
     )
     content = to_bytes(tensors, metadata={"podium": document, "checksum": _checksum(document, tensors)})
-    _write(target, content)
+    write_whole([content], target, overwrite=True)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -125,21 +125,3 @@ def _decode(value: Any) -> Any:
     if isinstance(value, dict):
         return {_decode(k): _decode(v) for k, v in value["pairs"]}
     return [_decode(v) for v in value] if isinstance(value, list) else value
-
-
-def _write(target: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

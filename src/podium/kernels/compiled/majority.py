@@ -8,6 +8,9 @@ from numba import njit
 from podium.kernels.compiled.pairs import fill, scratch, skew
 
 
+FEW = 16  # items that are sorted by insertion, without making arrays
+
+
 @njit(cache=True, nogil=True)
 def copeland(first, last, votes, scores):
     """Items beaten minus items lost to."""
@@ -59,14 +62,27 @@ def condorcet(first, last, votes, scores):
 @njit(cache=True, nogil=True)
 def split(order, start, stop, key, cuts):
     """Sort a stretch by falling key and cut it where the key changes; says whether it was cut."""
-    here = order[start:stop].copy()
-    here = here[np.argsort(-key[here], kind="mergesort")]
-    order[start:stop] = here
+    here = order[start:stop]
+    if stop - start > FEW:
+        here[:] = here[np.argsort(-key[here], kind="mergesort")]
+    else:
+        insertion_sort(here, key)
     cut = False
     for i in range(1, stop - start):
         if key[here[i]] != key[here[i - 1]]:
             cuts[start + i] = cut = True
     return cut
+
+
+@njit(cache=True, nogil=True)
+def insertion_sort(items, key):
+    """Sort a few items by falling key in place."""
+    for i in range(1, len(items)):
+        item, j = items[i], i
+        while j > 0 and key[items[j - 1]] < key[item]:
+            items[j] = items[j - 1]
+            j -= 1
+        items[j] = item
 
 
 @njit(cache=True, nogil=True)
@@ -78,7 +94,7 @@ def refine(table, order, key, cuts):
         while not cuts[stop]:
             stop += 1
         again = False
-        if stop - start > 1:
+        if stop - start > 1 and key[order[start]] > -np.inf:
             for a in range(start, stop):
                 key[order[a]] = 0.0
                 for b in range(start, stop):
