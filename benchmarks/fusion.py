@@ -158,9 +158,9 @@ def timed(
 ) -> Row:
     """Time one method on both sides, one right after the other."""
     podium.run(method)
-    own, mine = measure(lambda: podium.run(method), repeats=max(repeats, 9))
-    theirs, found = measure(lambda: peer.run(method), repeats=repeats)
-    again, _ = measure(lambda: podium.run(method), repeats=max(repeats, 9))
+    own, mine = measure(lambda: podium.run(method), repeats=repeats + 2)
+    theirs, found = measure(lambda: peer.run(method), repeats=repeats, budget=15.0 if repeats > 3 else 1.5)
+    again, _ = measure(lambda: podium.run(method), repeats=repeats + 2)
     if again.median < own.median:
         own, again = again, own
     step = max(made.queries // SPOT, 1)

@@ -15,7 +15,7 @@ from reference.pairs import voices
 
 CHAINS = {"mc1": plain.mc1, "mc2": plain.mc2, "mc3": plain.mc3, "mc4": plain.mc4}
 EXAMPLE = Preferences.from_lists({"q": {1: "abcd", 2: "bad", 3: "acbe"}})
-few = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(params=["small", "compiled"])

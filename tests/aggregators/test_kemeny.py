@@ -17,7 +17,7 @@ from podium.kernels import dispatch, linear_ordering
 from podium.testing import strategies
 from reference import pairs as plain
 
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(params=["small", "compiled"])

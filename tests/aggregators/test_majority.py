@@ -26,7 +26,7 @@ METHODS = {
 }
 ORDERS = ["condorcet", "copeland", "greedy", "schulze", "ranked_pairs"]
 WEIGHTS = st.lists(st.sampled_from([0, 1, 2, 0.1, 0.2, 0.3, 0.5]), min_size=12, max_size=12)
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(params=["small", "compiled"])
@@ -106,6 +106,32 @@ def mean_ratings(preferences, query, weights):
         old = total.get(item, (0.0, 0.0))
         total[item] = (old[0] + w * float(one.lists.score[row]), old[1] + w)
     return {i: s / w if w else None for i, (s, w) in total.items()}
+
+
+@pytest.mark.parametrize("spec", METHODS)
+@pytest.mark.parametrize("unlisted", ["unknown", "below"])
+def test_paths_give_the_same_bits_on_many_items(monkeypatch, spec, unlisted):
+    rng = np.random.default_rng(1)
+    rated = {
+        q: {e: {int(i): float(rng.integers(0, 30)) for i in rng.permutation(60)[:40]} for e in range(6)}
+        for q in range(3)
+    }
+    p = Preferences.from_lists(rated, unlisted=unlisted)
+    method = make(spec, weights=[1, 2, 0.5, 1, 0, 3])
+    small = method.aggregate(p)
+    monkeypatch.setattr(dispatch, "SMALL", 0)
+    assert method.aggregate(p).scores.tobytes() == small.scores.tobytes()
+
+
+@few
+@given(preferences=strategies.comparisons())
+def test_equal_votes_can_be_put_together(preferences):
+    table, _ = collect_votes(preferences, np.ones(len(preferences.experts)))
+    fewer = pairs.collapse(table)
+    for q in range(len(preferences)):
+        assert (pairs.matrix(fewer, q) == pairs.matrix(table, q)).all()
+    assert fewer.vote_weight.sum() == table.vote_weight.sum()
+    assert fewer.vote_weight[fewer.tie].sum() == table.vote_weight[table.tie].sum()
 
 
 # -- textbook elections ------------------------------------------------------------------------------------------

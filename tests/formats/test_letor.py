@@ -10,9 +10,9 @@ from podium.formats.base import Content
 from podium.formats.files import Source
 from podium.formats.letor import Letor
 
-AGG = b"""2 qid:10 1:1 2:NULL 3:30 #docid = B inc = 1
+AGG = b"""0 qid:10 1:NULL 2:NULL 3:NULL #docid = C
+2 qid:10 1:1 2:NULL 3:30 #docid = B inc = 1
 0 qid:10 1:7 2:NULL 3:NULL #docid = A
-0 qid:10 1:NULL 2:NULL 3:NULL #docid = C
 1 qid:11 1:NULL 2:4 3:1 #docid = A
 """
 
@@ -28,7 +28,7 @@ def test_ranks_with_missing_values() -> None:
     assert content.features is None
     assert p.experts.tolist() == ["1", "2", "3"]
     assert p.index.items.tolist() == ["A", "B", "C", "A"]
-    assert p.index.arrival.tolist() == [1, 0, 2, 0]  # the order of the file
+    assert p.index.arrival.tolist() == [2, 1, 0, 0]  # the order of the file, also of those nobody ranks
     assert p.lists.rank.tolist() == [1, 7, 30, 4, 1]  # raw, with gaps
     assert content.labels is not None
     assert content.labels.grades.tolist() == [0, 2, 0, 1]

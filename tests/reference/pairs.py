@@ -159,4 +159,5 @@ def disagreements(items, said, order) -> Fraction:
 
 def kemeny(items, said) -> Fraction:
     """The least disagreement of all rankings."""
-    return min(disagreements(items, said, order) for order in itertools.permutations(items))
+    won = matrix(items, said)
+    return min(sum(won[b, a] for a, b in itertools.combinations(o, 2)) for o in itertools.permutations(items))

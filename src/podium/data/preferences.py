@@ -77,7 +77,8 @@ class Preferences:
     ) -> Preferences:
         """Lists from columns, one row per (query, expert, item) with a rank, a score, or both.
 
-        `candidates` (query column, item column) names items to be ranked even if nobody lists them.
+        `candidates` (query column, item column) names items to be ranked even if nobody lists them; their
+        order is then the order of arrival.
 
         >>> Preferences.from_rows([1, 1], ["e", "e"], ["a", "b"], score=[0.1, 0.9]).lists.rank.tolist()
         [1, 2]
@@ -86,13 +87,13 @@ class Preferences:
         _check_choice("unlisted", unlisted, ("unknown", "below"))
         q, e, i = _coded(query, "query"), _coded(expert, "expert").sorted(), _coded(item, "item")
         _check_lengths(query=q.codes, expert=e.codes, item=i.codes, rank=rank, score=score)
-        rows = len(q.codes)
         all_q, all_i = (q, i) if candidates is None else _with_candidates(q, i, candidates)
         index, slot = ItemIndex.build(all_q, all_i)
+        first = len(slot) - len(q.codes)  # the candidates come before the rows
         lists = build_lists(
-            all_q.codes[:rows],
+            all_q.codes[first:],
             e.codes,
-            slot[:rows],
+            slot[first:],
             rank,
             score,
             queries=len(index),
@@ -312,4 +313,4 @@ def _joined(a: Coded, b: Coded) -> Coded:
 def _with_candidates(q: Coded, i: Coded, candidates: tuple[Column, Column]) -> tuple[Coded, Coded]:
     cq, ci = _coded(candidates[0], "query"), _coded(candidates[1], "item")
     _check_lengths(candidate_query=cq.codes, candidate_item=ci.codes)
-    return _joined(q, cq), _joined(i, ci)
+    return _joined(cq, q), _joined(ci, i)

@@ -45,9 +45,7 @@ def components(margin: F8) -> list[I8]:
 
     beats = margin > 0
     count, label = connected_components(csr_array(beats), directed=True, connection="strong")
-    parts = [np.flatnonzero(label == c) for c in range(count)] if count < len(margin) else None
-    if parts is None:
-        parts = list(np.argsort(label)[:, None])
+    parts = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
     links = np.zeros((count, count), np.bool_)
     upper, lower = np.nonzero(beats)
     links[label[upper], label[lower]] = True

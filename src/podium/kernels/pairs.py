@@ -92,16 +92,17 @@ def collapse(votes: Votes) -> Votes:
     if len(votes.winner) == 0:
         return votes
     swap = votes.tie & (votes.winner > votes.loser)  # a tie has no first side
-    first, second = np.where(swap, votes.loser, votes.winner).astype(np.int64), np.where(swap, votes.winner, votes.loser)
+    first = np.where(swap, votes.loser, votes.winner).astype(np.int64)
+    second = np.where(swap, votes.winner, votes.loser)
     slots = int(votes.slots[-1])
     key, which = np.unique((first * slots + second) * 2 + votes.tie, return_inverse=True)
-    first, second = (key // 2 // slots).astype(np.int32), (key // 2 % slots).astype(np.int32)
+    winner = (key // 2 // slots).astype(np.int32)
     return votes._replace(
-        vote_starts=np.searchsorted(first, votes.slots),
-        winner=first,
-        loser=second,
+        vote_starts=np.searchsorted(winner, votes.slots),
+        winner=winner,
+        loser=(key // 2 % slots).astype(np.int32),
         tie=key % 2 == 1,
-        vote_weight=np.bincount(which, weights=votes.vote_weight),
+        vote_weight=np.bincount(which, weights=votes.vote_weight).astype(np.float64, copy=False),
     )
 
 

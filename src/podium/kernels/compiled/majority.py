@@ -7,7 +7,6 @@ from numba import njit
 
 from podium.kernels.compiled.pairs import fill, scratch, skew
 
-
 FEW = 16  # items that are sorted by insertion, without making arrays
 
 
