@@ -161,8 +161,7 @@ def timed(
     own, mine = measure(lambda: podium.run(method), repeats=repeats + 2)
     theirs, found = measure(lambda: peer.run(method), repeats=repeats, budget=15.0 if repeats > 3 else 1.5)
     again, _ = measure(lambda: podium.run(method), repeats=repeats + 2)
-    if again.median < own.median:
-        own, again = again, own
+    own = Timing.of(own.samples + again.samples)
     step = max(made.queries // SPOT, 1)
     spot = agreement(peer, found, podium, mine, range(0, made.queries, step))
     answer = before if before == spot or before != "same" else f"small problem: same; this one: {spot}"

@@ -6,7 +6,7 @@ import contextlib
 import gc
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,6 +19,13 @@ class Timing:
     low: float
     high: float
     repeats: int
+    samples: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, taken: Iterable[float]) -> Timing:
+        """The summary of single calls."""
+        samples = tuple(taken)
+        return cls(statistics.median(samples), min(samples), max(samples), len(samples), samples)
 
     def __str__(self) -> str:
         return f"{seconds(self.median)} [{seconds(self.low)} .. {seconds(self.high)}] x{self.repeats}"
@@ -72,7 +79,7 @@ def measure(call: Callable[[], Any], *, repeats: int = 9, budget: float = 15.0) 
             taken.append(time.perf_counter() - begin)
             if taken[-1] > budget or (sum(taken) > budget and len(taken) >= 3):
                 break
-    return Timing(statistics.median(taken), min(taken), max(taken), len(taken)), result
+    return Timing.of(taken), result
 
 
 def ratio(peer: Timing, own: Timing) -> tuple[float, float, float]:

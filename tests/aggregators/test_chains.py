@@ -76,7 +76,7 @@ def test_the_default_stop_is_the_limit(monkeypatch, name):
     np.testing.assert_allclose(walked.scores, direct.scores, rtol=0, atol=1e-11)
     assert (walked.order == direct.order).all()
     assert 0 < walked.diagnostics.iterations < 1_000
-    cut = make(name, most_steps=1, teleport=1e-6).aggregate(p)
+    cut = make(name, max_iterations=1, teleport=1e-6).aggregate(p)
     assert not cut.diagnostics.converged
     assert cut.diagnostics.notes == ("stopped after 1 steps",)
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podium.errors import InputError, ParameterError
 from podium.formats.base import Content
 from podium.formats.files import Source
 from podium.formats.letor import Letor
+from podium.formats.letor_cells import parse_cells
+from podium.kernels import dispatch
 
 AGG = b"""0 qid:10 1:NULL 2:NULL 3:NULL #docid = C
 2 qid:10 1:1 2:NULL 3:30 #docid = B inc = 1
@@ -83,7 +87,9 @@ def test_files_are_parts() -> None:
         (b"high qid:3 1:5", "the label is 'high'"),
     ],
 )
-def test_wrong_lines_are_named(line: bytes, words: str) -> None:
+@pytest.mark.parametrize("small", [0, 10**12])
+def test_wrong_lines_are_named(monkeypatch: pytest.MonkeyPatch, small: int, line: bytes, words: str) -> None:
+    monkeypatch.setattr(dispatch, "SMALL", small)
     with pytest.raises(InputError) as error:
         read(AGG + line + b"\n")
     assert words in str(error.value)
@@ -95,3 +101,22 @@ def test_kind_is_checked() -> None:
         read(AGG, kind="rank")
     with pytest.raises(InputError, match=r"A1.txt:1: the rank is 0.5"):
         read(b"0 qid:1 1:0.5\n", kind="ranks")
+
+
+cell = st.tuples(
+    st.integers(1, 60),
+    st.floats(allow_nan=False, allow_infinity=False).map(repr) | st.sampled_from(["NULL", "0.500000", "-1e-3", "7", ".5", "+3."]),
+)
+
+
+@given(st.lists(st.lists(cell, max_size=6, unique_by=lambda c: c[0]), min_size=1, max_size=8))
+def test_both_parsers_of_cells_agree(lines: list[list[tuple[int, str]]]) -> None:
+    raw = [" \t".join(f"{c}:{v}" for c, v in line).encode() for line in lines]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dispatch, "SMALL", 10**12)
+        plain = parse_cells(raw, lambda *_: InputError("no"))
+        patch.setattr(dispatch, "SMALL", 0)
+        compiled = parse_cells(raw, lambda *_: InputError("no"))
+    for a, b in zip(plain, compiled, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert plain.value.tolist() == pytest.approx([float(v.replace("NULL", "nan")) for line in lines for _, v in line], abs=0, nan_ok=True)

@@ -21,7 +21,7 @@ from podium.params import Range, Tune
 
 __all__ = ["MC1", "MC2", "MC3", "MC4", "MarkovChain"]
 
-TOLERANCE = 1e-9  # relative: probabilities nearer than this are ties
+TIE = 1e-9  # relative: probabilities nearer than this are ties
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -29,7 +29,7 @@ class MarkovChain(Aggregator):
     """Stationary probabilities; the walk teleports to any item with a small probability, so that they are unique.
 
     The default of 0.15 is the usual one for walks on the web. Iterations stop when the sum of all errors is below
-    `error`, by the bound that the teleport gives.
+    `tolerance`, by the bound that the teleport gives.
     """
 
     citation: ClassVar[str] = "Dwork, Kumar, Naor & Sivakumar, WWW 2001"
@@ -38,8 +38,8 @@ class MarkovChain(Aggregator):
     teleport: Annotated[
         float, Range(1e-6, 1), Tune(0.001, 0.5, log=True), "probability of a jump to any item"
     ] = 0.15
-    error: Annotated[float, Range(1e-14, 1e-3), "largest summed error of the probabilities"] = 1e-12
-    most_steps: Annotated[int, Range(1, 100_000_000), "steps after which the walk is cut short"] = 100_000
+    tolerance: Annotated[float, Range(1e-14, 1e-3), "largest summed error of the probabilities"] = 1e-12
+    max_iterations: Annotated[int, Range(1, 100_000_000), "steps after which the walk is cut short"] = 100_000
 
     @abstractmethod
     def _walk(self, votes: Votes) -> chains.Walk:
@@ -47,10 +47,10 @@ class MarkovChain(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         walk = self._walk(collect_votes(preferences, weights)[0])
-        notes = () if walk.converged else (f"stopped after {self.most_steps} steps",)
+        notes = () if walk.converged else (f"stopped after {self.max_iterations} steps",)
         return Outcome(
             walk.probability,
-            tolerance=TOLERANCE,
+            tolerance=TIE,
             converged=walk.converged,
             iterations=walk.steps,
             notes=notes,
@@ -64,7 +64,7 @@ class ListChain(MarkovChain):
     kind: ClassVar[int]
 
     def _walk(self, votes: Votes) -> chains.Walk:
-        return chains.list_chain(votes, self.kind, self.teleport, self.error, self.most_steps)
+        return chains.list_chain(votes, self.kind, self.teleport, self.tolerance, self.max_iterations)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -121,7 +121,7 @@ class MC4(MarkovChain):
     limit: ClassVar[int] = 10_000
 
     def _walk(self, votes: Votes) -> chains.Walk:
-        return chains.majority_chain(votes, self.teleport, self.error, self.most_steps)
+        return chains.majority_chain(votes, self.teleport, self.tolerance, self.max_iterations)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         check_sizes(self.name, preferences, self.limit)

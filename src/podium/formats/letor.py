@@ -18,6 +18,7 @@ from podium.errors import InputError, ParameterError
 from podium.formats.base import Content, Format
 from podium.formats.files import Source
 from podium.formats.ids import plain_texts
+from podium.formats.letor_cells import BLOCK, LAST_COLUMN, Cells, parse_cells
 from podium.formats.lines import number, shown
 from podium.kernels.dispatch import F8, I8
 
@@ -26,7 +27,6 @@ __all__ = ["Letor"]
 Kind = Literal["auto", "ranks", "scores", "features"]
 _DOCID = re.compile(rb"docid\s*=\s*(\S+)", re.IGNORECASE)
 _LINE = re.compile(rb"\S+\s+qid:\S+(\s+\d+:\S+)*\s*(#.*)?$")
-_MOST_COLUMNS = 1_000_000
 
 
 class Letor(Format):
@@ -59,8 +59,9 @@ class Letor(Format):
         part = _parts(query, rows, sources) if len(sources) > 1 else None
         labels = Labels.from_rows(query, item, rows.label, origin=rows.origin)
         if kind == "features":
-            names = [str(c) for c in rows.columns.tolist()]
-            features = Features.from_rows(query, item, rows.matrix(), names, origin=rows.origin)
+            columns = rows.columns()
+            names = [str(c) for c in columns.tolist()]
+            features = Features.from_rows(query, item, rows.matrix(columns), names, origin=rows.origin)
             return Content(labels=labels, features=features, part=part)
         lists = _lists(rows, query, item, kind, reversed_lists)
         return Content(preferences=lists, labels=labels, part=part)
@@ -105,8 +106,8 @@ def _feature_cells(x: Features):  # type: ignore[no-untyped-def]
 
 def _rank_cells(p: Preferences):  # type: ignore[no-untyped-def]
     names = [str(e) for e in p.experts]
-    if not all(n.isdigit() and 0 < int(n) <= _MOST_COLUMNS and n == str(int(n)) for n in names):
-        bad = next(n for n in names if not n.isdigit() or not 0 < int(n) <= _MOST_COLUMNS or n != str(int(n)))
+    if not all(n.isdigit() and 0 < int(n) <= LAST_COLUMN and n == str(int(n)) for n in names):
+        bad = next(n for n in names if not n.isdigit() or not 0 < int(n) <= LAST_COLUMN or n != str(int(n)))
         raise InputError(
             f"the expert id {bad!r} cannot be written as letor",
             remedy="experts are column numbers there: 1, 2, ...",
@@ -121,7 +122,7 @@ def _rank_cells(p: Preferences):  # type: ignore[no-untyped-def]
 
 @dataclass
 class _Rows:
-    """Lines in file order; values as (row, column, value) triples."""
+    """Lines in file order, and their cells in blocks."""
 
     sources: Sequence[Source]
     query: list[str] = field(default_factory=list)
@@ -129,33 +130,28 @@ class _Rows:
     label: list[float] = field(default_factory=list)
     file: list[int] = field(default_factory=list)
     line: list[int] = field(default_factory=list)
-    row: I8 = field(default_factory=lambda: np.zeros(0, np.int64))
-    column: I8 = field(default_factory=lambda: np.zeros(0, np.int64))
-    value: F8 = field(default_factory=lambda: np.zeros(0))
+    blocks: list[Cells] = field(default_factory=list)
 
     def origin(self, row: int) -> tuple[str, int]:
         return self.sources[self.file[row]].name, self.line[row]
 
     def looks_like_ranks(self) -> bool:
-        given = self.value[~np.isnan(self.value)]
-        return (
-            len(given) < len(self.value)
-            and len(given) > 0
-            and bool((given >= 1).all() and (given == np.floor(given)).all())
-        )
+        missing = False
+        for block in self.blocks:
+            given = block.value[~np.isnan(block.value)]
+            if not ((given >= 1) & (given == np.floor(given))).all():
+                return False
+            missing |= len(given) < len(block.value)
+        return missing
 
-    @property
     def columns(self) -> I8:
         """Column numbers that occur, rising; all from 1 on when they are nearly so."""
-        found = np.unique(self.column)
+        found = np.unique(np.concatenate([np.unique(block.column) for block in self.blocks])).astype(np.int64)
         last = int(found[-1]) if len(found) else 0
-        return (
-            np.arange(1, last + 1) if len(found) and found[0] >= 1 and last <= 2 * len(found) + 16 else found
-        )
+        return np.arange(1, last + 1) if last <= 2 * len(found) + 16 else found
 
-    def matrix(self) -> F8:
+    def matrix(self, columns: I8) -> F8:
         """A row per line; a column that a line leaves out is 0, as in SVMlight."""
-        columns = self.columns
         if len(self.query) * len(columns) > 2**31:
             raise InputError(
                 f"{len(self.query)} rows of {len(columns)} features are too many to hold",
@@ -163,54 +159,52 @@ class _Rows:
                 remedy="keep fewer features or read fewer files",
             )
         values = np.zeros((len(self.query), len(columns)))
-        values[self.row, np.searchsorted(columns, self.column)] = self.value
+        first = 0
+        for block in self.blocks:
+            values[first + block.row, np.searchsorted(columns, block.column)] = block.value
+            first += len(block.widths)
         return values
 
 
 def _parse(sources: Sequence[Source]) -> _Rows:
     rows = _Rows(sources)
-    widths: list[int] = []
-    columns: list[bytes] = []
-    values: list[bytes] = []
-    seen: dict[tuple[int, str], int] = defaultdict(int)
     for index, source in enumerate(sources):
+        seen: dict[str, int] = defaultdict(int)
+        waiting: list[bytes] = []
         for line, text in source.lines():
             body, _, comment = text.partition(b"#")
-            fields = body.split()
+            fields = body.split(None, 2)
             if not fields:
                 continue  # a line of comment
             if len(fields) < 2 or not fields[1].startswith(b"qid:") or len(fields[1]) == 4:
-                raise source.error(
-                    f"no qid: in {shown(text)}",
-                    line,
-                    "a line is: label qid:Q 1:value 2:value ... #docid = D",
-                )
+                remedy = "a line is: label qid:Q 1:value 2:value ... #docid = D"
+                raise source.error(f"no qid: in {shown(text)}", line, remedy)
             query = fields[1][4:].decode()
-            seen[index, query] += 1
+            seen[query] += 1
             found = _DOCID.search(comment)
             rows.query.append(query)
-            rows.item.append(found[1].decode() if found else str(seen[index, query]))
+            rows.item.append(found[1].decode() if found else str(seen[query]))
             rows.label.append(_label(fields[0].decode(), source, line))
             rows.file.append(index)
             rows.line.append(line)
-            widths.append(len(fields) - 2)
-            for cell in fields[2:]:
-                column, colon, value = cell.partition(b":")
-                if not colon:
-                    raise source.error(
-                        f"{shown(cell)} is not column:value",
-                        line,
-                        "values look like 12:0.5 or 12:NULL",
-                    )
-                columns.append(column)
-                values.append(value)
+            waiting.append(fields[2] if len(fields) > 2 else b"")
+            if len(waiting) == BLOCK:
+                _add_block(rows, waiting)
+                waiting = []
+        _add_block(rows, waiting)
     if not rows.query:
         raise sources[0].error("there are no rows, only comments")
-    rows.row = np.repeat(np.arange(len(widths)), widths)
-    rows.column = _column_numbers(columns, rows)
-    rows.value = _values(values, rows)
-    _refuse_repeated_columns(rows)
     return rows
+
+
+def _add_block(rows: _Rows, lines: list[bytes]) -> None:
+    first = len(rows.line) - len(lines)
+
+    def complaint(k: int, problem: str, remedy: str) -> InputError:
+        source, line = rows.origin(first + k)
+        return InputError(problem, source=source, line=line, remedy=remedy)
+
+    rows.blocks.append(parse_cells(lines, complaint))
 
 
 def _label(token: str, source: Source, line: int) -> float:
@@ -220,61 +214,14 @@ def _label(token: str, source: Source, line: int) -> float:
         raise source.error(f"the label is {token[:60]!r}", line, "a label is a finite number") from None
 
 
-def _column_numbers(tokens: list[bytes], rows: _Rows) -> I8:
-    codes = {token: k for k, token in enumerate(dict.fromkeys(tokens))}
-    for token in codes:
-        if not token.isdigit() or not 0 < int(token[:20]) <= _MOST_COLUMNS:
-            source, line = rows.origin(int(rows.row[tokens.index(token)]))
-            raise InputError(
-                f"the column is {shown(token)}",
-                source=source,
-                line=line,
-                remedy=f"columns are numbers from 1 to {_MOST_COLUMNS}",
-            )
-    numbers = np.array([int(token) for token in codes], np.int64)
-    return numbers[np.fromiter(map(codes.__getitem__, tokens), np.int64, len(tokens))] if tokens else numbers
-
-
-def _values(tokens: list[bytes], rows: _Rows) -> F8:
-    cells = [b"nan" if t == b"NULL" else t for t in tokens]
-    try:
-        values = np.array(cells, dtype="S").astype(np.float64) if cells else np.zeros(0)
-    except ValueError:
-        values = np.array([_number_or_inf(t) for t in cells])
-    missing = np.fromiter((t == b"NULL" for t in tokens), np.bool_, len(tokens))
-    bad = np.flatnonzero(~np.isfinite(values) & ~missing)
-    if len(bad):
-        source, line = rows.origin(int(rows.row[bad[0]]))
-        token = shown(tokens[int(bad[0])])
-        raise InputError(
-            f"the value is {token}", source=source, line=line, remedy="values are finite numbers or NULL"
-        )
-    return values
-
-
-def _number_or_inf(token: bytes) -> float:
-    try:
-        return float(token)
-    except ValueError:
-        return float("inf")
-
-
-def _refuse_repeated_columns(rows: _Rows) -> None:
-    order = np.lexsort((rows.column, rows.row))
-    r, c = rows.row[order], rows.column[order]
-    twice = np.flatnonzero((r[1:] == r[:-1]) & (c[1:] == c[:-1]))
-    if len(twice):
-        source, line = rows.origin(int(r[twice[0]]))
-        raise InputError(
-            f"column {c[twice[0]]} is given twice", source=source, line=line, remedy="keep one of them"
-        )
-
-
 def _lists(rows: _Rows, query: Coded, item: Coded, kind: str, reversed_lists: bool) -> Preferences:
-    given = np.flatnonzero(~np.isnan(rows.value))
-    row, value = rows.row[given], rows.value[given]
-    columns = rows.columns
-    expert = Coded(np.searchsorted(columns, rows.column[given]), Ids([str(c) for c in columns.tolist()]))
+    widths = np.concatenate([block.widths for block in rows.blocks])
+    value = np.concatenate([block.value for block in rows.blocks])
+    given = np.flatnonzero(~np.isnan(value))
+    row, value = np.repeat(np.arange(len(widths)), widths)[given], value[given]
+    columns = rows.columns()
+    column = np.concatenate([block.column for block in rows.blocks])[given]
+    expert = Coded(np.searchsorted(columns, column), Ids([str(c) for c in columns.tolist()]))
     q, i = Coded(query.codes[row], query.ids), Coded(item.codes[row], item.ids)
 
     def origin(k: int) -> tuple[str, int]:

@@ -30,6 +30,10 @@ __all__ = [
 ]
 
 
+LAST_COLUMN = 1_000_000  # of a LETOR line
+_COLON = 58
+
+
 class Shape(NamedTuple):
     """How many fields a line has and which of them are what (-1: none)."""
 
@@ -107,6 +111,17 @@ def _count_lines(data: U1, begin: int, end: int) -> int:
     step = 1 << 22
     count = sum(int(np.count_nonzero(data[k : min(k + step, end)] == 10)) for k in range(begin, end, step))
     return count + (end > begin and data[end - 1] != 10)
+
+
+def cells(data: U1, lines: int) -> tuple[I8, I4, F8] | None:
+    """Width of each line, columns and values of `column:value` lines; None if plain Python should look at them."""
+    from podium.kernels.compiled.text import cells as kernel
+
+    count = int(np.count_nonzero(data == _COLON))
+    widths, column, value = np.zeros(lines, np.int64), np.empty(count, np.int32), np.empty(count)
+    if kernel(data, LAST_COLUMN, widths, column, value) >= 0:
+        return None
+    return widths, column, value
 
 
 def distinct(data: U1, at: I8, length: I8) -> tuple[I8, I8]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
 import os
 import random
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -99,18 +101,15 @@ def _global_state() -> tuple[object, ...]:
 @check()
 def compiled_equals_plain(cls: type[Aggregator]) -> None:
     """The compiled kernels, on one thread and on two, give what the small-input paths give."""
-    small, asked = dispatch.SMALL, os.environ.get("PODIUM_THREADS")
+    asked = os.environ.get("PODIUM_THREADS")
     try:
         for answers in each(cls, 1):
-            preferences = answers.build()
-            dispatch.SMALL = small
-            plain = answer(cls(), preferences)
-            dispatch.SMALL = 0
-            for count in ("1", "2"):
-                os.environ["PODIUM_THREADS"] = count
-                close(answer(cls(), answers.build()), plain)
+            plain = answer(cls(), answers.build())
+            with _compiled():
+                for count in ("1", "2"):
+                    os.environ["PODIUM_THREADS"] = count
+                    close(answer(cls(), answers.build()), plain)
     finally:
-        dispatch.SMALL = small
         os.environ.pop("PODIUM_THREADS", None)
         if asked is not None:
             os.environ["PODIUM_THREADS"] = asked
@@ -202,6 +201,45 @@ def other_forms_are_refused(cls: type[Aggregator]) -> None:
         else:
             raise AssertionError(f"{form} was accepted")
         assert form.value in said
+
+
+def _iterates(cls: type[Aggregator]) -> bool:
+    return {"tolerance", "max_iterations"} <= {p.name for p in params.parameters(cls)}
+
+
+@check()
+def default_stop_is_near_the_limit(cls: type[Aggregator]) -> None:
+    """Where there is a `tolerance`, its default gives the answer of the smallest accepted one to six digits."""
+    tight = next((p for p in params.parameters(cls) if p.name == "tolerance"), None)
+    if tight is None or not isinstance(tight.accepts, params.Range):
+        return
+    with _compiled():
+        for answers in each(cls, 2):
+            preferences = answers.build()
+            a, b = answer(cls(), preferences), answer(cls(tolerance=tight.accepts.low), preferences)  # type: ignore[call-arg]
+            np.testing.assert_allclose(a.scores, b.scores, rtol=1e-6, atol=1e-9)
+
+
+@check()
+def says_when_it_did_not_converge(cls: type[Aggregator]) -> None:
+    """Where there are `max_iterations`, one is too few, and the result says so."""
+    if not _iterates(cls):
+        return
+    with _compiled():
+        for answers in each(cls, 1):
+            found = fitted(cls(max_iterations=1), answers.build()).aggregate(answers.build()).diagnostics  # type: ignore[call-arg]
+            assert not found.converged
+            assert found.notes
+
+
+@contextlib.contextmanager
+def _compiled() -> Iterator[None]:
+    """Large-input paths for small inputs: those are the ones that iterate."""
+    small, dispatch.SMALL = dispatch.SMALL, 0
+    try:
+        yield
+    finally:
+        dispatch.SMALL = small
 
 
 def _variants(cls: type[Aggregator]) -> list[Aggregator]:

@@ -128,6 +128,41 @@ def tokenise(data, begin, end, row, shape, cuts, lowest, item_at, item_len, rank
 
 
 @njit(cache=True, nogil=True)
+def cells(data, last_column, widths, column, value):
+    """Parse lines of `column:value` with rising columns; returns the first line that is not so, or -1.
+
+    Numbers that need a slower parser count as not so. NULL gives NaN.
+    """
+    pos, line, count, last = 0, 0, 0, 0
+    while pos < len(data):
+        if data[pos] == 10:
+            line += 1
+            last = 0
+        if blank(data[pos]):
+            pos += 1
+            continue
+        end = field_end(data, pos, len(data))
+        at, number_of = pos, 0
+        while at < end and 48 <= data[at] <= 57 and number_of <= last_column:
+            number_of = 10 * number_of + data[at] - 48
+            at += 1
+        if at + 1 >= end or data[at] != 58 or number_of <= last or number_of > last_column:
+            return line
+        at += 1
+        if end - at == 4 and data[at] == 78 and data[at + 1] == 85 and data[at + 2] == 76 and data[at + 3] == 76:
+            value[count] = np.nan
+        else:
+            value[count], state = number(data, at, end)
+            if state:
+                return line
+        column[count] = number_of
+        widths[line] += 1
+        count += 1
+        last, pos = number_of, end
+    return -1
+
+
+@njit(cache=True, nogil=True)
 def intern(data, at, length, codes, firsts):
     """Codes by first appearance of the spans; returns how many are distinct."""
     size = 16
