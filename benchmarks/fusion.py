@@ -17,9 +17,9 @@ from synthetic import Runs, rows, runs
 from timing import Timing, measure, once, ratio
 
 PEERS: tuple[type[peers.Peer], ...] = (
-    peers.Ranx,
+    tables.DuckDB,  # the engines first, so that memory or threads of other peers cannot slow them
     tables.Polars,
-    tables.DuckDB,
+    peers.Ranx,
     peers.Rankops,
     peers.Pyflagr,
     peers.Loop,

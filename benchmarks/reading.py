@@ -63,7 +63,8 @@ def make(path: Path, runs: int, queries: int, depth: int, seed: int = 0) -> None
                 ids = (query * 7919 + rng.permutation(pool)[:depth]) * 101 % 50_000_017
                 scores = np.sort(rng.gamma(2, 5, depth))[::-1]
                 out.writelines(
-                    f"{query + 1} Q0 clueweb09-en{i % 134:04d}-{i // 134 % 100:02d}-{i // 13400:05d} {r} {s:.6f} sys{run}\n"
+                    f"{query + 1} Q0 clueweb09-en{i % 134:04d}-{i // 134 % 100:02d}-{i // 13400:05d} "
+                    f"{r} {s:.6f} sys{run}\n"
                     for r, (i, s) in enumerate(zip(ids.tolist(), scores.tolist(), strict=True), 1)
                 )
 
@@ -71,7 +72,9 @@ def make(path: Path, runs: int, queries: int, depth: int, seed: int = 0) -> None
 def measure(body: str, path: Path, warm: Path) -> dict[str, float]:
     """Seconds, peak memory and size of the columns, in a process of its own."""
     code = FRAME.format(body=body)
-    done = subprocess.run([sys.executable, "-c", code, str(path), str(warm)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path), str(warm)], capture_output=True, text=True, check=True
+    )
     result: dict[str, float] = json.loads(done.stdout)
     return result
 
@@ -93,7 +96,9 @@ def run(quick: bool = False, folder: Path | None = None, repeat: int = 3) -> lis
             ours, theirs = zip(*pairs, strict=True)
             best, other = (min(r["seconds"] for r in results) for results in (ours, theirs))
             cpu, other_cpu = (min(r["cpu"] for r in results) for results in (ours, theirs))
-            mapped = path.stat().st_size  # the pages of the file itself count as resident, and can be dropped at any time
+            mapped = (
+                path.stat().st_size
+            )  # the pages of the file itself count as resident, and can be dropped at any time
             rows.append(
                 {
                     "file": name,

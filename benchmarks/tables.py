@@ -101,11 +101,12 @@ class DuckDB(Peer):
         self.base.unregister("given")
 
     def run(self, method: str) -> Any:
-        return self.base.execute(f"{SQL[method]} order by query, points desc, item").fetchnumpy()
+        return self.base.sql(f"{SQL[method]} order by query, points desc, item").to_arrow_table()
 
     def answer(self, result: Any, query: int) -> Ranking:
-        here = np.asarray(result["query"]) == query
-        return list(zip(result["item"][here].tolist(), result["points"][here].tolist(), strict=True))
+        query_of, item, points = (result[name].to_numpy() for name in ("query", "item", "points"))
+        here = query_of == query
+        return list(zip(item[here].tolist(), points[here].tolist(), strict=True))
 
     def close(self) -> None:
         self.base.close()

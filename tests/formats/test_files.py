@@ -23,7 +23,10 @@ P = Preferences.from_lists({"q": {"e": {"a": 3.0, "b": 1.0}}})
         (b"", "the file is empty"),
         (b" \n\n", "the file is empty"),
         (b"q Q0 a 1 2 t\nq Q0 \x00 1 2 t\n", ":2: a NUL byte"),
-        (b"q Q0 a 1 2 t\nq Q0 \xff 1 2 t\n", ":2: the byte 0xff is not UTF-8; say what it is, for example encoding='latin-1'"),
+        (
+            b"q Q0 a 1 2 t\nq Q0 \xff 1 2 t\n",
+            ":2: the byte 0xff is not UTF-8; say what it is, for example encoding='latin-1'",
+        ),
         ("q Q0 a 1 2 t\n".encode("utf-16"), "the file is utf-16; give encoding='utf-16'"),
         (b"PK\x03\x04\n", "a zip archive"),
         (b"\x1f\x8bnonsense", "the gzip data are damaged"),
@@ -77,8 +80,12 @@ def test_mapped_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert formats.read(tmp_path / "x.gz").preferences == P
 
 
-def test_standard_input_and_output(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"q Q0 a 1 3.0 e\rq Q0 b 2 1.0 e\r")))  # old line ends
+def test_standard_input_and_output(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO(b"q Q0 a 1 3.0 e\rq Q0 b 2 1.0 e\r"))
+    )  # old line ends
     assert formats.read("-").preferences == P
     formats.write(P, "-", "trec")
     assert capfdbinary.readouterr().out == b"q Q0 a 1 3.0 e\nq Q0 b 2 1.0 e\n"

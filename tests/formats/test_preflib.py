@@ -55,7 +55,7 @@ def test_names_or_numbers() -> None:
     ],
 )
 def test_wrong_ballots(body: str, words: str) -> None:
-    with pytest.raises(InputError, match="x.toi") as error:
+    with pytest.raises(InputError, match=r"x.toi") as error:
         read(body)
     assert words in str(error.value)
 

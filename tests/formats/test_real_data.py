@@ -97,7 +97,7 @@ def test_pairwise_votes(data_dir: Path) -> None:
 
 def test_a_table_without_header(data_dir: Path) -> None:
     asked = {"format": "csv", "columns": ["expert", "winner", "loser"]}
-    with pytest.raises(InputError, match="all_pair.txt.gz:11995: an item is compared with itself"):
+    with pytest.raises(InputError, match=r"all_pair.txt.gz:11995: an item is compared with itself"):
         read(data_dir, "reading-level/all_pair.txt.gz", **asked)
     p = read(data_dir, "reading-level/all_pair.txt.gz", self_votes="skip", **asked).preferences
     assert p is not None

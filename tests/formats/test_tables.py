@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from podium import formats
 from podium.errors import InputError, ParameterError, PodiumWarning
@@ -11,6 +13,7 @@ from podium.formats.base import Content
 from podium.formats.files import Source
 from podium.formats.jsonl import JsonLines
 from podium.formats.separated import Csv
+from podium.kernels import dispatch
 
 
 def read(text: str, **options: object) -> Content:
@@ -22,7 +25,10 @@ def votes(text: str, **options: object) -> list[tuple[object, ...]]:
     assert p is not None
     v = p.comparisons
     items = p.index.items
-    return [(items[int(w)], items[int(o)], bool(t), float(x)) for w, o, t, x in zip(v.winner, v.loser, v.tie, v.weight, strict=True)]
+    return [
+        (items[int(w)], items[int(o)], bool(t), float(x))
+        for w, o, t, x in zip(v.winner, v.loser, v.tie, v.weight, strict=True)
+    ]
 
 
 def test_lists_by_the_users_words() -> None:
@@ -52,7 +58,10 @@ def test_votes_by_the_users_words(header: str, answers: list[str]) -> None:
 
 
 def test_winner_and_loser_with_counts() -> None:
-    assert votes("winner,loser,count,tie\nx,y,3,no\ny,z,1,yes\n") == [("x", "y", False, 3.0), ("y", "z", True, 1.0)]
+    assert votes("winner,loser,count,tie\nx,y,3,no\ny,z,1,yes\n") == [
+        ("x", "y", False, 3.0),
+        ("y", "z", True, 1.0),
+    ]
 
 
 def test_votes_that_cannot_be_read() -> None:
@@ -64,7 +73,7 @@ def test_votes_that_cannot_be_read() -> None:
         read("winner,loser\nx,x\n")
     assert votes("winner,loser\nx,x\nx,y\n", self_votes="skip") == [("x", "y", False, 1.0)]
     assert votes("a,b,winner\nx,y,\nx,y,x\n", missing="") == [("x", "y", False, 1.0)]
-    with pytest.raises(InputError, match="f.csv:2: the weight is 0"):
+    with pytest.raises(InputError, match=r"f.csv:2: the weight is 0"):
         read("winner,loser,weight\nx,y,0\n")
 
 
@@ -99,7 +108,10 @@ def test_quotes_delimiters_and_odd_ids() -> None:
 
 
 def test_files_without_a_header() -> None:
-    assert votes("1 x y\n2  y x\n", columns=["expert", "winner", "loser"]) == [("x", "y", False, 1.0), ("y", "x", False, 1.0)]
+    assert votes("1 x y\n2  y x\n", columns=["expert", "winner", "loser"]) == [
+        ("x", "y", False, 1.0),
+        ("y", "x", False, 1.0),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +130,9 @@ def test_files_without_a_header() -> None:
         ("query,expert,item,rank,score\nq,e,a,1,2\nq,e,b,2,\n", "f.csv:3: the score is missing, but others"),
     ],
 )
-def test_wrong_tables(text: str, words: str) -> None:
+@pytest.mark.parametrize("small", [0, 10**12])
+def test_wrong_tables(monkeypatch: pytest.MonkeyPatch, small: int, text: str, words: str) -> None:
+    monkeypatch.setattr(dispatch, "SMALL", small)
     with pytest.raises(InputError) as error:
         read(text)
     assert words in str(error.value)
@@ -128,7 +142,7 @@ def test_columns_by_name() -> None:
     p = read("who,what,n\ne,a,1\n", expert="who", item="what", rank="n").preferences
     assert p is not None
     assert p.queries.tolist() == ["all"]
-    with pytest.raises(InputError, match="there is no column 'whom'.*did you mean who"):
+    with pytest.raises(InputError, match=r"there is no column 'whom'.*did you mean who"):
         read("who,what,n\ne,a,1\n", expert="whom")
     with pytest.raises(ParameterError, match="delimiter is ',,'"):
         read("a,b\n1,2\n", delimiter=",,")
@@ -139,7 +153,9 @@ def jsonl(text: str, **options: object) -> Content:
 
 
 def test_json_lists_keep_the_type_of_ids() -> None:
-    p = jsonl('{"query": 1, "expert": "e", "items": [3, "3"]}\n{"query": 1, "expert": "f", "items": ["3"]}\n').preferences
+    p = jsonl(
+        '{"query": 1, "expert": "e", "items": [3, "3"]}\n{"query": 1, "expert": "f", "items": ["3"]}\n'
+    ).preferences
     assert p is not None
     assert p.queries.tolist() == [1]
     assert p.index.items.tolist() == [3, "3"]
@@ -169,7 +185,10 @@ def test_arena_votes() -> None:
         ('{"query": 1, "expert": 2, "item": 1.5, "rank": 1}\n', "f.jsonl:1: the item is 1.5"),
         ('{"query": 1, "expert": 2, "item": true, "rank": 1}\n', "f.jsonl:1: the item is True"),
         ('{"query": 1, "expert": 2, "item": "a", "score": NaN}\n', "f.jsonl:1: the score is nan"),
-        ('{"query": 1, "expert": 2, "items": ["a"], "scores": [1, 2]}\n', "f.jsonl:1: scores does not match the 1 items"),
+        (
+            '{"query": 1, "expert": 2, "items": ["a"], "scores": [1, 2]}\n',
+            "f.jsonl:1: scores does not match the 1 items",
+        ),
     ],
 )
 def test_wrong_json(text: str, words: str) -> None:
@@ -185,3 +204,29 @@ def test_a_table_with_a_million_character_id(tmp_path) -> None:  # type: ignore[
     assert p is not None
     assert p.index.items[0] == big
     assert np.array_equal(p.lists.rank, [1])
+
+
+cells = st.text(st.characters(codec="utf-8", exclude_characters='\0\r\n,"'), max_size=4) | st.sampled_from(
+    ["NA", "null", "1", ""]
+)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=8),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+)
+def test_both_readers_of_tables_agree(rows: list[tuple[str, str, str]], end: str, header: bool) -> None:
+    lines = ["x,y,z"] * header + [",".join(row) for row in rows]
+    source = Source("f.csv", (end.join(lines) + end).encode())
+    names = None if header else ["x", "y", "z"]
+    tables = []
+    for small in (0, 10**12):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(dispatch, "SMALL", small)
+            tables.append(Csv().table(source, names, ",", frozenset()))
+    quick, plain = tables
+    assert {n: list(c) for n, c in quick.columns.items()} == {n: list(c) for n, c in plain.columns.items()}
+    assert list(quick.lines) == list(plain.lines)
+    assert [tuple(plain.columns[n][k] for n in "xyz") for k in range(len(rows))] == rows

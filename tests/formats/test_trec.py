@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import trec as twin
 
 from podium import Labels, Preferences, formats
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.files import Source
 from podium.formats.trec import Qrels, TrecRun
 from podium.kernels import dispatch
+from reference import trec as twin
 
 RUN = "q1 Q0 d1 1 3.5 bm25\nq1 Q0 d2 2 2.5 bm25\nq1 Q0 d2 1 0.9 dense\n"
 
@@ -41,7 +41,10 @@ def as_dict(p: Preferences) -> dict[str, dict[str, list[tuple[str, int, float]]]
     assert t.score is not None
     for k in range(len(t)):
         query, expert = p.queries[int(t.query_of_list[k])], p.experts[int(t.expert[k])]
-        rows = [(p.index.items[int(t.item[r])], int(t.rank[r]), float(t.score[r])) for r in range(t.starts[k], t.starts[k + 1])]
+        rows = [
+            (p.index.items[int(t.item[r])], int(t.rank[r]), float(t.score[r]))
+            for r in range(t.starts[k], t.starts[k + 1])
+        ]
         found.setdefault(query, {})[expert] = rows  # type: ignore[arg-type,index,assignment]
     return found
 
@@ -53,14 +56,20 @@ def test_a_run(path_kind: str) -> None:
     assert p.experts.tolist() == ["bm25", "dense"]
 
 
-ids = st.text(st.characters(codec="utf-8", exclude_characters=" \t\n\r\v\f\0"), min_size=1, max_size=12) | st.sampled_from(
+ids = st.text(
+    st.characters(codec="utf-8", exclude_characters=" \t\n\r\v\f\0"), min_size=1, max_size=12
+) | st.sampled_from(
     ["d1", "d10", "d2", "clueweb09-en0000-01", "clueweb09-en0000-011", "clueweb09-en0000-02", "é", "z"]
 )
 
 
 @st.composite
 def run_texts(draw: st.DrawFn) -> str:
-    lists = draw(st.dictionaries(st.tuples(ids, ids), st.lists(ids, min_size=1, max_size=8, unique=True), min_size=1, max_size=6))
+    lists = draw(
+        st.dictionaries(
+            st.tuples(ids, ids), st.lists(ids, min_size=1, max_size=8, unique=True), min_size=1, max_size=6
+        )
+    )
     lines = []
     for (query, tag), items in lists.items():
         for place, item in enumerate(items):
@@ -73,6 +82,7 @@ def run_texts(draw: st.DrawFn) -> str:
     return end.join(line.replace(" ", gap) for line in shuffled) + draw(st.sampled_from(["", "\n"]))
 
 
+@settings(deadline=None)
 @given(text=run_texts(), order=st.sampled_from(["auto", "score"]), threads=st.sampled_from(["1", "3"]))
 def test_both_readers_equal_the_twin(text: str, order: str, threads: str) -> None:
     answers = []
@@ -93,6 +103,7 @@ def test_both_readers_equal_the_twin(text: str, order: str, threads: str) -> Non
         assert compiled.index.items[here] == sorted(items, key=str.encode)
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
 def test_scores_are_exact(values: list[float]) -> None:
     text = "".join(f"q Q0 d{k} 1 {v!r} t\n" for k, v in enumerate(values))
@@ -140,8 +151,15 @@ def test_ranks_that_disagree_with_scores(path_kind: str) -> None:
     with pytest.warns(PodiumWarning, match="1 list disagree"):
         p = read(text)
     assert as_dict(p)["q"]["t"] == [("b", 1, 2.0), ("c", 1, 2.0), ("a", 3, 1.0)]
-    assert as_dict(p)["p"]["t"] == [("a", 1, 5.0), ("b", 5, 5.0)]  # gaps and ties in score are no disagreement
-    with pytest.warns(PodiumWarning, match="scores rise") if path_kind == "plain" else warnings.catch_warnings():
+    assert as_dict(p)["p"]["t"] == [
+        ("a", 1, 5.0),
+        ("b", 5, 5.0),
+    ]  # gaps and ties in score are no disagreement
+    with (
+        pytest.warns(PodiumWarning, match="scores rise")
+        if path_kind == "plain"
+        else warnings.catch_warnings()
+    ):
         assert as_dict(read(text, order="rank"))["q"]["t"][0] == ("a", 1, 1.0)
 
 
@@ -154,7 +172,10 @@ def test_experts_by_file(path_kind: str, tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.run").write_text(RUN)
     files = [tmp_path / "one.run", tmp_path / "two.run"]
-    with pytest.raises(InputError, match=r"one\.run and .*two\.run both hold a list tagged 'bm25' for query 'q1'.*expert='file'"):
+    with pytest.raises(
+        InputError,
+        match=r"one\.run and .*two\.run both hold a list tagged 'bm25' for query 'q1'.*expert='file'",
+    ):
         formats.read(files)
     for path, tag in zip(files, "xy", strict=True):
         path.write_text(f"q1 Q0 d1 1 3.5 {tag}\nq1 Q0 d2 2 2.5 {tag}")  # no newline at the end

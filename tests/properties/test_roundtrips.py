@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium import Features, Labels, Preferences
@@ -30,7 +30,9 @@ def scored(draw: st.DrawFn, ids: st.SearchStrategy[Any]) -> Preferences:
     lists = draw(
         st.dictionaries(
             ids,
-            st.dictionaries(ids, st.dictionaries(ids, values, min_size=1, max_size=4), min_size=1, max_size=3),
+            st.dictionaries(
+                ids, st.dictionaries(ids, values, min_size=1, max_size=4), min_size=1, max_size=3
+            ),
             min_size=1,
             max_size=3,
         )
@@ -39,7 +41,9 @@ def scored(draw: st.DrawFn, ids: st.SearchStrategy[Any]) -> Preferences:
 
 
 @st.composite
-def ranked(draw: st.DrawFn, ids: st.SearchStrategy[Any], experts: st.SearchStrategy[Any], queries: int = 3) -> Preferences:
+def ranked(
+    draw: st.DrawFn, ids: st.SearchStrategy[Any], experts: st.SearchStrategy[Any], queries: int = 3
+) -> Preferences:
     pool = draw(st.lists(ids, min_size=1, max_size=5, unique_by=lambda v: (type(v), v)))
     rows = draw(
         st.dictionaries(
@@ -57,7 +61,9 @@ def ranked(draw: st.DrawFn, ids: st.SearchStrategy[Any], experts: st.SearchStrat
 @st.composite
 def voted(draw: st.DrawFn, ids: st.SearchStrategy[Any]) -> Preferences:
     pair = st.tuples(ids, ids).filter(lambda p: p[0] != p[1])
-    rows = draw(st.lists(st.tuples(ids, ids, pair, st.booleans(), st.floats(0.01, 1e6)), min_size=1, max_size=8))
+    rows = draw(
+        st.lists(st.tuples(ids, ids, pair, st.booleans(), st.floats(0.01, 1e6)), min_size=1, max_size=8)
+    )
     query, expert, pairs, tie, weight = zip(*rows, strict=True)
     return Preferences.from_comparisons(
         query, expert, [p[0] for p in pairs], [p[1] for p in pairs], tie=tie, weight=weight
@@ -77,11 +83,13 @@ def round_trip(name: str, content: Content, **options: Any) -> Content:
     return found
 
 
+@settings(deadline=None)
 @given(scored(words))
 def test_trec(p: Preferences) -> None:
     assert round_trip("trec", Content(p)).preferences == p
 
 
+@settings(deadline=None)
 @given(ranked(words, words))
 def test_trec_keeps_ranks(p: Preferences) -> None:
     found = round_trip("trec", Content(p)).preferences
@@ -90,12 +98,14 @@ def test_trec_keeps_ranks(p: Preferences) -> None:
     assert found.lists.item.tolist() == p.lists.item.tolist()
 
 
+@settings(deadline=None)
 @given(labelled(words))
 def test_qrels(labels: Labels) -> None:
     assert round_trip("qrels", Content(labels=labels)).labels == labels
 
 
 @pytest.mark.parametrize("name", ["csv", "jsonl", "parquet"])
+@settings(deadline=None)
 @given(data=st.data())
 def test_tables(name: str, data: st.DataObject) -> None:
     ids = {"csv": texts, "jsonl": mixed, "parquet": data.draw(st.sampled_from([texts, numbers]))}[name]
@@ -109,6 +119,7 @@ def test_tables(name: str, data: st.DataObject) -> None:
     assert round_trip(name, Content(labels=labels), missing=()).labels == labels
 
 
+@settings(deadline=None)
 @given(ranked(names, st.integers(1, 30).map(str)))
 def test_letor_ranks(p: Preferences) -> None:
     found = round_trip("letor", Content(p), kind="ranks").preferences
@@ -118,6 +129,7 @@ def test_letor_ranks(p: Preferences) -> None:
     assert found.index.arrival.tolist() == p.index.arrival.tolist()
 
 
+@settings(deadline=None)
 @given(labelled(names), st.integers(1, 4), st.randoms())
 def test_letor_features(labels: Labels, width: int, random: Any) -> None:
     cells = [[random.choice([np.nan, 0.0, 0.1, -1e300]) for _ in range(width)] for _ in labels.grades]
@@ -128,11 +140,20 @@ def test_letor_features(labels: Labels, width: int, random: Any) -> None:
     np.testing.assert_array_equal(found.features.values, x.values)
 
 
+@settings(deadline=None)
 @given(data=st.data())
 def test_preflib(data: st.DataObject) -> None:
     names = data.draw(st.lists(words, min_size=1, max_size=5, unique=True))
-    ballots = data.draw(st.lists(st.dictionaries(st.sampled_from(names), st.integers(1, 3), min_size=1), min_size=1, max_size=4))
-    rows = [(f"v{k + 1}", n, 1 + sum(o < r for o in ballot.values())) for k, ballot in enumerate(ballots) for n, r in ballot.items()]
+    ballots = data.draw(
+        st.lists(
+            st.dictionaries(st.sampled_from(names), st.integers(1, 3), min_size=1), min_size=1, max_size=4
+        )
+    )
+    rows = [
+        (f"v{k + 1}", n, 1 + sum(o < r for o in ballot.values()))
+        for k, ballot in enumerate(ballots)
+        for n, r in ballot.items()
+    ]
     expert, item, rank = zip(*rows, strict=True)
     p = Preferences.from_rows(["file"] * len(rows), expert, item, rank=rank)
     assert round_trip("preflib", Content(p)).preferences == p

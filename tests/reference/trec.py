@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 
@@ -25,7 +26,7 @@ def _fields(line: str) -> list[str]:
 def _settled(rows: list[tuple[str, int, float]], order: str) -> list[tuple[str, int, float]]:
     rows = sorted(rows, key=lambda r: (r[1], r[0].encode()))
     agree = all(r >= 1 for _, r, _ in rows) and all(
-        (a[1] < b[1] and a[2] >= b[2]) or (a[1] == b[1] and a[2] == b[2]) for a, b in zip(rows, rows[1:], strict=False)
+        (a[1] < b[1] and a[2] >= b[2]) or (a[1] == b[1] and a[2] == b[2]) for a, b in itertools.pairwise(rows)
     )
     if order == "rank" or (order == "auto" and agree):
         return rows

@@ -45,6 +45,11 @@ def reading(command: F) -> F:
     command = click.option(
         "-f", "--format", "format_", help="Format of the input; found out when not given."
     )(command)
+    command = click.option(
+        "--unlisted",
+        type=click.Choice(["below", "unknown"]),
+        help="What it means that an expert does not list an item.  [default: as the format says]",
+    )(command)
     return click.option(
         "-O",
         "--option",
@@ -91,14 +96,14 @@ def read(files: Sequence[str], format_: str | None, options: Sequence[str]) -> C
     return formats.read(list(files), format_, **pairs(options, "option"))
 
 
-def preferences_of(content: Content, files: Sequence[str]) -> Preferences:
+def preferences_of(content: Content, files: Sequence[str], unlisted: Any) -> Preferences:
     """The preferences in what was read, or an error that says what there was instead."""
     if content.preferences is None:
         got = "labels" if content.labels is not None else "features"
         raise ParameterError(
             f"{', '.join(files)}: holds {got}, no lists or comparisons; give runs, ratings or votes"
         )
-    return content.preferences
+    return content.preferences if unlisted is None else content.preferences.with_unlisted(unlisted)
 
 
 def make_method(spec: str, parameters: Sequence[str] = (), weights: str | None = None) -> Aggregator:

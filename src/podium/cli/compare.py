@@ -37,6 +37,7 @@ def verb(
     metrics: tuple[str, ...],
     ties: Any,
     format_: str | None,
+    unlisted: str | None,
     options: tuple[str, ...],
     json_: bool,
 ) -> None:
@@ -51,7 +52,7 @@ def verb(
     from podium.evaluate import compare, evaluate, expert_rankings
 
     content = common.read(files, format_, options)
-    preferences = common.preferences_of(content, files)
+    preferences = common.preferences_of(content, files, unlisted)
     labels = read_labels(qrels, content)
     results: dict[str, Consensus] = {}
     for spec in common.progress(methods or default_methods(preferences.forms), "aggregating"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import click
 
 from podium.cli import _common as common
@@ -32,6 +34,7 @@ def verb(
     overwrite: bool,
     list_: bool,
     format_: str | None,
+    unlisted: str | None,
     options: tuple[str, ...],
     json_: bool,
 ) -> None:
@@ -50,6 +53,8 @@ def verb(
     if output is None:
         raise click.UsageError("no output; give -o FILE, or -o - with --to FORMAT")
     content = common.read(files, format_, options)
+    if content.preferences is not None:
+        content = dataclasses.replace(content, preferences=common.preferences_of(content, files, unlisted))
     formats.write(content, output, to, overwrite=overwrite, **common.pairs(write_options, "option"))
     parts = [repr(p) for p in (content.preferences, content.labels, content.features) if p is not None]
     if json_:

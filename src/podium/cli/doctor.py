@@ -30,7 +30,12 @@ class Finding(NamedTuple):
 @common.reading
 @common.as_json
 def verb(
-    files: tuple[str, ...], qrels: str | None, format_: str | None, options: tuple[str, ...], json_: bool
+    files: tuple[str, ...],
+    qrels: str | None,
+    format_: str | None,
+    unlisted: str | None,
+    options: tuple[str, ...],
+    json_: bool,
 ) -> None:
     """Check the installation; with files, also what is in them. Exit code 1 when something is wrong.
 
@@ -44,7 +49,7 @@ def verb(
 
         content = common.read(files, format_, options)
         labels = read_labels(qrels, content) if qrels or content.labels is not None else None
-        findings += _data(common.preferences_of(content, files), labels)
+        findings += _data(common.preferences_of(content, files, unlisted), labels)
     if json_:
         common.emit([f._asdict() for f in findings])
     else:

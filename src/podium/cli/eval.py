@@ -49,6 +49,7 @@ def verb(
     ties: Any,
     per_query: bool,
     format_: str | None,
+    unlisted: str | None,
     options: tuple[str, ...],
     json_: bool,
 ) -> None:
@@ -61,7 +62,7 @@ def verb(
     from podium.evaluate import evaluate, expert_rankings
 
     content = common.read(files, format_, options)
-    preferences = common.preferences_of(content, files)
+    preferences = common.preferences_of(content, files, unlisted)
     labels = read_labels(qrels, content)
     found = {}
     for expert in common.progress(preferences.experts.tolist(), "evaluating"):

@@ -44,6 +44,7 @@ def verb(
     ties: Any,
     overwrite: bool,
     format_: str | None,
+    unlisted: str | None,
     options: tuple[str, ...],
     json_: bool,
 ) -> None:
@@ -56,7 +57,7 @@ def verb(
     zcat votes.csv.gz | podium fuse - -m copeland --json
     """
     aggregator = common.make_method(method, parameters, weights)
-    preferences = common.preferences_of(common.read(files, format_, options), files)
+    preferences = common.preferences_of(common.read(files, format_, options), files, unlisted)
     consensus = aggregator.aggregate(preferences, ties=ties)
     if not consensus.diagnostics.converged:
         click.echo(

@@ -279,6 +279,11 @@ class Preferences:
         """What everybody else said."""
         return self.with_experts(e for e in self.experts if e != expert or type(e) is not type(expert))
 
+    def with_unlisted(self, unlisted: Unlisted) -> Preferences:
+        """The same preferences with another reading of what an expert does not list."""
+        _check_choice("unlisted", unlisted, ("unknown", "below"))
+        return Preferences(self.index, self.experts, self.lists, self.comparisons, unlisted)
+
     def to_frame(self, backend: Frame = "pyarrow") -> Any:
         """One dataframe with the list rows (query, expert, item, rank, score); votes: see `comparisons_frame`."""
         from podium.data.frames import lists_frame

@@ -20,7 +20,7 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Coded, Ids, code_ids
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.files import Source
-from podium.kernels.dispatch import I4, I8
+from podium.kernels.dispatch import I4
 from podium.params import suggest
 from podium.registry import formats
 
@@ -156,16 +156,17 @@ def combine(contents: Sequence[Content]) -> Content:
 
 def _stacked(indexes: Sequence[ItemIndex]) -> tuple[Coded, Coded]:
     """The (query, item) pairs of several indexes as two columns."""
-    columns = []
-    for what, each in (("query", lambda i: i.queries), ("item", lambda i: i.items)):
-        ids = [each(i).tolist() for i in indexes]
-        union = code_ids([v for values in ids for v in values], what)
-        base = np.cumsum([0] + [len(values) for values in ids])
-        codes: list[I8] = [i.query_of_slot if what == "query" else np.arange(len(i.items)) for i in indexes]
-        columns.append(
-            Coded(np.concatenate([union.codes[b + c] for b, c in zip(base, codes, strict=False)]), union.ids)
-        )
-    return columns[0], columns[1]
+    query = _stack([Coded(i.query_of_slot, i.queries) for i in indexes], "query")
+    return query, _stack([Coded(np.arange(len(i.items)), i.items) for i in indexes], "item")
+
+
+def _stack(columns: Sequence[Coded], what: str) -> Coded:
+    """Columns one after the other over one set of ids."""
+    union = code_ids([v for c in columns for v in c.ids.tolist()], what)
+    base = np.cumsum([0] + [len(c.ids) for c in columns])
+    return Coded(
+        np.concatenate([union.codes[b + c.codes] for b, c in zip(base, columns, strict=False)]), union.ids
+    )
 
 
 def _joined_labels(parts: Sequence[Labels]) -> Labels:

@@ -60,7 +60,9 @@ class Source:
         if not raw[:4096].strip() and not view.tobytes().strip():
             raise InputError("the file is empty", source=self.name)
         self._check_text(view)
-        if not (view[:_BLOCK] == _NEWLINE).any() and not (view == _NEWLINE).any():  # as old Macintosh files end lines
+        if (
+            not (view[:_BLOCK] == _NEWLINE).any() and not (view == _NEWLINE).any()
+        ):  # as old Macintosh files end lines
             view = np.frombuffer(view.tobytes().replace(b"\r", b"\n"), np.uint8)
         return view
 

@@ -22,7 +22,10 @@ def texts(ids: Ids, what: str, format: str, group: I8 | None = None) -> list[str
     found = [v if isinstance(v, str) else str(v) for v in values]
     if "" in found or not _encodes("".join(found)):
         bad = next(v for v in found if not v or not _encodes(v))
-        raise InputError(f"the {what} id {bad[:80]!r} cannot be written as {format}", remedy="ids are text that is not empty")
+        raise InputError(
+            f"the {what} id {bad[:80]!r} cannot be written as {format}",
+            remedy="ids are text that is not empty",
+        )
     if any(type(v) is int for v in values) and any(type(v) is str for v in values):
         keys = found if group is None else list(zip(group.tolist(), found, strict=True))
         if len(set(keys)) < len(keys):

@@ -9,7 +9,7 @@ from typing import Any
 from podium.errors import ParameterError
 from podium.formats.base import Content
 from podium.formats.files import Source
-from podium.formats.roles import assign
+from podium.formats.roles import WORDS, plain_name
 from podium.formats.table import Table, TableFormat, Writable, list_rows, pick
 
 __all__ = ["JsonLines"]
@@ -72,35 +72,42 @@ def _object(text: bytes, source: Source, line: int) -> dict[str, Any]:
 
 
 def _unfolded(table: Table) -> Table:
-    """Objects that hold whole lists -> one row per item."""
-    names = assign(list(table.columns), {}, table.source.name)
-    if "items" not in names:
+    """Objects that hold whole lists -> one row per item; other cells are repeated."""
+    found = {
+        role: n
+        for role in ("items", "ranks", "scores")
+        for n in table.columns
+        if plain_name(n) in WORDS[role]
+    }
+    if "items" not in found:
         return table
-    out: dict[str, list[Any]] = {"item": []}
-    parallel = {role[:-1]: names[role] for role in ("ranks", "scores") if role in names}
-    plain = {role: names[role] for role in ("query", "expert") if role in names}
-    out |= {role: [] for role in (*parallel, *plain)}
+    parallel = {role[:-1]: found[role] for role in ("ranks", "scores") if role in found}
+    others = [name for name in table.columns if name not in found.values()]
+    out: dict[str, list[Any]] = {name: [] for name in ("item", *parallel, *others)}
     if not parallel:
         out["rank"] = []
     lines: list[int] = []
-    for row, items in enumerate(table.columns[names["items"]]):
+    for row, items in enumerate(table.columns[found["items"]]):
         if not isinstance(items, list):
             raise table.error(row, f"the items are {items!r}"[:120], "items are a list, from the top")
         out["item"] += items
         lines += [table.lines[row]] * len(items)
-        for role, name in plain.items():
-            out[role] += [table.columns[name][row]] * len(items)
+        for name in others:
+            out[name] += [table.columns[name][row]] * len(items)
         for role, name in parallel.items():
-            values = table.columns[name][row]
-            values = [None] * len(items) if values is None else values
-            if not isinstance(values, list) or len(values) != len(items):
-                raise table.error(
-                    row, f"{name} does not match the {len(items)} items", "give one value per item"
-                )
-            out[role] += values
+            out[role] += _values(table, row, name, len(items))
         if not parallel:
             out["rank"] += range(1, len(items) + 1)
     return Table(table.source, out, lines, table.missing)
+
+
+def _values(table: Table, row: int, name: str, count: int) -> list[Any]:
+    """The ranks or scores of one list; null stands for none at all."""
+    values = table.columns[name][row]
+    values = [None] * count if values is None else values
+    if not isinstance(values, list) or len(values) != count:
+        raise table.error(row, f"{name} does not match the {count} items", "give one value per item")
+    return values
 
 
 def _lists(content: Content) -> Iterator[dict[str, Any]]:

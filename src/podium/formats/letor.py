@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -18,9 +18,9 @@ from podium.errors import InputError, ParameterError
 from podium.formats.base import Content, Format
 from podium.formats.files import Source
 from podium.formats.ids import plain_texts
-from podium.formats.letor_cells import BLOCK, LAST_COLUMN, Cells, parse_cells
+from podium.formats.letor_cells import BLOCK, LAST_COLUMN, Cells, parse_cells, worth_compiling
 from podium.formats.lines import number, shown
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import F8, I4, I8
 
 __all__ = ["Letor"]
 
@@ -94,7 +94,7 @@ class Letor(Format):
             ).encode()
 
 
-def _feature_cells(x: Features):  # type: ignore[no-untyped-def]
+def _feature_cells(x: Features) -> Callable[[int], str]:
     columns = x.names if all(n.isdigit() and int(n) > 0 for n in x.names) else range(1, len(x.names) + 1)
 
     def cells(slot: int) -> str:
@@ -104,7 +104,7 @@ def _feature_cells(x: Features):  # type: ignore[no-untyped-def]
     return cells
 
 
-def _rank_cells(p: Preferences):  # type: ignore[no-untyped-def]
+def _rank_cells(p: Preferences) -> Callable[[int], str]:
     names = [str(e) for e in p.experts]
     if not all(n.isdigit() and 0 < int(n) <= LAST_COLUMN and n == str(int(n)) for n in names):
         bad = next(n for n in names if not n.isdigit() or not 0 < int(n) <= LAST_COLUMN or n != str(int(n)))
@@ -168,6 +168,7 @@ class _Rows:
 
 def _parse(sources: Sequence[Source]) -> _Rows:
     rows = _Rows(sources)
+    compiled = worth_compiling(sum(len(s.view) for s in sources))
     for index, source in enumerate(sources):
         seen: dict[str, int] = defaultdict(int)
         waiting: list[bytes] = []
@@ -189,22 +190,22 @@ def _parse(sources: Sequence[Source]) -> _Rows:
             rows.line.append(line)
             waiting.append(fields[2] if len(fields) > 2 else b"")
             if len(waiting) == BLOCK:
-                _add_block(rows, waiting)
+                _add_block(rows, waiting, compiled)
                 waiting = []
-        _add_block(rows, waiting)
+        _add_block(rows, waiting, compiled)
     if not rows.query:
         raise sources[0].error("there are no rows, only comments")
     return rows
 
 
-def _add_block(rows: _Rows, lines: list[bytes]) -> None:
+def _add_block(rows: _Rows, lines: list[bytes], compiled: bool) -> None:
     first = len(rows.line) - len(lines)
 
     def complaint(k: int, problem: str, remedy: str) -> InputError:
         source, line = rows.origin(first + k)
         return InputError(problem, source=source, line=line, remedy=remedy)
 
-    rows.blocks.append(parse_cells(lines, complaint))
+    rows.blocks.append(parse_cells(lines, complaint, compiled=compiled))
 
 
 def _label(token: str, source: Source, line: int) -> float:
@@ -237,7 +238,7 @@ def _lists(rows: _Rows, query: Coded, item: Coded, kind: str, reversed_lists: bo
     return Preferences.from_rows(q, expert, i, rank=value, candidates=(query, item), origin=origin)
 
 
-def _parts(query: Coded, rows: _Rows, sources: Sequence[Source]):  # type: ignore[no-untyped-def]
+def _parts(query: Coded, rows: _Rows, sources: Sequence[Source]) -> I4:
     part = np.full(len(query.ids), -1, np.int32)
     file = np.array(rows.file, np.int32)
     first = np.unique(query.codes, return_index=True)[1]
@@ -245,8 +246,9 @@ def _parts(query: Coded, rows: _Rows, sources: Sequence[Source]):  # type: ignor
     clash = np.flatnonzero(part[query.codes] != file)
     if len(clash):
         row = int(clash[0])
+        one, two = sources[int(part[query.codes[row]])].name, sources[rows.file[row]].name
         raise InputError(
-            f"query {rows.query[row]!r} is in two files, {sources[int(part[query.codes[row]])].name} and {sources[rows.file[row]].name}",
+            f"query {rows.query[row]!r} is in two files, {one} and {two}",
             remedy="the parts of a data set share no queries; read the files one by one",
         )
     return part

@@ -12,7 +12,7 @@ from podium.formats.lines import number, shown
 from podium.kernels import text
 from podium.kernels.dispatch import F8, I4, I8, large
 
-__all__ = ["BLOCK", "LAST_COLUMN", "Cells", "parse_cells"]
+__all__ = ["BLOCK", "LAST_COLUMN", "Cells", "parse_cells", "worth_compiling"]
 
 BLOCK = 20_000  # lines
 LAST_COLUMN = text.LAST_COLUMN
@@ -32,9 +32,14 @@ class Cells(NamedTuple):
         return np.repeat(np.arange(len(self.widths)), self.widths)
 
 
-def parse_cells(lines: Sequence[bytes], complaint: Complaint) -> Cells:
+def worth_compiling(size: int) -> bool:
+    """Whether that many bytes of lines hold enough cells to load the compiled parser."""
+    return large(size // 8)
+
+
+def parse_cells(lines: Sequence[bytes], complaint: Complaint, *, compiled: bool) -> Cells:
     """All cells of a block of lines (each without label, qid and comment)."""
-    if large(sum(map(len, lines)) // 6):
+    if compiled:
         found = text.cells(np.frombuffer(b"\n".join(lines), np.uint8), len(lines))
         if found is not None:
             return Cells(*found)

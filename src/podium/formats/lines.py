@@ -9,6 +9,7 @@ import numpy as np
 
 from podium.errors import InputError
 from podium.formats.files import Source
+from podium.kernels.dispatch import I8
 from podium.kernels.text import Shape
 
 __all__ = ["QRELS", "RUN", "Columns", "Layout", "number", "parse_line", "parse_lines", "shown"]
@@ -118,18 +119,16 @@ def _rank(token: str, source: Source, line: int, lowest: int) -> int:
     return int(value)
 
 
-def place_of(sources: Sequence[Source], bounds: Sequence[int], at: int) -> tuple[Source, int, bytes]:
+def place_of(sources: Sequence[Source], bounds: I8, at: int) -> tuple[Source, int, bytes]:
     """The file, the line number and the line at a place in the joined bytes of the files."""
     index = int(np.searchsorted(bounds, at, side="right")) - 1
-    source, inside = sources[index], at - bounds[index]
+    source, inside = sources[index], at - int(bounds[index])
     end = source.data.find(b"\n", inside)
     begin = source.data.rfind(b"\n", 0, inside) + 1
     return source, source.data.count(b"\n", 0, inside) + 1, source.data[begin : end if end >= 0 else None]
 
 
-def refuse(
-    problem: str, sources: Sequence[Source], bounds: Sequence[int], at: int, remedy: str
-) -> InputError:
+def refuse(problem: str, sources: Sequence[Source], bounds: I8, at: int, remedy: str) -> InputError:
     """An error at a place in the joined bytes of the files."""
     source, line, _ = place_of(sources, bounds, at)
     return source.error(problem, line, remedy)

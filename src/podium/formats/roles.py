@@ -8,16 +8,18 @@ from collections.abc import Mapping, Sequence
 from podium.errors import InputError
 from podium.params import suggest
 
-__all__ = ["ROLES", "WORDS", "assign"]
+__all__ = ["ROLES", "WORDS", "assign", "plain_name"]
 
 # role -> the words people use, compared without case, blanks and punctuation; the role's own name comes first
 WORDS: dict[str, tuple[str, ...]] = {
     "query": ("query", "queryid", "qid", "topic", "topicid", "topicno", "instance"),
     "expert": (
-        "expert", "worker", "workerid", "judge", "judgeid", "annotator", "annotatorid", "rater", "assessor", "run", "runid",
-        "engine", "system", "tag", "ranker", "voter", "user", "userid",
+        "expert", "worker", "workerid", "judge", "judgeid", "annotator", "annotatorid", "rater", "assessor",
+        "run", "runid", "engine", "system", "tag", "ranker", "voter", "user", "userid",
     ),
-    "item": ("item", "itemid", "doc", "docid", "docno", "document", "documentid", "candidate", "passage", "alternative"),
+    "item": (
+        "item", "itemid", "doc", "docid", "docno", "document", "documentid", "candidate", "passage", "alternative",
+    ),
     "rank": ("rank", "position", "place"),
     "score": ("score", "rating"),
     "grade": ("grade", "label", "relevance", "rel", "gold", "judgment", "judgement"),
@@ -34,7 +36,8 @@ WORDS: dict[str, tuple[str, ...]] = {
 ROLES = tuple(WORDS)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A column name without case, blanks and punctuation."""
     return re.sub(r"[\W_]+", "", name.lower())
 
 
@@ -55,7 +58,7 @@ def assign(names: Sequence[str], asked: Mapping[str, str | None], source: str) -
     for role, words in WORDS.items():
         if asked.get(role) is not None:
             continue
-        fits = [n for n in names if n not in taken and _plain(n) in words]
+        fits = [n for n in names if n not in taken and plain_name(n) in words]
         exact = [n for n in fits if n.lower() == role]
         if len(fits) > 1 and len(exact) != 1:
             raise InputError(

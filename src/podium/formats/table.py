@@ -69,6 +69,9 @@ class Table:
     def numbers(self, name: str, role: str) -> F8:
         """A column of finite numbers."""
         cells = self.columns[name]
+        quick = _all_numbers(cells)
+        if quick is not None:
+            return quick
         return np.fromiter(
             (self._number(v, row, role) for row, v in enumerate(cells)), np.float64, len(cells)
         )
@@ -98,6 +101,24 @@ class Table:
         if not self.missing:
             return self
         return self.only(np.flatnonzero([not self.absent(v) for v in self.columns[name]]))
+
+
+def _all_numbers(cells: Sequence[Any]) -> F8 | None:
+    """The whole column at once, or None where some cell has to be looked at."""
+    kinds = set(map(type, cells))
+    try:
+        if kinds == {str}:
+            joined = "".join(cells)
+            if not joined.isascii() or "_" in joined:
+                return None
+            found = np.array(cells).astype(np.float64)
+        elif kinds <= {int, float}:
+            found = np.array(cells, np.float64)
+        else:
+            return None
+    except (ValueError, OverflowError):
+        return None
+    return found if np.isfinite(found).all() else None
 
 
 class TableFormat(Format):
@@ -146,8 +167,8 @@ class TableFormat(Format):
             raise ParameterError(f"self_votes is {self_votes!r}; accepted: error, skip")
         marks = frozenset([missing] if isinstance(missing, str) else missing or ())
         asked = {
-            "query": query, "expert": expert, "item": item, "rank": rank, "score": score, "grade": grade, "winner": winner,
-            "loser": loser, "item_a": item_a, "item_b": item_b, "tie": tie, "weight": weight,
+            "query": query, "expert": expert, "item": item, "rank": rank, "score": score, "grade": grade,
+            "winner": winner, "loser": loser, "item_a": item_a, "item_b": item_b, "tie": tie, "weight": weight,
         }  # fmt: skip
         found = []
         for source in sources:
@@ -193,7 +214,10 @@ def _kind(roles: dict[str, str], table: Table) -> str:
 
 def _unreadable(table: Table, problem: str) -> InputError:
     names = ", ".join(map(repr, list(table.columns)[:12]))
-    remedy = "name them, for example query='...', expert='...', item='...', rank='...'; columns= names those of a file without header"
+    remedy = (
+        "name them, for example query='...', expert='...', item='...', rank='...'; "
+        "columns= names those of a file without header"
+    )
     return table.source.error(f"{problem}: {names}", 1, remedy)
 
 
@@ -285,8 +309,8 @@ def _warn_of_minus_one(values: F8, name: str, table: Table) -> None:
     if len(values) and (values == -1).any() and (values[values != -1] >= 0).all():
         count = int((values == -1).sum())
         warnings.warn(
-            f"{table.source.name}: {count} of {len(values)} values in {name!r} are -1 and are read as the number -1; if that means "
-            "'unknown' give missing='-1', if it is meant give missing=()",
+            f"{table.source.name}: {count} of {len(values)} values in {name!r} are -1 and are read as the number -1; "
+            "if that means 'unknown' give missing='-1', if it is meant give missing=()",
             PodiumWarning,
             stacklevel=5,
         )

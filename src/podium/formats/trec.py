@@ -201,8 +201,8 @@ def warn_of_disagreement(lists: int, sources: Sequence[Source]) -> None:
     if lists:
         where = sources[0].name + (f" and {len(sources) - 1} more files" if len(sources) > 1 else "")
         warnings.warn(
-            f"{where}: the ranks of {lists} list{'s' if lists > 1 else ''} disagree with the scores or start at 0; ranked "
-            "by score, as trec_eval does (order='rank' keeps the ranks, order='score' says this is meant)",
+            f"{where}: the ranks of {lists} list{'s' if lists > 1 else ''} disagree with the scores or start at 0; "
+            "ranked by score, as trec_eval does (order='rank' keeps the ranks, order='score' says this is meant)",
             PodiumWarning,
             stacklevel=4,
         )

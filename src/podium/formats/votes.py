@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read_votes", "skip_self_votes"]
 
-FIRST = ("a", "left", "model_a", "item_a", "doc_a", "first", "1")
-SECOND = ("b", "right", "model_b", "item_b", "doc_b", "second", "2")
+FIRST = ("a", "left", "model_a", "item_a", "doc_a", "first")
+SECOND = ("b", "right", "model_b", "item_b", "doc_b", "second")
 TIE = ("tie", "same", "s", "equal", "draw", "both", "tie (bothbad)", "both_bad", "bothbad")
 TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
 
@@ -39,9 +39,9 @@ def read_votes(table: Table, roles: dict[str, str], query: Coded, expert: Coded)
     left, right = table.ids(roles["item_a"], "item_a"), table.ids(roles["item_b"], "item_b")
     second, tie = _outcomes(table, roles)
     a, b = (np.array(c.ids.tolist(), dtype=object)[c.codes] for c in (left, right))
-    one, two = np.where(second, b, a), np.where(second, a, b)
+    winner, loser = np.where(second, b, a).tolist(), np.where(second, a, b).tolist()
     return Preferences.from_comparisons(
-        query, expert, one.tolist(), two.tolist(), tie=tie, weight=weight, origin=table.origin
+        query, expert, winner, loser, tie=tie, weight=weight, origin=table.origin
     )
 
 
@@ -56,13 +56,24 @@ def skip_self_votes(table: Table, roles: dict[str, str]) -> Table:
 
 def _outcomes(table: Table, roles: dict[str, str]) -> tuple[B1, B1]:
     """Which votes the second item won, and which are ties."""
+    left, right, answers = (table.columns[roles[role]] for role in ("item_a", "item_b", "winner"))
+    if set(map(type, answers)) == {
+        str
+    }:  # the usual case: only words for sides, none of which is an item's id
+        words = {answer: _side(answer) for answer in set(answers)}
+        if None not in words.values() and words.keys().isdisjoint(left) and words.keys().isdisjoint(right):
+            sides = [words[answer] for answer in answers]
+            return np.array([s == "b" for s in sides], np.bool_), np.array(
+                [s == "tie" for s in sides], np.bool_
+            )
     second, tie = np.zeros(len(table), np.bool_), np.zeros(len(table), np.bool_)
-    columns = (table.columns[roles[role]] for role in ("item_a", "item_b", "winner"))
-    for row, (a, b, answer) in enumerate(zip(*columns, strict=True)):
+    for row, (a, b, answer) in enumerate(zip(left, right, answers, strict=True)):
         meaning = _meaning(answer, a, b)
         if meaning is None:
             accepted = ", ".join((*FIRST[:3], *SECOND[:3], *TIE))
-            remedy = f"accepted: the id of one of the two items, or {accepted}; missing= leaves out cells that mean no answer"
+            remedy = (
+                f"accepted: the id of one of the two, or {accepted}; missing= leaves out cells without answer"
+            )
             raise table.error(row, f"the winner of {a!r} and {b!r} is {answer!r}"[:200], remedy)
         if meaning == "unclear":
             raise table.error(
@@ -74,9 +85,13 @@ def _outcomes(table: Table, roles: dict[str, str]) -> tuple[B1, B1]:
     return second, tie
 
 
+def _side(answer: str) -> str | None:
+    word = answer.strip().lower()
+    return "a" if word in FIRST else "b" if word in SECOND else "tie" if word in TIE else None
+
+
 def _meaning(answer: Any, a: Any, b: Any) -> str | None:
-    word = answer.strip().lower() if isinstance(answer, str) else str(answer)
-    side = "a" if word in FIRST else "b" if word in SECOND else "tie" if word in TIE else None
+    side = _side(answer) if isinstance(answer, str) else None
     named = "a" if answer == a else "b" if answer == b else None
     if side and named and side != named:
         return "unclear"

@@ -7,6 +7,7 @@ the twin these are tested against.
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -16,10 +17,12 @@ from podium.kernels import dispatch
 from podium.kernels.dispatch import B1, F8, I4, I8, U1, by_queries
 
 __all__ = [
+    "LAST_COLUMN",
     "Grouped",
     "Items",
     "Rows",
     "Shape",
+    "cells",
     "distinct",
     "group",
     "index_items",
@@ -64,7 +67,7 @@ def tokenise(data: U1, shape: Shape, cuts: I8, lowest_rank: int) -> Rows | int:
     from podium.kernels.compiled.text import tokenise as kernel
 
     ends = _line_cuts(data, dispatch.threads())
-    parts = list(zip(ends[:-1], ends[1:], strict=True))
+    parts = list(itertools.pairwise(ends))
     with ThreadPoolExecutor(max(len(parts), 1)) as pool:
         lines = list(pool.map(lambda p: _count_lines(data, *p), parts))
         base = np.concatenate(([0], np.cumsum(lines)))

@@ -149,7 +149,13 @@ def cells(data, last_column, widths, column, value):
         if at + 1 >= end or data[at] != 58 or number_of <= last or number_of > last_column:
             return line
         at += 1
-        if end - at == 4 and data[at] == 78 and data[at + 1] == 85 and data[at + 2] == 76 and data[at + 3] == 76:
+        if (
+            end - at == 4
+            and data[at] == 78
+            and data[at + 1] == 85
+            and data[at + 2] == 76
+            and data[at + 3] == 76
+        ):
             value[count] = np.nan
         else:
             value[count], state = number(data, at, end)
