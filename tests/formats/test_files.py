@@ -113,7 +113,7 @@ def test_sniffing(tmp_path: Path, text: str, name: str) -> None:
 def test_runs_and_qrels_together(tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text("q Q0 a 1 3.0 e\n")
     (tmp_path / "a.qrels").write_text("q 0 a 1\n")
-    content = formats.read([tmp_path / "a.run", tmp_path / "a.qrels"])
+    content = formats.read([tmp_path / "a.run", tmp_path / "a.qrels"], order="score")
     assert content.preferences is not None
     assert content.labels == Labels.from_dict({"q": {"a": 1}})
 

@@ -15,7 +15,16 @@ from podium.errors import InputError, PodiumWarning
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I4, I8
 
-__all__ = ["LAST_RANK", "Duplicates", "Origin", "build_comparisons", "build_lists", "numbers", "row_origin"]
+__all__ = [
+    "LAST_RANK",
+    "Duplicates",
+    "Origin",
+    "build_comparisons",
+    "build_lists",
+    "numbers",
+    "row_origin",
+    "warn_if_upside_down",
+]
 
 Duplicates = Literal["error", "first", "best", "sum"]
 Origin = Callable[[int], tuple[str, int | None]]  # input row -> (source, line) for error messages
@@ -134,7 +143,7 @@ def build_lists(
         rows, list_key = _merge_repeats(rows, list_key, duplicates)
     lists = _grouped(rows, list_key, queries, experts)
     if rank is not None and score is not None:
-        _warn_if_upside_down(lists)
+        warn_if_upside_down(lists)
     return lists
 
 
@@ -207,7 +216,7 @@ def _grouped(rows: ListRows, list_key: I8, queries: int, experts: int) -> Lists:
     return Lists(query_starts, expert, starts, rows.slot.astype(np.int32), rank, rows.score)
 
 
-def _warn_if_upside_down(lists: Lists) -> None:
+def warn_if_upside_down(lists: Lists) -> None:
     """Ranks that rise with the score are usually a list read the wrong way up."""
     if lists.score is None or lists.rows < 2:
         return

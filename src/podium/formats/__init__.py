@@ -36,9 +36,14 @@ def read(
     for source in sources:
         groups.setdefault(format or _sniff(source), []).append(source)
     readers = {name: _format(name) for name in groups}
-    for reader in readers.values():
-        reader.check_options("read", options)
-    return combine([readers[name].read(group, **options) for name, group in groups.items()])
+    for (
+        option
+    ) in options:  # files of several formats may be read at once: an option is for those that have it
+        if not any(option in reader.options("read") for reader in readers.values()):
+            next(iter(readers.values())).check_options("read", {option: None})
+    return combine(
+        [readers[name].read(group, **_for(readers[name], options)) for name, group in groups.items()]
+    )
 
 
 def write(
@@ -59,6 +64,11 @@ def write(
 def sniff(path: Path, encoding: str = "utf-8") -> str:
     """The name of the format of a file, from its first lines and its suffix."""
     return _sniff(open_source(path, encoding))
+
+
+def _for(reader: Format, options: dict[str, Any]) -> dict[str, Any]:
+    accepted = reader.options("read")
+    return {name: value for name, value in options.items() if name in accepted}
 
 
 def _format(name: str) -> Format:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium.data.build import warn_if_upside_down
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.lists import Comparisons, Lists
@@ -57,6 +58,8 @@ def read_runs(sources: Sequence[Source], order: str, expert: str) -> tuple[Prefe
     query_starts = np.searchsorted(heads // width, np.arange(len(index) + 1)).astype(np.int64)
     expert_of = (heads % width).astype(np.int32)
     lists = Lists(query_starts, expert_of, grouped.row_starts, filled.item, filled.rank, filled.score)
+    if order == "rank":
+        warn_if_upside_down(lists)
     return Preferences(index, experts.ids, lists, Comparisons.none(len(index))), int(filled.disagree.sum())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -21,9 +22,13 @@ B1 = npt.NDArray[np.bool_]
 SMALL = 300_000  # rows (or cells of work) below which numpy is quicker than loading a compiled kernel
 
 
-def large(work: int) -> bool:
-    """Whether that much work pays for loading the compiled kernels."""
-    return work >= SMALL
+def large(work: int, *, same_bits: bool = True) -> bool:
+    """Whether that much work pays for loading the compiled kernels.
+
+    Once numba is loaded a tenth of the work pays. That depends on what the process did before, so a kernel whose two
+    paths do not give the same bits must say so and is chosen by its work alone.
+    """
+    return work >= SMALL or (same_bits and work >= SMALL // 10 and "numba" in sys.modules)
 
 
 def threads() -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from podium.kernels.compiled.condorcet import condorcet, votes_won_and_lost
 from podium.kernels.compiled.pairs import fill, scratch, skew
 
-FEW = 16  # items that are sorted by insertion, without making arrays
+__all__ = ["condorcet", "copeland", "greedy", "ranked_pairs", "schulze"]
 
 
 @njit(cache=True, nogil=True)
@@ -26,138 +27,13 @@ def wins(margin, score):
             score[j] += np.float64(margin[i, j] < 0) - np.float64(margin[i, j] > 0)
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
-def votes_won_and_lost(table):
-    """Sums of rows and columns; they are of whole numbers, so their order is free."""
-    won, lost = np.zeros(len(table)), np.zeros(len(table))
-    for i in range(len(table)):
-        total = 0.0
-        for j in range(len(table)):
-            total += table[i, j]
-            lost[j] += table[i, j]
-        won[i] = total
-    return won, lost
-
-
-@njit(cache=True, nogil=True)
-def condorcet(first, last, votes, scores):
-    """Merge sort by majority, from the order of net votes; items without votes begin, and so stay, last."""
-    room = scratch(votes, first, last)
-    for q in range(first, last):
-        table = fill(votes, q, room)  # not W - W': a sort looks at few of the pairs
-        size = len(table)
-        if size == 0:
-            continue
-        won, lost = votes_won_and_lost(table)
-        key = np.where(won + lost > 0, won - lost, -np.inf)
-        order = np.arange(size)
-        cuts = np.zeros(size + 1, np.bool_)
-        cuts[0] = cuts[size] = True
-        split(order, 0, size, key, cuts)
-        refine(table, order, key, cuts)
-        place_scores(merge_sort(table, order, cuts), order, scores[votes.slots[q] : votes.slots[q + 1]])
-
-
-@njit(cache=True, nogil=True)
-def split(order, start, stop, key, cuts):
-    """Sort a stretch by falling key and cut it where the key changes; says whether it was cut."""
-    here = order[start:stop]
-    if stop - start > FEW:
-        here[:] = here[np.argsort(-key[here], kind="mergesort")]
-    else:
-        insertion_sort(here, key)
-    cut = False
-    for i in range(1, stop - start):
-        if key[here[i]] != key[here[i - 1]]:
-            cuts[start + i] = cut = True
-    return cut
-
-
-@njit(cache=True, nogil=True)
-def insertion_sort(items, key):
-    """Sort a few items by falling key in place."""
-    for i in range(1, len(items)):
-        item, j = items[i], i
-        while j > 0 and key[items[j - 1]] < key[item]:
-            items[j] = items[j - 1]
-            j -= 1
-        items[j] = item
-
-
-@njit(cache=True, nogil=True)
-def refine(table, order, key, cuts):
-    """Split tied stretches by wins minus losses inside them until nothing more can be told apart."""
-    size, start = len(order), 0
-    while start < size:
-        stop = start + 1
-        while not cuts[stop]:
-            stop += 1
-        again = False
-        if stop - start > 1 and key[order[start]] > -np.inf:
-            for a in range(start, stop):
-                key[order[a]] = 0.0
-                for b in range(start, stop):
-                    key[order[a]] += np.sign(table[order[a], order[b]] - table[order[b], order[a]])
-            again = split(order, start, stop, key, cuts)
-        if not again:
-            start = stop
-
-
-@njit(cache=True, nogil=True)
-def merge_sort(table, order, cuts):
-    """Blocks (start, stop) of `order` sorted by majority, bottom up and stable."""
-    edges = np.flatnonzero(cuts)
-    count = len(edges) - 1
-    block = np.arange(count)
-    spare = np.empty(count, np.int64)
-    width = 1
-    while width < count:
-        for low in range(0, count, 2 * width):
-            middle, high = min(low + width, count), min(low + 2 * width, count)
-            i, j = low, middle
-            for k in range(low, high):
-                right = j < high and (i >= middle or sum_between(table, order, edges, block[j], block[i]) > 0)
-                spare[k] = block[j] if right else block[i]
-                if right:
-                    j += 1
-                else:
-                    i += 1
-        block, spare = spare, block
-        width *= 2
-    found = np.empty((count, 2), np.int64)
-    for k in range(count):
-        found[k, 0], found[k, 1] = edges[block[k]], edges[block[k] + 1]
-    return found
-
-
-@njit(cache=True, nogil=True)
-def sum_between(table, order, edges, a, b):
-    """Votes by which block a beats block b."""
-    total = 0.0
-    for i in range(edges[a], edges[a + 1]):
-        for j in range(edges[b], edges[b + 1]):
-            total += table[order[i], order[j]] - table[order[j], order[i]]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def place_scores(blocks, order, score):
-    """Items below minus items above."""
-    size, above = len(order), 0
-    for k in range(len(blocks)):
-        count = blocks[k, 1] - blocks[k, 0]
-        for a in range(blocks[k, 0], blocks[k, 1]):
-            score[order[a]] = size - 2 * above - count
-        above += count
-
-
 @njit(cache=True, nogil=True)
 def greedy(first, last, votes, scores):
     """Take the item with the largest net preference over those left, again and again."""
     room = scratch(votes, first, last)
     for q in range(first, last):
         table = fill(votes, q, room)
-        won, lost = votes_won_and_lost(table)
+        won, lost = votes_won_and_lost(table, len(table))
         potential = won - lost
         margin, size = skew(table), len(table)
         left, score, above = np.arange(size), scores[votes.slots[q] : votes.slots[q + 1]], 0

@@ -1,8 +1,9 @@
 """Sorting the slots of every query by score.
 
 A comparison sort of a few hundred scores costs several times the summing that made them. Scores are therefore
-dealt into as many buckets as there are items (linear between best and worst), crowded buckets are sorted by
-comparison, and one insertion pass finishes the order. All steps are stable, so equal scores stay in slot order.
+dealt into buckets (linear between best and worst), crowded buckets are sorted by comparison, and one insertion
+pass finishes the order. All steps are stable, so equal scores stay in slot order. Indices are unsigned: those need
+no test for being negative, and the loops here are so short that the test shows.
 """
 
 from __future__ import annotations
@@ -10,87 +11,112 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-CROWD = 24  # items in one bucket from which a merge sort beats insertion
+BUCKETS = np.uint64(4)  # for every item; fewer leave more to insertion, more cost clearing
+CROWD = np.uint32(24)  # items in one bucket from which a merge sort beats insertion
+ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
 def rank_order(first, last, starts, scores, order, tied, tie_key, tolerance):
     """Per query: sort by falling score, find tie groups, sort inside them, snap their scores."""
-    widest = 0
+    widest = np.uint64(0)
     for q in range(first, last):
-        widest = max(widest, starts[q + 1] - starts[q])
-    place, bucket = np.empty(widest, np.int32), np.empty(widest, np.int32)
-    count = np.empty(widest + 2, np.int64)
+        widest = max(widest, np.uint64(starts[q + 1] - starts[q]))
+    value, place = np.empty(widest), np.empty(widest, np.int32)
+    bucket, count = np.empty(widest, np.uint32), np.empty(BUCKETS * widest, np.uint32)
     for q in range(first, last):
-        a, n = starts[q], starts[q + 1] - starts[q]
+        a, n = np.uint64(starts[q]), np.uint64(starts[q + 1] - starts[q])
         if n == 0:
             continue
-        here = scores[a : a + n]
-        largest = _sort(here, place[:n], bucket, count)
-        begin = 0
-        for i in range(1, n + 1):
-            if i < n and here[place[i - 1]] - here[place[i]] <= tolerance * largest:
-                continue
-            if i - begin > 1:
-                _settle(place[begin:i], here, tie_key, a)
-                tied[a + begin : a + i] = True
-            begin = i
+        gap = tolerance * _sort(scores[a : a + n], value, place, bucket, count)
+        close = np.uint64(0)
+        for i in range(ONE, n):
+            close += value[i - ONE] - value[i] <= gap
+        if close:
+            _settle_all(np.int64(n), a, value, place, gap, scores, tied, tie_key)
         for i in range(n):
-            order[a + i] = a + place[i]
+            order[a + i] = np.int32(a) + place[i]
 
 
 @njit(cache=True, nogil=True)
-def _sort(scores, place, bucket, count):
-    """Fill `place` with positions by falling score; returns the largest magnitude."""
-    n = len(scores)
+def _sort(scores, value, place, bucket, count):
+    """Fill `place` with positions by falling score and `value` with the scores; returns the largest magnitude."""
+    n = np.uint64(len(scores))
     low = high = scores[0]
-    for i in range(1, n):
+    for i in range(n):
         low, high = min(low, scores[i]), max(high, scores[i])
+    many = BUCKETS * n
     spread = high - low
-    scale = (n - 1) / spread if spread > 0 else 0.0
+    scale = (many - ONE) / spread if spread > 0 else 0.0
     if not (np.isfinite(spread) and np.isfinite(scale)):
         scale = 0.0  # one bucket for all, sorted by comparison
-    for b in range(n + 1):
-        count[b] = 0
+    count[:many] = 0
     for i in range(n):
-        b = int((high - scores[i]) * scale) if scale > 0 else 0
+        b = np.uint32(np.int32((high - scores[i]) * scale)) if scale > 0 else np.uint32(0)
         bucket[i] = b
-        count[b + 1] += 1
-    for b in range(n):
-        count[b + 1] += count[b]
+        count[b] += np.uint32(1)
+    crowded = False
+    total = np.uint32(0)
+    for b in range(many):
+        here = count[b]
+        crowded |= here > CROWD
+        count[b] = total
+        total += here
     for i in range(n):
-        b = bucket[i]
-        place[count[b]] = i
-        count[b] += 1
-    begin = 0
-    for b in range(n):  # count[b] is now the end of bucket b
-        end = count[b]
-        if end - begin > CROWD:
-            part = place[begin:end].copy()
-            by_score = np.argsort(-scores[part], kind="mergesort")
-            for i in range(end - begin):
-                place[begin + i] = part[by_score[i]]
-        begin = end
-    for i in range(1, n):
-        p, s, j = place[i], scores[place[i]], i
-        while j > 0 and scores[place[j - 1]] < s:
-            place[j] = place[j - 1]
-            j -= 1
-        place[j] = p
+        p = count[bucket[i]]
+        count[bucket[i]] = p + np.uint32(1)
+        value[p], place[p] = scores[i], np.int32(i)
+    if crowded:
+        _sort_crowds(many, value, place, count)
+    _insert(n, value, place)
     return max(abs(low), abs(high))
 
 
 @njit(cache=True, nogil=True)
-def _settle(group, scores, tie_key, base):
-    """Put one tie group in the order of the tie rule and give it one score."""
-    best = scores[group[0]]
-    exact = scores[group[-1]] == best
-    for i in range(len(group)):
-        scores[group[i]] = best
-    if not exact:
-        group.sort()
-    if tie_key is not None:
-        keys = np.empty(len(group), np.int64)
-        for i in range(len(group)):
-            keys[i] = tie_key[base + group[i]]
-        group[:] = group[np.argsort(keys, kind="mergesort")]
+def _sort_crowds(many, value, place, count):
+    """Merge sort inside buckets of many items; count[b] is the end of bucket b."""
+    begin = np.uint32(0)
+    for b in range(many):
+        end = count[b]
+        if end - begin > CROWD:
+            by_score = np.argsort(-value[begin:end], kind="mergesort")
+            value[begin:end] = value[begin:end][by_score]
+            place[begin:end] = place[begin:end][by_score]
+        begin = end
+
+
+@njit(cache=True, nogil=True)
+def _insert(n, value, place):
+    """Stable insertion sort by falling value; nothing has far to go."""
+    for i in range(ONE, n):
+        v = value[i]
+        if value[i - ONE] >= v:
+            continue
+        p, j = place[i], i
+        while j > 0 and value[j - ONE] < v:
+            value[j], place[j] = value[j - ONE], place[j - ONE]
+            j -= ONE
+        value[j], place[j] = v, p
+
+
+@njit(cache=True, nogil=True)
+def _settle_all(n, base, value, place, gap, scores, tied, tie_key):
+    """Put every tie group in the order of the tie rule and give it one score."""
+    begin = 0
+    for i in range(1, n + 1):
+        if i < n and value[i - 1] - value[i] <= gap:
+            continue
+        if i - begin > 1:
+            group = place[begin:i]
+            if value[i - 1] != value[begin]:
+                for p in group:
+                    scores[base + np.uint64(p)] = value[begin]
+                group.sort()
+            if tie_key is not None:
+                keys = np.empty(len(group), np.int64)
+                for k in range(len(group)):
+                    keys[k] = tie_key[base + np.uint64(group[k])]
+                group[:] = group[np.argsort(keys, kind="mergesort")]
+            for k in range(begin, i):
+                tied[base + np.uint64(k)] = True
+        begin = i

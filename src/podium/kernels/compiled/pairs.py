@@ -26,10 +26,17 @@ def fill(votes, q, room):
     table[:] = 0.0
     for lst in range(votes.query_starts[q], votes.query_starts[q + 1]):
         add_list(table, votes, base, votes.starts[lst], votes.starts[lst + 1], votes.list_weight[lst])
+    add_comparisons(table, votes, q)
+    return table
+
+
+@njit(cache=True, nogil=True)
+def add_comparisons(table, votes, q):
+    """Every winner of a single comparison beats its loser."""
+    base = votes.slots[q]
     for v in range(votes.vote_starts[q], votes.vote_starts[q + 1]):
         if not votes.tie[v]:
             table[votes.winner[v] - base, votes.loser[v] - base] += votes.vote_weight[v]
-    return table
 
 
 @njit(cache=True, nogil=True)

@@ -22,8 +22,10 @@ def sum_points(first, last, query_starts, starts, item, rank, points, list_weigh
     """total[item] += list_weight * points[rank] over the lists of a range of queries."""
     for lst in range(query_starts[first], query_starts[last]):
         w = list_weight[lst]
-        for row in range(starts[lst], starts[lst + 1]):
-            total[item[row]] += w * points[rank[row]]
+        items, ranks = item[starts[lst] : starts[lst + 1]], rank[starts[lst] : starts[lst + 1]]
+        for row in range(len(items)):
+            # unsigned: an index that cannot be negative needs no test for it, which halves the time
+            total[np.uint32(items[row])] += w * points[np.uint32(ranks[row])]
 
 
 @njit(cache=True, nogil=True)
@@ -31,11 +33,14 @@ def sum_affine(first, last, query_starts, starts, item, value, base, slope, tota
     """total[item] += base + slope * value over the lists of a range of queries."""
     for lst in range(query_starts[first], query_starts[last]):
         a, b = base[lst], slope[lst]
-        for row in range(starts[lst], starts[lst + 1]):
-            if value is None:
-                total[item[row]] += a
-            else:
-                total[item[row]] += a + b * value[row]
+        items = item[starts[lst] : starts[lst + 1]]
+        if value is None:
+            for row in range(len(items)):
+                total[np.uint32(items[row])] += a
+        else:
+            values = value[starts[lst] : starts[lst + 1]]
+            for row in range(len(items)):
+                total[np.uint32(items[row])] += a + b * values[row]
 
 
 @njit(cache=True, nogil=True)

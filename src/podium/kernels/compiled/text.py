@@ -199,7 +199,7 @@ def copy_spans(data, at, length, offsets, out):
     """Put the spans one after the other; fills offsets (one more than spans)."""
     to = offsets[0]
     for i in range(len(at)):
-        copy(data, at[i], length[i], out, to)
+        copy(data, at[i], np.int64(length[i]), out, to, len(out))
         to += length[i]
         offsets[i + 1] = to
 
@@ -272,7 +272,7 @@ def _sort_spans(data, at, length, row, skip, key, idx, key2, idx2):
         key, key2 = key2, key
         idx, idx2 = idx2, idx
         width *= 2
-    return idx
+    return key, idx
 
 
 @njit(cache=True, nogil=True)
@@ -308,13 +308,14 @@ def index_items(
         for i in range(n):
             key[i] = prefix(data, at[row[i]] + skip, length[row[i]] - skip)
             idx[i] = i
-        found = _sort_spans(data, at, length, row, skip, key[:n], idx[:n], key2[:n], idx2[:n])
+        keys, found = _sort_spans(data, at, length, row, skip, key[:n], idx[:n], key2[:n], idx2[:n])
         count, width = 0, 0
         for i in range(n):
             r = row[found[i]]
             p = row[found[i - 1]] if i else r
             if (
                 i == 0
+                or keys[i] != keys[i - 1]
                 or length[r] != length[p]
                 or not _same(data, at[r] + skip, at[p] + skip, length[r] - skip)
             ):
@@ -346,11 +347,11 @@ def write_items(
 ):
     """Copy the distinct ids of every query and note the order in which they came."""
     for q in range(first, last):
-        to = text[q]
+        to, stop = text[q], text[q + 1]
         for k in range(starts[q + 1] - starts[q]):
             r = rep[row_starts[q] + k]
             offsets[starts[q] + k] = to
-            copy(data, at[r], length[r], buffer, to)
+            copy(data, at[r], np.int64(length[r]), buffer, to, stop)
             to += length[r]
         came = 0
         for r in order[query_runs[q] : query_runs[q + 1]]:

@@ -78,17 +78,17 @@ def shared(data, a, b, limit):
 
 
 @njit(cache=True, nogil=True)
-def copy(data, at, length, out, to):
-    """out[to : to + length] = data[at : at + length]."""
-    if length < 8:
+def copy(data, at, length, out, to, stop):
+    """out[to : to + length] = data[at : at + length]; what follows in out, up to `stop`, may be overwritten."""
+    end = to + length
+    if end + 8 <= stop and at + length + 8 <= len(data):
+        while to < end:
+            store(out, to, load(data, at))
+            to += 8
+            at += 8
+    else:
         for k in range(length):
             out[to + k] = data[at + k]
-        return
-    k = 0
-    while k + 8 < length:
-        store(out, to + k, load(data, at + k))
-        k += 8
-    store(out, to + length - 8, load(data, at + length - 8))
 
 
 @njit(cache=True, nogil=True)
