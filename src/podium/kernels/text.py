@@ -184,7 +184,7 @@ class Items(NamedTuple):
 
 def index_items(data: U1, rows: Rows, queries: Grouped) -> Items:
     """Give every query's items their slots."""
-    from podium.kernels.compiled import text as compiled
+    from podium.kernels.compiled import slots as compiled
 
     n, q = len(rows.item_at), len(queries.run_starts) - 1
     slot, rep = np.empty(n, np.int32), np.empty(n, np.int32)
@@ -211,7 +211,7 @@ class Filled(NamedTuple):
 
 def lists(rows: Rows, items: Items, grouped: Grouped, query_of_list: I8, by: int) -> Filled:
     """Sort each list's rows; `by` 0: by rank where the scores agree, 1: by rank, 2: by score."""
-    from podium.kernels.compiled.text import fill_lists
+    from podium.kernels.compiled.slots import fill_lists
 
     n, count = len(rows.item_at), len(query_of_list)
     item, rank, score = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)

@@ -5,9 +5,30 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from podium.kernels.compiled.words import blank, copy, field_end, prefix, shared
+from podium.kernels.compiled.words import blank, copy, field_end, shared
 
+NO_POWER = 1_000_000
 POWERS = 10.0 ** np.arange(23)  # the powers of ten that a double holds exactly
+
+
+@njit(cache=True, nogil=True)
+def _power(data, at, end):
+    """The exponent in data[at:end], such as e-12, or NO_POWER."""
+    if data[at] != 69 and data[at] != 101:
+        return NO_POWER
+    at += 1
+    below = at < end and data[at] == 45
+    if at < end and (data[at] == 45 or data[at] == 43):
+        at += 1
+    if at == end or end - at > 4:
+        return NO_POWER
+    power = 0
+    while at < end:
+        if not 48 <= data[at] <= 57:
+            return NO_POWER
+        power = power * 10 + data[at] - 48
+        at += 1
+    return -power if below else power
 
 
 @njit(cache=True, nogil=True)
@@ -37,21 +58,10 @@ def number(data, at, end):
     if not seen:
         return 0.0, 1  # nan, inf, words: left to the slower parser to name
     if at < end:
-        if data[at] != 69 and data[at] != 101:
+        power = _power(data, at, end)
+        if power == NO_POWER:
             return 0.0, 1
-        at += 1
-        below = at < end and data[at] == 45
-        if at < end and (data[at] == 45 or data[at] == 43):
-            at += 1
-        if at == end or end - at > 4:
-            return 0.0, 1
-        power = 0
-        while at < end:
-            if not 48 <= data[at] <= 57:
-                return 0.0, 1
-            power = power * 10 + data[at] - 48
-            at += 1
-        scale += -power if below else power
+        scale += power
     if digits > 19 or mantissa > np.uint64(2**53) or scale < -22 or scale > 22:
         return 0.0, 1
     value = np.float64(mantissa)
@@ -62,6 +72,32 @@ def number(data, at, end):
 @njit(cache=True, nogil=True, inline="always")
 def _same(data, a, b, length):
     return shared(data, a, b, length) == length
+
+
+@njit(cache=True, nogil=True)
+def _fields(data, pos, end, at, stop):
+    """Where the fields of the line at `pos` begin and stop; returns the next line and how many there are."""
+    field = 0
+    while pos < end and data[pos] != 10:
+        if blank(data[pos]):
+            pos += 1
+            continue
+        here = pos
+        pos = field_end(data, pos, end)
+        if field < len(at):
+            at[field], stop[field] = here, pos
+        field += 1
+    return pos + 1, field
+
+
+@njit(cache=True, nogil=True)
+def _room(runs, count):
+    """The table of runs, twice as long when it is full."""
+    if count < len(runs):
+        return runs
+    wider = np.empty((2 * count, 5), np.int64)
+    wider[:count] = runs
+    return wider
 
 
 @njit(cache=True, nogil=True)
@@ -81,17 +117,8 @@ def tokenise(data, begin, end, row, shape, cuts, lowest, item_at, item_len, rank
     cut = np.searchsorted(cuts, begin, side="right")
     pos = begin
     while pos < end:
-        line, field = pos, 0
-        while pos < end and data[pos] != 10:
-            if blank(data[pos]):
-                pos += 1
-                continue
-            here = pos
-            pos = field_end(data, pos, end)
-            if field < fields:
-                at[field], stop[field] = here, pos
-            field += 1
-        pos += 1
+        line = pos
+        pos, field = _fields(data, pos, end, at, stop)
         if field == 0:
             continue
         if field != fields:
@@ -114,10 +141,7 @@ def tokenise(data, begin, end, row, shape, cuts, lowest, item_at, item_len, rank
             while cut < len(cuts) and line >= cuts[cut]:
                 cut += 1
         if new:
-            if count == len(runs):
-                wider = np.empty((2 * count, 5), np.int64)
-                wider[:count] = runs
-                runs = wider
+            runs = _room(runs, count)
             q_at, q_len = at[q_field], length
             if e_field >= 0:
                 e_at, e_len = at[e_field], stop[e_field] - at[e_field]
@@ -216,239 +240,3 @@ def field_after(data, rows, at, skip, starts, lengths):
                 pos += 1
         starts[i] = pos
         lengths[i] = field_end(data, pos, len(data)) - pos
-
-
-@njit(cache=True, nogil=True)
-def _tail_order(data, a, a_len, b, b_len, skip):
-    """Order of two spans whose first `skip` bytes are the same."""
-    limit = min(a_len, b_len)
-    if skip < limit:
-        k = skip + shared(data, a + skip, b + skip, limit - skip)
-        if k < limit:
-            return np.int64(data[a + k]) - np.int64(data[b + k])
-    return np.int64(a_len) - np.int64(b_len)
-
-
-@njit(cache=True, nogil=True)
-def _sort_spans(data, at, length, row, skip, key, idx, key2, idx2):
-    """Stable merge sort of spans by their bytes: `key` holds eight bytes after the `skip` shared ones."""
-    n = len(key)
-    block = 12
-    for begin in range(0, n, block):
-        for i in range(begin + 1, min(begin + block, n)):
-            k, x = key[i], idx[i]
-            j = i - 1
-            while j >= begin:
-                y = idx[j]
-                if key[j] < k:
-                    break
-                if (
-                    key[j] == k
-                    and _tail_order(data, at[row[y]], length[row[y]], at[row[x]], length[row[x]], skip + 8)
-                    <= 0
-                ):
-                    break
-                key[j + 1], idx[j + 1] = key[j], y
-                j -= 1
-            key[j + 1], idx[j + 1] = k, x
-    width = block
-    while width < n:
-        for begin in range(0, n, 2 * width):
-            middle, end = min(begin + width, n), min(begin + 2 * width, n)
-            a, b = begin, middle
-            for to in range(begin, end):
-                left = b >= end
-                if not left and a < middle:
-                    left = key[a] < key[b]
-                    if key[a] == key[b]:
-                        x, y = row[idx[a]], row[idx[b]]
-                        left = _tail_order(data, at[x], length[x], at[y], length[y], skip + 8) <= 0
-                if left:
-                    key2[to], idx2[to] = key[a], idx[a]
-                    a += 1
-                else:
-                    key2[to], idx2[to] = key[b], idx[b]
-                    b += 1
-        key, key2 = key2, key
-        idx, idx2 = idx2, idx
-        width *= 2
-    return key, idx
-
-
-@njit(cache=True, nogil=True)
-def _gather_rows(runs, run_rows, row):
-    n = 0
-    for r in runs:
-        for k in range(run_rows[r], run_rows[r + 1]):
-            row[n] = k
-            n += 1
-
-
-@njit(cache=True, nogil=True)
-def index_items(
-    first, last, data, at, length, run_rows, order, query_runs, row_starts, slot, rep, counts, widths
-):
-    """Number the distinct items of every query in byte order.
-
-    Fills slot (number of each row's item within its query), rep (a row for each distinct item, from the query's
-    row start on), counts (items) and widths (bytes of their ids).
-    """
-    most = 0
-    for q in range(first, last):
-        most = max(most, row_starts[q + 1] - row_starts[q])
-    row = np.empty(most, np.int64)
-    key, key2 = np.empty(most, np.uint64), np.empty(most, np.uint64)
-    idx, idx2 = np.empty(most, np.int32), np.empty(most, np.int32)
-    for q in range(first, last):
-        n = row_starts[q + 1] - row_starts[q]
-        _gather_rows(order[query_runs[q] : query_runs[q + 1]], run_rows, row)
-        skip = length[row[0]]
-        for i in range(1, n):
-            skip = shared(data, at[row[i]], at[row[0]], min(skip, length[row[i]]))
-        for i in range(n):
-            key[i] = prefix(data, at[row[i]] + skip, length[row[i]] - skip)
-            idx[i] = i
-        keys, found = _sort_spans(data, at, length, row, skip, key[:n], idx[:n], key2[:n], idx2[:n])
-        count, width = 0, 0
-        for i in range(n):
-            r = row[found[i]]
-            p = row[found[i - 1]] if i else r
-            if (
-                i == 0
-                or keys[i] != keys[i - 1]
-                or length[r] != length[p]
-                or not _same(data, at[r] + skip, at[p] + skip, length[r] - skip)
-            ):
-                rep[row_starts[q] + count] = r
-                width += length[r]
-                count += 1
-            slot[r] = count - 1
-        counts[q], widths[q] = count, width
-
-
-@njit(cache=True, nogil=True)
-def write_items(
-    first,
-    last,
-    data,
-    at,
-    length,
-    run_rows,
-    order,
-    query_runs,
-    row_starts,
-    slot,
-    rep,
-    starts,
-    text,
-    buffer,
-    offsets,
-    arrival,
-):
-    """Copy the distinct ids of every query and note the order in which they came."""
-    for q in range(first, last):
-        to, stop = text[q], text[q + 1]
-        for k in range(starts[q + 1] - starts[q]):
-            r = rep[row_starts[q] + k]
-            offsets[starts[q] + k] = to
-            copy(data, at[r], np.int64(length[r]), buffer, to, stop)
-            to += length[r]
-        came = 0
-        for r in order[query_runs[q] : query_runs[q + 1]]:
-            for i in range(run_rows[r], run_rows[r + 1]):
-                s = starts[q] + slot[i]
-                if arrival[s] < 0:
-                    arrival[s] = came
-                    came += 1
-
-
-@njit(cache=True, nogil=True)
-def _order(row, slot, value, sign):
-    """The rows by rising sign * value, then slot."""
-    slots, values = np.empty(len(row)), np.empty(len(row))
-    for i in range(len(row)):
-        slots[i], values[i] = slot[row[i]], sign * value[row[i]]
-    by_slot = np.argsort(slots, kind="mergesort")
-    return row[by_slot[np.argsort(values[by_slot], kind="mergesort")]]
-
-
-@njit(cache=True, nogil=True)
-def _is_ordered(row, slot, rank):
-    for i in range(1, len(row)):
-        a, b = row[i - 1], row[i]
-        if rank[b] < rank[a] or (rank[b] == rank[a] and slot[b] < slot[a]):
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _agrees(row, rank, score):
-    """Whether the ranks of ordered rows are valid and follow from their scores."""
-    for i in range(len(row)):
-        b = row[i]
-        if rank[b] < 1:
-            return False
-        if i:
-            a = row[i - 1]
-            if score[b] > score[a] or (rank[a] == rank[b] and score[a] != score[b]):
-                return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def fill_lists(
-    first,
-    last,
-    list_runs,
-    order,
-    run_rows,
-    starts,
-    base,
-    slot,
-    rank,
-    score,
-    by,
-    width,
-    out_item,
-    out_rank,
-    out_score,
-    disagree,
-    repeat,
-):
-    """Sort the rows of every list by rank or score (`by` 0: rank where scores agree, 1: rank, 2: score).
-
-    `base` is the first slot of each list's query and `width` the most slots a query has. Notes in `disagree` the
-    lists whose ranks do not follow from their scores and in `repeat` a row whose item the list has twice, or -1.
-    """
-    stamp = np.full(width, -1, np.int64)
-    most = 0
-    for t in range(first, last):
-        most = max(most, starts[t + 1] - starts[t])
-    rows = np.empty(most, np.int64)
-    for t in range(first, last):
-        n = starts[t + 1] - starts[t]
-        row = rows[:n]
-        _gather_rows(order[list_runs[t] : list_runs[t + 1]], run_rows, row)
-        for i in range(n):
-            s = slot[row[i]]
-            if stamp[s] == t:
-                repeat[t] = row[i]
-            stamp[s] = t
-        scored = by == 2
-        if not scored:
-            if not _is_ordered(row, slot, rank):
-                row = _order(row, slot, rank, 1.0)
-            scored = by == 0 and not _agrees(row, rank, score)
-            disagree[t] = scored
-        if scored:
-            row = _order(row, slot, score, -1.0)
-        for i in range(n):
-            r, to = row[i], starts[t] + i
-            out_item[to] = base[t] + slot[r]
-            out_score[to] = score[r]
-            if not scored:
-                out_rank[to] = rank[r]
-            elif i and score[r] == score[row[i - 1]]:
-                out_rank[to] = out_rank[to - 1]
-            else:
-                out_rank[to] = i + 1

@@ -1,0 +1,253 @@
+"""Slots for the items of every query, and sorted lists over them, from ids that lie in the bytes of a file."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from podium.kernels.compiled.words import copy, prefix, shared
+
+
+@njit(cache=True, nogil=True)
+def _tail_order(data, a, a_len, b, b_len, skip):
+    """Order of two spans whose first `skip` bytes are the same."""
+    limit = min(a_len, b_len)
+    if skip < limit:
+        k = skip + shared(data, a + skip, b + skip, limit - skip)
+        if k < limit:
+            return np.int64(data[a + k]) - np.int64(data[b + k])
+    return np.int64(a_len) - np.int64(b_len)
+
+
+@njit(cache=True, nogil=True)
+def _insert(data, at, length, row, skip, key, idx, begin, end):
+    """Insertion sort of a few spans."""
+    for i in range(begin + 1, end):
+        k, x = key[i], idx[i]
+        j = i - 1
+        while j >= begin and key[j] >= k:
+            y = idx[j]
+            if (
+                key[j] == k
+                and _tail_order(data, at[row[y]], length[row[y]], at[row[x]], length[row[x]], skip + 8) <= 0
+            ):
+                break
+            key[j + 1], idx[j + 1] = key[j], y
+            j -= 1
+        key[j + 1], idx[j + 1] = k, x
+
+
+@njit(cache=True, nogil=True)
+def _sort_spans(data, at, length, row, skip, key, idx, key2, idx2):
+    """Stable merge sort of spans by their bytes: `key` holds eight bytes after the `skip` shared ones."""
+    n, width = len(key), 12
+    for begin in range(0, n, width):
+        _insert(data, at, length, row, skip, key, idx, begin, min(begin + width, n))
+    while width < n:
+        for begin in range(0, n, 2 * width):
+            middle, end = min(begin + width, n), min(begin + 2 * width, n)
+            a, b = begin, middle
+            for to in range(begin, end):
+                left = b >= end
+                if not left and a < middle:
+                    left = key[a] < key[b]
+                    if key[a] == key[b]:
+                        x, y = row[idx[a]], row[idx[b]]
+                        left = _tail_order(data, at[x], length[x], at[y], length[y], skip + 8) <= 0
+                if left:
+                    key2[to], idx2[to] = key[a], idx[a]
+                    a += 1
+                else:
+                    key2[to], idx2[to] = key[b], idx[b]
+                    b += 1
+        key, key2 = key2, key
+        idx, idx2 = idx2, idx
+        width *= 2
+    return key, idx
+
+
+@njit(cache=True, nogil=True)
+def _gather_rows(runs, run_rows, row):
+    n = 0
+    for r in runs:
+        for k in range(run_rows[r], run_rows[r + 1]):
+            row[n] = k
+            n += 1
+
+
+@njit(cache=True, nogil=True)
+def index_items(
+    first, last, data, at, length, run_rows, order, query_runs, row_starts, slot, rep, counts, widths
+):
+    """Number the distinct items of every query in byte order.
+
+    Fills slot (number of each row's item within its query), rep (a row for each distinct item, from the query's
+    row start on), counts (items) and widths (bytes of their ids).
+    """
+    most = 0
+    for q in range(first, last):
+        most = max(most, row_starts[q + 1] - row_starts[q])
+    row = np.empty(most, np.int64)
+    key, key2 = np.empty(most, np.uint64), np.empty(most, np.uint64)
+    idx, idx2 = np.empty(most, np.int32), np.empty(most, np.int32)
+    for q in range(first, last):
+        n = row_starts[q + 1] - row_starts[q]
+        _gather_rows(order[query_runs[q] : query_runs[q + 1]], run_rows, row)
+        skip = length[row[0]]
+        for i in range(1, n):
+            skip = shared(data, at[row[i]], at[row[0]], min(skip, length[row[i]]))
+        for i in range(n):
+            key[i] = prefix(data, at[row[i]] + skip, length[row[i]] - skip)
+            idx[i] = i
+        keys, found = _sort_spans(data, at, length, row, skip, key[:n], idx[:n], key2[:n], idx2[:n])
+        count, width = 0, 0
+        for i in range(n):
+            r = row[found[i]]
+            p = row[found[i - 1]] if i else r
+            if (
+                i == 0
+                or keys[i] != keys[i - 1]
+                or length[r] != length[p]
+                or shared(data, at[r] + skip, at[p] + skip, length[r] - skip) < length[r] - skip
+            ):
+                rep[row_starts[q] + count] = r
+                width += length[r]
+                count += 1
+            slot[r] = count - 1
+        counts[q], widths[q] = count, width
+
+
+@njit(cache=True, nogil=True)
+def write_items(
+    first,
+    last,
+    data,
+    at,
+    length,
+    run_rows,
+    order,
+    query_runs,
+    row_starts,
+    slot,
+    rep,
+    starts,
+    text,
+    buffer,
+    offsets,
+    arrival,
+):
+    """Copy the distinct ids of every query and note the order in which they came."""
+    for q in range(first, last):
+        to, stop = text[q], text[q + 1]
+        for k in range(starts[q + 1] - starts[q]):
+            r = rep[row_starts[q] + k]
+            offsets[starts[q] + k] = to
+            copy(data, at[r], np.int64(length[r]), buffer, to, stop)
+            to += length[r]
+        came = 0
+        for r in order[query_runs[q] : query_runs[q + 1]]:
+            for i in range(run_rows[r], run_rows[r + 1]):
+                s = starts[q] + slot[i]
+                if arrival[s] < 0:
+                    arrival[s] = came
+                    came += 1
+
+
+@njit(cache=True, nogil=True)
+def _order(row, slot, value, sign):
+    """The rows by rising sign * value, then slot."""
+    slots, values = np.empty(len(row)), np.empty(len(row))
+    for i in range(len(row)):
+        slots[i], values[i] = slot[row[i]], sign * value[row[i]]
+    by_slot = np.argsort(slots, kind="mergesort")
+    return row[by_slot[np.argsort(values[by_slot], kind="mergesort")]]
+
+
+@njit(cache=True, nogil=True)
+def _is_ordered(row, slot, rank):
+    for i in range(1, len(row)):
+        a, b = row[i - 1], row[i]
+        if rank[b] < rank[a] or (rank[b] == rank[a] and slot[b] < slot[a]):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _agrees(row, rank, score):
+    """Whether the ranks of ordered rows are valid and follow from their scores."""
+    for i in range(len(row)):
+        b = row[i]
+        if rank[b] < 1:
+            return False
+        if i:
+            a = row[i - 1]
+            if score[b] > score[a] or (rank[a] == rank[b] and score[a] != score[b]):
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _repeated(row, slot, stamp, mark):
+    """A row whose slot occurred before in the same list, or -1."""
+    found = -1
+    for i in range(len(row)):
+        s = slot[row[i]]
+        if stamp[s] == mark:
+            found = row[i]
+        stamp[s] = mark
+    return found
+
+
+@njit(cache=True, nogil=True)
+def fill_lists(
+    first,
+    last,
+    list_runs,
+    order,
+    run_rows,
+    starts,
+    base,
+    slot,
+    rank,
+    score,
+    by,
+    width,
+    out_item,
+    out_rank,
+    out_score,
+    disagree,
+    repeat,
+):
+    """Sort the rows of every list by rank or score (`by` 0: rank where scores agree, 1: rank, 2: score).
+
+    `base` is the first slot of each list's query and `width` the most slots a query has. Notes in `disagree` the
+    lists whose ranks do not follow from their scores and in `repeat` a row whose item the list has twice, or -1.
+    """
+    stamp = np.full(width, -1, np.int64)
+    most = 0
+    for t in range(first, last):
+        most = max(most, starts[t + 1] - starts[t])
+    rows = np.empty(most, np.int64)
+    for t in range(first, last):
+        n = starts[t + 1] - starts[t]
+        row = rows[:n]
+        _gather_rows(order[list_runs[t] : list_runs[t + 1]], run_rows, row)
+        repeat[t] = _repeated(row, slot, stamp, t)
+        scored = by == 2
+        if not scored:
+            if not _is_ordered(row, slot, rank):
+                row = _order(row, slot, rank, 1.0)
+            scored = by == 0 and not _agrees(row, rank, score)
+            disagree[t] = scored
+        if scored:
+            row = _order(row, slot, score, -1.0)
+        for i in range(n):
+            r, to = row[i], starts[t] + i
+            out_item[to] = base[t] + slot[r]
+            out_score[to] = score[r]
+            if not scored:
+                out_rank[to] = rank[r]
+            elif i and score[r] == score[row[i - 1]]:
+                out_rank[to] = out_rank[to - 1]
+            else:
+                out_rank[to] = i + 1
