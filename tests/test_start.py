@@ -10,7 +10,18 @@ import pytest
 
 import podium
 
-HEAVY = ("numpy", "scipy", "numba", "pyarrow", "pandas", "polars", "narwhals", "rich", "safetensors", "hypothesis")
+HEAVY = (
+    "numpy",
+    "scipy",
+    "numba",
+    "pyarrow",
+    "pandas",
+    "polars",
+    "narwhals",
+    "rich",
+    "safetensors",
+    "hypothesis",
+)
 
 
 def imported_by(code: str) -> set[str]:
@@ -26,7 +37,10 @@ def imported_by(code: str) -> set[str]:
         ("import podium.cli as c\ntry: c.program(['--help'])\nexcept SystemExit: pass", set()),
         ("import podium; podium.fuse([['a'], ['b']])", {"numpy"}),
         ("import podium; podium.fuse([['a'], ['b']], 'borda')", {"numpy"}),
-        ("import podium; podium.make('rrf').aggregate(podium.Preferences.from_lists({1: {1: ['a']}}))", {"numpy"}),
+        (
+            "import podium; podium.make('rrf').aggregate(podium.Preferences.from_lists({1: {1: ['a']}}))",
+            {"numpy"},
+        ),
     ],
 )
 def test_only_what_is_needed_is_imported(code, allowed):
@@ -34,7 +48,9 @@ def test_only_what_is_needed_is_imported(code, allowed):
 
 
 @pytest.mark.parametrize(
-    ("words", "budget"), [(["-c", "import podium"], 0.15), (["-m", "podium", "--help"], 0.25)], ids=["import", "help"]
+    ("words", "budget"),
+    [(["-c", "import podium"], 0.15), (["-m", "podium", "--help"], 0.25)],
+    ids=["import", "help"],
 )
 def test_start_up_is_within_ten_times_its_budget(words, budget):
     begin = time.perf_counter()

@@ -54,7 +54,9 @@ def test_a_toy_method_is_everywhere(toy, tmp_path):
     assert facts["parameters"][0]["accepts"] == "number in [0.1, 10]"
 
     (tmp_path / "a.run").write_text("q Q0 x 1 2 bm25\nq Q0 y 2 1 bm25\n")
-    done = CliRunner().invoke(program, ["fuse", str(tmp_path / "a.run"), "-m", "toy", "-p", "power=2", "--json"])
+    done = CliRunner().invoke(
+        program, ["fuse", str(tmp_path / "a.run"), "-m", "toy", "-p", "power=2", "--json"]
+    )
     assert json.loads(done.output)["results"][0]["items"][1] == {"item": "y", "score": 0.25, "tied": False}
 
 

@@ -158,6 +158,7 @@ def test_splitting_and_putting_together_is_the_identity(p, random):
     queries = p.queries.tolist()
     parts = [p.select([q]) for q in queries]
     assert Preferences.concat(parts) == p
+    assert Preferences.concat(parts).index.arrival.tolist() == p.index.arrival.tolist()
     experts = [p.with_experts([e]) for e in p.experts]
     assert Preferences.concat(experts) == p
 

@@ -14,7 +14,7 @@ from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats import files
 from podium.registry import formats as registry
 
-P = Preferences.from_lists({"q": {"e": {"a": 3.0, "b": 1.0}}})
+P = Preferences.from_lists({"q": {"e": {"a": 3.0, "b": 1.0}}}, unlisted="below")
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def round_trip(name: str, content: Content, **options: Any) -> Content:
 @settings(deadline=None)
 @given(scored(words))
 def test_trec(p: Preferences) -> None:
-    assert round_trip("trec", Content(p)).preferences == p
+    assert round_trip("trec", Content(p), unlisted=p.unlisted).preferences == p
 
 
 @settings(deadline=None)

@@ -31,13 +31,16 @@ def concat(parts: Sequence[Preferences]) -> Preferences:
         raise InputError("the parts read unlisted items differently", remedy="use one unlisted= for all")
     if len(parts) == 1:
         return parts[0]
-    query = _stack([Coded(p.index.query_of_slot, p.queries) for p in parts], "query")
-    item = _stack([Coded(np.arange(len(p.index.items)), p.index.items) for p in parts], "item")
+    given = [np.lexsort((p.index.arrival, p.index.query_of_slot)) for p in parts]  # slots as they first came
+    query = _stack(
+        [Coded(p.index.query_of_slot[g], p.queries) for p, g in zip(parts, given, strict=True)], "query"
+    )
+    item = _stack([Coded(g, p.index.items) for p, g in zip(parts, given, strict=True)], "item")
     expert = _stack([Coded(np.arange(len(p.experts)), p.experts) for p in parts], "expert").sorted()
     index, slot = ItemIndex.build(query, item)
     slot_base = np.cumsum([0] + [len(p.index.items) for p in parts])
     expert_base = np.cumsum([0] + [len(p.experts) for p in parts])
-    slots = [slot[a:b] for a, b in pairwise(slot_base)]
+    slots = [slot[a:b][np.argsort(g)] for (a, b), g in zip(pairwise(slot_base), given, strict=True)]
     experts = [expert.codes[a:b] for a, b in pairwise(expert_base)]
     query_of = index.query_of_slot
     lists = _concat_lists(parts, slots, experts, query_of, index, expert.ids)

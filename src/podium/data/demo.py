@@ -55,7 +55,9 @@ def demo(queries: int = 200, seed: int = 7) -> Dataset:
         ]
     columns = list(zip(*rows, strict=True))
     labels = list(zip(*graded, strict=True))
-    preferences = Preferences.from_rows(*columns[:3], rank=columns[3], candidates=(labels[0], labels[1]), unlisted="below")
+    preferences = Preferences.from_rows(
+        *columns[:3], rank=columns[3], candidates=(labels[0], labels[1]), unlisted="below"
+    )
     part = (np.arange(queries) % 5).astype(np.int32) if queries >= 5 else None
     return Dataset(preferences, Labels.from_rows(*labels), part=part, name="demo")
 

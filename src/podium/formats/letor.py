@@ -12,7 +12,7 @@ import numpy as np
 
 from podium.data.features import Features
 from podium.data.labels import Labels
-from podium.data.preferences import Preferences
+from podium.data.preferences import Preferences, Unlisted
 from podium.data.vocabulary import Coded, Ids, code_ids
 from podium.errors import InputError, ParameterError
 from podium.formats.base import Content, Format
@@ -34,7 +34,7 @@ class Letor(Format):
 
     `kind` says what the values are: `ranks` (1 = top, column numbers are the experts), `scores` (large = top),
     `features`, or `auto`: ranks when all values are whole numbers from 1 or NULL and at least one is NULL.
-    `reversed_lists` reads ranks with the largest on top. Several files become the parts of one data set.
+    `reversed_lists` reads ranks with the largest on top; `unlisted` says what NULL means. Several files become the parts of one data set.
     """
 
     name = "letor"
@@ -48,7 +48,12 @@ class Letor(Format):
         return 1.0 if lines and all(_LINE.match(line) for line in lines) else 0.0
 
     def read(
-        self, sources: Sequence[Source], *, kind: Kind = "auto", reversed_lists: bool = False
+        self,
+        sources: Sequence[Source],
+        *,
+        kind: Kind = "auto",
+        reversed_lists: bool = False,
+        unlisted: Unlisted = "unknown",
     ) -> Content:
         if kind not in ("auto", "ranks", "scores", "features"):
             raise ParameterError(f"kind is {kind!r}; accepted: auto, ranks, scores, features")
@@ -63,7 +68,7 @@ class Letor(Format):
             names = [str(c) for c in columns.tolist()]
             features = Features.from_rows(query, item, rows.matrix(columns), names, origin=rows.origin)
             return Content(labels=labels, features=features, part=part)
-        lists = _lists(rows, query, item, kind, reversed_lists)
+        lists = _lists(rows, query, item, kind, reversed_lists).with_unlisted(unlisted)
         return Content(preferences=lists, labels=labels, part=part)
 
     def write(self, content: Content) -> Iterator[bytes]:

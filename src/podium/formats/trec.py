@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from podium.data.labels import Labels
-from podium.data.preferences import Preferences
+from podium.data.preferences import Preferences, Unlisted
 from podium.data.vocabulary import Coded, Ids, code_ids
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats import trec_large
@@ -31,7 +31,8 @@ class TrecRun(Format):
 
     `expert` takes the name of a list from its tag or from the name of its file. `order` says which column counts:
     `rank`, `score` (as in trec_eval), or `auto`, which keeps the ranks of every list whose scores agree with them
-    and ranks the others by score, with a warning.
+    and ranks the others by score, with a warning. What a run does not list it did not retrieve, so it is below all
+    that it lists, unless `unlisted="unknown"` says otherwise.
     """
 
     name = "trec"
@@ -43,7 +44,14 @@ class TrecRun(Format):
         good = all(len(f) == 6 and _is_number(f[3]) and _is_number(f[4]) for f in lines)
         return 0.95 if lines and good else 0.0
 
-    def read(self, sources: Sequence[Source], *, order: Order = "auto", expert: Expert = "tag") -> Content:
+    def read(
+        self,
+        sources: Sequence[Source],
+        *,
+        order: Order = "auto",
+        expert: Expert = "tag",
+        unlisted: Unlisted = "below",
+    ) -> Content:
         _check("order", order, "auto", "rank", "score")
         _check("expert", expert, "tag", "file")
         if expert == "file":
@@ -52,8 +60,8 @@ class TrecRun(Format):
             found = trec_large.read_runs(sources, order, expert)
             if found is not None:
                 warn_of_disagreement(found[1], sources)
-                return Content(preferences=found[0])
-        return Content(preferences=_small_runs(sources, order, expert))
+                return Content(preferences=found[0].with_unlisted(unlisted))
+        return Content(preferences=_small_runs(sources, order, expert).with_unlisted(unlisted))
 
     def write(self, content: Content) -> Iterator[bytes]:
         p = content.preferences
