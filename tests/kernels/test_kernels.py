@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reference import kernels as plain
 
 from podium.kernels import dispatch, grouping, ordering, segments
+from reference import kernels as plain
 
 quick = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -66,9 +68,7 @@ def test_number_pairs(path, rows, grouped):
 @given(segmented(st.integers(1, 9)))
 def test_fractional_ranks(path, data):
     starts, ranks = data
-    rank = np.array(
-        [r for a, b in zip(starts[:-1], starts[1:], strict=True) for r in sorted(ranks[a:b])], np.int32
-    )
+    rank = np.array([r for a, b in itertools.pairwise(starts) for r in sorted(ranks[a:b])], np.int32)
     assert segments.fractional_ranks(starts, rank).tolist() == plain.fractional_ranks(
         starts.tolist(), rank.tolist()
     )
@@ -91,7 +91,7 @@ def test_statistics(path, data):
     starts, values = data
     value = np.array(values, np.float64)
     stats = segments.statistics(starts, value)
-    for i, (a, b) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+    for i, (a, b) in enumerate(itertools.pairwise(starts)):
         here = value[a:b] if b > a else np.zeros(1)
         expected = (here.min(), here.max(), here.mean(), here.std())
         assert (stats.low[i], stats.high[i], stats.mean[i], stats.deviation[i]) == pytest.approx(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 
 def number_pairs(group, value, groups):
     """Distinct values per group in order, when each first came, and the number of each row's pair."""
@@ -18,7 +20,7 @@ def number_pairs(group, value, groups):
 def rank_order(scores, starts, tie_key=None, tolerance=1e-12):
     """Snapped scores, order and tied flags, one query after the other."""
     snapped, order, tied = list(scores), [], []
-    for a, b in zip(starts[:-1], starts[1:], strict=True):
+    for a, b in itertools.pairwise(starts):
         slots = sorted(range(a, b), key=lambda s: -scores[s])
         largest = max((abs(scores[s]) for s in slots), default=0.0)
         groups: list[list[int]] = []
@@ -45,7 +47,7 @@ def competition_ranks(group, value):
 
 def fractional_ranks(starts, rank):
     found = []
-    for a, b in zip(starts[:-1], starts[1:], strict=True):
+    for a, b in itertools.pairwise(starts):
         for r in rank[a:b]:
             found.append(sum(x < r for x in rank[a:b]) + (sum(x == r for x in rank[a:b]) + 1) / 2)
     return found

@@ -34,7 +34,8 @@ class Letor(Format):
 
     `kind` says what the values are: `ranks` (1 = top, column numbers are the experts), `scores` (large = top),
     `features`, or `auto`: ranks when all values are whole numbers from 1 or NULL and at least one is NULL.
-    `reversed_lists` reads ranks with the largest on top; `unlisted` says what NULL means. Several files become the parts of one data set.
+    `reversed_lists` reads ranks with the largest on top; `unlisted` says what NULL means. Several files become the
+    parts of one data set.
     """
 
     name = "letor"
