@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -158,7 +158,21 @@ class CombAnz(_Comb):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CombMin(_Comb):
+class _CombExtreme(_Comb):
+    """One of the scores an item got; weights could only say who counts at all, so there are none."""
+
+    largest: ClassVar[bool]
+    citation = "Fox & Shaw, TREC-2 1994"
+    tags = Tags(accepts=LIST_FORMS, weighted=False)
+
+    def _combine(self, preferences: Preferences, weights: F8) -> F8:
+        item, slots = preferences.lists.item, len(preferences.index.items)
+        found = segments.extreme_by_item(item, self._rows(preferences), slots, largest=self.largest)
+        return np.nan_to_num(found)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CombMin(_CombExtreme):
     """The worst normalised score an item got.
 
     >>> from podium import fuse
@@ -167,19 +181,11 @@ class CombMin(_Comb):
     """
 
     name = "combmin"
-    citation = "Fox & Shaw, TREC-2 1994"
-    tags = Tags(accepts=LIST_FORMS, weighted=False)
-
-    def _combine(self, preferences: Preferences, weights: F8) -> F8:
-        lists = preferences.lists
-        slots = len(preferences.index.items)
-        return np.nan_to_num(
-            segments.extreme_by_item(lists.item, self._rows(preferences), slots, largest=False)
-        )
+    largest = False
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CombMax(_Comb):
+class CombMax(_CombExtreme):
     """The best normalised score an item got.
 
     >>> from podium import fuse
@@ -188,15 +194,7 @@ class CombMax(_Comb):
     """
 
     name = "combmax"
-    citation = "Fox & Shaw, TREC-2 1994"
-    tags = Tags(accepts=LIST_FORMS, weighted=False)
-
-    def _combine(self, preferences: Preferences, weights: F8) -> F8:
-        lists = preferences.lists
-        slots = len(preferences.index.items)
-        return np.nan_to_num(
-            segments.extreme_by_item(lists.item, self._rows(preferences), slots, largest=True)
-        )
+    largest = True
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
