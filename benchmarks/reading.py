@@ -52,10 +52,11 @@ table.unify_dictionaries()
 unify = time.perf_counter() - t
 """
 FRAME = """
-import json, resource, sys, time
+import json, sys, time
 path, warm = sys.argv[1:]
 {body}
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+# not getrusage: its peak is inherited from the process that started this one
+peak = next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(json.dumps(dict(seconds=seconds, cpu=cpu, unify=unify, peak=peak, size=int(size))))
 """
 

@@ -12,7 +12,9 @@ from podium.errors import InputError
 @pytest.fixture(scope="module")
 def ten_million():
     items = np.arange(10_000_000)
-    return Preferences.from_rows(np.zeros_like(items), np.zeros_like(items), items, rank=(items[::-1] + 1).astype(np.int32))
+    return Preferences.from_rows(
+        np.zeros_like(items), np.zeros_like(items), items, rank=(items[::-1] + 1).astype(np.int32)
+    )
 
 
 def test_one_query_of_ten_million_items(ten_million):
@@ -21,9 +23,13 @@ def test_one_query_of_ten_million_items(ten_million):
     assert not consensus.tied.any()
 
 
-@pytest.mark.parametrize("name", ["condorcet", "copeland", "kemeny", "mc4", "schulze", "ranked_pairs", "greedy"])
+@pytest.mark.parametrize(
+    "name", ["condorcet", "copeland", "kemeny", "mc4", "schulze", "ranked_pairs", "greedy"]
+)
 def test_methods_of_all_pairs_refuse_it(ten_million, name):
-    with pytest.raises(InputError, match=r"query 0 has 10,000,000 items, and \w+ compares all pairs of at most"):
+    with pytest.raises(
+        InputError, match=r"query 0 has 10,000,000 items, and \w+ compares all pairs of at most"
+    ):
         make(name).aggregate(ten_million)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from podium.kernels.compiled.ordering import merge_sort
 from podium.kernels.compiled.pairs import add_comparisons, fill, scratch
 
 FEW = 16  # items that are sorted by insertion, without making arrays
@@ -27,13 +28,14 @@ def condorcet(first, last, votes, scores):
         won, lost = votes_won_and_lost(table, size)
         if len(weight):
             add_positions(votes, q, won, lost)
-        key = np.where(won + lost > 0, won - lost, -np.inf)
-        order = np.arange(size)
+        key, order = np.empty(size), np.empty(size, np.int32)
+        for i in range(size):
+            key[i], order[i] = won[i] - lost[i] if won[i] + lost[i] > 0 else -np.inf, i
         cuts = np.zeros(size + 1, np.bool_)
         cuts[0] = cuts[size] = True
         split(order, 0, size, key, cuts)
         refine(ranks, weight, table, order, key, cuts)
-        blocks = merge_sort(ranks, weight, table, order, cuts)
+        blocks = sort_blocks(ranks, weight, table, order, cuts)
         place_scores(blocks, order, scores[votes.slots[q] : votes.slots[q + 1]])
 
 
@@ -108,7 +110,8 @@ def add_positions(votes, q, won, lost):
                     lost[i] -= w * (stop - start)
             a = b
     if votes.below:
-        lost += everywhere
+        for i in range(size):
+            lost[i] += everywhere
 
 
 @njit(cache=True, nogil=True)
@@ -116,7 +119,10 @@ def split(order, start, stop, key, cuts):
     """Sort a stretch by falling key and cut it where the key changes; says whether it was cut."""
     here = order[start:stop]
     if stop - start > FEW:
-        here[:] = here[np.argsort(-key[here], kind="mergesort")]
+        falling = np.empty(stop - start)
+        for i in range(stop - start):
+            falling[i] = -key[here[i]]
+        merge_sort(falling, here)
     else:
         insertion_sort(here, key)
     cut = False
@@ -160,12 +166,15 @@ def refine(ranks, weight, table, order, key, cuts):
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
-def merge_sort(ranks, weight, table, order, cuts):
+def sort_blocks(ranks, weight, table, order, cuts):
     """Blocks (start, stop) of `order` sorted by majority, bottom up and stable."""
-    edges = np.flatnonzero(cuts)
-    count = len(edges) - 1
-    block = np.arange(count)
-    spare = np.empty(count, np.int64)
+    edges = np.empty(len(cuts), np.int64)
+    count = -1
+    for i in range(len(cuts)):
+        if cuts[i]:
+            count += 1
+            edges[count] = i
+    block, spare = np.arange(count), np.empty(count, np.int64)
     width = 1
     while width < count:
         for low in range(0, count, 2 * width):

@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from podium.kernels.compiled.words import load
+
 
 @njit(cache=True, nogil=True)
 def compare(a, a0, a1, b, b0, b1):
     """Byte order of two spans: negative, zero or positive."""
     n = min(a1 - a0, b1 - b0)
-    for i in range(n):
+    equal = 0
+    while equal + 8 <= n and load(a, a0 + equal) == load(b, b0 + equal):
+        equal += 8
+    for i in range(equal, n):
         d = np.int64(a[a0 + i]) - np.int64(b[b0 + i])  # bytes are unsigned, and so would be their difference
         if d != 0:
             return d

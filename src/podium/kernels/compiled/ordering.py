@@ -50,7 +50,8 @@ def _sort(scores, value, place, bucket, count):
     scale = (many - ONE) / spread if spread > 0 else 0.0
     if not (np.isfinite(spread) and np.isfinite(scale)):
         scale = 0.0  # one bucket for all, sorted by comparison
-    count[:many] = 0
+    for b in range(many):
+        count[b] = np.uint32(0)
     for i in range(n):
         b = np.uint32(np.int32((high - scores[i]) * scale)) if scale > 0 else np.uint32(0)
         bucket[i] = b
@@ -79,10 +80,35 @@ def _sort_crowds(many, value, place, count):
     for b in range(many):
         end = count[b]
         if end - begin > CROWD:
-            by_score = np.argsort(-value[begin:end], kind="mergesort")
-            value[begin:end] = value[begin:end][by_score]
-            place[begin:end] = place[begin:end][by_score]
+            key = np.empty(end - begin)
+            for k in range(len(key)):
+                key[k] = -value[begin + np.uint32(k)]
+            merge_sort(key, place[begin:end])
+            for k in range(len(key)):
+                value[begin + np.uint32(k)] = -key[k]
         begin = end
+
+
+@njit(cache=True, nogil=True)
+def merge_sort(key, item):
+    """Stable sort of both by rising key; numpy's own sorts take numba seconds to compile."""
+    n = len(key)
+    spare_key, spare_item = np.empty(n), np.empty(n, np.int32)
+    width = 1
+    while width < n:
+        for low in range(0, n, 2 * width):
+            middle, high = min(low + width, n), min(low + 2 * width, n)
+            i, j = low, middle
+            for k in range(low, high):
+                if j >= high or (i < middle and key[i] <= key[j]):
+                    spare_key[k], spare_item[k] = key[i], item[i]
+                    i += 1
+                else:
+                    spare_key[k], spare_item[k] = key[j], item[j]
+                    j += 1
+        for k in range(n):
+            key[k], item[k] = spare_key[k], spare_item[k]
+        width *= 2
 
 
 @njit(cache=True, nogil=True)
@@ -108,15 +134,15 @@ def _settle_all(n, base, value, place, gap, scores, tied, tie_key):
             continue
         if i - begin > 1:
             group = place[begin:i]
-            if value[i - 1] != value[begin]:
-                for p in group:
-                    scores[base + np.uint64(p)] = value[begin]
-                group.sort()
-            if tie_key is not None:
-                keys = np.empty(len(group), np.int64)
+            snapped = value[i - 1] != value[begin]
+            if snapped:
                 for k in range(len(group)):
-                    keys[k] = tie_key[base + np.uint64(group[k])]
-                group[:] = group[np.argsort(keys, kind="mergesort")]
+                    scores[base + np.uint64(group[k])] = value[begin]
+            if snapped or tie_key is not None:
+                key = np.empty(len(group))
+                for k in range(len(group)):
+                    key[k] = group[k] if tie_key is None else tie_key[base + np.uint64(group[k])]
+                merge_sort(key, group)
             for k in range(begin, i):
                 tied[base + np.uint64(k)] = True
         begin = i
