@@ -88,9 +88,7 @@ class ItemIndex:
         """For every slot here, the slot of the same (query, item) in `other`, or -1."""
         if other is self:
             return np.arange(len(self.items))
-        match = np.array(
-            [-1 if (c := other.queries.code_of(q)) is None else c for q in self.queries], np.int64
-        )
+        match = other.queries.codes_of(self.queries)
         if large(len(self.items)):
             mine_text, their_text = self.items.as_text, other.items.as_text
             if mine_text is not None and their_text is not None:

@@ -118,6 +118,11 @@ class Ids(Sequence[Id]):
         """Position of an id, or None; meant for ids that are unique in the column."""
         return self._codes.get(value)
 
+    def codes_of(self, values: Ids) -> I8:
+        """Position here of every id of another column, or -1."""
+        get = self._codes.get
+        return np.array([get(value, -1) for value in values.tolist()], np.int64)
+
     @functools.cached_property
     def as_text(self) -> Ids | None:
         """The same ids in one UTF-8 buffer, or None when they are not all strings that UTF-8 can hold."""

@@ -82,10 +82,9 @@ class Judgements:
         """The level of every slot of an index, and the code there of every query here, or -1."""
         found = self._by_index.get(index)
         if found is None:
-            codes = [-1 if (c := index.queries.code_of(q)) is None else c for q in self.labels.queries]
             # an item that is not found has position -1, which is where the level of unjudged items is put
             level = np.append(self.level, np.int32(len(self.levels)))[index.locate(self.labels.index)]
-            found = self._by_index[index] = (level, np.array(codes, np.int64))
+            found = self._by_index[index] = (level, index.queries.codes_of(self.labels.queries))
         return found
 
     def _encode(self, grades: F8) -> I4:
