@@ -16,7 +16,7 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 def runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("bm25.run").write_text("q1 Q0 doc7 1 9 bm25\nq1 Q0 b 2 5 bm25\n")
-    Path("dense.run").write_text("q1 Q0 b 1 .9 dense\nq1 Q0 doc7 2 .5 dense\n")
+    Path("dense.run").write_text("q1 Q0 b 1 .9 dense\nq1 Q0 c 2 .5 dense\n")
     Path("qrels.txt").write_text("q1 0 b 1\n")
 
 

@@ -25,7 +25,8 @@ def rank_order(scores, starts, tie_key=None, tolerance=1e-12):
         largest = max((abs(scores[s]) for s in slots), default=0.0)
         groups: list[list[int]] = []
         for at, s in enumerate(slots):
-            if at and scores[slots[at - 1]] - scores[s] <= tolerance * largest:
+            above = scores[slots[at - 1]]
+            if at and above - scores[s] <= tolerance * max(abs(above), abs(scores[s]), largest / 64):
                 groups[-1].append(s)
             else:
                 groups.append([s])

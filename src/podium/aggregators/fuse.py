@@ -19,7 +19,7 @@ from podium.data.build import Duplicates
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id, id_order
 from podium.errors import InputError
-from podium.kernels.ordering import TOLERANCE
+from podium.kernels.ordering import FLOOR, TOLERANCE
 
 __all__ = ["Fused", "fuse"]
 
@@ -131,21 +131,22 @@ def _ordered(totals: dict[Id, float], by: Aggregator, weights: Weights | None, o
     ranking: list[Id] = sorted(totals) if one_type else sorted(totals, key=id_order)
     ranking.sort(key=totals.__getitem__, reverse=True)  # stable, so equal scores stay in id order
     scores = [totals[item] for item in ranking]
-    gap = TOLERANCE * scores[0] if scores else 0.0  # points are positive, so the first is the largest
-    above = float("inf")
+    floor = FLOOR * scores[0] if scores else 0.0  # points are positive, so the first is the largest
+    above = scores[0] if scores else 0.0
     for here in scores:
-        if above != here and above - here <= gap:
-            _snap(ranking, scores, gap)
+        if above != here and above - here <= TOLERANCE * (above if above > floor else floor):
+            _snap(ranking, scores, floor)
             break
         above = here
     return Fused(ranking, scores, by, weights)
 
 
-def _snap(ranking: list[Id], scores: list[float], gap: float) -> None:
+def _snap(ranking: list[Id], scores: list[float], floor: float) -> None:
     """Give scores that differ by rounding only one value, and their items id order."""
     begin = 0
     for place in range(1, len(scores) + 1):
-        if place < len(scores) and scores[place - 1] - scores[place] <= gap:
+        above = scores[place - 1]
+        if place < len(scores) and above - scores[place] <= TOLERANCE * max(above, floor):
             continue
         ranking[begin:place] = sorted(ranking[begin:place], key=id_order)
         scores[begin:place] = [scores[begin]] * (place - begin)

@@ -1,8 +1,9 @@
 """Scores -> an order in every query, with ties made explicit.
 
-Scores that differ by less than `tolerance` times the largest magnitude of their query are one tie: sums taken in
-another order differ in the last bits, and an order that hangs on those bits would depend on names. Tied scores
-are replaced by the best of their group, so equal scores and ties are the same thing afterwards.
+Neighbours in the order that differ by less than `tolerance`, relative to the larger of them (or to a small share of
+the largest score of their query, since sums that cancel keep the error of their terms), are one tie: sums taken in
+another order differ in the last bits, and an order that hangs on those bits would depend on names. Tied scores are
+replaced by the best of their group, so equal scores and ties are the same thing afterwards.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import numpy as np
 
 from podium.kernels.dispatch import B1, F8, I4, I8, by_queries, large
 
-__all__ = ["TOLERANCE", "rank_order"]
+__all__ = ["FLOOR", "TOLERANCE", "rank_order"]
 
 TOLERANCE = 1e-12
+FLOOR = 1 / 64  # share of the largest magnitude below which differences are measured against that share
 
 
 def rank_order(
@@ -47,7 +49,9 @@ def _rank_order(scores: F8, starts: I8, tie_key: I4 | None, tolerance: float) ->
     gap[0] = True
     with np.errstate(over="ignore"):  # scores so far apart that their difference is infinite are not tied
         step = sorted_scores[:-1] - sorted_scores[1:]
-    gap[1:] = (query[1:] != query[:-1]) | (step > tolerance * largest[query[1:]])
+    scale = np.maximum(sorted_scores[:-1], -sorted_scores[1:])  # the larger magnitude of two neighbours
+    near = tolerance * np.maximum(scale, FLOOR * largest[query[1:]])
+    gap[1:] = (query[1:] != query[:-1]) | (step > near)
     group = np.cumsum(gap) - 1
     snapped = np.empty(n)
     snapped[order] = sorted_scores[np.flatnonzero(gap)][group]

@@ -11,6 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from podium.kernels import ordering
+
+FLOOR = ordering.FLOOR
 BUCKETS = np.uint64(4)  # for every item; fewer leave more to insertion, more cost clearing
 CROWD = np.uint32(24)  # items in one bucket from which a merge sort beats insertion
 ONE = np.uint64(1)
@@ -28,14 +31,21 @@ def rank_order(first, last, starts, scores, order, tied, tie_key, tolerance):
         a, n = np.uint64(starts[q]), np.uint64(starts[q + 1] - starts[q])
         if n == 0:
             continue
-        gap = tolerance * _sort(scores[a : a + n], value, place, bucket, count)
+        floor = FLOOR * _sort(scores[a : a + n], value, place, bucket, count)
         close = np.uint64(0)
         for i in range(ONE, n):
-            close += value[i - ONE] - value[i] <= gap
+            close += near(value[i - ONE], value[i], floor, tolerance)
         if close:
-            _settle_all(np.int64(n), a, value, place, gap, scores, tied, tie_key)
+            _settle_all(np.int64(n), a, value, place, floor, tolerance, scores, tied, tie_key)
         for i in range(n):
             order[a + i] = np.int32(a) + place[i]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def near(above, here, floor, tolerance):
+    """Whether two neighbours are tied; see `podium.kernels.ordering`."""
+    step = above - here
+    return (step <= tolerance * above) | (step <= tolerance * floor) | (step <= tolerance * -here)
 
 
 @njit(cache=True, nogil=True)
@@ -126,11 +136,11 @@ def _insert(n, value, place):
 
 
 @njit(cache=True, nogil=True)
-def _settle_all(n, base, value, place, gap, scores, tied, tie_key):
+def _settle_all(n, base, value, place, floor, tolerance, scores, tied, tie_key):
     """Put every tie group in the order of the tie rule and give it one score."""
     begin = 0
     for i in range(1, n + 1):
-        if i < n and value[i - 1] - value[i] <= gap:
+        if i < n and near(value[i - 1], value[i], floor, tolerance):
             continue
         if i - begin > 1:
             group = place[begin:i]
