@@ -56,11 +56,15 @@ def verb(
     if content.preferences is not None:
         content = dataclasses.replace(content, preferences=common.preferences_of(content, files, unlisted))
     formats.write(content, output, to, overwrite=overwrite, **common.pairs(write_options, "option"))
-    parts = [repr(p) for p in (content.preferences, content.labels, content.features) if p is not None]
-    if json_:
-        click.echo(f'{{"output": "{output}"}}', err=True)
+    parts = {
+        name: part
+        for name in ("preferences", "labels", "features")
+        if (part := getattr(content, name)) is not None
+    }
+    if json_ and output != "-":
+        common.emit({"output": output, "holds": {name: repr(part) for name, part in parts.items()}})
     else:
-        click.echo(f"{', '.join(parts)} written to {output}", err=True)
+        click.echo(f"{', '.join(map(repr, parts.values()))} written to {output}", err=True)
 
 
 def _list(json_: bool) -> None:

@@ -31,6 +31,15 @@ def name_is_a_bijection(cls: type[Aggregator]) -> None:
 
 
 @check()
+def folder_matches_tags(cls: type[Aggregator]) -> None:
+    """Methods of ours that learn from labels live in `supervised`, those that use item features in `features`."""
+    if cls.__module__.startswith("podium.aggregators."):
+        folders = cls.__module__.split(".")[2:-1]
+        assert ("supervised" in folders) == cls.tags.supervised
+        assert ("features" in folders) == (cls.tags.uses_features and not cls.tags.supervised)
+
+
+@check()
 def documented(cls: type[Aggregator]) -> None:
     """The class says in a sentence what it does, with an example and, unless it is one's own idea, a citation."""
     text = inspect.getdoc(cls) or ""
