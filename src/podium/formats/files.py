@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from podium.errors import InputError
+from podium.kernels import dispatch
 from podium.kernels.dispatch import U1
 
 __all__ = ["Source", "open_source", "save"]
@@ -99,17 +100,18 @@ class Source:
                 raise InputError(
                     f"the file is {what}", source=self.name, remedy="unpack it first, or use gzip"
                 )
+        low, high = _extremes(view)
+        if low == 0:
+            at = int(np.flatnonzero(view == 0)[0])
+            raise self.error("a NUL byte: this is a binary file", self._line(view, at), "give a text file")
+        if high >= 128:
+            self._check_utf8(view)
+
+    def _check_utf8(self, view: U1) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")()
         for begin in range(0, len(view), _BLOCK):
             block = view[begin : begin + _BLOCK]
-            if block.min() == 0:
-                at = begin + int(np.flatnonzero(block == 0)[0])
-                raise self.error(
-                    "a NUL byte: this is a binary file", self._line(view, at), "give a text file"
-                )
             carried = len(decoder.getstate()[0])
-            if block.max() < 128 and not carried:
-                continue
             try:
                 decoder.decode(block.tobytes(), final=begin + _BLOCK >= len(view))
             except UnicodeDecodeError as error:
@@ -139,6 +141,18 @@ class Source:
     def error(self, problem: str, line: int | None = None, remedy: str | None = None) -> InputError:
         """An error that happened in this file."""
         return InputError(problem, source=self.name, line=line, remedy=remedy)
+
+
+def _extremes(view: U1) -> tuple[int, int]:
+    """The smallest and the largest byte; blocks are shared among threads, as this reads every byte of the file."""
+    blocks = [view[begin : begin + _BLOCK] for begin in range(0, len(view), _BLOCK)]
+    if len(blocks) == 1:
+        return int(view.min()), int(view.max())
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(dispatch.threads()) as pool:
+        found = list(pool.map(lambda b: (int(b.min()), int(b.max())), blocks))
+    return min(low for low, _ in found), max(high for _, high in found)
 
 
 def open_source(path: str | os.PathLike[str], encoding: str = "utf-8") -> Source:

@@ -214,7 +214,10 @@ def lists(rows: Rows, items: Items, grouped: Grouped, query_of_list: I8, by: int
     from podium.kernels.compiled.slots import fill_lists
 
     n, count = len(rows.item_at), len(query_of_list)
-    item, rank, score = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)
+    # a file whose lists follow each other, each in one piece, keeps its columns
+    in_place = len(rows.rank) == n and not (np.diff(grouped.order) != 1).any()
+    item = np.empty(n, np.int32)
+    rank, score = (rows.rank, rows.score) if in_place else (np.empty(n, np.int32), np.empty(n))
     disagree, repeat = np.zeros(count, np.bool_), np.full(count, -1, np.int64)
     width = int(np.diff(items.starts).max(initial=0))
     given = (
@@ -233,6 +236,7 @@ def lists(rows: Rows, items: Items, grouped: Grouped, query_of_list: I8, by: int
         rows.score,
         by,
         width,
+        in_place,
         item,
         rank,
         score,

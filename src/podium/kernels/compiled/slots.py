@@ -212,6 +212,7 @@ def fill_lists(
     score,
     by,
     width,
+    in_place,
     out_item,
     out_rank,
     out_score,
@@ -220,8 +221,9 @@ def fill_lists(
 ):
     """Sort the rows of every list by rank or score (`by` 0: rank where scores agree, 1: rank, 2: score).
 
-    `base` is the first slot of each list's query and `width` the most slots a query has. Notes in `disagree` the
-    lists whose ranks do not follow from their scores and in `repeat` a row whose item the list has twice, or -1.
+    `base` is the first slot of each list's query and `width` the most slots a query has. With `in_place` the rows
+    of a list lie where they belong, and out_rank and out_score are rank and score themselves. Notes in `disagree`
+    the lists whose ranks do not follow from their scores and in `repeat` a row whose item the list has twice, or -1.
     """
     stamp = np.full(width, -1, np.int64)
     most = 0
@@ -229,25 +231,42 @@ def fill_lists(
         most = max(most, starts[t + 1] - starts[t])
     rows = np.empty(most, np.int64)
     for t in range(first, last):
-        n = starts[t + 1] - starts[t]
-        row = rows[:n]
+        row = rows[: starts[t + 1] - starts[t]]
         _gather_rows(order[list_runs[t] : list_runs[t + 1]], run_rows, row)
         repeat[t] = _repeated(row, slot, stamp, t)
-        scored = by == 2
+        scored, moved = by == 2, not in_place
         if not scored:
             if not _is_ordered(row, slot, rank):
-                row = _order(row, slot, rank, 1.0)
+                row, moved = _order(row, slot, rank, 1.0), True
             scored = by == 0 and not _agrees(row, rank, score)
             disagree[t] = scored
         if scored:
-            row = _order(row, slot, score, -1.0)
-        for i in range(n):
-            r, to = row[i], starts[t] + i
-            out_item[to] = base[t] + slot[r]
-            out_score[to] = score[r]
-            if not scored:
-                out_rank[to] = rank[r]
-            elif i and score[r] == score[row[i - 1]]:
-                out_rank[to] = out_rank[to - 1]
-            else:
-                out_rank[to] = i + 1
+            row, moved = _order(row, slot, score, -1.0), True
+        for i in range(len(row)):
+            out_item[starts[t] + i] = base[t] + slot[row[i]]
+        if moved:
+            _move(
+                row,
+                rank,
+                score,
+                scored,
+                out_rank[starts[t] : starts[t + 1]],
+                out_score[starts[t] : starts[t + 1]],
+            )
+
+
+@njit(cache=True, nogil=True)
+def _move(row, rank, score, scored, out_rank, out_score):
+    """Put ranks and scores in the order of `row`; ranks follow from scores if that is how the list was sorted."""
+    n = len(row)
+    new_rank, new_score = np.empty(n, np.int32), np.empty(n)  # what is written may be what is read
+    for i in range(n):
+        new_score[i] = score[row[i]]
+        if not scored:
+            new_rank[i] = rank[row[i]]
+        elif i and new_score[i] == new_score[i - 1]:
+            new_rank[i] = new_rank[i - 1]
+        else:
+            new_rank[i] = i + 1
+    for i in range(n):
+        out_rank[i], out_score[i] = new_rank[i], new_score[i]
