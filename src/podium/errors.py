@@ -5,7 +5,6 @@ from __future__ import annotations
 __all__ = [
     "InputError",
     "ModelFileError",
-    "NotFittedError",
     "ParameterError",
     "PodiumError",
     "PodiumWarning",
@@ -31,12 +30,6 @@ class InputError(PodiumError, ValueError):
         place = "" if source is None else (f"{source}: " if line is None else f"{source}:{line}: ")
         super().__init__(place + problem + ("" if remedy is None else f"; {remedy}"))
 
-    def at(self, source: str, line: int | None = None) -> InputError:
-        """The same error with the place filled in, for readers that learn it late."""
-        return InputError(
-            self.problem, source=self.source or source, line=self.line or line, remedy=self.remedy
-        )
-
 
 class ParameterError(PodiumError, ValueError):
     """A parameter, method or metric name outside what is accepted."""
@@ -44,10 +37,6 @@ class ParameterError(PodiumError, ValueError):
 
 class UnsupportedFormError(PodiumError, TypeError):
     """A method was given a form of preference it cannot read (for example comparisons to RRF)."""
-
-
-class NotFittedError(PodiumError, RuntimeError):
-    """`aggregate` was called before `fit` on a method that learns."""
 
 
 class ModelFileError(PodiumError):

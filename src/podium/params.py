@@ -160,11 +160,13 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
         call = ast.parse(f"f({rest}", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise bad from None
-    if not isinstance(call, ast.Call) or call.args or any(k.arg is None for k in call.keywords):
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+        raise bad
+    if any(k.arg is None for k in call.keywords):
         raise bad
     try:
         return name, {typing.cast(str, k.arg): _literal(k.value) for k in call.keywords}
-    except ValueError:
+    except (ValueError, TypeError):
         raise bad from None
 
 

@@ -25,6 +25,7 @@ class Registry(Generic[T]):
         self._kind, self._package = kind, package
         self._classes: dict[str, T] = {}
         self._walked = False
+        self.changes = 0  # counts definitions, so that what was made from an older one can be told
 
     def add(self, name: str, cls: T) -> None:
         """Register; the same name for another class is an error, so that lookup stays a bijection."""
@@ -35,6 +36,7 @@ class Registry(Generic[T]):
                 f"two {self._kind}s are called {name!r}: {old.__qualname__}, {new.__qualname__}"
             )
         self._classes[name] = cls
+        self.changes += 1
 
     def discard(self, name: str) -> None:
         """Forget a class; for tests that define toy ones."""

@@ -15,10 +15,10 @@ from podium import params, registry
 from podium.data.consensus import Consensus, Diagnostics, TieRule
 from podium.data.preferences import Form, Preferences
 from podium.data.vocabulary import Id
-from podium.errors import ParameterError, UnsupportedFormError
+from podium.errors import InputError, ParameterError, UnsupportedFormError
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8
-from podium.kernels.ordering import TOLERANCE
+from podium.kernels.ordering import FLOOR, TOLERANCE
 
 if TYPE_CHECKING:
     from podium.data.features import Features
@@ -61,6 +61,7 @@ class Outcome:
     scores: F8
     absent: B1 | None = None  # slots of which nothing is known; they go below all others of their query
     tolerance: float = TOLERANCE
+    floor: float = FLOOR  # see `podium.kernels.ordering`
     converged: bool = True
     iterations: int | None = None
     objective: float | None = None
@@ -88,6 +89,9 @@ class Aggregator(ABC):
             registry.aggregators.add(cls.name, cls)
 
     def __post_init__(self) -> None:
+        for name, value in self.parameters().items():
+            if isinstance(value, np.generic | np.ndarray):
+                setattr(self, name, value.tolist())  # plain values, which print and can be saved
         params.validate(self)
         if self.weights is not None:
             if not self.tags.weighted:
@@ -108,16 +112,13 @@ class Aggregator(ABC):
         self._check_forms(preferences)
         begin = time.perf_counter()
         weights = self._expert_weights(preferences.experts)
-        found = self._scores(preferences, weights)
-        outcome = found if isinstance(found, Outcome) else Outcome(found)
-        scores = outcome.scores
-        if outcome.absent is not None:
-            scores = segments.put_last(scores, outcome.absent, preferences.index.starts)
+        outcome = self._outcome(preferences, weights)
         return Consensus.from_scores(
             preferences.index,
-            scores,
+            outcome.scores,
             ties=ties,
             tolerance=outcome.tolerance,
+            floor=outcome.floor,
             method=repr(self),
             source=preferences,
             diagnostics=Diagnostics(
@@ -140,21 +141,39 @@ class Aggregator(ABC):
         >>> {e: round(v, 4) for e, v in ReciprocalRankFusion(k=1).explain(p, "q", "b").items()}
         {'bm25': 0.3333, 'dense': 0.5}
         """
+        self._check_forms(preferences)
         one = preferences.select([query])
         at = one.index.slot(query, item)
         weights = self._expert_weights(one.experts)
-        present = [e for e in one.experts if self._speaks(one, e)]
+        codes = {e: c for c, e in enumerate(one.experts) if self._speaks(one, c)}
         alone = np.eye(len(one.experts))
-
-        def score(of: F8) -> float:
-            found = self._scores(one, of)
-            return float((found.scores if isinstance(found, Outcome) else found)[at])
-
-        codes = {e: one.experts.code_of(e) for e in present}
         if self.tags.additive:
-            return {e: score(weights * alone[c]) for e, c in codes.items()}
-        whole = score(weights)
-        return {e: whole - score(weights * (1 - alone[c])) for e, c in codes.items()}
+            return {e: float(self._raw(one, weights * alone[c]).scores[at]) for e, c in codes.items()}
+        whole = self._outcome(one, weights).scores[at]
+        return {
+            e: float(whole - self._outcome(one, weights * (1 - alone[c])).scores[at])
+            for e, c in codes.items()
+        }
+
+    def _raw(self, preferences: Preferences, weights: F8) -> Outcome:
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below, in words
+            found = self._scores(preferences, weights)
+        return found if isinstance(found, Outcome) else Outcome(found)
+
+    def _outcome(self, preferences: Preferences, weights: F8) -> Outcome:
+        """The scores with items nobody speaks of put last; scores that overflow are an error."""
+        outcome, index = self._raw(preferences, weights), preferences.index
+        if not np.isfinite(outcome.scores).all():
+            query = index.queries[int(index.query_of_slot[np.flatnonzero(~np.isfinite(outcome.scores))[0]])]
+            raise InputError(
+                f"the scores of query {query!r} are too large for {self.name}", remedy="rescale them"
+            )
+        scores, silent = outcome.scores, preferences.silent(weights > 0)
+        if outcome.absent is not None:
+            scores = segments.put_last(scores, outcome.absent, index.starts)
+        if silent is not None:
+            scores = segments.put_last(scores, silent, index.starts, if_needed=True)
+        return outcome if scores is outcome.scores else dataclasses.replace(outcome, scores=scores)
 
     # -- for subclasses ----------------------------------------------------------------------------------------
 
@@ -167,7 +186,12 @@ class Aggregator(ABC):
             np.ones(len(experts)) if self.weights is None else weights_for(self.weights, experts, self.name)
         )
 
-    def _check_forms(self, preferences: Preferences) -> None:
+    def _check_forms(self, preferences: Preferences | Any) -> None:
+        if not isinstance(preferences, Preferences):
+            got = type(preferences).__name__
+            raise InputError(
+                f"{self.name} was given a {got}", remedy="make Preferences of it, or use podium.fuse"
+            )
         refused = preferences.forms - self.tags.accepts
         if refused:
             able = sorted(
@@ -179,10 +203,9 @@ class Aggregator(ABC):
             )
 
     @staticmethod
-    def _speaks(preferences: Preferences, expert: Id) -> bool:
-        code = preferences.experts.code_of(expert)
+    def _speaks(preferences: Preferences, expert: int) -> bool:
         return bool(
-            (preferences.lists.expert == code).any() or (preferences.comparisons.expert == code).any()
+            (preferences.lists.expert == expert).any() or (preferences.comparisons.expert == expert).any()
         )
 
     # -- how it shows itself -----------------------------------------------------------------------------------
@@ -197,8 +220,12 @@ class Aggregator(ABC):
         return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in changed.items())})" if changed else self.name
 
 
-def check_weights(weights: Weights, name: str) -> None:
+def check_weights(weights: Weights | Any, name: str) -> None:
     """Weights are finite numbers from 0, not all of them 0."""
+    if isinstance(weights, str) or not isinstance(weights, Mapping | Sequence):
+        raise ParameterError(
+            f"{name}: the weights are {weights!r}; give one number per expert, by name or in order"
+        )
     values = list(weights.values() if isinstance(weights, Mapping) else weights)
     for w in values:
         if isinstance(w, bool) or not isinstance(w, int | float | np.number) or not 0 <= w < np.inf:
@@ -221,6 +248,11 @@ def weights_for(weights: Weights, experts: Sequence[Id], name: str) -> F8:
             raise ParameterError(
                 f"{name}: no weight for expert {expert!r}; give one for each of {known[:10]}"
             )
+    for expert in weights:
+        if expert not in known:
+            raise ParameterError(
+                f"{name}: a weight for {expert!r}, who is not among the experts {known[:10]}"
+            )
     return np.array([weights[e] for e in known], np.float64)
 
 
@@ -228,14 +260,20 @@ def _same(a: object, b: object) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
-def make(spec: str | Aggregator, **parameters: Any) -> Aggregator:
-    """An aggregator from its name or its printed form.
+def make(spec: str | type[Aggregator] | Aggregator, **parameters: Any) -> Aggregator:
+    """An aggregator from its name, its printed form or its class.
 
     >>> make("rrf(k=20)")
     rrf(k=20)
     """
     if isinstance(spec, Aggregator):
+        if parameters:
+            raise ParameterError(f"{spec!r} has its parameters already; give a name to make another one")
         return spec
+    if isinstance(spec, type) and issubclass(spec, Aggregator):
+        spec = spec.name
+    if not isinstance(spec, str):
+        raise ParameterError(f"the method is {spec!r}; give a name such as 'rrf', or an aggregator")
     name, given = params.parse_spec(spec)
     cls = registry.aggregators.get(name)
     known = {f.name for f in dataclasses.fields(cls) if f.init}

@@ -7,24 +7,26 @@ take a plain dictionary path; every other method goes through `Preferences`. Bot
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from podium import registry
 from podium.aggregators.base import Aggregator, Weights, check_weights, make, weights_for
 from podium.aggregators.positions import Positional, RankBiasedCentroids, ReciprocalRankFusion
 from podium.data.build import Duplicates
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id, id_order
-from podium.errors import InputError
-from podium.kernels.ordering import FLOOR, TOLERANCE
+from podium.errors import InputError, ParameterError
+from podium.kernels.ordering import TOLERANCE
 
 __all__ = ["Fused", "fuse"]
 
 Answer = Sequence[Id] | Mapping[Id, float]
-_QUICK = (ReciprocalRankFusion, RankBiasedCentroids)  # exactly "sum of weight x points(rank)"
+# methods that are exactly "sum of weight x points(rank)", and their one parameter
+_QUICK: dict[type, str] = {ReciprocalRankFusion: "k", RankBiasedCentroids: "persistence"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +35,15 @@ class Fused:
 
     ranking: list[Id]
     scores: list[float]
-    by: Aggregator
-    weights: Weights | None = None  # those given beside the method
+    _by: Aggregator
+    _weights: Weights | None = None  # those given beside the method
 
     @property
     def method(self) -> str:
         """The method with its parameters, as `make` reads them."""
-        if self.weights is None:
-            return repr(self.by)
-        return repr(make(self.by.name, **(self.by.parameters() | {"weights": self.weights})))
+        if self._weights is None:
+            return repr(self._by)
+        return repr(make(self._by.name, **(self._by.parameters() | {"weights": self._weights})))
 
     def __iter__(self) -> Any:
         return iter(zip(self.ranking, self.scores, strict=True))
@@ -58,8 +60,8 @@ class Fused:
 
 
 def fuse(
-    lists: Sequence[Answer] | Mapping[Id, Answer],
-    method: str | Aggregator = "rrf",
+    lists: Iterable[Answer] | Mapping[Id, Answer],
+    method: str | type[Aggregator] | Aggregator = "rrf",
     *,
     weights: Weights | None = None,
     duplicates: Duplicates = "error",
@@ -77,8 +79,16 @@ def fuse(
     Traceback (most recent call last):
     podium.errors.InputError: list 1: item 'a' appears twice; choose duplicates='first', 'best' or 'sum' to allow this
     """
-    plain = isinstance(method, str) and not parameters
-    aggregator = _default(method) if plain else make(method, **parameters)
+    if not isinstance(lists, Mapping | str | Sequence):
+        lists = list(lists)  # it may be asked for twice
+    if weights is not None and isinstance(lists, Mapping) != isinstance(weights, Mapping) and lists:
+        raise ParameterError(
+            "name the weights if the lists are named, and give them in order if they are not"
+        )
+    if isinstance(method, str) and not parameters:
+        aggregator = _default(method, registry.aggregators.changes)
+    else:
+        aggregator = make(method, **parameters)
     if duplicates == "error" and type(aggregator) in _QUICK and not isinstance(lists, Mapping | str):
         found = _by_positions(lists, aggregator, aggregator.weights if weights is None else weights)
         if found is not None:
@@ -89,19 +99,21 @@ def fuse(
 
 
 @functools.lru_cache(maxsize=64)
-def _default(method: str) -> Aggregator:
+def _default(method: str, changes: int) -> Aggregator:  # noqa: ARG001 - a new definition makes old answers stale
     return make(method)
 
 
 @functools.lru_cache(maxsize=64)
-def _table(aggregator: Positional, length: int) -> tuple[float, ...]:
-    """Points of the ranks 1..length; aggregators are told apart by identity, so the table is theirs."""
-    return tuple(aggregator._points(np.arange(1, length + 1, dtype=np.float64)).tolist())
+def _table(method: type[Positional], parameter: float, length: int) -> tuple[float, ...]:
+    """Points of the ranks 1..length."""
+    made: Positional = method(**{_QUICK[method]: parameter})  # type: ignore[arg-type]
+    return tuple(made._points(np.arange(1, length + 1, dtype=np.float64)).tolist())
 
 
 def _by_positions(lists: Sequence[Answer], aggregator: Aggregator, weights: Weights | None) -> Fused | None:
     """Dictionary path; None when the input is not plain lists of ids."""
     assert isinstance(aggregator, Positional)
+    parameter: float = getattr(aggregator, _QUICK[type(aggregator)])
     if weights is not None:
         check_weights(weights, aggregator.name)
         shares = weights_for(weights, range(len(lists)), aggregator.name).tolist()
@@ -112,9 +124,11 @@ def _by_positions(lists: Sequence[Answer], aggregator: Aggregator, weights: Weig
         if not isinstance(answer, list | tuple):
             return None
         kinds.update(map(type, answer))
+        if not kinds <= {str, int}:
+            return None
         if len(set(answer)) != len(answer):
             raise _repeated(answer, number)
-        points = _table(aggregator, 1 << max(len(answer) - 1, 63).bit_length())
+        points = _table(type(aggregator), parameter, 1 << max(len(answer) - 1, 63).bit_length())
         if weights is None:
             for item, p in zip(answer, points, strict=False):
                 totals[item] = get(item, 0.0) + p
@@ -122,8 +136,6 @@ def _by_positions(lists: Sequence[Answer], aggregator: Aggregator, weights: Weig
             w = shares[number]
             for item, p in zip(answer, points, strict=False):
                 totals[item] = get(item, 0.0) + w * p
-    if not kinds <= {str, int}:
-        return None
     return _ordered(totals, aggregator, weights, len(kinds) == 1)
 
 
@@ -131,22 +143,21 @@ def _ordered(totals: dict[Id, float], by: Aggregator, weights: Weights | None, o
     ranking: list[Id] = sorted(totals) if one_type else sorted(totals, key=id_order)
     ranking.sort(key=totals.__getitem__, reverse=True)  # stable, so equal scores stay in id order
     scores = [totals[item] for item in ranking]
-    floor = FLOOR * scores[0] if scores else 0.0  # points are positive, so the first is the largest
     above = scores[0] if scores else 0.0
     for here in scores:
-        if above != here and above - here <= TOLERANCE * (above if above > floor else floor):
-            _snap(ranking, scores, floor)
+        if above != here and above - here <= TOLERANCE * above:
+            _snap(ranking, scores)
             break
         above = here
     return Fused(ranking, scores, by, weights)
 
 
-def _snap(ranking: list[Id], scores: list[float], floor: float) -> None:
+def _snap(ranking: list[Id], scores: list[float]) -> None:
     """Give scores that differ by rounding only one value, and their items id order."""
     begin = 0
     for place in range(1, len(scores) + 1):
         above = scores[place - 1]
-        if place < len(scores) and above - scores[place] <= TOLERANCE * max(above, floor):
+        if place < len(scores) and above - scores[place] <= TOLERANCE * above:
             continue
         ranking[begin:place] = sorted(ranking[begin:place], key=id_order)
         scores[begin:place] = [scores[begin]] * (place - begin)
@@ -169,30 +180,23 @@ def _by_preferences(
     if isinstance(lists, str):
         raise InputError(f"the lists are a string, {lists[:20]!r}", remedy="give a list of lists of ids")
     named: dict[Id, Any] = dict(lists) if isinstance(lists, Mapping) else dict(enumerate(lists))
-    for name, answer in named.items():
-        if isinstance(answer, str) or not hasattr(answer, "__iter__"):
+    for number, (name, answer) in enumerate(named.items()):
+        if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
             raise InputError(
                 f"list {name!r} is {answer!r}", remedy="give lists of ids, or mappings of ids to scores"
             )
-        if not isinstance(answer, Mapping) and duplicates == "error":
-            answer = list(answer)
-            if len(set(answer)) != len(answer):
-                raise _repeated(answer, list(named).index(name))
+        if isinstance(answer, Mapping):
+            continue
+        named[name] = listed = list(answer)
+        for item in listed:
+            if not isinstance(item, str | int | np.integer):
+                raise InputError(
+                    f"an item is {item!r}",
+                    source=f"list {number + 1}",
+                    remedy="items are ids: strings or integers",
+                )
+        if duplicates == "error" and len(set(listed)) != len(listed):
+            raise _repeated(listed, number)
     preferences = Preferences.from_lists({0: named}, duplicates=duplicates)
-    if len(preferences.experts) < len(named):
-        # answers without items make no rows; their experts still own a weight
-        aggregator = _without_silent(aggregator, list(named), preferences)
-    if not len(preferences):
-        return Fused([], [], aggregator)
     ranked = aggregator.aggregate(preferences)[0]
     return Fused([r.item for r in ranked], [r.score for r in ranked], aggregator)
-
-
-def _without_silent(aggregator: Aggregator, named: list[Id], preferences: Preferences) -> Aggregator:
-    if aggregator.weights is None or isinstance(aggregator.weights, Mapping):
-        return aggregator
-    weights = aggregator._expert_weights(named)
-    kept = {
-        e: float(w) for e, w in zip(named, weights, strict=True) if preferences.experts.code_of(e) is not None
-    }
-    return make(aggregator.name, **(aggregator.parameters() | {"weights": kept}))

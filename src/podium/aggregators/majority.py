@@ -14,10 +14,10 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, Aggregator, Outcome, Tags
-from podium.data.preferences import Form, Preferences
+from podium.data.preferences import Preferences
 from podium.errors import InputError
 from podium.kernels import majority, segments
-from podium.kernels.dispatch import F8
+from podium.kernels.dispatch import B1, F8
 from podium.kernels.pairs import Votes, silent_items, whole_weights
 from podium.params import Choice
 
@@ -193,7 +193,7 @@ class MajorityVote(Aggregator):
 
     Ratings: the weighted mean rating over the experts that rated it. Rankings and comparisons: the weighted mean over
     lists of the share of the other listed items it beats, ties half (a comparison is a list of two, a list of one
-    says 1/2). When ratings come mixed with other forms, they count through the ranks they imply. Items nobody
+    says 1/2). In a query with other votes beside ratings, ratings count through the ranks they imply. Items nobody
     voted on come last, with a score below everybody's.
 
     >>> from podium import Preferences
@@ -207,21 +207,35 @@ class MajorityVote(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         lists, pairs, slots = preferences.lists, preferences.comparisons, len(preferences.index.items)
-        rated = (
-            preferences.forms == {Form.RATING} and lists.score is not None and not np.isnan(lists.score).any()
-        )
-        value = lists.score if rated else self._shares(preferences)
-        weight, none = weights[lists.expert], np.zeros(len(lists))
+        votes, _ = collect_votes(
+            preferences, weights
+        )  # whole weights, so that sums do not depend on their order
+        rated = self._rated(preferences)[lists.query_of_list]
+        value = self._shares(preferences)
+        if lists.score is not None:
+            value = np.where(rated[lists.list_of_row], lists.score, value)
+        weight, none = votes.list_weight, np.zeros(len(lists))
         total = segments.sum_affine(lists.query_starts, lists.starts, lists.item, value, none, weight, slots)
         voices = segments.sum_affine(lists.query_starts, lists.starts, lists.item, None, weight, none, slots)
-        if preferences.unlisted == "below" and not rated:
-            total, voices = self._with_unlisted(preferences, weight, total, voices)
-        weight = weights[pairs.expert] * pairs.weight
+        if preferences.unlisted == "below":
+            total, voices = self._with_unlisted(preferences, np.where(rated, 0.0, weight), total, voices)
         for side, won in ((pairs.winner, 1.0), (pairs.loser, 0.0)):
-            total = total + np.bincount(side, weights=np.where(pairs.tie, 0.5, won) * weight, minlength=slots)
-            voices = voices + np.bincount(side, weights=weight, minlength=slots)
+            share = np.where(pairs.tie, 0.5, won) * votes.vote_weight
+            total = total + np.bincount(side, weights=share, minlength=slots)
+            voices = voices + np.bincount(side, weights=votes.vote_weight, minlength=slots)
         silent = voices <= 0
         return Outcome(total / np.where(silent, 1.0, voices), silent)
+
+    @staticmethod
+    def _rated(preferences: Preferences) -> B1:
+        """Queries all of whose votes are ratings."""
+        lists, votes = preferences.lists, preferences.comparisons
+        if lists.score is None:
+            return np.zeros(len(preferences), np.bool_)
+        blank = np.bincount(
+            lists.query_of_list[lists.list_of_row[np.isnan(lists.score)]], minlength=len(preferences)
+        )
+        return np.asarray((blank == 0) & (np.diff(votes.query_starts) == 0))
 
     @staticmethod
     def _shares(preferences: Preferences) -> F8:

@@ -12,6 +12,7 @@ from podium.aggregators.base import LIST_FORMS, Aggregator, Outcome, Tags
 from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8
+from podium.kernels.pairs import whole_weights
 from podium.params import Choice, Range, Tune
 
 __all__ = [
@@ -45,7 +46,11 @@ class Positional(Aggregator):
     def _points(self, rank: F8) -> F8:
         """Points for being at these ranks (1 = top)."""
 
-    def _scores(self, preferences: Preferences, weights: F8) -> F8:
+    def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
+        # sums of positive points are exact relative to themselves, however small
+        return Outcome(self._sums(preferences, weights), floor=0.0)
+
+    def _sums(self, preferences: Preferences, weights: F8) -> F8:
         lists, slots = preferences.lists, len(preferences.index.items)
         last = int(lists.rank.max(initial=0))
         if last <= TABLE_LIMIT:
@@ -121,8 +126,8 @@ class InverseSquareRank(Positional):
     def _points(self, rank: F8) -> F8:
         return 1.0 / (rank * rank)
 
-    def _scores(self, preferences: Preferences, weights: F8) -> F8:
-        return super()._scores(preferences, weights) * listed(preferences, weights)
+    def _sums(self, preferences: Preferences, weights: F8) -> F8:
+        return super()._sums(preferences, weights) * listed(preferences, weights)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -144,8 +149,8 @@ class LogInverseSquareRank(InverseSquareRank):
 
     sigma: Annotated[float, Range(0, 1), "keeps items found once apart"] = 0.01
 
-    def _scores(self, preferences: Preferences, weights: F8) -> F8:
-        points = Positional._scores(self, preferences, weights)
+    def _sums(self, preferences: Preferences, weights: F8) -> F8:
+        points = Positional._sums(self, preferences, weights)
         count = listed(preferences, (weights > 0).astype(np.float64))
         return np.where(count > 0, points * np.log(self.sigma + np.maximum(count, 1.0)), 0.0)
 
@@ -253,6 +258,7 @@ class MedianRank(Aggregator):
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         lists, index = preferences.lists, preferences.index
         place = segments.fractional_ranks(lists.starts, lists.rank)
+        weights, _ = whole_weights(weights)
         item, weight = lists.item, weights[lists.expert][lists.list_of_row]
         if self.missing != "ignore":
             # one row for every item of every list of its query: those the expert leaves out get the left-over place

@@ -12,8 +12,10 @@ from podium.aggregators.base import LIST_FORMS, Aggregator, Outcome, Tags
 from podium.aggregators.positions import listed
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
+from podium.errors import InputError
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
+from podium.kernels.pairs import whole_weights
 from podium.params import Choice
 
 __all__ = [
@@ -47,6 +49,8 @@ def affine(lists: Lists, scores: F8, normalizer: str, sizes: I8) -> tuple[F8, F8
         return segments.fractional_ranks(lists.starts, lists.rank), (size + 1) / size, -1 / size
     stats = segments.statistics(lists.starts, scores)
     spread = stats.high - stats.low
+    if not np.isfinite(spread).all():
+        raise InputError("the scores of a list are too far apart to be normalised", remedy="rescale them")
     flat = spread <= 1e-12 * np.maximum(np.abs(stats.high), np.abs(stats.low))
     if normalizer == "minmax":
         slope = np.where(flat, 0.0, 1 / np.where(flat, 1.0, spread))
@@ -77,10 +81,13 @@ Normalizer = Annotated[str, Choice(*NORMALIZERS), "how the scores of a list are 
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _Comb(Aggregator):
+class _Normalised(Aggregator):
     """Normalised scores of the experts that list an item, combined; lists without scores use their ranks."""
 
-    normalizer: Normalizer = "minmax"
+    @property
+    @abstractmethod
+    def _rule(self) -> str:
+        """The normaliser."""
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         heard = listed(preferences, (weights > 0).astype(np.float64))
@@ -92,7 +99,7 @@ class _Comb(Aggregator):
 
     def _sum(self, preferences: Preferences, weights: F8) -> F8:
         lists, sizes = preferences.lists, preferences.index.sizes
-        value, base, slope = affine(lists, lists.scores(sizes), self.normalizer, sizes)
+        value, base, slope = affine(lists, lists.scores(sizes), self._rule, sizes)
         w = weights[lists.expert]
         slots = len(preferences.index.items)
         return segments.sum_affine(
@@ -101,8 +108,19 @@ class _Comb(Aggregator):
 
     def _rows(self, preferences: Preferences) -> F8:
         lists, sizes = preferences.lists, preferences.index.sizes
-        value, base, slope = affine(lists, lists.scores(sizes), self.normalizer, sizes)
+        value, base, slope = affine(lists, lists.scores(sizes), self._rule, sizes)
         return np.repeat(base, lists.lengths) + np.repeat(slope, lists.lengths) * value
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Comb(_Normalised):
+    """The methods that leave the choice of the normaliser to the user."""
+
+    normalizer: Normalizer = "minmax"
+
+    @property
+    def _rule(self) -> str:
+        return self.normalizer
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -166,8 +184,10 @@ class _CombExtreme(_Comb):
     tags = Tags(accepts=LIST_FORMS, weighted=False)
 
     def _combine(self, preferences: Preferences, weights: F8) -> F8:
-        item, slots = preferences.lists.item, len(preferences.index.items)
-        found = segments.extreme_by_item(item, self._rows(preferences), slots, largest=self.largest)
+        lists, slots = preferences.lists, len(preferences.index.items)
+        heard = (weights > 0)[lists.expert][lists.list_of_row]  # an expert left out, as `explain` does
+        item, value = lists.item[heard], self._rows(preferences)[heard]
+        found = segments.extreme_by_item(item, value, slots, largest=self.largest)
         return np.nan_to_num(found)
 
 
@@ -212,13 +232,14 @@ class CombMed(_Comb):
 
     def _combine(self, preferences: Preferences, weights: F8) -> F8:
         lists = preferences.lists
-        weight = weights[lists.expert][lists.list_of_row]
+        whole, _ = whole_weights(weights)
+        weight = whole[lists.expert][lists.list_of_row]
         slots = len(preferences.index.items)
         return np.nan_to_num(segments.median_by_item(lists.item, self._rows(preferences), weight, slots))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DistributionBasedFusion(CombSum):
+class DistributionBasedFusion(_Normalised):
     """Sum of scores rescaled so that mean - 3 sd is 0 and mean + 3 sd is 1 in every list (DBSF).
 
     >>> from podium import fuse
@@ -228,12 +249,15 @@ class DistributionBasedFusion(CombSum):
 
     name = "dbsf"
     citation = "Mazzeschi 2023; the form used by vector databases"
+    tags = Tags(accepts=LIST_FORMS, additive=True)
+    _rule = "dbsf"
 
-    normalizer: Normalizer = "dbsf"
+    def _combine(self, preferences: Preferences, weights: F8) -> F8:
+        return self._sum(preferences, weights)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RelativeScoreFusion(CombSum):
+class RelativeScoreFusion(_Normalised):
     """Weighted mean over all experts of min-max scores, 0 where an expert does not list the item; lies in [0, 1].
 
     >>> from podium import fuse
@@ -244,6 +268,7 @@ class RelativeScoreFusion(CombSum):
     name = "rsf"
     citation = "the relative score fusion of hybrid search engines"
     tags = Tags(accepts=LIST_FORMS)  # a mean, so what an expert adds depends on who else is heard
+    _rule = "minmax"
 
     def _combine(self, preferences: Preferences, weights: F8) -> F8:
         lists, sizes = preferences.lists, preferences.index.sizes

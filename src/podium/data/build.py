@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from podium.data.lists import Comparisons, Lists
+from podium.data.repeats import ListRows, merge_repeats
 from podium.errors import InputError, PodiumWarning
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I4, I8
@@ -45,12 +45,14 @@ def numbers(values: Any, what: str, origin: Origin = row_origin) -> F8:
     """A float column; anything that is not a finite number is an error that names its row."""
     try:
         column = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         for row, value in enumerate(values):
             try:
                 float(value)
-            except (TypeError, ValueError):
-                raise _error(f"the {what} is {value!r}", row, origin, f"a {what} is a number") from None
+            except (TypeError, ValueError, OverflowError):
+                raise _error(
+                    f"the {what} is {str(value)[:60]!r}", row, origin, f"a {what} is a number"
+                ) from None
         raise
     bad = np.flatnonzero(~np.isfinite(column))
     if len(bad):
@@ -87,23 +89,6 @@ def _ranks(values: Any, origin: Origin) -> I4:
     return column.astype(np.int32, copy=False)
 
 
-@dataclass(frozen=True)
-class ListRows:
-    """Unsorted list rows with integer codes (slots for items)."""
-
-    query: I8
-    expert: I8
-    slot: I8
-    rank: I4 | None
-    score: F8 | None
-
-    def take(self, order: I8) -> ListRows:
-        """The rows in another order."""
-        rank = None if self.rank is None else self.rank[order]
-        score = None if self.score is None else self.score[order]
-        return ListRows(self.query[order], self.expert[order], self.slot[order], rank, score)
-
-
 def build_lists(
     query: I8,
     expert: I8,
@@ -111,13 +96,18 @@ def build_lists(
     rank: Sequence[float] | npt.NDArray[Any] | None,
     score: Sequence[float] | npt.NDArray[Any] | None,
     *,
-    queries: int,
+    sizes: I8,
     experts: int,
     duplicates: Duplicates = "error",
+    blank_scores: bool = False,
     origin: Origin = row_origin,
     name: Callable[[int], str] = str,
 ) -> Lists:
-    """Validate, sort and group list rows. `name(row)` describes a row's item and list for messages."""
+    """Validate, sort and group list rows.
+
+    `sizes` counts the items of each query; `blank_scores` allows NaN for lists without scores; `name(row)` describes
+    a row's item and list for messages.
+    """
     if rank is None and score is None:
         raise InputError("the lists have neither ranks nor scores", remedy="give rank=, score= or both")
     rows = ListRows(
@@ -125,12 +115,14 @@ def build_lists(
         expert,
         slot,
         None if rank is None else _ranks(rank, origin),
-        None if score is None else _scores(score, origin),
+        None if score is None else _scores(score, origin, blank_scores),
     )
     list_key = query * max(experts, 1) + expert
     order = _sort_order(rows, list_key)
     if order is not None:
         rows, list_key = rows.take(order), list_key[order]
+    if blank_scores and rows.score is not None:
+        _check_blanks(rows.score, list_key, lambda at: at if order is None else int(order[at]), origin)
     if len(query) and (repeat := segments.first_repeat(list_key, rows.slot)) is not None:
         if duplicates == "error":
             row = repeat if order is None else int(order[repeat])
@@ -140,18 +132,33 @@ def build_lists(
                 origin,
                 "choose duplicates='first', 'best' or 'sum' to allow this",
             )
-        rows, list_key = _merge_repeats(rows, list_key, duplicates)
-    lists = _grouped(rows, list_key, queries, experts)
+        rows, list_key = merge_repeats(rows, list_key, duplicates, sizes)
+        order = _sort_order(rows, list_key)
+        if order is not None:
+            rows, list_key = rows.take(order), list_key[order]
+    lists = _grouped(rows, list_key, len(sizes), experts)
     if rank is not None and score is not None:
         warn_if_upside_down(lists)
     return lists
 
 
-def _scores(values: Any, origin: Origin) -> F8:
-    # NaN marks lists without scores when columns of several sources are put together; `numbers` guards user input
-    if isinstance(values, np.ndarray) and values.dtype == np.float64 and np.isnan(values).any():
-        return values
-    return numbers(values, "score", origin)
+def _scores(values: Any, origin: Origin, blank: bool) -> F8:
+    if not blank:
+        return numbers(values, "score", origin)
+    column = np.asarray(values, np.float64)
+    known = ~np.isnan(column)
+    numbers(column[known], "score", lambda row: origin(int(np.flatnonzero(known)[row])))
+    return column
+
+
+def _check_blanks(score: F8, list_key: I8, row_of: Callable[[int], int], origin: Origin) -> None:
+    """A list has scores for all of its rows or for none."""
+    mixed = (list_key[1:] == list_key[:-1]) & (np.isnan(score[1:]) != np.isnan(score[:-1]))
+    if mixed.any():
+        row = row_of(int(np.flatnonzero(mixed)[0]) + 1)
+        raise _error(
+            "a list has scores for some of its items only", row, origin, "score all of them, or none"
+        )
 
 
 def _sort_order(rows: ListRows, list_key: I8) -> I8 | None:
@@ -161,41 +168,6 @@ def _sort_order(rows: ListRows, list_key: I8) -> I8 | None:
     if segments.is_sorted(list_key, value, rows.slot):
         return None
     return np.lexsort((rows.slot, value, list_key))
-
-
-def _merge_repeats(rows: ListRows, list_key: I8, policy: Duplicates) -> tuple[ListRows, I8]:
-    """One row per item of a list; lists that lost rows are renumbered. Never depends on the input order."""
-    width = int(rows.slot.max()) + 1
-    keys = list_key * width + rows.slot
-    score = rows.score
-    if policy == "sum":
-        given = score if score is not None else segments.implied_scores(list_key, rows.rank)
-        distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        merged = rows.take(first)
-        total = np.bincount(inverse, weights=given).astype(np.float64)
-        merged = ListRows(merged.query, merged.expert, merged.slot, None, total)
-    else:
-        best_first = (
-            np.lexsort((rows.slot, -score, list_key))
-            if policy == "best" and score is not None
-            else np.arange(len(keys))
-        )
-        _, first = np.unique(keys[best_first], return_index=True)
-        kept = np.sort(best_first[first])
-        merged, distinct = rows.take(kept), keys[kept]
-    merged_key = np.asarray(distinct // width)
-    order = _sort_order(merged, merged_key)
-    if order is not None:
-        merged, merged_key = merged.take(order), merged_key[order]
-    value = merged.rank if merged.rank is not None else -merged.score  # type: ignore[operator]
-    lost = (
-        np.bincount(list_key, minlength=int(list_key.max()) + 1)[merged_key]
-        != np.bincount(merged_key, minlength=int(list_key.max()) + 1)[merged_key]
-    )
-    renumbered = segments.competition_ranks(merged_key, np.asarray(value, np.float64))
-    rank = renumbered if merged.rank is None else np.where(lost, renumbered, merged.rank).astype(np.int32)
-    keep_score = merged.score if rows.score is not None else None
-    return ListRows(merged.query, merged.expert, merged.slot, rank, keep_score), merged_key
 
 
 def _grouped(rows: ListRows, list_key: I8, queries: int, experts: int) -> Lists:
@@ -212,8 +184,15 @@ def _grouped(rows: ListRows, list_key: I8, queries: int, experts: int) -> Lists:
         assert rows.score is not None
         rank = segments.competition_ranks(list_key, -rows.score)
     else:
-        rank = rows.rank
-    return Lists(query_starts, expert, starts, rows.slot.astype(np.int32), rank, rows.score)
+        rank = rows.rank.copy()  # the caller's own array must not be ours
+    return Lists(
+        query_starts,
+        expert,
+        starts,
+        rows.slot.astype(np.int32),
+        rank,
+        None if rows.score is None else rows.score.copy(),
+    )
 
 
 def warn_if_upside_down(lists: Lists) -> None:
@@ -233,12 +212,23 @@ def warn_if_upside_down(lists: Lists) -> None:
         )
 
 
+def _marks(values: Any, origin: Origin) -> npt.NDArray[np.bool_]:
+    """Marks of ties: true and false, or 1 and 0, and nothing else."""
+    column = np.asarray(values)
+    if column.dtype.kind == "b":
+        return column
+    for row, value in enumerate(column.tolist()):
+        if isinstance(value, str) or value not in (0, 1):
+            raise _error(f"the mark of a tie is {value!r}", row, origin, "a mark is true or false")
+    return column.astype(np.bool_)
+
+
 def build_comparisons(
     query: I8,
     expert: I8,
     winner: I8,
     loser: I8,
-    tie: npt.NDArray[np.bool_] | None,
+    tie: Sequence[bool] | npt.NDArray[Any] | None,
     weight: Sequence[float] | npt.NDArray[Any] | None,
     *,
     queries: int,
@@ -258,7 +248,7 @@ def build_comparisons(
     selfies = np.flatnonzero(winner == loser)
     if len(selfies):
         raise _error("an item is compared with itself", int(selfies[0]), origin, "a vote needs two items")
-    ties = np.zeros(n, np.bool_) if tie is None else np.asarray(tie, np.bool_)
+    ties = np.zeros(n, np.bool_) if tie is None else _marks(tie, origin)
     order = np.lexsort((expert, query))
     query_starts = np.searchsorted(query[order], np.arange(queries + 1)).astype(np.int64)
     who, won, lost = (c[order].astype(np.int32) for c in (expert, winner, loser))

@@ -81,8 +81,9 @@ def _concat_lists(
         item,
         np.concatenate([p.lists.rank for p in parts]),
         score if scored else None,
-        queries=len(index),
+        sizes=index.sizes,
         experts=len(names),
+        blank_scores=True,
         name=lambda row: (
             f"item {index.items[int(item[row])]!r} in the list of expert {names[int(expert[row])]!r} "
             f"for query {index.queries[int(query_of[item[row]])]!r}"

@@ -72,6 +72,7 @@ class Consensus:
         *,
         ties: TieRule = "item",
         tolerance: float = ordering.TOLERANCE,
+        floor: float = ordering.FLOOR,
         **about: Any,
     ) -> Consensus:
         """Order the items of every query by falling score; ties by `ties`.
@@ -81,7 +82,7 @@ class Consensus:
         if ties not in ("item", "trec", "input"):
             raise ParameterError(f"ties is {ties!r}; accepted: item, trec, input")
         key = {"item": None, "trec": _reversed_slots, "input": lambda i: i.arrival}[ties]
-        snapped, order, tied = ordering.rank_order(scores, index.starts, key and key(index), tolerance)
+        snapped, order, tied = ordering.rank_order(scores, index.starts, key and key(index), tolerance, floor)
         return cls(index, snapped, order, tied, ties=ties, **about)
 
     def with_ties(self, ties: TieRule, *, single: bool = False) -> Consensus:
@@ -143,6 +144,8 @@ class Consensus:
 
     def top(self, k: int) -> Consensus:
         """The best k items of every query, as a consensus of its own; ranks and scores stay as they are."""
+        if k < 1:
+            raise ParameterError(f"k is {k}; accepted: whole numbers from 1")
         place = np.arange(len(self.order)) - self.index.starts[self.index.query_of_slot]
         kept = np.flatnonzero(place < k)
         starts = np.concatenate(([0], np.cumsum(np.minimum(self.index.sizes, k))))

@@ -48,7 +48,7 @@ class Dataset:
 
     def __repr__(self) -> str:
         extras = [repr(x) for x in (self.labels, self.features) if x is not None]
-        parts = [] if self.part is None else [f"{int(self.part.max()) + 1} parts"]
+        parts = [] if self.part is None else [f"{len(np.unique(self.part))} parts"]
         return (
             f"Dataset({', '.join([self.name] * bool(self.name) + [repr(self.preferences), *extras, *parts])})"
         )
@@ -80,13 +80,17 @@ class Dataset:
         """
         source = self
         if self.part is None or k is not None:
-            n = k or 5
+            n = 5 if k is None else k
             if not 3 <= n <= len(self):
                 raise ParameterError(f"k is {n}; accepted: 3 to the number of queries ({len(self)})")
             part = np.random.default_rng(seed).permutation(np.arange(len(self)) % n).astype(np.int32)
             source = Dataset(self.preferences, self.labels, self.features, part, self.name)
         assert source.part is not None
-        n = int(source.part.max()) + 1
+        n = int(source.part.max(initial=-1)) + 1
+        if n < 3:
+            raise ParameterError(
+                f"the data come in {n} parts, and folds need 3: use folds(k) to make random ones"
+            )
         turns = [[(f + s) % n for s in range(n)] for f in range(n)]
         return [
             Fold(source.of_parts(t[:-2]), source.of_parts(t[-2:-1]), source.of_parts(t[-1:])) for t in turns

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.data.build import Duplicates
-from podium.data.vocabulary import Coded, Ids, code_ids
+from podium.data.vocabulary import LAST_INTEGER, Coded, Ids, code_ids
 from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import I8
 from podium.params import suggest
@@ -68,7 +68,7 @@ def read_preferences(
         if loser is None:
             raise ParameterError("winner= names a column but loser= does not; comparisons need both")
         sides = (_ids(table, winner, "winner", n), _ids(table, loser, "loser", n))
-        ties = None if tie is None else _column(table, tie).astype(np.bool_)
+        ties = None if tie is None else _column(table, tie)
         return Preferences.from_comparisons(*common, *sides, tie=ties, weight=_optional(table, weight))
     return Preferences.from_rows(
         *common,
@@ -129,7 +129,10 @@ def _ids(table: Any, name: str | None, what: str, n: int) -> Coded:
         return code_ids(column.to_numpy(), what)
     import pyarrow as pa
 
-    arrow = column.to_arrow()
+    try:
+        arrow = column.to_arrow()
+    except pa.ArrowInvalid:  # strings and integers side by side
+        return code_ids(column.to_list(), what)
     if pa.types.is_dictionary(arrow.type):
         arrow = arrow.cast(arrow.type.value_type)
     if not (
@@ -141,7 +144,6 @@ def _ids(table: Any, name: str | None, what: str, n: int) -> Coded:
     encoded = arrow.dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
-        encoded = encoded.unify_dictionaries() if hasattr(encoded, "unify_dictionaries") else encoded
     codes: I8 = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return Coded(codes, Ids(encoded.dictionary.to_pylist()))
 
@@ -160,7 +162,7 @@ def _native(columns: dict[str, Any], backend: Frame) -> Any:
 
 
 def _arrow_ids(ids: Ids, codes: npt.NDArray[Any]) -> Any:
-    """Ids of rows as an Arrow column: strings or integers; a mixture becomes strings, as Arrow has no such type."""
+    """Ids of rows as an Arrow column: integers, or strings (also for a mixture, of which Arrow has no type)."""
     import pyarrow as pa
 
     if ids.buffer is not None and ids.offsets is not None:
@@ -170,10 +172,13 @@ def _arrow_ids(ids: Ids, codes: npt.NDArray[Any]) -> Any:
         buffers = [None, pa.py_buffer(np.ascontiguousarray(taken.offsets)), pa.py_buffer(taken.buffer)]
         return pa.LargeStringArray.from_buffers(len(codes), *buffers[1:])
     values = ids.tolist()
-    kinds = set(map(type, values))
-    if kinds == {str, int}:
-        values = [str(v) for v in values]
-    kind = pa.int64() if kinds == {int} else pa.string()
+    whole = all(isinstance(v, int) and abs(v) <= LAST_INTEGER for v in values) and bool(values)
+    if not whole:
+        texts = [str(v) for v in values]
+        if len(set(texts)) < len(set(values)):
+            raise InputError("two ids differ only in their type", remedy="use strings or integers, not both")
+        values = list(texts)
+    kind = pa.int64() if whole else pa.string()
     return pa.array(values, kind).take(pa.array(np.asarray(codes, np.int64)))
 
 

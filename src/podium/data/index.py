@@ -78,6 +78,9 @@ class ItemIndex:
 
     def select(self, codes: I8) -> tuple[ItemIndex, I8]:
         """The index of some queries only, and the old slot of each new one."""
+        if len(np.unique(codes)) < len(codes):
+            again = self.queries[int(np.flatnonzero(np.bincount(codes) > 1)[0])]
+            raise InputError(f"query {again!r} is asked for twice", remedy="ask for every query once")
         sizes = self.sizes[codes]
         starts = np.zeros(len(codes) + 1, np.int64)
         np.cumsum(sizes, out=starts[1:])

@@ -33,8 +33,11 @@ class Labels:
 
     index: ItemIndex
     grades: F8
-    _aligned: weakref.WeakKeyDictionary[ItemIndex, F8] = field(default_factory=weakref.WeakKeyDictionary)
-    memo: dict[Any, Any] = field(default_factory=dict)  # what others worked out from these labels alone
+    # what was worked out from these labels, by index and by others; never handed on to a copy with other grades
+    _aligned: weakref.WeakKeyDictionary[ItemIndex, F8] = field(
+        default_factory=weakref.WeakKeyDictionary, init=False
+    )
+    memo: dict[Any, Any] = field(default_factory=dict, init=False)
 
     @classmethod
     def from_rows(
@@ -106,6 +109,9 @@ class Labels:
         """Only the queries with these codes."""
         index, old = self.index.select(codes)
         return Labels(index, self.grades[old])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Labels, (self.index, self.grades)
 
     def select(self, queries: Sequence[Id]) -> Labels:
         """Only these queries."""

@@ -73,8 +73,8 @@ class Lists:
         """Scores of all rows; a list that has only ranks R scores max(M, last rank) - R + 1, M items in its query."""
         if self.score is not None and not np.isnan(self.score).any():
             return self.score
-        top = np.maximum(sizes[self.query_of_list], self.last_rank) + 1
-        implied = (top[self.list_of_row] - self.rank).astype(np.float64)
+        which = self.list_of_row
+        implied = segments.implied_scores(self.rank, self.last_rank[which], sizes[self.query_of_list][which])
         return implied if self.score is None else np.where(np.isnan(self.score), implied, self.score)
 
     def select(self, queries: I8, slot_map: I8) -> Lists:

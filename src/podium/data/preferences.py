@@ -17,7 +17,7 @@ from podium.data.index import ItemIndex
 from podium.data.lists import Comparisons, Lists
 from podium.data.vocabulary import Coded, Id, Ids, code_ids
 from podium.errors import InputError, ParameterError
-from podium.kernels.dispatch import I8
+from podium.kernels.dispatch import B1, I8
 from podium.params import suggest
 
 if TYPE_CHECKING:
@@ -73,12 +73,14 @@ class Preferences:
         candidates: tuple[Column, Column] | None = None,
         duplicates: Duplicates = "error",
         unlisted: Unlisted = "unknown",
+        blank_scores: bool = False,
         origin: Origin = row_origin,
     ) -> Preferences:
         """Lists from columns, one row per (query, expert, item) with a rank, a score, or both.
 
         `candidates` (query column, item column) names items to be ranked even if nobody lists them; their
-        order is then the order of arrival.
+        order is then the order of arrival. A NaN score is an error, unless `blank_scores` says that it marks the
+        rows of lists that have no scores.
 
         >>> Preferences.from_rows([1, 1], ["e", "e"], ["a", "b"], score=[0.1, 0.9]).lists.rank.tolist()
         [1, 2]
@@ -96,9 +98,10 @@ class Preferences:
             slot[first:],
             rank,
             score,
-            queries=len(index),
+            sizes=index.sizes,
             experts=len(e.ids),
             duplicates=duplicates,
+            blank_scores=blank_scores,
             origin=origin,
             name=lambda row: (
                 f"item {i.ids[int(i.codes[row])]!r} in the list of expert {e.ids[int(e.codes[row])]!r} "
@@ -120,22 +123,29 @@ class Preferences:
         >>> Preferences.from_lists({"q": {"judge": {"a": 3, "b": 5}}}).forms
         frozenset({<Form.RATING: 'rating'>})
         """
-        rows: tuple[list[Id], list[Id], list[Id], list[float], list[float]] = ([], [], [], [], [])
-        for query, by_expert in lists.items():
-            for expert, answer in by_expert.items():
-                items = list(answer)
-                rows[0].extend([query] * len(items))
-                rows[1].extend([expert] * len(items))
-                rows[2].extend(items)
-                rows[3].extend(range(1, len(items) + 1))
-                rows[4].extend(answer.values() if isinstance(answer, Mapping) else [np.nan] * len(items))
-        scored = {isinstance(a, Mapping) for by in lists.values() for a in by.values()}
+        rows = [(q, e, answer) for q, by_expert in lists.items() for e, answer in _answers(q, by_expert)]
+        scored = {isinstance(answer, Mapping) for _, _, answer in rows}
         if len(scored) == 2:
             raise InputError(
                 "some answers are lists and some map items to scores", remedy="use one form for all"
             )
-        rank, score = (None, rows[4]) if scored == {True} else (rows[3], None)
-        return cls.from_rows(*rows[:3], rank=rank, score=score, duplicates=duplicates, unlisted=unlisted)
+        listed = [list(answer) for _, _, answer in rows]
+        lengths = [len(items) for items in listed]
+        # all queries and experts are kept, those too whose answers are empty
+        q = code_ids([q for q, _, _ in rows], "query")
+        queries = code_ids(list(lists), "query").ids
+        e = code_ids([e for _, e, _ in rows], "expert")
+        ranks = [r for n in lengths for r in range(1, n + 1)]
+        scores = [v for _, _, answer in rows if isinstance(answer, Mapping) for v in answer.values()]
+        return cls.from_rows(
+            Coded(np.repeat(queries.codes_of(q.ids)[q.codes], lengths), queries),
+            Coded(np.repeat(e.codes, lengths), e.ids),
+            [item for items in listed for item in items],
+            rank=None if scored == {True} else ranks,
+            score=scores if scored == {True} else None,
+            duplicates=duplicates,
+            unlisted=unlisted,
+        )
 
     @classmethod
     def from_comparisons(
@@ -145,7 +155,7 @@ class Preferences:
         winner: Column,
         loser: Column,
         *,
-        tie: Sequence[bool] | npt.NDArray[np.bool_] | None = None,
+        tie: Sequence[bool] | npt.NDArray[Any] | None = None,
         weight: Sequence[float] | npt.NDArray[Any] | None = None,
         origin: Origin = row_origin,
     ) -> Preferences:
@@ -157,12 +167,11 @@ class Preferences:
         q, e = _coded(query, "query"), _coded(expert, "expert").sorted()
         w, o = _coded(winner, "item"), _coded(loser, "item")
         _check_lengths(query=q.codes, expert=e.codes, winner=w.codes, loser=o.codes, tie=tie, weight=weight)
-        both = _joined(w, o)
-        index, slot = ItemIndex.build(Coded(np.concatenate((q.codes, q.codes)), q.ids), both)
-        n = len(q.codes)
-        ties = None if tie is None else np.asarray(tie, np.bool_)
+        both, n = _joined(w, o), len(q.codes)
+        sides = Coded(both.codes.reshape(2, n).T.reshape(-1), both.ids)  # winner, loser, winner, loser ...
+        index, slot = ItemIndex.build(Coded(np.repeat(q.codes, 2), q.ids), sides)
         table = build_comparisons(
-            q.codes, e.codes, slot[:n], slot[n:], ties, weight, queries=len(index), origin=origin
+            q.codes, e.codes, slot[::2], slot[1::2], tie, weight, queries=len(index), origin=origin
         )
         return cls(index, e.ids, Lists.none(len(index)), table)
 
@@ -277,7 +286,26 @@ class Preferences:
 
     def without_expert(self, expert: Id) -> Preferences:
         """What everybody else said."""
-        return self.with_experts(e for e in self.experts if e != expert or type(e) is not type(expert))
+        known = self.with_experts([expert]).experts[0]
+        return self.with_experts(e for e in self.experts if e != known or type(e) is not type(known))
+
+    def silent(self, counted: B1) -> B1 | None:
+        """Which slots none of the counted experts (by code) speaks of, or None if there are none."""
+        if counted.all():
+            return self._silent
+        lists, votes = self.lists, self.comparisons
+        heard = np.zeros(len(self.index.items), np.bool_)
+        heard[lists.item[counted[lists.expert][lists.list_of_row]]] = True
+        for side in (votes.winner, votes.loser):
+            heard[side[counted[votes.expert]]] = True
+        return None if heard.all() else ~heard
+
+    @functools.cached_property
+    def _silent(self) -> B1 | None:
+        heard = np.zeros(len(self.index.items), np.bool_)
+        for column in (self.lists.item, self.comparisons.winner, self.comparisons.loser):
+            heard[column] = True
+        return None if heard.all() else ~heard
 
     def with_unlisted(self, unlisted: Unlisted) -> Preferences:
         """The same preferences with another reading of what an expert does not list."""
@@ -295,6 +323,19 @@ class Preferences:
         from podium.data.frames import comparisons_frame
 
         return comparisons_frame(self, backend)
+
+
+def _answers(query: Id, by_expert: Any) -> list[tuple[Id, Any]]:
+    """The answers to one query, or an error that shows what was given instead."""
+    if not isinstance(by_expert, Mapping):
+        raise InputError(
+            f"the answers to query {query!r} are {str(by_expert)[:60]!r}", remedy="map experts to lists"
+        )
+    for expert, answer in by_expert.items():
+        if not isinstance(answer, Iterable):
+            remedy = "give a list of items, or a mapping of items to scores"
+            raise InputError(f"the answer of {expert!r} to query {query!r} is {answer!r}", remedy=remedy)
+    return list(by_expert.items())
 
 
 def _check_choice(name: str, value: str, accepted: tuple[str, ...]) -> None:

@@ -20,6 +20,7 @@ from podium.kernels.dispatch import I8, U1
 __all__ = ["Coded", "Id", "Ids", "code_ids", "id_order"]
 
 Id: TypeAlias = str | int
+LAST_INTEGER = 2**63 - 1  # larger ids stay Python objects
 
 
 def id_order(value: Id) -> tuple[bool, Id]:
@@ -169,7 +170,7 @@ def code_ids(values: Sequence[Any] | npt.NDArray[Any], what: str) -> Coded:
     >>> code_ids(["b", "a", "b"], "item").codes.tolist()
     [0, 1, 0]
     """
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.max(initial=0) <= LAST_INTEGER:
         return _code_integers(values)
     plain: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
     kinds = set(map(type, plain))

@@ -257,6 +257,7 @@ def _lists(
         score=None if score is None or np.isnan(score).all() else score,
         duplicates=duplicates,
         unlisted=unlisted,
+        blank_scores=True,
         origin=table.origin,
     )
 

@@ -34,7 +34,7 @@ def large(work: int, *, same_bits: bool = True) -> bool:
 def threads() -> int:
     """Cores this process may use, or PODIUM_THREADS."""
     asked = os.environ.get("PODIUM_THREADS", "")
-    if asked.isdigit() and int(asked) > 0:
+    if asked.isdecimal() and int(asked) > 0:
         return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

@@ -1,7 +1,7 @@
 """Scores -> an order in every query, with ties made explicit.
 
-Neighbours in the order that differ by less than `tolerance`, relative to the larger of them (or to a small share of
-the largest score of their query, since sums that cancel keep the error of their terms), are one tie: sums taken in
+Neighbours in the order that differ by less than `tolerance`, relative to the larger of them or to `floor` times the
+largest score of their query (sums that cancel keep the error of their terms), are one tie: sums taken in
 another order differ in the last bits, and an order that hangs on those bits would depend on names. Tied scores are
 replaced by the best of their group, so equal scores and ties are the same thing afterwards.
 """
@@ -19,7 +19,7 @@ FLOOR = 1 / 64  # share of the largest magnitude below which differences are mea
 
 
 def rank_order(
-    scores: F8, starts: I8, tie_key: I4 | None = None, tolerance: float = TOLERANCE
+    scores: F8, starts: I8, tie_key: I4 | None = None, tolerance: float = TOLERANCE, floor: float = FLOOR
 ) -> tuple[F8, I4, B1]:
     """Sort each query by falling score, ties by rising `tie_key` (default: by slot, that is by id).
 
@@ -29,12 +29,14 @@ def rank_order(
         from podium.kernels.compiled.ordering import rank_order as kernel
 
         snapped, order, tied = scores.copy(), np.empty(len(scores), np.int32), np.zeros(len(scores), np.bool_)
-        by_queries(kernel, starts, starts, snapped, order, tied, tie_key, tolerance)
+        by_queries(kernel, starts, starts, snapped, order, tied, tie_key, tolerance, floor)
         return snapped, order, tied
-    return _rank_order(scores, starts, tie_key, tolerance)
+    return _rank_order(scores, starts, tie_key, tolerance, floor)
 
 
-def _rank_order(scores: F8, starts: I8, tie_key: I4 | None, tolerance: float) -> tuple[F8, I4, B1]:
+def _rank_order(
+    scores: F8, starts: I8, tie_key: I4 | None, tolerance: float, floor: float
+) -> tuple[F8, I4, B1]:
     n = len(scores)
     if n == 0:
         return scores.copy(), np.zeros(0, np.int32), np.zeros(0, np.bool_)
@@ -50,7 +52,7 @@ def _rank_order(scores: F8, starts: I8, tie_key: I4 | None, tolerance: float) ->
     with np.errstate(over="ignore"):  # scores so far apart that their difference is infinite are not tied
         step = sorted_scores[:-1] - sorted_scores[1:]
     scale = np.maximum(sorted_scores[:-1], -sorted_scores[1:])  # the larger magnitude of two neighbours
-    near = tolerance * np.maximum(scale, FLOOR * largest[query[1:]])
+    near = tolerance * np.maximum(scale, floor * largest[query[1:]])
     gap[1:] = (query[1:] != query[:-1]) | (step > near)
     group = np.cumsum(gap) - 1
     snapped = np.empty(n)

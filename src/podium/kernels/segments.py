@@ -97,12 +97,9 @@ def fractional_ranks(starts: I8, rank: I4) -> F8:
     return np.repeat(place[first] + (size - 1) / 2, size)
 
 
-def implied_scores(group: I8, rank: I4 | None) -> F8:
-    """Last rank of the group minus rank plus one; rows sorted by group."""
-    assert rank is not None
-    last = np.zeros(int(group.max()) + 1, np.int64)
-    np.maximum.at(last, group, rank)
-    return (last[group] - rank + 1).astype(np.float64)
+def implied_scores(rank: I4, last: I8, size: I8) -> F8:
+    """Scores of lists that have only ranks: the larger of last rank and number of items, minus rank, plus one."""
+    return (np.maximum(last, size) - rank + 1).astype(np.float64)
 
 
 class ListStatistics(NamedTuple):
@@ -181,7 +178,8 @@ def extreme_by_item(item: I4, value: F8, slots: int, *, largest: bool) -> F8:
 def median_by_item(item: I4, value: F8, weight: F8, slots: int) -> F8:
     """Weighted median of each slot's rows: the mean of the lower and the upper one; NaN without rows.
 
-    Rows of weight 0 do not count; a row of weight 2 counts as two rows.
+    Rows of weight 0 do not count; a row of weight 2 counts as two rows. Weights are whole numbers, so that sums over
+    any number of rows are exact.
     """
     counted = weight > 0
     item, value, weight = item[counted], value[counted], weight[counted]
@@ -194,21 +192,30 @@ def median_by_item(item: I4, value: F8, weight: F8, slots: int) -> F8:
     size = np.diff(np.append(first, len(item)))
     running = np.cumsum(weight)
     before = np.repeat(running[first] - weight[first], size)
-    share = (running - before) / np.repeat(np.add.reduceat(weight, first), size)
-    # rows at which the running share of the weight first reaches, and first exceeds, one half
-    reach = np.minimum(first + np.add.reduceat(share < 0.5 - 1e-12, first), first + size - 1)
-    exceed = np.minimum(first + np.add.reduceat(share <= 0.5 + 1e-12, first), first + size - 1)
+    twice = 2 * (running - before)
+    total = np.repeat(np.add.reduceat(weight, first), size)
+    # rows at which the running weight first reaches, and first exceeds, one half
+    reach = first + np.add.reduceat((twice < total).astype(np.int64), first)
+    exceed = np.minimum(first + np.add.reduceat((twice <= total).astype(np.int64), first), first + size - 1)
     median[item[first]] = (value[reach] + value[exceed]) / 2
     return median
 
 
-def put_last(scores: F8, absent: npt.NDArray[np.bool_], starts: I8) -> F8:
-    """Scores in which the absent slots of every query lie one below its lowest present score."""
+def put_last(scores: F8, absent: npt.NDArray[np.bool_], starts: I8, *, if_needed: bool = False) -> F8:
+    """Scores in which the absent slots of every query lie below its lowest present score.
+
+    `if_needed` leaves alone the queries in which they are equal and below the others anyhow.
+    """
+    filled = np.flatnonzero(np.diff(starts))
     if not absent.any():
         return scores
-    lowest = np.where(absent, np.inf, scores)
-    filled = np.flatnonzero(np.diff(starts))
-    low = np.zeros(len(starts) - 1)
-    low[filled] = np.minimum.reduceat(lowest, starts[:-1][filled])
+    begins, sizes = starts[:-1][filled], np.diff(starts)[filled]
+    low = np.minimum.reduceat(np.where(absent, np.inf, scores), begins)
+    top = np.maximum.reduceat(np.where(absent, scores, -np.inf), begins)
+    bottom = np.minimum.reduceat(np.where(absent, scores, np.inf), begins)
+    with np.errstate(invalid="ignore"):  # queries in which nothing is absent
+        needed = (top >= low) | (top - bottom > 1e-9 * np.maximum(np.abs(top), np.abs(bottom)))
     low[np.isinf(low)] = 1.0
-    return np.where(absent, np.repeat(low, np.diff(starts)) - 1.0, scores)
+    below = low - np.maximum(1.0, 1e-6 * np.abs(low))  # one lower, and clearly so among very large scores
+    moved = absent & np.repeat(needed, sizes) if if_needed else absent
+    return np.where(moved, np.repeat(below, sizes), scores)

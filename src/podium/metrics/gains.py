@@ -7,6 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
+from podium.errors import InputError
 from podium.kernels.dispatch import F8
 from podium.kernels.measures import CASCADE, SUM, Walk
 from podium.kernels.measures import walk as run_walk
@@ -15,6 +16,8 @@ from podium.metrics.judgements import Judgements
 from podium.params import Choice, Range
 
 __all__ = ["ERR", "NDCG"]
+
+LARGEST_GRADE = 1000  # two to the power of it is still a double
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -46,7 +49,14 @@ class NDCG(WalkMetric):
 
     def _gain(self, grade: F8) -> F8:
         positive = np.maximum(grade, 0.0)
-        return positive if self.dialect == "trec" else np.exp2(positive) - 1.0
+        if self.dialect == "trec":
+            return positive
+        if positive.max(initial=0.0) > LARGEST_GRADE:
+            raise InputError(
+                f"a grade is {positive.max():g}, and the gain 2^grade - 1 of {self} would overflow",
+                remedy=f"use grades up to {LARGEST_GRADE}, or the dialect trec",
+            )
+        return np.exp2(positive) - 1.0
 
     def _discount(self, width: int) -> F8:
         place = np.arange(1, width + 1, dtype=np.float64)
@@ -68,5 +78,7 @@ class ERR(WalkMetric):
     def walk(self, judgements: Judgements, width: int) -> Walk:
         """A cascade with discount 1 / place."""
         top = self.max_grade if self.max_grade is not None else float(judgements.levels.max(initial=0.0))
+        if top > LARGEST_GRADE:
+            raise InputError(f"a grade is {top:g}", remedy=f"{self} takes grades up to {LARGEST_GRADE}")
         chance = judgements.table(lambda grade: (np.exp2(np.clip(grade, 0.0, top)) - 1.0) / np.exp2(top))
         return Walk(CASCADE, chance, 1.0 / np.arange(1, width + 1), self.limits(judgements))

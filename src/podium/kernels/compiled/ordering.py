@@ -11,16 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from podium.kernels import ordering
-
-FLOOR = ordering.FLOOR
 BUCKETS = np.uint64(4)  # for every item; fewer leave more to insertion, more cost clearing
 CROWD = np.uint32(24)  # items in one bucket from which a merge sort beats insertion
 ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
-def rank_order(first, last, starts, scores, order, tied, tie_key, tolerance):
+def rank_order(first, last, starts, scores, order, tied, tie_key, tolerance, share):
     """Per query: sort by falling score, find tie groups, sort inside them, snap their scores."""
     widest = np.uint64(0)
     for q in range(first, last):
@@ -31,7 +28,7 @@ def rank_order(first, last, starts, scores, order, tied, tie_key, tolerance):
         a, n = np.uint64(starts[q]), np.uint64(starts[q + 1] - starts[q])
         if n == 0:
             continue
-        floor = FLOOR * _sort(scores[a : a + n], value, place, bucket, count)
+        floor = share * _sort(scores[a : a + n], value, place, bucket, count)
         close = np.uint64(0)
         for i in range(ONE, n):
             close += near(value[i - ONE], value[i], floor, tolerance)

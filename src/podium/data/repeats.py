@@ -1,0 +1,90 @@
+"""Items that one list holds more than once: one row for each, by a stated policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.kernels import segments
+from podium.kernels.dispatch import F8, I4, I8
+
+__all__ = ["ListRows", "merge_repeats"]
+
+
+@dataclass(frozen=True)
+class ListRows:
+    """List rows with integer codes (slots for items), in any order."""
+
+    query: I8
+    expert: I8
+    slot: I8
+    rank: I4 | None
+    score: F8 | None
+
+    def take(self, order: I8) -> ListRows:
+        """The rows in another order, or some of them."""
+        rank = None if self.rank is None else self.rank[order]
+        score = None if self.score is None else self.score[order]
+        return ListRows(self.query[order], self.expert[order], self.slot[order], rank, score)
+
+    def after(self, other: ListRows) -> ListRows:
+        """Other rows of the same columns, then these."""
+        rank = None if self.rank is None or other.rank is None else np.concatenate((other.rank, self.rank))
+        score = (
+            None if self.score is None or other.score is None else np.concatenate((other.score, self.score))
+        )
+        query, expert, slot = (
+            np.concatenate(pair)
+            for pair in ((other.query, self.query), (other.expert, self.expert), (other.slot, self.slot))
+        )
+        return ListRows(query, expert, slot, rank, score)
+
+
+def merge_repeats(rows: ListRows, list_key: I8, policy: str, sizes: I8) -> tuple[ListRows, I8]:
+    """One row per item in the lists that repeat some, which are then renumbered; other lists stay as they are.
+
+    Rows are sorted by list and position. `first` keeps the copy of the best rank, `best` that of the best score,
+    `sum` adds the scores of the copies and orders by them. Never depends on the order of the input.
+    """
+    if rows.rank is None:
+        assert rows.score is not None
+        ranks = segments.competition_ranks(list_key, -rows.score)
+        rows = ListRows(rows.query, rows.expert, rows.slot, ranks, rows.score)
+    lists, code = np.unique(list_key, return_inverse=True)
+    width = int(rows.slot.max()) + 1
+    pairs, count = np.unique(code * width + rows.slot, return_counts=True)
+    repeating = np.zeros(len(lists), np.bool_)
+    repeating[pairs[count > 1] // width] = True
+    touched = np.flatnonzero(repeating[code])
+    rest = np.flatnonzero(~repeating[code])
+    merged, kept = _merged(rows.take(touched), code[touched], policy, sizes)
+    return merged.after(rows.take(rest)), np.concatenate((list_key[rest], lists[kept]))
+
+
+def _merged(rows: ListRows, code: I8, policy: str, sizes: I8) -> tuple[ListRows, I8]:
+    assert rows.rank is not None
+    value = _values(rows, code, sizes)
+    last = (rows.slot, rows.rank, -value, code) if policy == "best" else (rows.slot, -value, rows.rank, code)
+    order = np.lexsort(last)
+    key = (code * (int(rows.slot.max()) + 1) + rows.slot)[order]
+    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    kept = order[first]
+    total = np.bincount(which, weights=value[order]).astype(np.float64)
+    worth = -total if policy == "sum" else rows.rank[kept].astype(np.float64)
+    again = np.lexsort((rows.slot[kept], worth, code[kept]))
+    kept, worth, total = kept[again], worth[again], total[again]
+    score = None if rows.score is None else rows.score[kept]
+    if score is not None and policy == "sum":
+        score = np.where(np.isnan(score), np.nan, total)
+    ranks = segments.competition_ranks(code[kept], worth)
+    return ListRows(rows.query[kept], rows.expert[kept], rows.slot[kept], ranks, score), code[kept]
+
+
+def _values(rows: ListRows, code: I8, sizes: I8) -> F8:
+    """The score of every row, implied by its rank where it has none."""
+    assert rows.rank is not None
+    last = np.zeros(int(code.max()) + 1, np.int64)
+    np.maximum.at(last, code, rows.rank)
+    implied = segments.implied_scores(rows.rank, last[code], sizes[rows.query])
+    return implied if rows.score is None else np.where(np.isnan(rows.score), implied, rows.score)
