@@ -172,6 +172,6 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
 
 def _literal(node: ast.expr) -> Any:
     if isinstance(node, ast.Name):
-        # true / false / null as people type them in a shell; any other bare word is a string
-        return {"true": True, "false": False, "none": None, "null": None}.get(node.id.lower(), node.id)
+        # true and false as people type them in a shell; any other bare word is a string
+        return {"true": True, "false": False}.get(node.id.lower(), node.id)
     return ast.literal_eval(node)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from podium import Preferences, fuse, make, registry
 from podium.aggregators.base import LIST_FORMS
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, ParameterError, UnsupportedFormError
 from podium.testing import strategies
 
 LISTS = st.lists(strategies.answers(strategies.ids(), max_items=8), min_size=1, max_size=5)
@@ -96,3 +96,70 @@ def test_lists_must_be_lists(lists):
 def test_bad_parameters(call, message):
     with pytest.raises(ParameterError, match=message.replace("(", r"\(")):
         call()
+
+
+def test_an_iterator_is_read_once_and_whole():
+    answers = ({"a": 1.0, "b": 0.5} if i == 0 else {"c": 1.0} for i in range(2))
+    assert sorted(fuse(answers).ranking) == ["a", "b", "c"]
+
+
+def test_an_aggregator_keeps_its_parameters():
+    with pytest.raises(ParameterError, match="has its parameters already"):
+        fuse([["a"]], make("rrf"), k=0)
+    method = make("rrf")
+    fuse([["a"]], method)
+    method.k = 0
+    assert fuse([["a"]], method).scores == [1.0]
+    assert fuse([["a"]]).scores == [1 / 61]
+
+
+def test_deep_ranks_stay_apart():
+    items = [f"{9999 - i}" for i in range(1000)]
+    for spec in ("rrf", "rbc", "rbc(persistence=0.5)"):
+        assert fuse([items], spec).ranking == items
+        assert make(spec).aggregate(Preferences.from_lists({0: {0: items}})).ranking(0) == items
+
+
+def test_named_lists_want_named_weights():
+    with pytest.raises(ParameterError, match="name the weights"):
+        fuse({"b": ["x"], "a": ["y"]}, weights=[5, 1])
+
+
+@pytest.mark.parametrize("n", [2_000, 20_000])
+@pytest.mark.parametrize("weight", [0.1, 0.7, 1 / 3])
+def test_medians_do_not_depend_on_how_much_else_there_is(n, weight):
+    query = [q for q in range(n) for _ in range(4)]
+    p = Preferences.from_rows(query, [1, 1, 2, 2] * n, ["a", "b"] * 2 * n, score=[1.0, 0.0, 0.0, 1.0] * n)
+    scores = make("combmed", weights={1: weight, 2: weight}).aggregate(p).scores
+    assert set(scores.tolist()) == {0.5}
+
+
+def test_one_vote_elsewhere_does_not_change_a_mean_rating():
+    rated = Preferences.from_lists({"q1": {"w1": {"x": 5, "y": 1}, "w2": {"x": 1, "z": 4, "t": 3}}})
+    both = Preferences.concat([rated, Preferences.from_comparisons(["q2"], ["w1"], ["m"], ["n"])])
+    assert make("majority").aggregate(both)["q1"] == make("majority").aggregate(rated)["q1"]
+
+
+def test_scores_that_overflow_are_refused():
+    huge = Preferences.from_lists({"q": {"e": {"a": 1e308, "b": 0.0, "c": -1e308}}})
+    with pytest.raises(InputError, match="too far apart"):
+        make("combsum").aggregate(huge)
+    twice = Preferences.from_lists({"q": {1: {"a": 1.5e308}, 2: {"a": 1.5e308}}})
+    with pytest.raises(InputError, match="the scores of query 'q' are too large for combsum"):
+        make("combsum(normalizer='none')").aggregate(twice)
+
+
+def test_what_nobody_lists_is_last_everywhere():
+    lists = (["q"] * 5, ["e1", "e2", "e2", "e3", "e3"], list("xbcbc"))
+    p = Preferences.from_rows(*lists, rank=[1, 1, 2, 1, 2], candidates=(["q"], ["a0"]))
+    for name, cls in registry.aggregators.all().items():
+        if not cls.tags.supervised:
+            assert make(name).aggregate(p).ranking("q")[-1] == "a0", name
+
+
+def test_explaining_by_leaving_out():
+    p = Preferences.from_lists({"q": {"e1": {"a": 1.0, "b": 0.5}, "e2": {"b": 1.0, "a": 0.9}}})
+    assert make("combmax").explain(p, "q", "a")["e1"] > 0
+    votes = Preferences.from_comparisons([0], ["j"], ["a"], ["b"])
+    with pytest.raises(UnsupportedFormError):
+        make("rrf").explain(votes, 0, "a")

@@ -273,3 +273,83 @@ def test_a_closed_pipe_is_not_an_error(tmp_path):
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, env=os.environ)
     assert done.stdout.startswith("q0 Q0 d0 1")
     assert done.stderr == ""
+
+
+def test_json_and_a_file_at_once(files):
+    done = run("fuse", files / "bm25.run", "--json", "-o", files / "x.run")
+    assert json.loads(done.stdout)["method"] == "rrf"
+    assert (files / "x.run").read_text().startswith("q1 Q0 a 1 ")
+
+
+def test_options_are_read_as_they_are_declared(files):
+    (files / "bare.csv").write_text("q1,ann,a,3\nq1,ann,b,-1\nq1,bob,a,2\n")
+    words = (
+        "fuse",
+        files / "bare.csv",
+        "-f",
+        "csv",
+        "-O",
+        "columns=query,expert,item,score",
+        "-m",
+        "majority",
+    )
+    assert [x.split()[2] for x in run(*words, "-O", "missing=-1").stdout.splitlines()] == ["a"]
+    assert (
+        "accepted: true or false"
+        in run("fuse", files / "bm25.run", "-f", "letor", "-O", "reversed_lists=nein").stderr
+    )
+    assert run("fuse", files / "bm25.run", "-m", "combsum(normalizer=none)").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ("bm25=1,dense=two", "the weight of 'dense' is 'two'"),
+        ("bm25=1,bm25=2", "is given twice"),
+        ("bm25=1,dense=2,typo=3", "a weight for 'typo', who is not among the experts"),
+        ("bm25=1,dense", "write NAME=VALUE"),
+    ],
+)
+def test_weights_that_cannot_be_right(files, weights, message):
+    done = run("fuse", files / "bm25.run", files / "dense.run", "--weights", weights)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_runs_and_tables_together(files):
+    (files / "more.csv").write_text("query,expert,item,score\nq1,other,b,3\nq1,other,c,1\n")
+    both = (files / "bm25.run", files / "more.csv")
+    assert run("fuse", *both, "--unlisted", "below").exit_code == 0
+    assert "unlisted" in run("fuse", *both).stderr
+
+
+def test_weights_of_experts_that_are_numbers(files):
+    lines = [
+        {"query": "q", "expert": e, "item": i, "score": s}
+        for e, i, s in ((1, "a", 2), (1, "b", 1), (2, "b", 5))
+    ]
+    (files / "n.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run("fuse", files / "n.jsonl", "--weights", "1=1,2=0").exit_code == 0
+
+
+def test_links_stay_links_and_modes_stay(files):
+    target = files / "target.run"
+    target.write_text("old")
+    target.chmod(0o600)
+    (files / "link.run").symlink_to(target)
+    assert run("fuse", files / "bm25.run", "-o", files / "link.run", "--overwrite").exit_code == 0
+    assert (files / "link.run").is_symlink()
+    assert target.read_text().startswith("q1")
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_eval_and_compare_agree(files):
+    words = (files / "bm25.run", files / "dense.run", "-q", files / "qrels.txt", "-M", "mrr", "--json")
+    alone = {r["run"]: r["mean"]["mrr"] for r in json.loads(run("eval", *words).stdout)}
+    rows = json.loads(run("compare", *words, "-m", "rrf").stdout)["rows"]
+    assert {r["name"].removeprefix("run "): r["mean"] for r in rows if r["name"] != "rrf"} == alone
+
+
+def test_nothing_in_common_is_an_error(files):
+    (files / "other.txt").write_text("Q1 0 B 1\n")
+    assert run("eval", files / "bm25.run", "-q", files / "other.txt").exit_code == 2

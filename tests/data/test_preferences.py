@@ -211,3 +211,74 @@ def test_aligning_labels_is_a_lookup(p, labels):
 def _triples(labels):
     for slot, grade in enumerate(labels.grades.tolist()):
         yield labels.queries[int(labels.index.query_of_slot[slot])], labels.index.items[slot], grade
+
+
+@pytest.mark.parametrize("score", [np.array([0.9, 0.1, np.nan]), np.array([np.nan] * 3), [1.0, np.inf, 2.0]])
+def test_scores_that_are_no_numbers_are_refused_in_arrays_too(score):
+    with pytest.raises(InputError, match=r"row \d: the score is"):
+        rows(score=score)
+
+
+def test_only_lists_that_repeat_are_renumbered():
+    columns = (["q"] * 5, ["e1"] * 3 + ["e2"] * 2, list("abaab"))
+    for policy in ("first", "best", "sum"):
+        p = Preferences.from_rows(*columns, rank=[1, 2, 3, 1, 7], duplicates=policy)
+        assert p.lists.rank.tolist() == [1, 2, 1, 7]
+
+
+def test_which_copy_survives_does_not_depend_on_the_order():
+    found = [
+        Preferences.from_rows(
+            ["q"] * 2, ["e"] * 2, ["a", "a"], rank=[1, 1], score=s, duplicates="first"
+        ).lists.score
+        for s in ([0.9, 0.1], [0.1, 0.9])
+    ]
+    assert [f.tolist() for f in found] == [[0.9], [0.9]]
+
+
+def test_a_list_is_scored_whole_or_not_at_all():
+    a = Preferences.from_lists({"q": {"e": {"a": 0.5}}})
+    b = Preferences.from_lists({"q": {"e": ["b"]}})
+    with pytest.raises(InputError, match="scores for some of its items only"):
+        Preferences.concat([a, b])
+
+
+def test_the_callers_arrays_are_not_ours():
+    rank, score = np.array([1, 2], np.int32), np.array([2.0, 1.0])
+    p = Preferences.from_rows(["q"] * 2, ["e"] * 2, ["a", "b"], rank=rank, score=score)
+    rank[0], score[0] = 99, -1
+    assert (p.lists.rank.tolist(), p.lists.score.tolist()) == ([1, 2], [2.0, 1.0])
+
+
+def test_empty_answers_keep_their_query_and_expert():
+    p = Preferences.from_lists({"q": {"a": []}, "r": {"a": ["x"], "b": []}})
+    assert (p.queries.tolist(), p.experts.tolist()) == (["q", "r"], ["a", "b"])
+
+
+def test_asking_twice_or_for_nobody_is_an_error():
+    p = Preferences.from_lists({"q": {1: ["a"], 2: ["b"]}})
+    with pytest.raises(InputError, match="query 'q' is asked for twice"):
+        p.select(["q", "q"])
+    with pytest.raises(ParameterError, match="there is no expert 'nobody'"):
+        p.without_expert("nobody")
+    assert p.without_expert(np.int64(1)).experts.tolist() == [2]
+
+
+def test_marks_of_ties_are_true_or_false():
+    with pytest.raises(InputError, match="row 1: the mark of a tie is 'false'"):
+        Preferences.from_comparisons([0], ["j"], ["a"], ["b"], tie=["false"])
+
+
+def test_very_large_integers_stay_what_they_are():
+    p = Preferences.from_rows(["q"] * 2, ["e"] * 2, np.array([2**63 + 5, 1], np.uint64), rank=[1, 2])
+    assert p.index.items.tolist() == [1, 2**63 + 5]
+
+
+def test_labels_can_be_copied_and_sent():
+    import dataclasses
+    import pickle
+
+    labels = Labels.from_dict({"q": {"x": 1, "y": 0}})
+    labels.align(labels.index)
+    assert pickle.loads(pickle.dumps(labels)) == labels
+    assert dataclasses.replace(labels, grades=labels.grades + 1).memo == {}

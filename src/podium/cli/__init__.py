@@ -98,6 +98,8 @@ def main() -> None:
     """Entry point of the `podium` command."""
     try:
         program()
+    except KeyboardInterrupt:
+        sys.exit(130)
     except BrokenPipeError:
         # the reader of our output went away (as in `podium ... | head`); that is not an error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

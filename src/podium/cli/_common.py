@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import ast
+import dataclasses
 import json
+import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from podium.errors import ParameterError
+from podium.params import parse_spec
 
 if TYPE_CHECKING:
     from podium.aggregators.base import Aggregator
@@ -73,37 +75,41 @@ def metrics_option(*default: str) -> Callable[[F], F]:
     )
 
 
-def pairs(given: Iterable[str], what: str) -> dict[str, Any]:
-    """NAME=VALUE words; values are Python literals where they look like one, else text."""
-    found: dict[str, Any] = {}
+def pairs(given: Iterable[str], what: str) -> dict[str, str]:
+    """NAME=VALUE words; a name twice is an error."""
+    found: dict[str, str] = {}
     for word in given:
-        name, equals, value = word.partition("=")
+        name, equals, value = word.strip().rpartition("=") if what == "weight" else word.partition("=")
         if not equals or not name:
             raise ParameterError(f"{what} {word!r} cannot be read; write NAME=VALUE")
-        try:
-            found[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            found[name] = {"true": True, "false": False}.get(value.lower(), value)
+        if name in found:
+            raise ParameterError(f"{what} {name!r} is given twice; give it once")
+        found[name] = value
     return found
 
 
-def read(files: Sequence[str], format_: str | None, options: Sequence[str]) -> Content:
+def read(
+    files: Sequence[str], format_: str | None, options: Sequence[str], unlisted: str | None = None
+) -> Content:
     """Read input files as the options say."""
     from podium import formats
 
     if not files:
         raise click.UsageError("no input file; give at least one, or - for standard input")
-    return formats.read(list(files), format_, **pairs(options, "option"))
+    given: dict[str, Any] = dict(pairs(options, "option"))
+    if "format" in given:
+        raise ParameterError("the format is given with -f, not with -O")
+    return formats.read(list(files), format_, **given, **({} if unlisted is None else {"unlisted": unlisted}))
 
 
-def preferences_of(content: Content, files: Sequence[str], unlisted: Any) -> Preferences:
+def preferences_of(content: Content, files: Sequence[str]) -> Preferences:
     """The preferences in what was read, or an error that says what there was instead."""
     if content.preferences is None:
         got = "labels" if content.labels is not None else "features"
         raise ParameterError(
             f"{', '.join(files)}: holds {got}, no lists or comparisons; give runs, ratings or votes"
         )
-    return content.preferences if unlisted is None else content.preferences.with_unlisted(unlisted)
+    return content.preferences
 
 
 def make_method(spec: str, parameters: Sequence[str] = (), weights: str | None = None) -> Aggregator:
@@ -116,10 +122,29 @@ def make_method(spec: str, parameters: Sequence[str] = (), weights: str | None =
             raise ParameterError(f"{spec} is a saved model; it brings its own parameters and weights")
         loaded: Aggregator = models.load(spec)
         return loaded
-    given = pairs(parameters, "parameter")
+    given: dict[str, Any] = {}
+    for name, value in pairs(parameters, "parameter").items():
+        given |= parse_spec(f"p({name}={value})")[1] if name.isidentifier() else {name: value}
     if weights is not None:
-        given["weights"] = {k: float(v) for k, v in pairs(weights.split(","), "weight").items()}
+        given["weights"] = {k: _weight(k, v) for k, v in pairs(weights.split(","), "weight").items()}
     return make(spec, **given)
+
+
+def _weight(name: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise ParameterError(f"the weight of {name!r} is {value!r}; give a number") from None
+
+
+def weighted(method: Aggregator, preferences: Preferences) -> Aggregator:
+    """The method with weights named as the experts are: what was typed is text, and an expert may be a number."""
+    if not isinstance(method.weights, Mapping):
+        return method
+    numbers = {str(e): e for e in preferences.experts if not isinstance(e, str)}
+    known = set(preferences.experts)
+    named = {e if e in known else numbers.get(str(e), e): w for e, w in method.weights.items()}
+    return dataclasses.replace(method, weights=named)
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -130,8 +155,19 @@ def number(value: float | None, digits: int = 4) -> str:
 def emit(document: Any) -> None:
     """Print JSON."""
     click.echo(
-        json.dumps(document, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None, default=str)
+        json.dumps(
+            _finite(document), ensure_ascii=False, indent=2 if sys.stdout.isatty() else None, default=str
+        )
     )
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN; what is not defined is null."""
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", left: int = 1) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli import _common as common
-from podium.cli.eval import read_labels
+from podium.cli.eval import ranked, read_labels
 
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--runs/--no-runs", default=True, show_default=True, help="Show the best single runs too.")
 @click.option("--baseline", help="Name of the row the others are compared with.  [default: the first method]")
 @common.metrics_option("ndcg@10", "map")
-@click.option("--ties", type=click.Choice(["item", "trec", "input"]), default="item", show_default=True)
+@click.option("--ties", type=click.Choice(["trec", "item", "input"]), default="trec", show_default=True)
 @common.reading
 @common.as_json
 def verb(
@@ -51,14 +51,14 @@ def verb(
     """
     from podium.evaluate import compare, evaluate, expert_rankings
 
-    content = common.read(files, format_, options)
-    preferences = common.preferences_of(content, files, unlisted)
+    content = common.read(files, format_, options, unlisted)
+    preferences = common.preferences_of(content, files)
     labels = read_labels(qrels, content)
     results: dict[str, Consensus] = {}
     for spec in common.progress(methods or default_methods(preferences.forms), "aggregating"):
-        results[spec] = common.make_method(spec).aggregate(preferences, ties=ties)
+        results[spec] = ranked(common.make_method(spec).aggregate(preferences), ties)
     if runs and preferences.lists.rows:
-        alone = {str(e): expert_rankings(preferences, e, ties=ties) for e in preferences.experts}
+        alone = {str(e): ranked(expert_rankings(preferences, e), ties) for e in preferences.experts}
         score = {
             n: next(iter(evaluate(c, labels, metrics, queries="all").mean().values()))
             for n, c in alone.items()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import click
 
 from podium.cli import _common as common
@@ -52,9 +50,7 @@ def verb(
         return
     if output is None:
         raise click.UsageError("no output; give -o FILE, or -o - with --to FORMAT")
-    content = common.read(files, format_, options)
-    if content.preferences is not None:
-        content = dataclasses.replace(content, preferences=common.preferences_of(content, files, unlisted))
+    content = common.read(files, format_, options, unlisted)
     formats.write(content, output, to, overwrite=overwrite, **common.pairs(write_options, "option"))
     parts = {
         name: part

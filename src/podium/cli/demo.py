@@ -102,6 +102,6 @@ def _export(data: Dataset, fused: Any, folder: Path) -> None:
     from podium import formats
 
     folder.mkdir(parents=True, exist_ok=True)
-    formats.write(data.preferences, folder / "engines.run", "trec", overwrite=True)
-    formats.write(data.labels, folder / "qrels.txt", "qrels", overwrite=True)  # type: ignore[arg-type]
-    formats.write(fused, folder / "fused.run", "trec", overwrite=True, tag="rrf")
+    formats.write(data.preferences, folder / "engines.run", "trec")
+    formats.write(data.labels, folder / "qrels.txt", "qrels")  # type: ignore[arg-type]
+    formats.write(fused, folder / "fused.run", "trec", tag="rrf")

@@ -47,9 +47,9 @@ def verb(
     if files:
         from podium.cli.eval import read_labels
 
-        content = common.read(files, format_, options)
+        content = common.read(files, format_, options, unlisted)
         labels = read_labels(qrels, content) if qrels or content.labels is not None else None
-        findings += _data(common.preferences_of(content, files, unlisted), labels)
+        findings += _data(common.preferences_of(content, files), labels)
     if json_:
         common.emit([f._asdict() for f in findings])
     else:

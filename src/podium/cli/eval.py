@@ -9,6 +9,7 @@ import click
 from podium.cli import _common as common
 
 if TYPE_CHECKING:
+    from podium.data.consensus import Consensus
     from podium.data.labels import Labels
     from podium.evaluate import Evaluation
 
@@ -29,13 +30,18 @@ def read_labels(path: str | None, content: Any) -> Labels:
     return labels
 
 
+def ranked(result: Consensus, ties: Any) -> Consensus:
+    """The result under a tie rule; `trec` also compares scores as 32-bit floats, as trec_eval does."""
+    return result.with_ties(ties, single=ties == "trec")
+
+
 @click.command(name="eval", short_help="Measure runs against judgements.")
 @click.argument("files", nargs=-1, type=common.FILES)
 @click.option(
     "-q", "--qrels", type=common.FILES, help="Judgements; not needed when the input holds them (LETOR)."
 )
 @common.metrics_option("ndcg@10", "map", "p@10", "mrr")
-@click.option("--queries", type=click.Choice(["judged", "all"]), default="judged", show_default=True,
+@click.option("--queries", type=click.Choice(["judged", "all"]), default="all", show_default=True,
               help="all: a judged query that a run lacks counts as 0.")  # fmt: skip
 @click.option("--ties", type=click.Choice(["trec", "item", "input"]), default="trec", show_default=True)
 @click.option("--per-query", is_flag=True, help="One row per run and query.")
@@ -53,22 +59,25 @@ def verb(
     options: tuple[str, ...],
     json_: bool,
 ) -> None:
-    """Measure runs against judgements, by default exactly as trec_eval does.
+    """Measure runs against judgements as trec_eval -c does: a judged query that a run lacks counts as 0.
 
     \b
     podium eval bm25.run dense.run --qrels qrels.txt
     podium eval A1.txt A2.txt -M ndcg@5:letor --ties input
     """
+    from podium.errors import ParameterError
     from podium.evaluate import evaluate, expert_rankings
 
-    content = common.read(files, format_, options)
-    preferences = common.preferences_of(content, files, unlisted)
+    content = common.read(files, format_, options, unlisted)
+    preferences = common.preferences_of(content, files)
     labels = read_labels(qrels, content)
     found = {}
     for expert in common.progress(preferences.experts.tolist(), "evaluating"):
         found[str(expert)] = evaluate(
-            expert_rankings(preferences, expert, ties=ties), labels, metrics, queries=queries
+            ranked(expert_rankings(preferences, expert), ties), labels, metrics, queries=queries
         )
+    if not any(len(e) > e.missing for e in found.values()):
+        raise ParameterError("no run shares a judged query with the judgements; see `podium doctor`")
     if json_:
         common.emit([_document(name, e, per_query) for name, e in found.items()])
     elif per_query:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "-o", "--output", type=click.Path(allow_dash=True), help="Where to write; the suffix says the format."
 )
 @click.option("--to", "to", help="Format of the output  [default: from the suffix, else trec]")
-@click.option("--top", type=click.IntRange(min=1), help="Keep so many items of each query.")
+@click.option("--top", type=click.IntRange(1, 2**31), help="Keep so many items of each query.")
 @click.option("--tag", default="podium", show_default=True, help="Name of the fused run.")
 @click.option("--ties", type=click.Choice(["item", "trec", "input"]), default="item", show_default=True)
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
@@ -57,18 +57,20 @@ def verb(
     zcat votes.csv.gz | podium fuse - -m copeland --json
     """
     aggregator = common.make_method(method, parameters, weights)
-    preferences = common.preferences_of(common.read(files, format_, options), files, unlisted)
-    consensus = aggregator.aggregate(preferences, ties=ties)
+    preferences = common.preferences_of(common.read(files, format_, options, unlisted), files)
+    consensus = common.weighted(aggregator, preferences).aggregate(preferences, ties=ties)
     if not consensus.diagnostics.converged:
         click.echo(
             f"podium: warning: {method} did not converge: {'; '.join(consensus.diagnostics.notes)}", err=True
         )
+    if output is not None and not (json_ and output == "-"):
+        _write(consensus, output, to, top, tag, overwrite)
     if json_:
         common.emit(_document(consensus, top))
     elif output is None and sys.stdout.isatty():
-        _show(consensus)
-    else:
-        _write(consensus, output or "-", to, top, tag, overwrite)
+        _show(consensus, items=top or 10)
+    elif output is None:
+        _write(consensus, "-", to, top, tag, overwrite)
 
 
 def _write(

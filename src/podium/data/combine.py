@@ -27,7 +27,8 @@ def concat(parts: Sequence[Preferences]) -> Preferences:
 
     if not parts:
         raise InputError("there is nothing to put together", remedy="give at least one set of preferences")
-    if len({p.unlisted for p in parts}) > 1:
+    readings = {p.unlisted for p in parts if p.lists.rows} or {parts[0].unlisted}
+    if len(readings) > 1:
         raise InputError("the parts read unlisted items differently", remedy="use one unlisted= for all")
     if len(parts) == 1:
         return parts[0]
@@ -56,7 +57,7 @@ def concat(parts: Sequence[Preferences]) -> Preferences:
         np.concatenate([p.comparisons.weight for p in parts]),
         queries=len(index),
     )
-    return Preferences(index, expert.ids, lists, votes, parts[0].unlisted)
+    return Preferences(index, expert.ids, lists, votes, readings.pop())
 
 
 def _concat_lists(

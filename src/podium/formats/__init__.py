@@ -57,7 +57,7 @@ def write(
     """Write to a file (or `-`), whole or not at all; the format follows from the suffix unless given."""
     writer = _format(format or _by_suffix(os.fspath(path)))
     content = content_of(thing, tag=options.pop("tag", "podium"))
-    writer.check_options("write", options)
+    options = writer.check_options("write", options)
     save(writer.write(content, **options), path, overwrite=overwrite)
 
 
@@ -67,8 +67,9 @@ def sniff(path: Path, encoding: str = "utf-8") -> str:
 
 
 def _for(reader: Format, options: dict[str, Any]) -> dict[str, Any]:
-    accepted = reader.options("read")
-    return {name: value for name, value in options.items() if name in accepted}
+    """The options that are for this format, as it declares them."""
+    known = reader.options("read")
+    return reader.check_options("read", {name: value for name, value in options.items() if name in known})
 
 
 def _format(name: str) -> Format:

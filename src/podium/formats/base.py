@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections.abc
 import inspect
+import typing
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -121,13 +123,15 @@ class Format:
         found = inspect.signature(getattr(self, verb)).parameters.values()
         return [p.name for p in found if p.kind is p.KEYWORD_ONLY]
 
-    def check_options(self, verb: str, given: dict[str, Any]) -> None:
-        """Refuse options this format does not have."""
+    def check_options(self, verb: str, given: dict[str, Any]) -> dict[str, Any]:
+        """Refuse options this format does not have; text is read as what the option is declared to be."""
         accepted = self.options(verb)
         for name in given:
             if name not in accepted:
                 hint = suggest(name, accepted) if accepted else "it takes no options"
                 raise ParameterError(f"format {self.name} has no option {name!r} to {verb}; {hint}")
+        kinds = typing.get_type_hints(getattr(type(self), verb))
+        return {name: _declared(name, value, kinds[name]) for name, value in given.items()}
 
     def leave_out(self, **parts: object) -> None:
         """Warn of parts that are there and that this format cannot hold."""
@@ -138,6 +142,25 @@ class Format:
                 PodiumWarning,
                 stacklevel=4,
             )
+
+
+def _declared(name: str, value: Any, kind: Any) -> Any:
+    """An option as its annotation says, where the command line could only give text."""
+    if not isinstance(value, str):
+        return value
+    accepted = set(typing.get_args(kind)) | {kind}
+    if bool in accepted:
+        words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+        if value.lower() not in words:
+            raise ParameterError(f"option {name} is {value!r}; accepted: true or false")
+        return words[value.lower()]
+    if int in accepted:
+        if not value.isdecimal():
+            raise ParameterError(f"option {name} is {value!r}; accepted: a whole number")
+        return int(value)
+    if str not in accepted and any(typing.get_origin(a) is collections.abc.Sequence for a in accepted):
+        return tuple(value.split(",")) if value else ()
+    return value
 
 
 def combine(contents: Sequence[Content]) -> Content:

@@ -8,6 +8,7 @@ import gzip
 import mmap
 import os
 import secrets
+import stat
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
@@ -198,11 +199,15 @@ def save(chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bo
             sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
         return
-    target = Path(name)
+    target = Path(os.path.realpath(name))  # a link stays, and what it points to is written
     if target.is_dir():
         raise InputError("this is a folder", source=name, remedy="give a file name")
     if target.exists() and not overwrite:
         raise InputError("the file exists", source=name, remedy="choose another name or ask to overwrite it")
+    if target.exists() and not target.is_file():  # a device or a pipe: there is nothing to replace
+        with open(target, "wb") as raw:
+            raw.writelines(chunks)
+        return
     beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
     try:
         with open(beside, "xb") as raw:
@@ -211,6 +216,8 @@ def save(chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bo
                     packed.writelines(chunks)
             else:
                 raw.writelines(chunks)
+        if target.exists():
+            os.chmod(beside, stat.S_IMODE(target.stat().st_mode))
         os.replace(beside, target)
     except OSError as error:
         raise InputError(f"the file cannot be written: {error.strerror or error}", source=name) from None
