@@ -133,7 +133,7 @@ def validate(instance: object) -> None:
         value = getattr(instance, p.name)
         if p.problem(value) and not (value is None and p.default is None):
             raise ParameterError(
-                f"{type(instance).__name__}: {p.name} is {value!r}; accepted: {p.describe()}"
+                f"{getattr(cls, 'name', '') or cls.__name__}: {p.name} is {value!r}; accepted: {p.describe()}"
             )
 
 

@@ -1,6 +1,7 @@
 """The command line: one file per verb, found by itself; nothing heavy is imported before a verb runs.
 
-Exit codes: 0 done, 1 done but the answer is no (`doctor` found a fault), 2 bad usage or bad input, 70 a bug of ours.
+Exit codes: 0 done, 1 done but the answer is no (`doctor` found a fault), 2 bad usage or bad input, 70 a bug of
+ours, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ class Verbs(click.Group):
                 return super().invoke(ctx)
             except PodiumError as error:
                 raise _Failure(str(error), 2) from None
+            except KeyboardInterrupt:
+                ctx.exit(130)
             except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
                 raise
             except OSError as error:
@@ -98,8 +101,6 @@ def main() -> None:
     """Entry point of the `podium` command."""
     try:
         program()
-    except KeyboardInterrupt:
-        sys.exit(130)
     except BrokenPipeError:
         # the reader of our output went away (as in `podium ... | head`); that is not an error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -113,11 +114,11 @@ def preferences_of(content: Content, files: Sequence[str]) -> Preferences:
 
 
 def make_method(spec: str, parameters: Sequence[str] = (), weights: str | None = None) -> Aggregator:
-    """A method from `-m`, `-p` and `--weights`; a path ending in .podium is a saved model."""
+    """A method from `-m`, `-p` and `--weights`; a path of a file is a saved model."""
     from podium import models
     from podium.aggregators.base import make
 
-    if spec.endswith(".podium"):
+    if spec.endswith(".podium") or os.path.isfile(spec):
         if parameters or weights:
             raise ParameterError(f"{spec} is a saved model; it brings its own parameters and weights")
         loaded: Aggregator = models.load(spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
 from podium.data.vocabulary import Coded, Ids, code_ids
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.base import Content, Format
 from podium.formats.files import Source
 from podium.formats.ids import plain_texts
@@ -87,6 +88,12 @@ class Letor(Format):
             remedy = "a # begins a comment there; rename the query"
             raise InputError(f"the query id {hashed[0][:80]!r} cannot be written as letor", remedy=remedy)
         items = plain_texts(index.items, "item", self.name, index.query_of_slot)
+        if labels is None:
+            warnings.warn(
+                "LETOR lines begin with a label, and there are none: 0 is written",
+                PodiumWarning,
+                stacklevel=3,
+            )
         grades = np.zeros(len(items)) if labels is None else labels.align(index)
         if np.isnan(grades).any():
             raise InputError("some items have no label", remedy="LETOR files need one for every item")

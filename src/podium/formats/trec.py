@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from podium.data.build import Duplicates
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
 from podium.data.vocabulary import Coded, Ids, code_ids
@@ -51,17 +52,18 @@ class TrecRun(Format):
         order: Order = "auto",
         expert: Expert = "tag",
         unlisted: Unlisted = "below",
+        duplicates: Duplicates = "error",
     ) -> Content:
         _check("order", order, "auto", "rank", "score")
         _check("expert", expert, "tag", "file")
         if expert == "file":
             _check_stems(sources)
-        if large(sum(s.rows for s in sources)):
+        if duplicates == "error" and large(sum(s.rows for s in sources)):
             found = trec_large.read_runs(sources, order, expert)
             if found is not None:
                 warn_of_disagreement(found[1], sources)
                 return Content(preferences=found[0].with_unlisted(unlisted))
-        return Content(preferences=_small_runs(sources, order, expert).with_unlisted(unlisted))
+        return Content(preferences=_small_runs(sources, order, expert, duplicates).with_unlisted(unlisted))
 
     def write(self, content: Content) -> Iterator[bytes]:
         p = content.preferences
@@ -168,7 +170,9 @@ def _check_stems(sources: Sequence[Source]) -> None:
         seen[source.stem] = source.name
 
 
-def _small_runs(sources: Sequence[Source], order: Order, expert: Expert) -> Preferences:
+def _small_runs(
+    sources: Sequence[Source], order: Order, expert: Expert, duplicates: Duplicates
+) -> Preferences:
     rows = parse_lines(sources, RUN, ranks=order != "score", lowest_rank=1 if order == "rank" else 0)
     query = code_ids(rows.query, "query")
     experts = code_ids(rows.expert, "expert")
@@ -179,12 +183,16 @@ def _small_runs(sources: Sequence[Source], order: Order, expert: Expert) -> Pref
         trec_large.refuse_same_run_twice(key, np.array(rows.file), sources, query.ids, experts.ids)
     score = np.array(rows.score)
     if order == "score":
-        return Preferences.from_rows(query, experts, rows.item, score=score, origin=rows.origin)
+        return Preferences.from_rows(
+            query, experts, rows.item, score=score, origin=rows.origin, duplicates=duplicates
+        )
     rank = np.array(rows.rank, np.int32)
     if order == "auto":
         rank, changed = settle(key, rank, score)
         warn_of_disagreement(changed, sources)
-    return Preferences.from_rows(query, experts, rows.item, rank=rank, score=score, origin=rows.origin)
+    return Preferences.from_rows(
+        query, experts, rows.item, rank=rank, score=score, origin=rows.origin, duplicates=duplicates
+    )
 
 
 def settle(key: I8, rank: I4, score: F8) -> tuple[I4, int]:

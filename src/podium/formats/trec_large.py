@@ -145,7 +145,9 @@ def _repeat(
     query = int(parsed.query.codes[np.searchsorted(rows.run_rows, row, side="right") - 1])
     item = index.items[int(items.starts[query] + items.slot[row])]
     problem = f"item {item!r} appears twice in one list for query {index.queries[query]!r}"
-    return refuse(problem, sources, parsed.bounds, at, "keep one of the two lines")
+    return refuse(
+        problem, sources, parsed.bounds, at, "choose duplicates='first', 'best' or 'sum' to allow this"
+    )
 
 
 def refuse_same_run_twice(key: I8, file: I8, sources: Sequence[Source], queries: Ids, experts: Ids) -> None:
