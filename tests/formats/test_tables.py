@@ -230,3 +230,11 @@ def test_both_readers_of_tables_agree(rows: list[tuple[str, str, str]], end: str
     assert {n: list(c) for n, c in quick.columns.items()} == {n: list(c) for n, c in plain.columns.items()}
     assert list(quick.lines) == list(plain.lines)
     assert [tuple(plain.columns[n][k] for n in "xyz") for k in range(len(rows))] == rows
+
+
+def test_two_files_of_one_name_are_not_one_expert(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    for folder, item in (("one", "a"), ("two", "b")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "s.csv").write_text(f"query,item,score\nq,{item},1\n")
+    with pytest.raises(InputError, match="two files would both be called 's'"):
+        formats.read([tmp_path / "one" / "s.csv", tmp_path / "two" / "s.csv"])

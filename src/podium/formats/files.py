@@ -21,7 +21,7 @@ from podium.errors import InputError
 from podium.kernels import dispatch
 from podium.kernels.dispatch import U1
 
-__all__ = ["Source", "open_source", "save"]
+__all__ = ["Source", "check_stems", "open_source", "save"]
 
 _NEWLINE = 10
 _BLOCK = 1 << 22
@@ -189,6 +189,18 @@ def _unzipped(raw: bytes | mmap.mmap, name: str) -> bytes | mmap.mmap:
         raise InputError(
             f"the gzip data are damaged: {error}", source=name, remedy="copy the file again"
         ) from None
+
+
+def check_stems(sources: Iterable[Source]) -> None:
+    """Refuse two files that would give their experts one name."""
+    seen: dict[str, str] = {}
+    for source in sources:
+        if source.stem in seen:
+            raise InputError(
+                f"two files would both be called {source.stem!r}: {seen[source.stem]} and {source.name}",
+                remedy="rename one of them",
+            )
+        seen[source.stem] = source.name
 
 
 def save(chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

@@ -15,7 +15,7 @@ from podium.data.preferences import Preferences, Unlisted
 from podium.data.vocabulary import Coded, Id, Ids, code_ids
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.base import Content, Format, combine
-from podium.formats.files import Source
+from podium.formats.files import Source, check_stems
 from podium.formats.lines import number
 from podium.formats.roles import assign
 from podium.formats.votes import read_votes, skip_self_votes
@@ -170,13 +170,16 @@ class TableFormat(Format):
             "query": query, "expert": expert, "item": item, "rank": rank, "score": score, "grade": grade,
             "winner": winner, "loser": loser, "item_a": item_a, "item_b": item_b, "tie": tie, "weight": weight,
         }  # fmt: skip
-        found = []
+        found, unnamed = [], []
         for source in sources:
             table = self.table(source, columns, delimiter, marks)
             roles = assign(list(table.columns), asked, source.name)
             if self_votes == "skip":
                 table = skip_self_votes(table, roles)
             found.append(_content(table, roles, kind, duplicates, unlisted, warn=missing is None))
+            if "expert" not in roles and found[-1].preferences is not None:
+                unnamed.append(source)
+        check_stems(unnamed)  # they lend their experts their own names
         return combine(found)
 
 

@@ -15,7 +15,7 @@ from podium.data.vocabulary import Coded, Ids, code_ids
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats import trec_large
 from podium.formats.base import Content, Format
-from podium.formats.files import Source
+from podium.formats.files import Source, check_stems
 from podium.formats.ids import plain_texts
 from podium.formats.lines import QRELS, RUN, parse_lines
 from podium.kernels import segments
@@ -57,7 +57,7 @@ class TrecRun(Format):
         _check("order", order, "auto", "rank", "score")
         _check("expert", expert, "tag", "file")
         if expert == "file":
-            _check_stems(sources)
+            check_stems(sources)
         if duplicates == "error" and large(sum(s.rows for s in sources)):
             found = trec_large.read_runs(sources, order, expert)
             if found is not None:
@@ -157,17 +157,6 @@ def _is_number(token: bytes) -> bool:
 def _check(name: str, value: str, *accepted: str) -> None:
     if value not in accepted:
         raise ParameterError(f"{name} is {value!r}; accepted: {', '.join(accepted)}")
-
-
-def _check_stems(sources: Sequence[Source]) -> None:
-    seen: dict[str, str] = {}
-    for source in sources:
-        if source.stem in seen:
-            raise InputError(
-                f"two files would both be called {source.stem!r}: {seen[source.stem]} and {source.name}",
-                remedy="rename one of them",
-            )
-        seen[source.stem] = source.name
 
 
 def _small_runs(
