@@ -19,8 +19,10 @@ _NAMES = {
     "Dataset": "podium.data.dataset",
     "Features": "podium.data.features",
     "Labels": "podium.data.labels",
+    "LambdaRank": "podium.aggregators.supervised.lambdarank",
     "Preferences": "podium.data.preferences",
     "compare": "podium.evaluate",
+    "cross_validate": "podium.evaluate",
     "fuse": "podium.aggregators.fuse",
     "load": "podium.models",
     "make": "podium.aggregators.base",
@@ -34,12 +36,13 @@ __all__ = ["__version__", *_NAMES]
 if TYPE_CHECKING:
     from podium.aggregators.base import Aggregator, make
     from podium.aggregators.fuse import fuse
+    from podium.aggregators.supervised.lambdarank import LambdaRank
     from podium.data.consensus import Consensus
     from podium.data.dataset import Dataset
     from podium.data.features import Features
     from podium.data.labels import Labels
     from podium.data.preferences import Preferences
-    from podium.evaluate import compare
+    from podium.evaluate import compare, cross_validate
     from podium.formats import read, write
     from podium.models import load, save
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "InputError",
     "ModelFileError",
+    "NotFittedError",
     "ParameterError",
     "PodiumError",
     "PodiumWarning",
@@ -37,6 +38,10 @@ class ParameterError(PodiumError, ValueError):
 
 class UnsupportedFormError(PodiumError, TypeError):
     """A method was given a form of preference it cannot read (for example comparisons to RRF)."""
+
+
+class NotFittedError(PodiumError):
+    """A method that learns was asked for an answer before `fit`."""
 
 
 class ModelFileError(PodiumError):

@@ -95,13 +95,17 @@ class Parameter:
         """Words for what is accepted, used in errors, `podium methods` and the docs."""
         if isinstance(self.accepts, Choice):
             return f"one of {self.accepts}"
-        word = {float: "number", int: "whole number", bool: "true or false"}.get(self.kind, "value")
+        word = {float: "number", int: "whole number", bool: "true or false", str: "text"}.get(
+            self.kind, "value"
+        )
         return f"{word} in {self.accepts}" if self.accepts else word
 
     def problem(self, value: object) -> bool:
         """Whether the value is outside what the annotation accepts."""
         if self.kind is bool:
             return not isinstance(value, bool)
+        if self.kind is str and self.accepts is None:
+            return not isinstance(value, str)
         if self.kind is int and (not isinstance(value, int) or isinstance(value, bool)):
             return True
         return self.accepts is not None and value not in self.accepts

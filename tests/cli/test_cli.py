@@ -14,7 +14,19 @@ from click.testing import CliRunner
 from podium import formats, make
 from podium.cli import program
 
-VERBS = ["compare", "convert", "demo", "doctor", "eval", "fuse", "methods"]
+VERBS = [
+    "apply",
+    "compare",
+    "convert",
+    "demo",
+    "doctor",
+    "eval",
+    "explain",
+    "fit",
+    "fuse",
+    "methods",
+    "reproduce",
+]
 
 
 def run(*words, stdin=None):

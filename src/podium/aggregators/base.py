@@ -107,12 +107,15 @@ class Aggregator(ABC):
         self._check_forms(preferences)
         return self
 
-    def aggregate(self, preferences: Preferences, *, ties: TieRule = "item") -> Consensus:
-        """One ranking of all items for every query."""
+    def aggregate(
+        self, preferences: Preferences, features: Features | None = None, *, ties: TieRule = "item"
+    ) -> Consensus:
+        """One ranking of all items for every query; item features for the methods that use them."""
         self._check_forms(preferences)
+        self._check_features(features)
         begin = time.perf_counter()
         weights = self._expert_weights(preferences.experts)
-        outcome = self._outcome(preferences, weights)
+        outcome = self._outcome(preferences, weights, features)
         return Consensus.from_scores(
             preferences.index,
             outcome.scores,
@@ -132,7 +135,9 @@ class Aggregator(ABC):
             expert_weights=outcome.expert_weights if outcome.expert_weights is not None else weights,
         )
 
-    def explain(self, preferences: Preferences, query: Id, item: Id) -> dict[Id, float]:
+    def explain(
+        self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
+    ) -> dict[Id, float]:
         """What each expert adds to an item's score: exact for additive methods, else its score less the score without
         that expert.
 
@@ -142,35 +147,58 @@ class Aggregator(ABC):
         {'bm25': 0.3333, 'dense': 0.5}
         """
         self._check_forms(preferences)
+        self._check_features(features)
         one = preferences.select([query])
         at = one.index.slot(query, item)
+        return self._explain(one, at, features)
+
+    def explain_order(
+        self, preferences: Preferences, query: Id, above: Id, below: Id, features: Features | None = None
+    ) -> dict[Id, float]:
+        """How much each expert speaks for `above` rather than `below`, strongest voice first; exact where `explain` is.
+
+        >>> from podium import Preferences, ReciprocalRankFusion
+        >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b"]}})
+        >>> {e: round(v, 4) for e, v in ReciprocalRankFusion(k=1).explain_order(p, "q", "b", "a").items()}
+        {'dense': 0.5, 'bm25': -0.1667}
+        """
+        up, down = (self.explain(preferences, query, item, features) for item in (above, below))
+        gap = {e: up.get(e, 0.0) - down.get(e, 0.0) for e in dict.fromkeys((*up, *down))}
+        return dict(sorted(gap.items(), key=lambda pair: -abs(pair[1])))
+
+    def _explain(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
+        """Contributions to the slot `at` of preferences that hold one query."""
         weights = self._expert_weights(one.experts)
         codes = {e: c for c, e in enumerate(one.experts) if self._speaks(one, c)}
         alone = np.eye(len(one.experts))
         if self.tags.additive:
-            return {e: float(self._raw(one, weights * alone[c]).scores[at]) for e, c in codes.items()}
-        whole = self._outcome(one, weights).scores[at]
+            return {
+                e: float(self._raw(one, weights * alone[c], features).scores[at]) for e, c in codes.items()
+            }
+        whole = self._outcome(one, weights, features).scores[at]
         return {
-            e: float(whole - self._outcome(one, weights * (1 - alone[c])).scores[at])
+            e: float(whole - self._outcome(one, weights * (1 - alone[c]), features).scores[at])
             for e, c in codes.items()
         }
 
-    def _raw(self, preferences: Preferences, weights: F8) -> Outcome:
+    def _raw(self, preferences: Preferences, weights: F8, features: Features | None) -> Outcome:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below, in words
             found = self._scores(preferences, weights)
         return found if isinstance(found, Outcome) else Outcome(found)
 
-    def _outcome(self, preferences: Preferences, weights: F8) -> Outcome:
+    def _outcome(self, preferences: Preferences, weights: F8, features: Features | None) -> Outcome:
         """The scores with items nobody speaks of put last; scores that overflow are an error."""
-        outcome, index = self._raw(preferences, weights), preferences.index
+        outcome, index = self._raw(preferences, weights, features), preferences.index
         if not np.isfinite(outcome.scores).all():
             query = index.queries[int(index.query_of_slot[np.flatnonzero(~np.isfinite(outcome.scores))[0]])]
             raise InputError(
                 f"the scores of query {query!r} are too large for {self.name}", remedy="rescale them"
             )
-        scores, silent = outcome.scores, preferences.silent(weights > 0)
+        scores = outcome.scores
         if outcome.absent is not None:
             scores = segments.put_last(scores, outcome.absent, index.starts)
+        # a method that learns from labels learns what it means that nobody speaks of an item
+        silent = None if self.tags.supervised else preferences.silent(weights > 0)
         if silent is not None:
             scores = segments.put_last(scores, silent, index.starts, if_needed=True)
         return outcome if scores is outcome.scores else dataclasses.replace(outcome, scores=scores)
@@ -201,6 +229,10 @@ class Aggregator(ABC):
             raise UnsupportedFormError(
                 f"{self.name} cannot read preferences of the form {got}; these methods can: {', '.join(able)}"
             )
+
+    def _check_features(self, features: Features | None) -> None:
+        if features is not None and not self.tags.uses_features:
+            raise ParameterError(f"{self.name} does not use item features; leave them out")
 
     @staticmethod
     def _speaks(preferences: Preferences, expert: int) -> bool:

@@ -94,6 +94,8 @@ def program() -> None:
     podium fuse bm25.run dense.run -o fused.run          fuse runs
     podium eval fused.run --qrels qrels.txt              judge a run
     podium compare *.run --qrels qrels.txt -m rrf -m combmnz
+    podium fit *.run --qrels qrels.txt -m svd -o model.podium      learn whom to trust
+    podium apply model.podium new/*.run -o fused.run
     """
 
 

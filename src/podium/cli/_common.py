@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -17,13 +18,16 @@ from podium.params import parse_spec
 
 if TYPE_CHECKING:
     from podium.aggregators.base import Aggregator
+    from podium.data.features import Features
     from podium.data.preferences import Preferences
     from podium.formats import Content
 
 __all__ = [
     "FILES",
     "as_json",
+    "check_new",
     "emit",
+    "features_for",
     "make_method",
     "metrics_option",
     "number",
@@ -31,6 +35,7 @@ __all__ = [
     "read",
     "reading",
     "table",
+    "telling",
 ]
 
 FILES = click.Path(allow_dash=True, dir_okay=True)
@@ -111,6 +116,24 @@ def preferences_of(content: Content, files: Sequence[str]) -> Preferences:
             f"{', '.join(files)}: holds {got}, no lists or comparisons; give runs, ratings or votes"
         )
     return content.preferences
+
+
+def features_for(method: Aggregator, content: Content, path: str | None = None) -> Features | None:
+    """Item features from `--features`, or those that came with the input; None for a method that uses none."""
+    from podium import formats
+
+    found = content.features if path is None else formats.read(path).features
+    if path is not None and found is None:
+        raise ParameterError(f"{path} holds no item features; give a LETOR file of feature values")
+    if path is not None and not method.tags.uses_features:
+        raise ParameterError(f"{method.name} does not use item features; leave --features out")
+    return found if method.tags.uses_features else None
+
+
+def check_new(path: str, overwrite: bool) -> None:
+    """Refuse to replace a file unasked, before any work is done."""
+    if os.path.exists(path) and not overwrite:
+        raise ParameterError(f"{path} exists; choose another name, or give --overwrite to replace it")
 
 
 def make_method(spec: str, parameters: Sequence[str] = (), weights: str | None = None) -> Aggregator:
@@ -208,3 +231,19 @@ def progress(work: Sequence[T], label: str) -> Iterator[T]:
     from rich.progress import track
 
     yield from track(work, description=label, console=Console(stderr=True), transient=True)
+
+
+@contextlib.contextmanager
+def telling() -> Iterator[Callable[[int, int, str], None]]:
+    """A function `(done, total, what)` that moves a progress bar on the terminal, and does nothing elsewhere."""
+    if not sys.stderr.isatty():
+        from podium.aggregators.supervised.examples import silence
+
+        yield silence
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("")
+        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)

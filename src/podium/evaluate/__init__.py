@@ -1,20 +1,30 @@
 """How good a result is, against labels and against other results."""
 
-from podium.evaluate.comparison import Comparison, ComparisonRow, compare
+from podium.evaluate.comparison import Comparison, ComparisonRow, compare, compare_evaluations
+from podium.evaluate.crossvalidation import CrossValidation, FoldResult, Pruned, cross_validate
 from podium.evaluate.evaluation import Evaluation, evaluate
-from podium.evaluate.rankings import expert_rankings
+from podium.evaluate.rankings import expert_rankings, judged_only
 from podium.evaluate.significance import bootstrap_interval, holm, paired_t, randomisation, wilcoxon
+from podium.evaluate.splits import holdout, random_splits
 
 __all__ = [
     "Comparison",
     "ComparisonRow",
+    "CrossValidation",
     "Evaluation",
+    "FoldResult",
+    "Pruned",
     "bootstrap_interval",
     "compare",
+    "compare_evaluations",
+    "cross_validate",
     "evaluate",
     "expert_rankings",
+    "holdout",
     "holm",
+    "judged_only",
     "paired_t",
+    "random_splits",
     "randomisation",
     "wilcoxon",
 ]

@@ -18,7 +18,7 @@ from podium.metrics.base import Metric, MetricSpec, parse_all
 from podium.metrics.binary import Judged
 from podium.params import suggest
 
-__all__ = ["Comparison", "ComparisonRow", "compare"]
+__all__ = ["Comparison", "ComparisonRow", "compare", "compare_evaluations"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class ComparisonRow:
     name: str
     metric: str
     mean: float
-    judged: float  # share of the places that the metric looks at which have a grade
+    judged: float  # share of the places that the metric looks at which have a grade; NaN if not measured
     difference: float | None = None
     low: float | None = None  # interval of the difference
     high: float | None = None
@@ -88,18 +88,33 @@ def compare(
     """
     if not results:
         raise ParameterError("there is nothing to compare; give at least one result by name")
-    base = next(iter(results)) if baseline is None else baseline
-    if base not in results:
-        raise ParameterError(f"there is no result {base!r} to compare with; {suggest(base, results)}")
+    chosen = parse_all(metrics)
+    asked = tuple(dict.fromkeys((*chosen, *(Judged(cutoff=m.cutoff) for m in chosen))))
+    whole = {name: evaluate(c, labels, asked, queries=queries) for name, c in results.items()}
+    return compare_evaluations(
+        whole, chosen, baseline=baseline, test=test, level=level, rounds=rounds, seed=seed
+    )
+
+
+def compare_evaluations(
+    evaluations: Mapping[str, Evaluation],
+    metrics: MetricSpec | Iterable[MetricSpec],
+    *,
+    baseline: str | None = None,
+    test: str = "randomisation",
+    level: float = 0.95,
+    rounds: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """The same for results that are evaluated already, on the queries that all of them have."""
+    base = next(iter(evaluations)) if baseline is None else baseline
+    if base not in evaluations:
+        raise ParameterError(f"there is no result {base!r} to compare with; {suggest(base, evaluations)}")
     if test not in TESTS:
         raise ParameterError(f"test is {test!r}; accepted: {', '.join(TESTS)}")
-    chosen = parse_all(metrics)
-    depths = {m: Judged(cutoff=m.cutoff) for m in chosen}
-    asked = tuple(dict.fromkeys((*chosen, *depths.values())))
-    whole = {name: evaluate(c, labels, asked, queries=queries) for name, c in results.items()}
-    aligned = _on_common_queries(whole)
+    aligned = _on_common_queries(evaluations)
     settings = {"test": test, "level": level, "rounds": rounds, "seed": seed}
-    rows = [_row(name, m, depths[m], aligned, base, settings) for m in chosen for name in results]
+    rows = [_row(name, m, aligned, base, settings) for m in parse_all(metrics) for name in evaluations]
     count = len(next(iter(aligned.values())))
     return Comparison(base, _corrected(rows), aligned, test, level, count)
 
@@ -119,14 +134,14 @@ def _on_common_queries(evaluations: Mapping[str, Evaluation]) -> dict[str, Evalu
 def _row(
     name: str,
     metric: Metric,
-    depth: Judged,
     evaluations: Mapping[str, Evaluation],
     base: str,
     settings: Mapping[str, object],
 ) -> ComparisonRow:
     own = evaluations[name]
     means = own.mean()
-    row = ComparisonRow(name, str(metric), means[str(metric)], means[str(depth)])
+    judged = means.get(str(Judged(cutoff=metric.cutoff)), math.nan)
+    row = ComparisonRow(name, str(metric), means[str(metric)], judged)
     if name == base:
         return row
     d = own[metric] - evaluations[base][metric]

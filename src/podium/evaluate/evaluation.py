@@ -22,7 +22,7 @@ from podium.metrics.judgements import Judgements
 if TYPE_CHECKING:
     from podium.data.frames import Frame
 
-__all__ = ["Evaluation", "Queries", "evaluate"]
+__all__ = ["Evaluation", "Queries", "evaluate", "mean_of"]
 
 Queries = Literal["judged", "all"]
 
@@ -53,7 +53,7 @@ class Evaluation:
 
     def mean(self) -> dict[str, float]:
         """Means by the metrics' printed forms, over the queries where they are defined (NaN if none)."""
-        return {str(m): _mean(v) for m, v in zip(self.metrics, self.values, strict=True)}
+        return {str(m): mean_of(v) for m, v in zip(self.metrics, self.values, strict=True)}
 
     def undefined(self) -> dict[str, int]:
         """Queries left out of each mean since the metric is not defined there (tau with one grade)."""
@@ -69,8 +69,10 @@ class Evaluation:
         part = self._parts(parts)
         out = {}
         for metric, values in zip(self.metrics, self.values, strict=True):
-            means = [_mean(values[part == number]) for number in np.unique(part)]
-            out[str(metric)] = _mean(np.array(means if digits is None else [round(m, digits) for m in means]))
+            means = [mean_of(values[part == number]) for number in np.unique(part)]
+            out[str(metric)] = mean_of(
+                np.array(means if digits is None else [round(m, digits) for m in means])
+            )
         return out
 
     def _parts(self, parts: Mapping[Id, int] | Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -146,7 +148,7 @@ def _in_result_order(which: I8, here: I8) -> I8:
     return which[np.argsort(here[which], kind="stable")]
 
 
-def _mean(values: F8) -> float:
+def mean_of(values: F8) -> float:
     """Exactly rounded, so that it does not depend on the order of the queries."""
     known = values[~np.isnan(values)]
     return math.fsum(known.tolist()) / len(known) if len(known) else math.nan

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from podium.data.consensus import Consensus, TieRule
 from podium.data.index import ItemIndex
+from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import ParameterError
 from podium.kernels import segments
 from podium.params import suggest
 
-__all__ = ["expert_rankings"]
+__all__ = ["expert_rankings", "judged_only"]
 
 
 def expert_rankings(preferences: Preferences, expert: Id, *, ties: TieRule = "item") -> Consensus:
@@ -41,3 +44,24 @@ def expert_rankings(preferences: Preferences, expert: Id, *, ties: TieRule = "it
     own = ItemIndex(index.queries.take(lists.query_of_list[mine]), starts, index.items.take(slots), arrival)
     scores = lists.scores(index.sizes)[rows]
     return Consensus.from_scores(own, scores, ties=ties, tolerance=0.0, method=str(expert))
+
+
+def judged_only(consensus: Consensus, labels: Labels) -> Consensus:
+    """The same ranking without the items that have no grade (a "condensed list").
+
+    >>> from podium import make
+    >>> c = make("rrf").aggregate(Preferences.from_lists({"q": {"e": ["a", "b", "c"]}}))
+    >>> judged_only(c, Labels.from_dict({"q": {"c": 1, "b": 0}})).ranking("q")
+    ['b', 'c']
+    """
+    index = consensus.index
+    keep = ~np.isnan(labels.align(index))
+    slots = np.flatnonzero(keep)
+    starts = np.concatenate(([0], np.cumsum(keep)))[index.starts]
+    by_arrival = np.lexsort((index.arrival[slots], index.query_of_slot[slots]))
+    arrival = np.empty(len(slots), np.int32)
+    arrival[by_arrival] = np.arange(len(slots)) - np.repeat(starts[:-1], np.diff(starts))
+    own = ItemIndex(index.queries, starts, index.items.take(slots), arrival)
+    scores = consensus.scores[slots]  # ties are equal scores by now, so nothing else may become one
+    less = Consensus.from_scores(own, scores, ties=consensus.ties, tolerance=0.0)
+    return replace(consensus, index=own, scores=less.scores, order=less.order, tied=less.tied)

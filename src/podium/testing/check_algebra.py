@@ -11,7 +11,7 @@ from podium.aggregators.base import Aggregator, Tags
 from podium.data.preferences import Form, Preferences
 from podium.data.vocabulary import Id
 from podium.errors import ParameterError
-from podium.testing.checks import answer, check, close, each, groups
+from podium.testing.checks import answer, check, close, each, fitted, groups
 from podium.testing.samples import EXPERTS, ITEMS, Answers, of_form, rebuilt
 
 
@@ -66,9 +66,10 @@ def row_order(cls: type[Aggregator]) -> None:
 def other_queries_do_not_matter(cls: type[Aggregator]) -> None:
     """A query on its own gets the same answer as among others."""
     for answers in each(cls):
-        whole = answer(cls(), answers.build())
+        method = fitted(cls(), answers.build())
+        whole = method.aggregate(answers.build())
         for query in whole.queries:
-            alone = cls().aggregate(answers.build().select([query]))
+            alone = method.aggregate(answers.build().select([query]))
             assert alone.ranking(query) == whole.ranking(query)
             np.testing.assert_allclose(
                 [r.score for r in alone[query]], [r.score for r in whole[query]], rtol=1e-9
@@ -89,7 +90,7 @@ def _doubled(answers: Answers) -> Answers:
     return dataclasses.replace(answers, lists=answers.lists + twins.lists, votes=answers.votes + twins.votes)
 
 
-@check()
+@check(lambda tags: not tags.supervised)  # those learn how much to make of twice as many voices
 def doubling(cls: type[Aggregator]) -> None:
     """Everybody saying the same twice changes nothing in the order."""
     for answers in each(cls):
@@ -182,11 +183,17 @@ def _condorcet_winner(preferences: Preferences, query: object) -> object | None:
     return one.index.items[int(beats.argmax())] if beats.max() == size - 1 else None
 
 
-@check(lambda tags: tags.additive and not tags.supervised)
+@check(lambda tags: tags.additive)
 def contributions_add_up(cls: type[Aggregator]) -> None:
     """What the experts are said to add up to is the score."""
     for answers in each(cls, 1):
         preferences = answers.build()
+        if cls.tags.supervised:
+            learned = fitted(cls(), preferences)
+            for place in learned.aggregate(preferences)["q1"]:
+                parts = learned.explain(preferences, "q1", place.item).values()
+                np.testing.assert_allclose(sum(parts), place.score, rtol=1e-9, atol=1e-12)
+            continue
         method = cls(weights=_weights(preferences, e1=2.0, e3=0.5)) if cls.tags.weighted else cls()  # type: ignore[arg-type]
         place = method.aggregate(preferences)["q1"][0]
         np.testing.assert_allclose(

@@ -9,15 +9,16 @@ import inspect
 import os
 import random
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from podium import models, params, registry
 from podium.aggregators.base import Aggregator, Tags, make
+from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
-from podium.errors import ParameterError, UnsupportedFormError
+from podium.errors import ParameterError, PodiumError, UnsupportedFormError
 from podium.kernels import dispatch
 from podium.testing.checks import answer, check, close, each, fitted
 from podium.testing.samples import of_form
@@ -194,9 +195,47 @@ def nobody_lists_anything(cls: type[Aggregator]) -> None:
 @check()
 def no_queries(cls: type[Aggregator]) -> None:
     """Empty preferences give an empty consensus."""
+    method = cls()
     if cls.tags.supervised:
-        return
-    assert len(cls().aggregate(Preferences.from_rows([], [], [], rank=[]))) == 0
+        method = fitted(method, next(iter(each(cls, 1))).build())
+    assert len(method.aggregate(Preferences.from_rows([], [], [], rank=[]))) == 0
+
+
+@check(lambda tags: tags.supervised)
+def learning_is_asked_for(cls: type[Aggregator]) -> None:
+    """No answer before `fit`; no labels, labels of one grade and labels of other items are refused in words."""
+    preferences = next(iter(each(cls, 1))).build()
+    same = Labels(preferences.index, np.ones(len(preferences.index.items)))
+    strange = Labels.from_dict({"q1": {"nobody": 1, "no one": 0}})
+    says: list[tuple[str, Callable[[], Any]]] = [
+        ("has not been fitted", lambda: cls().aggregate(preferences)),
+        ("no labels", lambda: cls().fit(preferences)),
+        ("one grade", lambda: cls().fit(preferences, same)),
+        ("none of the labels", lambda: cls().fit(preferences, strange)),
+    ]
+    for words, call in says:
+        try:
+            call()
+            said = "nothing"
+        except PodiumError as error:
+            said = str(error)
+        assert words in said, f"expected an error that says {words!r}, got {said}"
+
+
+@check(lambda tags: tags.supervised)
+def strangers_are_refused_unless_allowed(cls: type[Aggregator]) -> None:
+    """An expert that training did not see is an error that names it, or is left out when `unseen="ignore"`."""
+    answers = next(iter(each(cls, 1)))
+    preferences = answers.build()
+    fewer = preferences.without_expert("e1")
+    said = "'e1'"  # a method that shares weights may take strangers in
+    try:
+        fitted(cls(), fewer).aggregate(preferences)
+    except ParameterError as error:
+        said = str(error)
+    assert "'e1'" in said, said
+    ignoring = fitted(cls(unseen="ignore"), fewer)  # type: ignore[call-arg]
+    assert len(ignoring.aggregate(preferences)) == len(preferences)
 
 
 @check()

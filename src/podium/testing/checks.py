@@ -20,7 +20,18 @@ from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.testing.samples import Answers, samples
 
-__all__ = ["CHECKS", "Check", "check", "check_all", "close", "fitted", "plan", "run"]
+__all__ = [
+    "CHECKS",
+    "Check",
+    "agreeing_labels",
+    "check",
+    "check_all",
+    "close",
+    "fitted",
+    "lesson",
+    "plan",
+    "run",
+]
 
 
 @dataclass(frozen=True)
@@ -90,12 +101,50 @@ def _load() -> None:
 
 
 def fitted(aggregator: Aggregator, preferences: Preferences) -> Aggregator:
-    """The aggregator, fitted where it needs to be, with labels made from the item ids."""
+    """The aggregator, fitted where it needs to be, with labels that say what the experts say on the whole.
+
+    Where they say nothing that could be learned, it learns from a lesson that the same experts give.
+    """
     if not aggregator.tags.supervised:
         return aggregator.fit(preferences)
+    labels = agreeing_labels(preferences)
     index = preferences.index
-    grade = [float(len(str(item)) % 3) for item in index.items]
-    return aggregator.fit(preferences, Labels(index, np.array(grade)))
+    spans = [np.ptp(labels.grades[index.slots(q)]) for q in preferences.queries]
+    if max(spans, default=0.0) == 0.0:
+        preferences = lesson(preferences)
+        labels = agreeing_labels(preferences)
+    return aggregator.fit(preferences, labels)
+
+
+def agreeing_labels(preferences: Preferences) -> Labels:
+    """Grades 2, 1, 0 for the upper, middle and lower third by a plain count of voices; equal counts, equal grades."""
+    index, lists, votes = preferences.index, preferences.lists, preferences.comparisons
+    count = np.bincount(lists.item, weights=1.0 / (1.0 + lists.rank), minlength=len(index.items))
+    count = np.round(
+        count + np.bincount(votes.winner, weights=votes.weight * ~votes.tie, minlength=len(count)), 9
+    )
+    count = count - np.bincount(votes.loser, weights=votes.weight * ~votes.tie, minlength=len(count))
+    grades = np.zeros(len(count))
+    for query in preferences.queries:
+        here = index.slots(query)
+        better = (count[here][:, None] < count[here]).sum(axis=1)
+        grades[here] = 2 - 3 * better // max(1, len(better))
+    return Labels(index, grades)
+
+
+def lesson(preferences: Preferences) -> Preferences:
+    """Six queries on which the same experts agree, in the same form."""
+    experts = preferences.experts.tolist()
+    random = np.random.default_rng(0)
+    orders = {f"lesson {q}": [f"item {i}" for i in random.permutation(5)] for q in range(6)}
+    if not preferences.lists.rows:
+        rows = [(q, e, o[i], o[i + 1]) for q, o in orders.items() for e in experts for i in range(4)]
+        return Preferences.from_comparisons(*zip(*rows, strict=True))
+    if preferences.lists.score is None:
+        given: Any = {q: dict.fromkeys(experts, o) for q, o in orders.items()}
+        return Preferences.from_lists(given, unlisted=preferences.unlisted)
+    given = {q: {e: {i: -float(r) for r, i in enumerate(o)} for e in experts} for q, o in orders.items()}
+    return Preferences.from_lists(given)
 
 
 def answer(aggregator: Aggregator, preferences: Preferences) -> Consensus:

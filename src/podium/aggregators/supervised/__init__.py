@@ -1,0 +1,1 @@
+"""Aggregators that learn from labels how much to trust each expert."""

@@ -1,0 +1,150 @@
+"""What methods that learn from labels share: checks before and after fitting, and who the experts were."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Self
+
+import numpy as np
+
+from podium.aggregators.base import Aggregator, Outcome
+from podium.aggregators.supervised.examples import Examples, Progress, silence
+from podium.data.dataset import Dataset
+from podium.data.features import Features
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id
+from podium.errors import InputError, NotFittedError, ParameterError
+from podium.kernels.dispatch import F8, I8
+from podium.params import Choice
+
+__all__ = ["SupervisedAggregator", "Training"]
+
+
+@dataclass(frozen=True)
+class Training:
+    """Everything `fit` was given, checked: what to learn from, what to choose with, whom to tell."""
+
+    preferences: Preferences
+    examples: Examples
+    features: Features | None
+    validation: Training | None
+    progress: Progress
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SupervisedAggregator(Aggregator):
+    """Base of the methods that learn. A subclass computes `_learn(training)` and `_scores`."""
+
+    unseen: Annotated[
+        str, Choice("error", "ignore"), "experts that training did not see: refuse them, or leave them out"
+    ] = "error"
+
+    def fit(
+        self,
+        preferences: Preferences,
+        labels: Labels | None = None,
+        features: Features | None = None,
+        *,
+        validation: Dataset | None = None,
+        query_weights: Mapping[Id, float] | None = None,
+        progress: Progress = silence,
+    ) -> Self:
+        """Learn from labelled queries; `validation`, when given, chooses among what was learned on the way.
+
+        Queries weigh 1 unless `query_weights` says otherwise. `progress(done, total, what)` is called now and then.
+        """
+        self._check_forms(preferences)
+        chosen = None
+        if validation is not None:
+            chosen = self._training(
+                validation.preferences,
+                validation.labels,
+                validation.features,
+                None,
+                silence,
+                None,
+                teaches=False,
+            )
+        training = self._training(
+            preferences, labels, features, chosen, progress, query_weights, teaches=True
+        )
+        self.experts_: list[Id] = preferences.experts.tolist()
+        self._learn(training)
+        return self
+
+    def _training(
+        self,
+        preferences: Preferences,
+        labels: Labels | None,
+        features: Features | None,
+        validation: Training | None,
+        progress: Progress,
+        weights: Mapping[Id, float] | None,
+        *,
+        teaches: bool,
+    ) -> Training:
+        self._check_features(features)
+        examples = Examples.of(preferences.index, labels, dict(weights or {}), teaches=teaches)
+        if not len(examples):
+            raise InputError(
+                "the validation queries have no labels", remedy="give labelled ones, or none at all"
+            )
+        return Training(preferences, examples, features, validation, progress)
+
+    @abstractmethod
+    def _learn(self, training: Training) -> None:
+        """Set the learned state: attributes that end in `_`, arrays or plain values."""
+
+    # -- for aggregation -----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
+        """Scores by slot, larger is better."""
+
+    def _contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
+        """What each expert adds to every slot, where the model is a sum over experts; None where it is not."""
+        return None
+
+    def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
+        return self._score(preferences, None)
+
+    def _raw(self, preferences: Preferences, weights: F8, features: Features | None) -> Outcome:
+        self._check_fitted()
+        found = self._score(preferences, features)
+        return found if isinstance(found, Outcome) else Outcome(found)
+
+    def _explain(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
+        self._check_fitted()
+        parts = self._contributions(one, features)
+        if parts is not None:
+            return {expert: float(values[at]) for expert, values in parts.items()}
+        codes = [c for c in range(len(one.experts)) if self._speaks(one, c)]
+        whole = self._raw(one, np.zeros(0), features).scores[at]
+        left = {one.experts[c]: one.without_expert(one.experts[c]) for c in codes}
+        return {
+            e: float(whole - self._raw(rest, np.zeros(0), features).scores[at]) for e, rest in left.items()
+        }
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "experts_"):
+            raise NotFittedError(
+                f"{self.name} learns from labels and has not been fitted; call fit(preferences, labels) "
+                "or load a fitted model"
+            )
+
+    def _codes(self, preferences: Preferences) -> I8:
+        """For every expert here its number in training, -1 for those that training did not see."""
+        known = {(type(e), e): c for c, e in enumerate(self.experts_)}
+        codes = np.array([known.get((type(e), e), -1) for e in preferences.experts], np.int64)
+        if self.unseen == "error" and (codes < 0).any():
+            strangers = [e for e, c in zip(preferences.experts, codes.tolist(), strict=True) if c < 0]
+            raise ParameterError(
+                f"{self.name} was not trained on expert {strangers[0]!r}"
+                f"{f' and {len(strangers) - 1} more' if len(strangers) > 1 else ''}; trained on "
+                f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}; "
+                "set unseen='ignore' to leave such experts out, or train with them"
+            )
+        return codes

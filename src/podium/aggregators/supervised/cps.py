@@ -1,0 +1,191 @@
+"""The coset-permutation stagewise model with learned experts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from podium.aggregators.base import LIST_FORMS, Outcome, Tags
+from podium.aggregators.majority import check_sizes
+from podium.aggregators.positions import Borda
+from podium.aggregators.supervised.base import SupervisedAggregator, Training
+from podium.aggregators.supervised.examples import Examples, Progress
+from podium.aggregators.supervised.strengths import restricted
+from podium.aggregators.supervised.weighted import learned_for, points_by_expert
+from podium.data.features import Features
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id
+from podium.errors import InputError
+from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.stagewise import distances, stage_scores
+from podium.params import Choice, Range, Tune
+
+__all__ = ["Choices", "Cps", "mean_places", "stage_order"]
+
+LIMIT = 10_000  # items a query: a table of costs takes eight bytes a pair
+
+
+def mean_places(preferences: Preferences, codes: I8, width: int) -> F8:
+    """The place of every slot in each expert's list; those it leaves out share the places left over.
+
+    An expert without a list for a query puts all its items at one place, so it says nothing there.
+    """
+    index = preferences.index
+    points = points_by_expert(Borda(), preferences, codes, width)
+    return index.sizes[index.query_of_slot][:, None] - points
+
+
+def stage_order(name: str, preferences: Preferences, codes: I8, theta: F8, distance: str) -> F8:
+    """Scores of the stagewise ranking under a weight theta for each known expert."""
+    if distance != "spearman":
+        check_sizes(name, preferences, LIMIT)
+    places = mean_places(preferences, codes, len(theta))
+    return stage_scores(places, preferences.index.starts, theta, distance)
+
+
+class Choices(NamedTuple):
+    """Stages at which one of the items was to be chosen: rows of distances, stage after stage."""
+
+    values: F8  # (row, expert)
+    chosen: B1  # by row: is it of the best grade left?
+    starts: I8  # rows of each stage
+    weight: F8  # by stage
+
+    @classmethod
+    def of(cls, training: Training, places: F8, distance: str, normalise: bool) -> Choices:
+        """One stage for every query and grade but its lowest: the items of the grade against those below it."""
+        blocks = list(_stages(training.examples, places, distance, normalise))
+        if not blocks:
+            raise InputError(
+                "every query with two grades has weight 0", remedy="give at least one of them a weight"
+            )
+        sizes = [len(chosen) for _, chosen, _ in blocks]
+        return cls(
+            np.concatenate([values for values, _, _ in blocks]),
+            np.concatenate([chosen for _, chosen, _ in blocks]),
+            np.concatenate(([0], np.cumsum(sizes))),
+            np.array([weight for _, _, weight in blocks]),
+        )
+
+    def loss(self, theta: F8, l2: float) -> tuple[float, F8]:
+        """The mean of -log P(chosen) plus l2 / 2 |theta|^2, and its gradient; convex in theta."""
+        first, sizes = self.starts[:-1], np.diff(self.starts)
+        cost = np.einsum(
+            "ij,j->i", self.values, theta
+        )  # not BLAS, whose sums depend on the number of threads
+        least = np.minimum.reduceat(cost, first)
+        share = np.exp(np.repeat(least, sizes) - cost)
+        total = np.add.reduceat(share, first)
+        count = np.add.reduceat(self.chosen.astype(np.float64), first) * self.weight
+        weight = np.repeat(self.weight, sizes) * self.chosen
+        slope = weight - share / np.repeat(total, sizes) * np.repeat(count, sizes)
+        value = float(weight @ cost + count @ (np.log(total) - least))
+        everything = float(count.sum())
+        return (
+            value / everything + l2 / 2 * float(theta @ theta),
+            np.einsum("i,ij->j", slope, self.values) / everything + l2 * theta,
+        )
+
+
+def _stages(examples: Examples, places: F8, distance: str, normalise: bool) -> Iterator[tuple[F8, B1, float]]:
+    """Distances, who was chosen, and the weight of every stage."""
+    starts, grades = examples.starts, examples.labels.grades
+    for query in examples.useful().tolist():
+        rows = slice(int(starts[query]), int(starts[query + 1]))
+        grade, place = grades[rows], places[rows]
+        size = len(grade)
+        for begin in [0, *(np.flatnonzero(np.diff(grade)) + 1).tolist()][:-1]:
+            values = distances(place[begin:], begin, distance)
+            if normalise:
+                values = values / (size if distance != "spearman" else size * size)
+            yield values, grade[begin:] == grade[begin], float(examples.weight[query])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Cps(SupervisedAggregator):
+    """Fills the ranking from the top, each time with the item that costs the experts least; their theta is learned.
+
+    Item x is chosen with probability proportional to exp(-sum_k theta_k d_k(x)), where d_k is the coset distance:
+    the mean distance (`kendall`, `spearman` or `footrule`) between expert k's list and all rankings that go on with x.
+    Items that an expert does not list share the places it left over. theta maximises the likelihood of the labels.
+    Items of one grade have no order among themselves, so each is taken as the first choice among its grade and all
+    below (as Breslow treats ties in Cox's regression); the problem stays convex.
+
+    `normalise` divides distances by the number of items (its square for `spearman`), so that long lists do not count
+    more than short ones; False is the published model. Validation data are not used.
+
+    >>> from podium import Labels, Preferences
+    >>> p = Preferences.from_lists({"q": {"good": ["a", "b", "c"], "bad": ["c", "b", "a"]}})
+    >>> model = Cps().fit(p, Labels.from_dict({"q": {"a": 2, "b": 1, "c": 0}}))
+    >>> model.theta_["good"] > model.theta_["bad"], model.aggregate(p).ranking("q")
+    (True, ['a', 'b', 'c'])
+    """
+
+    name = "cps"
+    citation = "Qin, Geng & Liu, NIPS 2010"
+    tags = Tags(accepts=LIST_FORMS, weighted=False, supervised=True)
+
+    distance: Annotated[str, Choice("kendall", "spearman", "footrule"), "distance between rankings"] = (
+        "kendall"
+    )
+    theta: Annotated[str, Choice("learned", "equal"), "weights of the experts"] = "learned"
+    positive: Annotated[bool, "theta at or above 0: no expert is read upside down"] = True
+    normalise: Annotated[bool, "measure distances relative to the length of the ranking"] = True
+    l2: Annotated[float, Range(0, 1e6), Tune(1e-5, 0.1, log=True), "penalty on the squared theta"] = 1e-3
+    max_iterations: Annotated[int, Range(1, 100_000), "steps of L-BFGS, at most"] = 300
+
+    def _learn(self, training: Training) -> None:
+        width = len(self.experts_)
+        found = np.ones(width)
+        self.converged_, self.iterations_ = True, 0
+        if self.theta == "learned":
+            choices = Choices.of(training, _example_places(training, width), self.distance, self.normalise)
+            found = self._minimise(choices, training.progress)
+        self.theta_: dict[Id, float] = dict(zip(self.experts_, found.tolist(), strict=True))
+
+    def _minimise(self, choices: Choices, progress: Progress) -> F8:
+        from scipy.optimize import minimize
+
+        done = 0
+
+        def tell(_: Any) -> None:
+            nonlocal done
+            done += 1
+            progress(done, self.max_iterations, "learning")
+
+        width = choices.values.shape[1]
+        found = minimize(
+            choices.loss,
+            np.zeros(width),
+            args=(self.l2,),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0 if self.positive else None, None)] * width,
+            callback=tell,
+            options={"maxiter": self.max_iterations, "ftol": 1e-13, "gtol": 1e-8, "maxfun": 10**9},
+        )
+        self.converged_, self.iterations_ = bool(found.status == 0), int(found.nit)
+        return np.asarray(found.x, np.float64)
+
+    def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
+        codes = self._codes(preferences)
+        theta = np.array([*self.theta_.values()])
+        scores = stage_order(self.name, preferences, codes, theta, self.distance)
+        return Outcome(
+            scores,
+            converged=self.converged_,
+            iterations=self.iterations_,
+            expert_weights=learned_for(self.theta_, codes),
+        )
+
+
+def _example_places(training: Training, width: int) -> F8:
+    """Places among the labelled items of each query, in the order of the examples."""
+    given, rows = training.preferences, training.examples.rows
+    keep = np.zeros(len(given.index.items), np.bool_)
+    keep[rows] = True
+    places = mean_places(restricted(given, keep), np.arange(width), width)
+    return np.asarray(places[(np.cumsum(keep) - 1)[rows]], np.float64)

@@ -1,0 +1,133 @@
+"""What learners see: the labelled items with their features, query by query, best grade first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.data.consensus import Consensus
+from podium.data.index import ItemIndex
+from podium.data.labels import Labels
+from podium.data.vocabulary import Id
+from podium.errors import InputError
+from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.lambdas import Target
+from podium.metrics.base import MetricSpec, measure, parse
+from podium.metrics.targets import target
+
+__all__ = ["Examples", "Progress", "silence"]
+
+Progress = Callable[[int, int, str], None]  # done, of how many, what
+
+
+def silence(done: int, total: int, what: str) -> None:
+    """Nobody is told."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Rows in an order that depends on the data alone: queries by id, items by grade, then id."""
+
+    labels: Labels  # of exactly these rows
+    rows: I8  # where each row was in the index the examples were made from
+    weight: F8  # by query
+
+    @classmethod
+    def of(
+        cls,
+        index: ItemIndex,
+        labels: Labels | None,
+        weights: dict[Id, float] | None = None,
+        *,
+        teaches: bool = True,
+    ) -> Examples:
+        """The labelled slots of an index; where they must teach, labels that cannot are an error.
+
+        `weights` maps queries to how much they count; the others count 1.
+        """
+        grades = _grades(index, labels)
+        judged = ~np.isnan(grades)
+        if teaches:
+            _check(index, grades, judged)
+        codes = np.array(
+            sorted(range(len(index)), key=lambda c: (type(index.queries[c]).__name__, index.queries[c])),
+            np.int64,
+        )
+        place = np.empty(len(codes), np.int64)
+        place[codes] = np.arange(len(codes))
+        rows = np.flatnonzero(judged)
+        rows = rows[np.lexsort((rows, -grades[rows], place[index.query_of_slot[rows]]))]
+        sizes = np.bincount(index.query_of_slot[rows], minlength=len(index))[codes]
+        starts = np.concatenate(([0], np.cumsum(sizes)))
+        own = ItemIndex(index.queries.take(codes), starts, index.items.take(rows), index.arrival[rows])
+        weight = _weights(own, weights)
+        return cls(Labels(own, grades[rows]), rows, weight)
+
+    @property
+    def starts(self) -> I8:
+        """Rows of query q: starts[q] .. starts[q + 1]."""
+        return self.labels.index.starts
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def target(self, metric: MetricSpec) -> Target:
+        """The metric, ready to be learned on these rows."""
+        return target(metric, self.labels, self.weight)
+
+    def useful(self) -> I8:
+        """Queries that can teach: with at least two grades."""
+        sizes, starts, grades = np.diff(self.starts), self.starts, self.labels.grades
+        filled = np.flatnonzero((sizes > 1) & (self.weight > 0))
+        return filled[grades[starts[filled]] > grades[starts[filled + 1] - 1]]
+
+    def quality(self, scores: F8, metric: MetricSpec) -> float:
+        """The (weighted) mean of a metric for scores of these rows, over queries with labels."""
+        consensus = Consensus.from_scores(self.labels.index, scores)
+        which = np.flatnonzero(np.diff(self.starts))
+        values = measure([parse(metric)], consensus, self.labels, which)[0]
+        weight = np.where(np.isnan(values), 0.0, self.weight[which])
+        return float(np.dot(np.nan_to_num(values), weight) / max(weight.sum(), 1e-300))
+
+
+def _grades(index: ItemIndex, labels: Labels | None) -> F8:
+    if labels is None:
+        raise InputError("there are no labels to learn from", remedy="give labels (qrels) to fit")
+    return labels.align(index)
+
+
+def _check(index: ItemIndex, grades: F8, judged: B1) -> None:
+    if not judged.any():
+        raise InputError(
+            "none of the labels is of an item in these preferences",
+            remedy="query and item ids are compared exactly, case and type included",
+        )
+    low, high = np.full(len(index), np.inf), np.full(len(index), -np.inf)
+    query = index.query_of_slot[judged]
+    np.minimum.at(low, query, grades[judged])
+    np.maximum.at(high, query, grades[judged])
+    if not (high > low).any():
+        several = len(np.unique(grades[judged])) > 1
+        problem = (
+            "no query has items of two grades"
+            if several
+            else f"all labels are of one grade ({grades[judged][0]:g})"
+        )
+        raise InputError(
+            problem, remedy="a ranking is learned from better and worse items of one query: give both"
+        )
+
+
+def _weights(index: ItemIndex, weights: dict[Id, float] | None) -> F8:
+    out = np.ones(len(index))
+    for query, weight in (weights or {}).items():
+        code = index.queries.code_of(query)
+        if not (isinstance(weight, int | float) and 0 <= weight < np.inf):
+            raise InputError(
+                f"the weight of query {query!r} is {weight!r}", remedy="give a finite number from 0"
+            )
+        if code is not None:
+            out[code] = weight
+    return out

@@ -1,0 +1,168 @@
+"""LambdaRank: the parameters of the learner, and the training that methods with features share."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from podium.aggregators.supervised.examples import Examples, Progress, silence
+from podium.aggregators.supervised.networks import Network
+from podium.errors import ParameterError
+from podium.kernels import dispatch, segments
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.lambdas import Optimiser, Target, lambdas, linear_pass, step
+from podium.metrics.base import parse
+from podium.metrics.targets import learnable
+from podium.params import Choice, Range, Tune
+
+__all__ = ["Learner", "Task"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Features of the examples to learn from and, if there are any, of those to choose with."""
+
+    values: F8
+    examples: Examples
+    check_values: F8 | None = None
+    check: Examples | None = None
+    progress: Progress = silence
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Learner:
+    """How to learn a scorer of features; the constructor only stores.
+
+    `optimizer="sgd"` with `batch=1` visits query by query as the paper does; Adam on small batches needs fewer
+    passes. With validation data the best pass by `choose_by` is kept, and training ends after `patience` passes
+    without a better one; without them the last pass counts, or the mean of the passes with `average`.
+    """
+
+    scorer: Annotated[
+        str,
+        Choice("lambdarank", "lambdamart"),
+        "LambdaRank here, or LightGBM's boosted trees (extra lightgbm)",
+    ] = "lambdarank"
+    metric: Annotated[
+        str, "metric to raise: ndcg (any dialect), err, map, rbp ..., with or without a cutoff"
+    ] = "ndcg:exp"
+    choose_by: Annotated[str, "metric by which validation data choose the pass"] = "ndcg@10:exp"
+    hidden: Annotated[int, Range(0, 4096), "units of each hidden layer; 0 makes a linear scorer"] = 0
+    layers: Annotated[int, Range(1, 8), "hidden layers, if there are units"] = 1
+    optimizer: Annotated[str, Choice("adam", "sgd"), "how steps are made"] = "adam"
+    rate: Annotated[float, Range(0, 1000, open_low=True), Tune(0.001, 0.1, log=True), "size of the steps"] = (
+        0.01
+    )
+    decay: Annotated[float, Range(0, 1e6), "after so many passes steps are half as large; 0 keeps them"] = 0.0
+    passes: Annotated[int, Range(1, 100_000), "passes over the queries, at most"] = 100
+    patience: Annotated[
+        int, Range(0, 100_000), "passes without progress before stopping early; 0 never stops"
+    ] = 0
+    batch: Annotated[int, Range(1, 1_000_000), "queries for one step"] = 8
+    l2: Annotated[float, Range(0, 1e6), Tune(1e-5, 0.1, log=True), "penalty on the squared weights"] = 0.0
+    average: Annotated[bool, "use the mean of the weights after each pass"] = False
+    standardise: Annotated[bool, "divide features by their standard deviation in training"] = False
+    members: Annotated[int, Range(1, 1000), "models, each with a seed of its own, whose mean is used"] = 1
+    seed: Annotated[int, Range(0, 2**31 - 1), "seed of all random choices"] = 0
+
+    def _check_learner(self) -> None:
+        learnable(self.metric)
+        parse(self.choose_by).check()
+        if self.scorer == "lambdamart" and not self.metric.startswith("ndcg"):
+            raise ParameterError(f"lambdamart raises ndcg only, not {self.metric}; use scorer='lambdarank'")
+
+    # -- learning ------------------------------------------------------------------------------------------------
+
+    def _train(self, task: Task) -> None:
+        """Learn `parameters_` (a row per member), or `trees_`; `passes_` is the pass that was kept."""
+        self.center_ = np.zeros(task.values.shape[1])
+        self.scale_ = np.ones(task.values.shape[1])
+        if self.standardise and len(task.values):
+            self.center_ = task.values.mean(axis=0)
+            spread = task.values.std(axis=0)
+            self.scale_ = np.where(spread > 1e-12, spread, 1.0)
+        if self.scorer == "lambdamart":
+            from podium.aggregators.supervised import trees
+
+            self.trees_, self.passes_ = trees.train(task, self.passes, self.rate, self.patience, self.seed)
+            return
+        values = np.ascontiguousarray(self._scaled(task.values))
+        check = None if task.check_values is None else np.ascontiguousarray(self._scaled(task.check_values))
+        ready = Task(values, task.examples, check, task.check, task.progress)
+
+        def member(number: int) -> tuple[F8, int, float]:
+            return self._one_member(ready, number)
+
+        with ThreadPoolExecutor(min(self.members, dispatch.threads())) as pool:
+            found = list(pool.map(member, range(self.members)))
+        self.parameters_ = np.stack([parameters for parameters, _, _ in found])
+        self.passes_ = [kept for _, kept, _ in found]
+        self.quality_ = [float(q) for _, _, q in found]
+
+    def _one_member(self, task: Task, number: int) -> tuple[F8, int, float]:
+        random = np.random.default_rng((self.seed, number))
+        network = Network(task.values.shape[1], self.hidden, self.layers)
+        weights = self._start(network, random)
+        state = (np.zeros_like(weights), np.zeros_like(weights), np.zeros(1, np.int64))
+        target, useful = task.examples.target(self.metric), task.examples.useful()
+        total, best, kept, best_quality = np.zeros_like(weights), weights.copy(), 0, -np.inf
+        for done in range(1, self.passes + 1):
+            rate = self.rate / (1 + (done - 1) / self.decay) if self.decay else self.rate
+            optimiser = Optimiser(weights, *state, self.optimizer == "adam", rate, self.l2, self._positive())
+            self._pass(network, task, target, random.permutation(useful), optimiser)
+            total += weights
+            now = total / done if self.average else weights
+            quality = self._quality(network, task, now)
+            if quality is None or quality > best_quality:
+                best, kept, best_quality = now.copy(), done, -np.inf if quality is None else quality
+            task.progress(number * self.passes + done, self.members * self.passes, "learning")
+            if quality is not None and self.patience and done - kept >= self.patience:
+                break
+        return best, kept, best_quality
+
+    def _start(self, network: Network, random: np.random.Generator) -> F8:
+        return network.start(random)
+
+    def _positive(self) -> bool:
+        return False
+
+    def _pass(self, network: Network, task: Task, target: Target, visit: I8, optimiser: Optimiser) -> None:
+        starts, values = task.examples.starts, task.values
+        if not self.hidden:
+            linear_pass(values, starts, target, visit, self.batch, optimiser)
+            return
+        for first in range(0, len(visit), self.batch):
+            chosen = visit[first : first + self.batch]
+            offsets, rows = segments.gather(starts, chosen)
+            some = values[rows]
+            slope = lambdas(network.scores(optimiser.weights, some), offsets, target.take(rows, chosen))
+            step(optimiser, network.gradient(optimiser.weights, some, slope) / len(chosen))
+
+    def _quality(self, network: Network, task: Task, weights: F8) -> float | None:
+        if task.check is None or task.check_values is None:
+            return None
+        return task.check.quality(network.scores(weights, task.check_values), self.choose_by)
+
+    # -- using what was learned ----------------------------------------------------------------------------------
+
+    def _scaled(self, values: F8) -> F8:
+        return (values - self.center_) / self.scale_ if self.standardise else values
+
+    def _predict(self, values: F8) -> F8:
+        """One score per row."""
+        if self.scorer == "lambdamart":
+            from podium.aggregators.supervised import trees
+
+            return trees.predict(self.trees_, values)
+        network = Network(values.shape[1], self.hidden, self.layers)
+        if not self.hidden:
+            return network.scores(self._linear(), values)
+        scaled = self._scaled(values)
+        return np.asarray(np.mean([network.scores(p, scaled) for p in self.parameters_], axis=0))
+
+    def _linear(self) -> F8:
+        """The weights of a linear scorer on features as they are given, the mean of all members."""
+        return np.asarray(self.parameters_.mean(axis=0) / self.scale_)

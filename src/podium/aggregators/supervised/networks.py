@@ -1,0 +1,72 @@
+"""A feed-forward scorer with its gradient, over one flat vector of parameters; no hidden layer makes it linear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from podium.kernels.dispatch import F8
+
+__all__ = ["Network"]
+
+
+@dataclass(frozen=True)
+class Network:
+    """Layers of `tanh` units on top of the features, and one output without a bias: only differences count."""
+
+    inputs: int
+    hidden: int = 0
+    layers: int = 1
+
+    @property
+    def _widths(self) -> list[int]:
+        return [self.inputs] + [self.hidden] * (self.layers if self.hidden else 0)
+
+    @property
+    def size(self) -> int:
+        """How many parameters there are."""
+        return sum((a + 1) * b for a, b in pairwise(self._widths)) + self._widths[-1]
+
+    def start(self, random: np.random.Generator) -> F8:
+        """Zeros for a linear scorer; else Glorot & Bengio's uniform weights, biases and output at zero."""
+        flat = np.zeros(self.size)
+        for matrix, _ in self._split(flat)[0]:
+            reach = np.sqrt(6.0 / sum(matrix.shape))
+            matrix[:] = random.uniform(-reach, reach, matrix.shape)
+        return flat
+
+    def _split(self, flat: F8) -> tuple[list[tuple[F8, F8]], F8]:
+        """Views of the flat vector: (matrix, bias) of every hidden layer, and the output weights."""
+        found, at = [], 0
+        for a, b in pairwise(self._widths):
+            matrix = flat[at : at + a * b].reshape(a, b)
+            found.append((matrix, flat[at + a * b : at + (a + 1) * b]))
+            at += (a + 1) * b
+        return found, flat[at:]
+
+    def scores(self, flat: F8, values: F8) -> F8:
+        """One score per row."""
+        hidden, output = self._split(flat)
+        for matrix, bias in hidden:
+            values = np.tanh(values @ matrix + bias)
+        # row by row the same sum: rows with the same content get the same bits wherever they lie
+        return np.asarray(np.einsum("ij,j->i", values, output))
+
+    def gradient(self, flat: F8, values: F8, slope: F8) -> F8:
+        """The gradient of sum(slope * scores) with respect to the parameters."""
+        hidden, output = self._split(flat)
+        seen = [values]
+        for matrix, bias in hidden:
+            seen.append(np.tanh(seen[-1] @ matrix + bias))
+        out = np.zeros(len(flat))
+        parts, last = self._split(out)
+        last[:] = slope @ seen[-1]
+        back = slope[:, None] * output
+        for k in reversed(range(len(hidden))):
+            back = back * (1.0 - seen[k + 1] ** 2)
+            parts[k][0][:] = seen[k].T @ back
+            parts[k][1][:] = back.sum(axis=0)
+            back = back @ hidden[k][0].T
+        return out

@@ -1,0 +1,194 @@
+"""Aggregation as learning to rank: every expert's pairwise matrix becomes a few features of each item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple, cast
+
+import numpy as np
+
+from podium.aggregators.base import ALL_FORMS, Outcome, Tags
+from podium.aggregators.supervised import strengths
+from podium.aggregators.supervised.base import SupervisedAggregator, Training
+from podium.aggregators.supervised.learner import Learner, Task
+from podium.data.features import Features
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id
+from podium.errors import InputError
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.strengths import leading, low_rank
+from podium.params import Choice, Range, Tune
+
+__all__ = ["POOLED", "Columns", "SvdAggregator", "svd_columns"]
+
+POOLED = "(other experts)"  # in explanations: the experts that share one matrix
+LARGEST = 1 << 32  # bytes of features beyond which a table by expert is the wrong plan
+
+Transform = Annotated[
+    str,
+    Choice("log", "rank", "binary"),
+    "strength of a preference: difference of log ranks, of ranks, or just 1",
+]
+
+
+class Columns(NamedTuple):
+    """A table of features by slot, and the group of experts that each column speaks for."""
+
+    values: F8
+    group: I8
+
+    def of(self, weights: F8, group: int) -> F8:
+        """What the columns of one group add to the scores."""
+        mine = self.group == group
+        return np.asarray((self.values[:, mine] * weights[mine]).sum(axis=1))
+
+
+def svd_columns(
+    preferences: Preferences,
+    transform: str,
+    groups: I8,
+    n_groups: int,
+    components: int = 1,
+    *,
+    scaled: bool = False,
+    sizes: bool = False,
+) -> Columns:
+    """U and V of every group's matrix and a mark for items the group leaves out; singular values if `sizes`.
+
+    `scaled` multiplies U and V by the root of their singular value, so that Y is about U V'.
+    """
+    width = components * (3 if sizes else 2) + 1
+    if len(preferences.index.items) * n_groups * width * 8 > LARGEST:
+        raise InputError(
+            f"{n_groups} experts and {len(preferences.index.items):,} items make too large a table of features",
+            remedy="use features='hybrid' with a larger min_preferences",
+        )
+    grouped = strengths.matrices(preferences, cast(strengths.Transform, transform), groups)
+    m, out = grouped.matrices, []
+    if components == 1:
+        found = leading(m)
+        u, v, sigma = found.u[:, None], found.v[:, None], found.sigma[:, None]
+    else:
+        u, v, sigma = low_rank(m, components)
+    if scaled:
+        root = np.repeat(np.sqrt(sigma), m.sizes, axis=0)
+        u, v = u * root, v * root
+    for c in range(components):
+        out += [strengths.table(grouped, part[:, c], n_groups) for part in (u, v)]
+        if sizes:
+            out.append(strengths.table(grouped, np.repeat(sigma[:, c], m.sizes), n_groups))
+    out.append(strengths.missing(preferences, groups, n_groups).astype(np.float64))
+    return Columns(np.concatenate(out, axis=1), np.tile(np.arange(n_groups), len(out)))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SvdAggregator(SupervisedAggregator, Learner):
+    """LambdaRank on the leading singular vectors of every expert's pairwise matrix ("LR").
+
+    `features="individual"` gives each expert features of its own, `"combined"` makes one matrix of all (any experts
+    may then take part), `"hybrid"` gives features of their own to experts with at least `min_preferences` rows in
+    training and one pooled matrix to all others.
+
+    >>> from podium import Labels, Preferences
+    >>> lists = {q: {"good": ["a", "b", "c"], "bad": ["c", "b", "a"]} for q in range(4)}
+    >>> labels = Labels.from_dict({q: {"a": 2, "b": 1, "c": 0} for q in range(4)})
+    >>> model = SvdAggregator(passes=20).fit(Preferences.from_lists(lists), labels)
+    >>> model.aggregate(Preferences.from_lists({"new": {"good": ["x", "y"], "bad": ["y", "x"]}})).ranking("new")
+    ['x', 'y']
+    """
+
+    name = "svd"
+    citation = "Volkovs, Larochelle & Zemel, CIKM 2012"
+    tags = Tags(accepts=ALL_FORMS, supervised=True, weighted=False, additive=True)
+
+    transform: Transform = "log"
+    components: Annotated[int, Range(1, 20), "singular vectors of each matrix that become features"] = 1
+    vectors: Annotated[
+        str, Choice("unit", "scaled"), "singular vectors as they are, or times the root of the value"
+    ] = "scaled"
+    features: Annotated[str, Choice("individual", "combined", "hybrid"), "whose matrices become features"] = (
+        "individual"
+    )
+    min_preferences: Annotated[
+        int, Range(1, 10**9), Tune(20, 2000, log=True), "rows in training for features of one's own (hybrid)"
+    ] = 500
+    items: Annotated[
+        str, Choice("all", "labelled"), "items whose preferences make the features in training"
+    ] = "all"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_learner()
+
+    # -- features ------------------------------------------------------------------------------------------------
+
+    def _groups(self, preferences: Preferences) -> tuple[I8, int]:
+        """The group of every expert, and how many groups there are."""
+        if self.features == "combined":
+            return np.zeros(len(preferences.experts), np.int64), 1
+        if self.features == "individual":
+            return self._codes(preferences), len(self.experts_)
+        own = {(type(e), e): g for g, e in enumerate(self.own_)}
+        codes = [own.get((type(e), e), len(own)) for e in preferences.experts]
+        return np.array(codes, np.int64), len(own) + 1
+
+    def _names(self) -> list[Id]:
+        """Who each group is, in explanations."""
+        if self.features == "individual":
+            return self.experts_
+        return [POOLED] if self.features == "combined" else [*self.own_, POOLED]
+
+    def _columns(self, preferences: Preferences) -> Columns:
+        groups, n_groups = self._groups(preferences)
+        # singular values are the same for all items of a query: a linear scorer cannot use them
+        sizes = self.hidden > 0 or self.scorer == "lambdamart"
+        return svd_columns(
+            preferences,
+            self.transform,
+            groups,
+            n_groups,
+            self.components,
+            scaled=self.vectors == "scaled",
+            sizes=sizes,
+        )
+
+    # -- learning ------------------------------------------------------------------------------------------------
+
+    def _learn(self, training: Training) -> None:
+        lists, votes = training.preferences.lists, training.preferences.comparisons
+        rows = np.bincount(lists.expert, weights=lists.lengths, minlength=len(self.experts_))
+        rows = rows + np.bincount(votes.expert, minlength=len(self.experts_))
+        self.own_ = [
+            e for e, n in zip(self.experts_, rows.tolist(), strict=True) if n >= self.min_preferences
+        ]
+        check = training.validation
+        self._train(
+            Task(
+                self._values(training),
+                training.examples,
+                None if check is None else self._values(check),
+                None if check is None else check.examples,
+                training.progress,
+            )
+        )
+
+    def _values(self, training: Training) -> F8:
+        """Features of the examples, from the preferences over all items or over the labelled ones alone."""
+        preferences, rows = training.preferences, training.examples.rows
+        if self.items == "all":
+            return np.asarray(self._columns(preferences).values[rows])
+        keep = np.zeros(len(preferences.index.items), np.bool_)
+        keep[rows] = True
+        place = np.cumsum(keep) - 1
+        return np.asarray(self._columns(strengths.restricted(preferences, keep)).values[place[rows]])
+
+    # -- using it ------------------------------------------------------------------------------------------------
+
+    def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
+        return self._predict(self._columns(preferences).values)
+
+    def _contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
+        if self.hidden or self.scorer == "lambdamart":
+            return None
+        columns, weights = self._columns(one), self._linear()
+        return {name: columns.of(weights, g) for g, name in enumerate(self._names())}

@@ -1,0 +1,110 @@
+"""What `fuse` and `apply` share: how a consensus is written or shown."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from podium.cli import _common as common
+
+if TYPE_CHECKING:
+    from podium.data.consensus import Consensus
+
+__all__ = ["Wanted", "deliver", "writing"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Wanted(NamedTuple):
+    """Where the result goes, and how much of it."""
+
+    output: str | None
+    to: str | None
+    top: int | None
+    tag: str
+    overwrite: bool
+    json: bool
+
+
+def writing(command: F) -> F:
+    """Options of verbs that write a consensus."""
+    options = (
+        click.option(
+            "-o",
+            "--output",
+            type=click.Path(allow_dash=True),
+            help="Where to write; the suffix says the format.",
+        ),
+        click.option("--to", "to", help="Format of the output  [default: from the suffix, else trec]"),
+        click.option("--top", type=click.IntRange(1, 2**31), help="Keep so many items of each query."),
+        click.option("--tag", default="podium", show_default=True, help="Name of the fused run."),
+        click.option(
+            "--ties", type=click.Choice(["item", "trec", "input"]), default="item", show_default=True
+        ),
+        click.option("--overwrite", is_flag=True, help="Replace the output if it exists."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def deliver(consensus: Consensus, method: str, wanted: Wanted) -> None:
+    """Write the consensus to a file, print it as JSON, show it on a terminal, or write a run into a pipe."""
+    if not consensus.diagnostics.converged:
+        click.echo(
+            f"podium: warning: {method} did not converge: {'; '.join(consensus.diagnostics.notes)}", err=True
+        )
+    output = wanted.output
+    if output is not None and not (wanted.json and output == "-"):
+        _write(consensus, output, wanted)
+    if wanted.json:
+        common.emit(_document(consensus, wanted.top))
+    elif output is None and sys.stdout.isatty():
+        _show(consensus, items=wanted.top or 10)
+    elif output is None:
+        _write(consensus, "-", wanted)
+
+
+def _write(consensus: Consensus, output: str, wanted: Wanted) -> None:
+    from podium import formats
+
+    shortened = consensus if wanted.top is None else consensus.top(wanted.top)
+    to = wanted.to or ("trec" if output == "-" else None)
+    formats.write(shortened, output, to, overwrite=wanted.overwrite, tag=wanted.tag)
+    if output != "-":
+        click.echo(
+            f"{len(shortened):,} queries, {len(shortened.order):,} items written to {output}", err=True
+        )
+
+
+def _document(consensus: Consensus, top: int | None) -> dict[str, Any]:
+    lists = [
+        {
+            "query": q,
+            "items": [{"item": r.item, "score": r.score, "tied": r.tied} for r in consensus[q][:top]],
+        }
+        for q in consensus.queries
+    ]
+    return {
+        "method": consensus.method,
+        "fingerprint": consensus.fingerprint,
+        "milliseconds": round(consensus.diagnostics.seconds * 1e3, 3),
+        "converged": consensus.diagnostics.converged,
+        "ties": consensus.ties,
+        "results": lists,
+    }
+
+
+def _show(consensus: Consensus, queries: int = 3, items: int = 10) -> None:
+    for query in consensus.queries[:queries]:
+        rows = [
+            (str(r.rank), str(r.item), f"{r.score:.6g}", "tied" if r.tied else "")
+            for r in consensus[query][:items]
+        ]
+        common.table(["rank", "item", "score", ""], rows, title=f"query {query}", left=2)
+    click.echo(
+        f"{consensus.method}: {len(consensus):,} queries; use -o FILE to write all of it, --json for JSON."
+    )

@@ -1,0 +1,205 @@
+"""podium fit: learn from judgements how to aggregate, and save what was learned."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from podium.cli import _common as common
+from podium.cli.compare import default_methods
+from podium.cli.eval import read_labels
+
+if TYPE_CHECKING:
+    from podium.aggregators.base import Aggregator
+    from podium.data.dataset import Dataset
+
+ENOUGH = 25  # labelled queries from which some are set aside unasked
+SHARE = 0.2
+
+
+@click.command(name="fit", short_help="Learn from judgements, and save the model.")
+@click.argument("files", nargs=-1, type=common.FILES)
+@click.option(
+    "-q", "--qrels", type=common.FILES, help="Judgements; not needed when the input holds them (LETOR)."
+)
+@click.option("-m", "--method", required=True, help="A method, such as svd or 'rrf(k=20)'.")
+@click.option(
+    "-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the method."
+)
+@click.option("--weights", metavar="NAME=W,...", help="Weights of the experts, for a method that has them.")
+@click.option(
+    "--validation",
+    type=common.FILES,
+    multiple=True,
+    help="Input of other queries to choose with; may be repeated.",
+)
+@click.option("--validation-share", type=click.FloatRange(0, 1, max_open=True), help="Share of the judged queries to "
+              f"choose with.  [default: {SHARE} of {ENOUGH} or more, else none]")  # fmt: skip
+@click.option("--features", type=common.FILES, help="Item features, for a method that uses them.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Which queries are set aside."
+)
+@click.option(
+    "-o", "--output", type=click.Path(), required=True, help="The model file to write, such as m.podium."
+)
+@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+@common.reading
+@common.as_json
+def verb(
+    files: tuple[str, ...],
+    qrels: str | None,
+    method: str,
+    parameters: tuple[str, ...],
+    weights: str | None,
+    validation: tuple[str, ...],
+    validation_share: float | None,
+    features: str | None,
+    seed: int,
+    output: str,
+    overwrite: bool,
+    format_: str | None,
+    unlisted: str | None,
+    options: tuple[str, ...],
+    json_: bool,
+) -> None:
+    """Learn from judgements how to aggregate, and save what was learned.
+
+    \b
+    podium fit *.run --qrels qrels.txt -m svd -o model.podium
+    podium fit A1.txt A2.txt A3.txt --validation A4.txt -m svd -p transform=log -o model.podium
+    podium apply model.podium new/*.run -o fused.run
+    """
+    from podium import models
+    from podium.data.dataset import Dataset
+
+    common.check_new(output, overwrite)
+    if validation and validation_share is not None:
+        raise click.UsageError("give --validation or --validation-share, not both")
+    asked = common.make_method(method, parameters, weights)
+    content = common.read(files, format_, options, unlisted)
+    preferences = common.preferences_of(content, files)
+    model = dataclasses.replace(common.weighted(asked, preferences))
+    labels = read_labels(qrels, content) if model.tags.supervised or qrels else content.labels
+    data = Dataset(preferences, labels, common.features_for(model, content, features))
+    reading = (format_, options, unlisted)
+    train, held = (
+        (data, _other_input(model, validation, qrels, features, data, reading))
+        if validation
+        else _set_aside(data, validation_share, seed, model.tags.supervised)
+    )
+    facts = {"model": output, **_learn(model, train, held)}
+    models.save(model, output, overwrite=overwrite)
+    if json_:
+        common.emit(facts)
+    else:
+        _tell(facts, model)
+
+
+def _learn(model: Aggregator, train: Dataset, held: Dataset | None) -> dict[str, Any]:
+    """Fit the model, and say what came of it."""
+    begin = time.perf_counter()
+    _fit(model, train, held)
+    return {
+        "method": repr(model),
+        "fingerprint": train.preferences.fingerprint,
+        "queries": _labelled(train),
+        "validation_queries": 0 if held is None else _labelled(held),
+        "passes": getattr(model, "passes_", None),
+        "seconds": round(time.perf_counter() - begin, 3),
+        **_quality(model, train, held),
+    }
+
+
+def _other_input(
+    model: Aggregator,
+    files: tuple[str, ...],
+    qrels: str | None,
+    features: str | None,
+    data: Dataset,
+    reading: tuple[Any, Any, Any],
+) -> Dataset:
+    """Validation data from files of their own; queries that were trained on cannot choose."""
+    from podium.data.dataset import Dataset
+    from podium.errors import ParameterError
+
+    content = common.read(files, *reading)
+    preferences = common.preferences_of(content, files)
+    known = set(data.preferences.queries)
+    both = [q for q in preferences.queries if q in known]
+    if both:
+        raise ParameterError(
+            f"query {both[0]!r} is in the input and in --validation; choose with queries that are not trained on"
+        )
+    labels = read_labels(qrels, content)
+    return Dataset(preferences, labels, common.features_for(model, content, features))
+
+
+def _set_aside(data: Dataset, share: float | None, seed: int, learns: bool) -> tuple[Dataset, Dataset | None]:
+    from podium.evaluate import holdout
+
+    if share is None:
+        share = SHARE if learns and _labelled(data) >= ENOUGH else 0.0
+    return holdout(data, share, seed) if share else (data, None)
+
+
+def _labelled(data: Dataset) -> int:
+    from podium.evaluate.splits import labelled_queries
+
+    return int(labelled_queries(data).sum())
+
+
+def _fit(model: Aggregator, train: Dataset, held: Dataset | None) -> None:
+    if not model.tags.supervised:
+        model.fit(train.preferences, train.labels, train.features)
+        return
+    learner: Any = model
+    with common.telling() as progress:
+        learner.fit(train.preferences, train.labels, train.features, validation=held, progress=progress)
+
+
+def _quality(model: Aggregator, train: Dataset, held: Dataset | None) -> dict[str, Any]:
+    """The model beside a method that learns nothing, on the validation queries, or else on those of training."""
+    from podium.aggregators.base import make
+    from podium.evaluate import evaluate
+
+    data = train if held is None else held
+    if data.labels is None or not _labelled(data):
+        return {}
+    metric = str(getattr(model, "choose_by", "ndcg@10"))
+    plain = make(default_methods(data.preferences.forms)[0])
+    before, after = (
+        next(iter(evaluate(consensus, data.labels, metric).mean().values()))
+        for consensus in (
+            plain.aggregate(data.preferences),
+            model.aggregate(data.preferences, data.features),
+        )
+    )
+    measured = "training" if held is None else "validation"
+    return {
+        "metric": metric,
+        "measured_on": measured,
+        "baseline": plain.name,
+        "before": before,
+        "after": after,
+    }
+
+
+def _tell(facts: dict[str, Any], model: Aggregator) -> None:
+    learned = model.tags.supervised
+    held = facts["validation_queries"]
+    rows = [("method", facts["method"])]
+    if learned:
+        rows.append(("learned from", f"{facts['queries']:,} judged queries in {facts['seconds']:.1f} s"))
+        rows.append(
+            ("chosen with", f"{held:,} other judged queries" if held else "nothing: the last pass was kept")
+        )
+    if facts["passes"] is not None:
+        rows.append(("passes kept", ", ".join(map(str, facts["passes"]))))
+    if "metric" in facts:
+        where = f"{facts['metric']} on {facts['measured_on']} queries"
+        rows.append((f"{where}, {facts['baseline']}", common.number(facts["before"])))
+        rows.append((f"{where}, this model", common.number(facts["after"])))
+    common.table(["fact", "value"], [*rows, ("saved as", facts["model"])], left=2)

@@ -1,0 +1,346 @@
+"""Cross-validation: learn on some queries, choose with others, report on the rest."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+import podium
+from podium.aggregators.base import Aggregator, make
+from podium.aggregators.supervised.examples import Progress, silence
+from podium.data.consensus import Consensus, TieRule
+from podium.data.dataset import Dataset, Fold
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id, Ids
+from podium.errors import InputError, ParameterError
+from podium.evaluate.checkpoints import Folder, digest_of, digest_of_data
+from podium.evaluate.comparison import Comparison, compare_evaluations
+from podium.evaluate.evaluation import Evaluation, evaluate, mean_of
+from podium.evaluate.rankings import judged_only
+from podium.metrics.base import Metric, MetricSpec, parse, parse_all
+from podium.params import suggest
+
+if TYPE_CHECKING:
+    from podium.data.frames import Frame
+
+__all__ = ["Candidate", "CrossValidation", "FoldResult", "Pruned", "cross_validate", "part_of"]
+
+STEPS = 1000  # of the progress of one task
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """A method that is fitted, then fitted again without the experts it does not use: those its `unused()` names."""
+
+    method: str | Aggregator
+
+    def __repr__(self) -> str:
+        return f"pruned {make(self.method)!r}"
+
+
+Candidate = str | Aggregator | Pruned
+
+
+class FoldResult(NamedTuple):
+    """What one fold gave for one method."""
+
+    evaluation: Evaluation  # of the test part
+    chosen: str  # the candidate that was used
+    validation: dict[str, float]  # every candidate on the validation part, where there was a choice
+    dropped: list[Id]  # experts that pruning left out
+    fit_seconds: float
+    aggregate_seconds: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValidation:
+    """Results by method and fold; `pooled` has them by query."""
+
+    metrics: tuple[Metric, ...]
+    results: Mapping[str, tuple[FoldResult, ...]]
+    baseline: str
+
+    def __repr__(self) -> str:
+        folds = len(next(iter(self.results.values())))
+        means = "; ".join(
+            f"{name}: {', '.join(f'{m} {v:.4f}' for m, v in self.mean(name, digits=None).items())}"
+            for name in self.results
+        )
+        return f"CrossValidation({folds} folds; {means})"
+
+    def __getitem__(self, name: str) -> tuple[FoldResult, ...]:
+        if name not in self.results:
+            raise ParameterError(f"there is no result {name!r}; {suggest(name, self.results)}")
+        return self.results[name]
+
+    def fold_means(self, name: str) -> list[dict[str, float]]:
+        """The means of every fold's test part."""
+        return [fold.evaluation.mean() for fold in self[name]]
+
+    def mean(self, name: str, digits: int | None = 4) -> dict[str, float]:
+        """The mean of the folds' means, each first rounded to `digits`, as LETOR's scripts do it."""
+        means = self.fold_means(name)
+        return {
+            m: mean_of(np.array([mean[m] if digits is None else round(mean[m], digits) for mean in means]))
+            for m in map(str, self.metrics)
+        }
+
+    def pooled(self, name: str) -> Evaluation:
+        """One value per query: that of the fold that tests it, or the mean of those where several do."""
+        evaluations = [fold.evaluation for fold in self[name]]
+        seen: dict[tuple[type, Id], list[Any]] = {}
+        for e in evaluations:
+            for query, values in zip(e.queries, e.values.T, strict=True):
+                seen.setdefault((type(query), query), []).append(values)
+        columns = [[mean_of(np.array(column)) for column in zip(*v, strict=True)] for v in seen.values()]
+        return Evaluation(
+            self.metrics,
+            Ids([query for _, query in seen]),
+            np.array(columns).T.reshape(len(self.metrics), len(seen)),
+            name,
+            sum(e.missing for e in evaluations),
+            sum(e.unlabelled for e in evaluations),
+        )
+
+    def compare(
+        self,
+        baseline: str | None = None,
+        metrics: MetricSpec | Iterable[MetricSpec] | None = None,
+        **settings: Any,
+    ) -> Comparison:
+        """Paired tests of all methods against a baseline on the pooled values; see `podium.compare`."""
+        base = self.baseline if baseline is None else baseline
+        chosen = self.metrics if metrics is None else metrics
+        pooled = {name: self.pooled(name) for name in self.results}
+        return compare_evaluations(pooled, chosen, baseline=base, **settings)
+
+    def to_frame(self, backend: Frame = "pyarrow") -> Any:
+        """A dataframe with a row per method, fold and query, and a column per metric."""
+        from podium.data.frames import values_frame
+
+        rows = [
+            (query, name, number, *values)
+            for name, folds in self.results.items()
+            for number, fold in enumerate(folds)
+            for query, values in zip(fold.evaluation.queries, fold.evaluation.values.T.tolist(), strict=True)
+        ]
+        names = ("method", "fold", *map(str, self.metrics))
+        columns = {name: np.array([row[i + 1] for row in rows]) for i, name in enumerate(names)}
+        return values_frame(Ids([row[0] for row in rows]), columns, backend)
+
+
+def cross_validate(
+    dataset: Dataset,
+    aggregators: Mapping[str, Candidate | Sequence[Candidate]],
+    metrics: MetricSpec | Iterable[MetricSpec],
+    *,
+    folds: Sequence[Fold] | None = None,
+    seed: int = 0,
+    baseline: str | None = None,
+    choose_by: MetricSpec = "map",
+    ties: TieRule = "item",
+    labelled_only: bool = False,
+    resume: str | os.PathLike[str] | None = None,
+    progress: Progress = silence,
+) -> CrossValidation:
+    """Fit every method on each fold's training part and measure it on the test part.
+
+    A name maps to a method or to several candidates; the one that is best by `choose_by` on the validation part is
+    used. Methods that learn are made afresh for each fold; they too see the validation part, and never the test part.
+    `folds` are those of the data set unless given (`seed` deals its queries out where it has no parts).
+    `labelled_only` leaves items without a label out of the rankings that are measured. With the folder `resume`,
+    results are kept there as soon as they are known, and found there by a later call on the same data.
+
+    >>> from podium.data.demo import demo
+    >>> found = cross_validate(demo(20), {"rrf": ["rrf", "rrf(k=5)"], "borda": "borda"}, "ndcg@5")
+    >>> [fold.chosen for fold in found["borda"]], len(found.pooled("rrf"))
+    (['borda', 'borda', 'borda', 'borda', 'borda'], 20)
+    """
+    chosen = parse_all(metrics)
+    turns = dataset.folds(seed=seed) if folds is None else list(folds)
+    named = {name: _candidates(name, given) for name, given in aggregators.items()}
+    if not named or not turns:
+        raise ParameterError("there is nothing to validate; give at least one method and one fold")
+    base = next(iter(named)) if baseline is None else baseline
+    if base not in named:
+        raise ParameterError(f"there is no method {base!r} to compare with; {suggest(base, named)}")
+    setting = _Setting(chosen, parse(choose_by), ties, labelled_only)
+    results = _all_folds(turns, named, setting, Folder.at(resume), progress)
+    return CrossValidation(chosen, results, base)
+
+
+def _all_folds(
+    turns: Sequence[Fold],
+    named: Mapping[str, list[Candidate]],
+    setting: _Setting,
+    folder: Folder,
+    progress: Progress,
+) -> dict[str, tuple[FoldResult, ...]]:
+    results: dict[str, list[FoldResult]] = {name: [] for name in named}
+    total, done = len(turns) * len(named), 0
+    for number, fold in enumerate(turns):
+        data = None if folder.path is None else [digest_of_data(part) for part in fold]
+        for name, candidates in named.items():
+            told = part_of(progress, done, total, f"{name}, fold {number + 1} of {len(turns)}")
+            told(0, 1, "")
+            key = digest_of([data, [repr(c) for c in candidates], *setting.facts()])
+            results[name].append(_kept_or_new(folder, key, fold, candidates, setting, told))
+            done += 1
+    progress(total * STEPS, total * STEPS, "done")
+    return {name: tuple(found) for name, found in results.items()}
+
+
+class _Setting(NamedTuple):
+    metrics: tuple[Metric, ...]
+    choose_by: Metric
+    ties: TieRule
+    labelled_only: bool
+
+    def facts(self) -> list[Any]:
+        """What a result depends on beside data and method."""
+        named = [list(map(str, self.metrics)), str(self.choose_by)]
+        return [*named, self.ties, self.labelled_only, podium.__version__]
+
+    def measured(self, consensus: Consensus, data: Dataset, metrics: tuple[Metric, ...]) -> Evaluation:
+        if data.labels is None:
+            raise InputError("the data have no labels to measure against", remedy="give labels (qrels)")
+        shown = judged_only(consensus, data.labels) if self.labelled_only else consensus
+        return evaluate(shown, data.labels, metrics)
+
+
+def _candidates(name: str, given: Candidate | Sequence[Candidate]) -> list[Candidate]:
+    """A list of candidates; what cannot be made is refused before any work is done."""
+    several = [given] if isinstance(given, str | Aggregator | Pruned) else list(given)
+    if not several:
+        raise ParameterError(f"{name!r} has no candidate; give at least one method")
+    ready: list[Candidate] = [c if isinstance(c, Pruned) else make(c) for c in several]
+    for candidate in ready:
+        repr(candidate)  # makes the method
+    return ready
+
+
+def part_of(progress: Progress, number: int, of: int, what: str | None = None) -> Progress:
+    """Progress of one task among several; `what` replaces what the task itself says."""
+
+    def tell(step: int, steps: int, said: str) -> None:
+        progress(number * STEPS + step * STEPS // max(steps, 1), of * STEPS, said if what is None else what)
+
+    return tell
+
+
+def _kept_or_new(
+    folder: Folder, key: str, fold: Fold, candidates: list[Candidate], setting: _Setting, told: Progress
+) -> FoldResult:
+    kept = folder.find(key)
+    if kept is not None:
+        return _from_plain(kept, setting.metrics)
+    found = _one_fold(fold, candidates, setting, told)
+    folder.keep(key, _plain(found))
+    return found
+
+
+def _one_fold(fold: Fold, candidates: list[Candidate], setting: _Setting, told: Progress) -> FoldResult:
+    begin = time.perf_counter()
+    fitted = [_fitted(c, fold, part_of(told, number, len(candidates))) for number, c in enumerate(candidates)]
+    best, validation = _best(fold.validation, candidates, fitted, setting)
+    middle = time.perf_counter()
+    consensus = fitted[best].rank(fold.test, setting.ties)
+    spent = time.perf_counter() - middle
+    found = setting.measured(consensus, fold.test, setting.metrics)
+    return FoldResult(found, repr(candidates[best]), validation, fitted[best].dropped, middle - begin, spent)
+
+
+def _best(
+    data: Dataset, candidates: list[Candidate], fitted: list[_Fitted], setting: _Setting
+) -> tuple[int, dict[str, float]]:
+    """Which candidate is best on the validation part, the first of equals; nothing is measured without a choice."""
+    if len(candidates) == 1:
+        return 0, {}
+    by = (setting.choose_by,)
+    seen = [setting.measured(f.rank(data, setting.ties), data, by) for f in fitted]
+    values = [next(iter(e.mean().values())) for e in seen]
+    if all(math.isnan(v) for v in values):
+        raise InputError(
+            "candidates cannot be chosen: no validation query has labels",
+            remedy="give folds with labelled validation queries, or one candidate",
+        )
+    return int(np.nanargmax(values)), dict(zip(map(repr, candidates), values, strict=True))
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    model: Aggregator
+    kept: list[Id] | None = None  # experts, if not all
+    dropped: list[Id] = dataclasses.field(default_factory=list)
+
+    def rank(self, data: Dataset, ties: TieRule) -> Consensus:
+        seen = self.model.tags.uses_features
+        return self.model.aggregate(
+            _only(data.preferences, self.kept), data.features if seen else None, ties=ties
+        )
+
+
+def _fitted(candidate: Candidate, fold: Fold, told: Progress) -> _Fitted:
+    """A new model, fitted if it learns; the test part is not touched."""
+    if not isinstance(candidate, Pruned):
+        return _Fitted(_fit(make(candidate), fold, None, told))
+    first = _fit(make(candidate.method), fold, None, told)
+    if not hasattr(first, "unused"):
+        raise ParameterError(f"{first.name} does not say which experts it does not use; it cannot be pruned")
+    dropped = list(first.unused())
+    kept = [e for e in fold.train.preferences.experts if e not in dropped]
+    if not dropped or not kept:
+        return _Fitted(first)
+    return _Fitted(_fit(first, fold, kept, told), kept, dropped)
+
+
+def _fit(aggregator: Aggregator, fold: Fold, kept: list[Id] | None, told: Progress) -> Aggregator:
+    fresh = dataclasses.replace(aggregator)  # the parameters, without anything learned
+    if not fresh.tags.supervised:
+        return fresh
+    train, validation = (
+        _visible(part, kept, fresh.tags.uses_features) for part in (fold.train, fold.validation)
+    )
+    learner: Any = fresh
+    learner.fit(train.preferences, train.labels, train.features, validation=validation, progress=told)
+    return fresh
+
+
+def _visible(data: Dataset, kept: list[Id] | None, features: bool) -> Dataset:
+    """What a method may see of a part."""
+    return dataclasses.replace(
+        data, preferences=_only(data.preferences, kept), features=data.features if features else None
+    )
+
+
+def _only(preferences: Preferences, kept: list[Id] | None) -> Preferences:
+    return preferences if kept is None else preferences.with_experts(kept)
+
+
+def _plain(found: FoldResult) -> dict[str, Any]:
+    e = found.evaluation
+    return {
+        **found._asdict(),
+        "evaluation": {
+            "queries": e.queries.tolist(),
+            "values": e.values.tolist(),
+            "method": e.method,
+            "missing": e.missing,
+            "unlabelled": e.unlabelled,
+        },
+    }
+
+
+def _from_plain(kept: dict[str, Any], metrics: tuple[Metric, ...]) -> FoldResult:
+    about = dict(kept["evaluation"])
+    queries, values = Ids(about.pop("queries")), np.array(about.pop("values"), np.float64)
+    return FoldResult(
+        **(kept | {"evaluation": Evaluation(metrics, queries, values.reshape(len(metrics), -1), **about)})
+    )

@@ -1,0 +1,21 @@
+"""Published tables, computed again: `reproduce("table3", folder)`."""
+
+from podium.evaluate.reproduce.runner import Reproduction, RowResult, SetResult, reproduce
+from podium.evaluate.reproduce.tables import TABLES, Row, Table, table
+from podium.evaluate.reproduce.writers import document, figure_lines, paths, test_lines, write
+
+__all__ = [
+    "TABLES",
+    "Reproduction",
+    "Row",
+    "RowResult",
+    "SetResult",
+    "Table",
+    "document",
+    "figure_lines",
+    "paths",
+    "reproduce",
+    "table",
+    "test_lines",
+    "write",
+]

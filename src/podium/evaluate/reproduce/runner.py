@@ -1,0 +1,195 @@
+"""Computing a published table again."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import podium
+from podium.aggregators.base import make
+from podium.aggregators.supervised.examples import Progress, silence
+from podium.data.dataset import Dataset
+from podium.data.vocabulary import Id
+from podium.errors import ParameterError
+from podium.evaluate.comparison import ComparisonRow
+from podium.evaluate.crossvalidation import Candidate, CrossValidation, Pruned, cross_validate, part_of
+from podium.evaluate.reproduce import sets as data_sets
+from podium.evaluate.reproduce.tables import Figures, Row, Table, table
+from podium.evaluate.splits import random_splits
+from podium.params import suggest
+
+__all__ = ["Reproduction", "RowResult", "SetResult", "reproduce"]
+
+
+@dataclass(frozen=True)
+class RowResult:
+    """One row on one data set, in percent; `ours` is missing for rows that are shown as published only."""
+
+    name: str
+    method: str | None
+    published: Figures | None
+    ours: Figures | None = None
+    folds: tuple[Figures, ...] = ()
+    chosen: tuple[str, ...] = ()  # the method that was used, by fold
+    dropped: tuple[tuple[Id, ...], ...] = ()  # experts that pruning left out, by fold
+    fit_seconds: float = 0.0
+    aggregate_seconds: float = 0.0
+
+    @property
+    def difference(self) -> Figures | None:
+        """Ours less the published figures, both as printed."""
+        if self.ours is None or self.published is None:
+            return None
+        return tuple(round(o, 2) - p for o, p in zip(self.ours, self.published, strict=True))
+
+
+@dataclass(frozen=True)
+class SetResult:
+    """All rows on one data set, and the paired tests against the baseline, where both were computed."""
+
+    name: str
+    fingerprint: str
+    queries: int
+    rows: tuple[RowResult, ...]
+    tests: tuple[ComparisonRow, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A table computed again."""
+
+    table: Table
+    sets: tuple[SetResult, ...]
+    seed: int
+    seconds: float
+    version: str = podium.__version__
+
+
+def reproduce(
+    name: str | Table,
+    folder: str | os.PathLike[str],
+    *,
+    only: Sequence[str] = (),
+    sets: Sequence[str] = (),
+    seed: int = 0,
+    resume: str | os.PathLike[str] | None = None,
+    progress: Progress = silence,
+) -> Reproduction:
+    """Compute a published table again from the data sets in a folder.
+
+    `only` names rows and `sets` data sets when not all are wanted; `seed` is that of random splits and of the methods
+    that have one; `resume` is a folder in which results are kept, see `cross_validate`.
+    """
+    begin = time.perf_counter()
+    what = table(name) if isinstance(name, str) else name
+    names = _chosen("row", only, [row.name for row in what.rows])
+    rows = [row for row in what.rows if row.name in names]
+    wanted = _chosen("data set", sets, what.sets)
+    data = [data_sets.load(n, folder) for n in wanted]  # all of them, so that a missing one is told at once
+    found = [
+        _one_set(what, rows, one, seed, resume, part_of(progress, number, len(data)))
+        for number, one in enumerate(data)
+    ]
+    return Reproduction(what, tuple(found), seed, time.perf_counter() - begin)
+
+
+def _chosen(what: str, asked: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Those asked for, in the order of the table, or all of them; names are compared without case."""
+    plain = {name.lower() for name in known}
+    for name in asked:
+        if name.lower() not in plain:
+            raise ParameterError(f"the table has no {what} {name!r}; {suggest(name, known)}")
+    wanted = {name.lower() for name in asked} or plain
+    return [name for name in known if name.lower() in wanted]
+
+
+def _one_set(
+    what: Table,
+    rows: Sequence[Row],
+    data: Dataset,
+    seed: int,
+    resume: str | os.PathLike[str] | None,
+    told: Progress,
+) -> SetResult:
+    computed = [row for row in rows if row.method is not None and _applies(row, data.name)]
+    results: dict[str, CrossValidation] = {}
+    for number, row in enumerate(computed):
+        results[row.name] = cross_validate(
+            seen := _seen_by(row, data),
+            {row.name: _candidates(row, seed)},
+            what.metrics,
+            folds=None if what.splits is None else random_splits(seen, what.splits, seed=seed),
+            choose_by=what.choose_by,
+            ties=what.ties,
+            labelled_only=what.labelled_only,
+            resume=resume,
+            progress=part_of(told, number, len(computed), f"{data.name}: {row.name}"),
+        )
+    shown = [row for row in rows if row.name in results or data.name in row.published]
+    return SetResult(
+        data.name,
+        data.preferences.fingerprint,
+        len(data),
+        tuple(_row_result(row, data.name, results.get(row.name)) for row in shown),
+        _tests(what, results),
+    )
+
+
+def _applies(row: Row, data: str) -> bool:
+    """A row that leaves experts out says for which data sets."""
+    return not row.without or data in row.without
+
+
+def _seen_by(row: Row, data: Dataset) -> Dataset:
+    if row.without:
+        data = data_sets.without_experts(data, row.without[data.name])
+    return data_sets.labelled_items(data) if row.labelled else data
+
+
+def _candidates(row: Row, seed: int) -> list[Candidate]:
+    """The row's methods, with the seed unless they bring their own."""
+    given = (row.method,) if isinstance(row.method, str) else row.method or ()
+    found: list[Candidate] = []
+    for spec in given:
+        made = make(spec)
+        if seed and getattr(made, "seed", seed) == 0:
+            made = dataclasses.replace(made, seed=seed)  # type: ignore[call-arg]
+        found.append(Pruned(made) if row.pruned else made)
+    return found
+
+
+def _row_result(row: Row, data: str, found: CrossValidation | None) -> RowResult:
+    method = (
+        None if row.method is None else "; ".join([row.method] if isinstance(row.method, str) else row.method)
+    )
+    published = row.published.get(data)
+    if found is None:
+        return RowResult(row.name, None, published)
+    folds = found[row.name]
+    return RowResult(
+        row.name,
+        method,
+        published,
+        _percent(found.mean(row.name).values()),
+        tuple(_percent(mean.values()) for mean in found.fold_means(row.name)),
+        tuple(fold.chosen for fold in folds),
+        tuple(tuple(fold.dropped) for fold in folds),
+        sum(fold.fit_seconds for fold in folds),
+        sum(fold.aggregate_seconds for fold in folds),
+    )
+
+
+def _percent(values: Iterable[float]) -> Figures:
+    return tuple(100 * v for v in values)
+
+
+def _tests(what: Table, results: dict[str, CrossValidation]) -> tuple[ComparisonRow, ...]:
+    if what.baseline not in results or len(results) < 2:
+        return ()
+    whole = CrossValidation(
+        results[what.baseline].metrics, {n: found[n] for n, found in results.items()}, what.baseline
+    )
+    return whole.compare(metrics=what.tested).rows

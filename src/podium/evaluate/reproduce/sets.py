@@ -1,0 +1,74 @@
+"""Reading the data sets of the published tables from a folder that holds them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from podium import formats
+from podium.aggregators.supervised.strengths import restricted
+from podium.data.dataset import Dataset
+from podium.data.vocabulary import Id
+from podium.errors import InputError, ParameterError
+from podium.params import suggest
+
+__all__ = ["labelled_items", "load", "without_experts"]
+
+
+def load(name: str, folder: str | os.PathLike[str]) -> Dataset:
+    """A data set by name; the files lie in a folder of that name, packed by gzip or not."""
+    if name not in READERS:
+        raise ParameterError(f"there is no data set {name!r}; {suggest(name, READERS)}")
+    if not Path(folder).is_dir():
+        raise InputError(
+            "there is no such folder", source=os.fspath(folder), remedy="give the one with the data sets"
+        )
+    return dataclasses.replace(READERS[name](Path(folder) / name), name=name)
+
+
+def labelled_items(data: Dataset) -> Dataset:
+    """The preferences over labelled items only."""
+    if data.labels is None:
+        return data
+    keep = ~np.isnan(data.labels.align(data.preferences.index))
+    return dataclasses.replace(data, preferences=restricted(data.preferences, keep))
+
+
+def without_experts(data: Dataset, experts: Sequence[Id]) -> Dataset:
+    """The data without some of the experts."""
+    kept = [e for e in data.preferences.experts if e not in experts]
+    return dataclasses.replace(data, preferences=data.preferences.with_experts(kept))
+
+
+def _parts(folder: Path) -> Dataset:
+    """A LETOR set in five parts."""
+    return formats.read([_file(folder, f"A{part}.txt") for part in range(1, 6)], "letor").dataset()
+
+
+def _crowd(folder: Path) -> Dataset:
+    """Judgements of workers, 0 or 1, and gold labels for some of the documents."""
+    columns = {"score": "label_binary", "grade": "gold_binary"}
+    path = _file(folder, "judgments.tsv")
+    return formats.read(path, "csv", duplicates="first", missing="-1", **columns).dataset()
+
+
+def _file(folder: Path, name: str) -> Path:
+    for path in (folder / f"{name}.gz", folder / name):
+        if path.is_file():
+            return path
+    raise InputError(
+        "there is no such file, packed (.gz) or not",
+        source=str(folder / name),
+        remedy=f"give the folder that holds {folder.name}/{name}",
+    )
+
+
+READERS: dict[str, Callable[[Path], Dataset]] = {
+    "mq2008-agg": _parts,
+    "mq2007-agg": _parts,
+    "trec2011-crowd": _crowd,
+}

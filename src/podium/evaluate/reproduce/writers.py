@@ -1,0 +1,159 @@
+"""A reproduced table as lines of text, Markdown, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from podium.evaluate.comparison import ComparisonRow
+from podium.evaluate.reproduce.runner import Reproduction, RowResult, SetResult
+from podium.evaluate.reproduce.tables import Table
+from podium.formats.files import save
+from podium.metrics.base import parse
+
+__all__ = ["as_csv", "as_json", "as_markdown", "document", "figure_lines", "paths", "test_lines", "write"]
+
+_SHORT = {"ndcg": "N", "p": "P", "map": "MAP"}
+
+
+def short(metric: str) -> str:
+    """N@5 for ndcg@5 of any dialect, as the papers print it."""
+    m = parse(metric)
+    return _SHORT.get(m.name, m.name) + ("" if m.cutoff is None else f"@{m.cutoff}")
+
+
+def figure_lines(table: Table, found: SetResult) -> list[list[str]]:
+    """A header, then up to three lines a row: published, ours, difference."""
+    lines = [["", "", *map(short, table.metrics)]]
+    for row in found.rows:
+        for what in ("published", "ours", "difference"):
+            figures = getattr(row, what)
+            if figures is not None:
+                sign = "+" if what == "difference" else ""
+                # adding 0.0 after rounding makes -0.00 a plain zero
+                lines.append([row.name, what, *(f"{round(f, 2) + 0.0:{sign}.2f}" for f in figures)])
+    return lines
+
+
+def test_lines(table: Table, tests: Iterable[ComparisonRow]) -> list[list[str]]:
+    """A header, then one line a paired test; none where nothing was tested."""
+    tested = [t for t in tests if t.difference is not None]
+    if not tested:
+        return []
+    lines = [
+        [f"against {table.baseline}", "metric", "difference", "95 % interval", "p (Holm)", "won/tied/lost"]
+    ]
+    for t in tested:
+        low, high, difference = (100 * (v or 0.0) for v in (t.low, t.high, t.difference))
+        p = math.nan if t.p_holm is None else t.p_holm
+        lines.append(
+            [
+                t.name,
+                short(t.metric),
+                f"{difference:+.2f}",
+                f"{low:+.2f} .. {high:+.2f}",
+                "<0.001" if p < 0.001 else f"{p:.3f}",
+                f"{t.wins}/{t.ties}/{t.losses}",
+            ]
+        )
+    return lines
+
+
+def as_markdown(found: Reproduction) -> str:
+    """Headings, tables and notes."""
+    out = [f"# {found.table.title}", "", f"{found.table.citation}.", ""]
+    for one in found.sets:
+        out += [f"## {one.name}", "", *_grid(figure_lines(found.table, one), left=2), ""]
+        tests = test_lines(found.table, one.tests)
+        out += [*_grid(tests, left=2), ""] if tests else []
+    out += [f"- {note}" for note in found.table.notes]
+    methods = {r.name: r.method for s in found.sets for r in s.rows if r.method is not None}
+    out += ["", "Methods: " + "; ".join(f"{name} = `{method}`" for name, method in methods.items()) + "."]
+    out += ["", f"Podium {found.version}, seed {found.seed}, {found.seconds:.0f} s."]
+    return "\n".join(out) + "\n"
+
+
+def _grid(lines: Sequence[Sequence[str]], left: int) -> list[str]:
+    head, *body = lines
+    rule = ["---"] * left + ["---:"] * (len(head) - left)
+    return [
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in (head, rule, *body)
+    ]
+
+
+def as_csv(found: Reproduction) -> str:
+    """One line per data set, row and metric."""
+    text = io.StringIO()
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(["table", "data", "row", "method", "metric", "published", "ours", "difference"])
+    for one in found.sets:
+        for row in one.rows:
+            for i, metric in enumerate(found.table.metrics):
+                cells = [_cell(figures, i) for figures in (row.published, row.ours, row.difference)]
+                out.writerow([found.table.name, one.name, row.name, row.method or "", metric, *cells])
+    return text.getvalue()
+
+
+def _cell(figures: Sequence[float] | None, at: int) -> str:
+    return "" if figures is None else f"{round(figures[at], 2) + 0.0:.2f}"
+
+
+def document(found: Reproduction) -> dict[str, Any]:
+    """Everything, as plain values."""
+    return {
+        "table": found.table.name,
+        "title": found.table.title,
+        "citation": found.table.citation,
+        "metrics": list(found.table.metrics),
+        "ties": found.table.ties,
+        "seed": found.seed,
+        "seconds": round(found.seconds, 3),
+        "version": found.version,
+        "notes": list(found.table.notes),
+        "sets": [
+            {
+                "data": one.name,
+                "fingerprint": one.fingerprint,
+                "queries": one.queries,
+                "baseline": found.table.baseline,
+                "rows": [_row(row) for row in one.rows],
+                "tests": [_test(t) for t in one.tests if t.difference is not None],
+            }
+            for one in found.sets
+        ],
+    }
+
+
+def _row(row: RowResult) -> dict[str, Any]:
+    return {**dataclasses.asdict(row), "difference": row.difference}
+
+
+def _test(test: ComparisonRow) -> dict[str, Any]:
+    return {k: v for k, v in dataclasses.asdict(test).items() if k != "judged"}
+
+
+def as_json(found: Reproduction) -> str:
+    """The document as JSON."""
+    return json.dumps(document(found), ensure_ascii=False, indent=1) + "\n"
+
+
+WRITERS = {".md": as_markdown, ".csv": as_csv, ".json": as_json}
+
+
+def write(found: Reproduction, name: str, *, overwrite: bool = False) -> list[str]:
+    """Write NAME.md, NAME.csv and NAME.json, or one of them when the name ends so; returns the files' names."""
+    names = paths(name)
+    for path in names:
+        save([WRITERS[Path(path).suffix](found).encode()], path, overwrite=overwrite)
+    return names
+
+
+def paths(name: str) -> list[str]:
+    """The files that `write` makes for a name."""
+    return [name] if Path(name).suffix in WRITERS else [f"{name}{suffix}" for suffix in WRITERS]

@@ -1,0 +1,80 @@
+"""Random splits of queries that depend on the query ids and the seed alone, not on the order of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from podium.data.dataset import Dataset, Fold
+from podium.data.vocabulary import id_order
+from podium.errors import ParameterError
+from podium.kernels.dispatch import B1, I8
+
+__all__ = ["holdout", "labelled_queries", "random_splits"]
+
+
+def random_splits(
+    dataset: Dataset, times: int = 5, shares: Sequence[float] = (0.6, 0.2, 0.2), seed: int = 0
+) -> list[Fold]:
+    """So many independent splits of the queries; a query may be tested by several of them.
+
+    >>> from podium.data.demo import demo
+    >>> [tuple(len(part) for part in fold) for fold in random_splits(demo(20), times=2)]
+    [(12, 4, 4), (12, 4, 4)]
+    """
+    _, validation, test = sizes = _sizes(len(dataset), shares)
+    if times < 1:
+        raise ParameterError(f"times is {times}; accepted: whole numbers from 1")
+    if min(sizes) < 1:
+        raise ParameterError(
+            f"{len(dataset)} queries are too few to split {tuple(shares)}; give more queries"
+        )
+    random, queries = np.random.default_rng(seed), _by_id(dataset)
+    folds = []
+    for _ in range(times):
+        dealt = random.permutation(queries)
+        parts = np.split(dealt, [len(dealt) - validation - test, len(dealt) - test])
+        folds.append(Fold(*(dataset.select_codes(np.sort(part)) for part in parts)))
+    return folds
+
+
+def holdout(dataset: Dataset, share: float, seed: int = 0) -> tuple[Dataset, Dataset]:
+    """All queries but some, and those: a share of the labelled ones, at least one; unlabelled ones stay in the first.
+
+    >>> from podium.data.demo import demo
+    >>> [len(part) for part in holdout(demo(10), 0.2)]
+    [8, 2]
+    """
+    if not 0 < share < 1:
+        raise ParameterError(f"share is {share:g}; accepted: numbers between 0 and 1, both excluded")
+    labelled, queries = labelled_queries(dataset), _by_id(dataset)
+    known = queries[labelled[queries]]
+    if len(known) < 2:
+        raise ParameterError(f"a share of {len(known)} labelled queries cannot be set aside; label more")
+    held = np.random.default_rng(seed).permutation(known)[: max(1, round(share * len(known)))]
+    rest = np.setdiff1d(np.arange(len(dataset)), held)
+    return dataset.select_codes(rest), dataset.select_codes(np.sort(held))
+
+
+def labelled_queries(dataset: Dataset) -> B1:
+    """For every query whether one of its items has a grade."""
+    index = dataset.preferences.index
+    found = np.zeros(len(index), np.bool_)
+    if dataset.labels is not None:
+        found[index.query_of_slot[~np.isnan(dataset.labels.align(index))]] = True
+    return found
+
+
+def _by_id(dataset: Dataset) -> I8:
+    queries = dataset.preferences.queries.tolist()
+    return np.array(sorted(range(len(queries)), key=lambda code: id_order(queries[code])), np.int64)
+
+
+def _sizes(queries: int, shares: Sequence[float]) -> tuple[int, int, int]:
+    if len(shares) != 3 or any(not 0 < share < 1 for share in shares) or abs(sum(shares) - 1) > 1e-9:
+        raise ParameterError(
+            f"shares is {tuple(shares)}; accepted: three positive numbers that sum to 1 (train, validation, test)"
+        )
+    validation, test = (round(queries * share) for share in shares[1:])
+    return queries - validation - test, validation, test

@@ -1,0 +1,219 @@
+"""LambdaRank's gradients query by query, and whole passes of a linear model."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+NEAR, STEEP = 1e-10, 600.0
+
+
+@njit(cache=True, nogil=True)
+def lambdas(first, last, starts, scores, kind, gain, level, discount, limit, scale, order, out):
+    """Gradients for a range of queries; `order` holds a guess of each query's order and is written to."""
+    longest = 1
+    for q in range(first, last):
+        longest = max(longest, starts[q + 1] - starts[q])
+    work = np.empty((3, longest))
+    for q in range(first, last):
+        if scale[q] != 0.0:
+            _one(q, starts, scores, kind, gain, level, discount, limit, scale, order, out, work)
+
+
+@njit(cache=True, nogil=True)
+def linear_pass(
+    values, starts, kind, gain, level, discount, limit, scale, visit, batch, weights, mean, square, steps, adam, rate,
+    l2, positive,
+):  # fmt: skip
+    """Queries in the order of `visit`, a step after every `batch`."""
+    width = values.shape[1]
+    longest = 1
+    for q in range(len(starts) - 1):
+        longest = max(longest, starts[q + 1] - starts[q])
+    work = np.empty((3, longest))
+    rows = starts[-1]
+    scores, out = np.empty(rows), np.empty(rows)
+    order = np.empty(rows, np.int64)
+    for q in range(len(starts) - 1):
+        for i in range(starts[q], starts[q + 1]):
+            order[i] = i - starts[q]
+    gradient = np.zeros(width)
+    for at in range(len(visit)):
+        q = visit[at]
+        if scale[q] != 0.0:
+            for i in range(starts[q], starts[q + 1]):
+                scores[i] = _dot(values[i], weights)
+            _one(q, starts, scores, kind, gain, level, discount, limit, scale, order, out, work)
+            for i in range(starts[q], starts[q + 1]):
+                if out[i] != 0.0:
+                    for c in range(width):
+                        gradient[c] += out[i] * values[i, c]
+        if (at + 1) % batch == 0 or at + 1 == len(visit):
+            _step(gradient, at % batch + 1, weights, mean, square, steps, adam, rate, l2, positive)
+
+
+@njit(cache=True, nogil=True)
+def _step(gradient, count, weights, mean, square, steps, adam, rate, l2, positive):
+    steps[0] += 1
+    grown_mean, grown_square = 1.0 - 0.9 ** float(steps[0]), 1.0 - 0.999 ** float(steps[0])
+    for c in range(len(weights)):
+        g = gradient[c] / count + l2 * weights[c]
+        if adam:
+            mean[c] += 0.1 * (g - mean[c])
+            square[c] += 0.001 * (g * g - square[c])
+            weights[c] -= rate * (mean[c] / grown_mean) / (np.sqrt(square[c] / grown_square) + 1e-8)
+        else:
+            weights[c] -= rate * g
+        if positive and weights[c] < 0.0:
+            weights[c] = 0.0
+        gradient[c] = 0.0
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _dot(a, b):
+    total = 0.0
+    for c in range(len(a)):
+        total += a[c] * b[c]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _one(q, starts, scores, kind, gain, level, discount, limit, scale, order, out, work):
+    a, n = starts[q], starts[q + 1] - starts[q]
+    near = _sort(a, n, scores, level, order)
+    top = scores[a + order[a]]
+    place, e, value = work[0], work[1], work[2]
+    for k in range(n):
+        i = order[a + k]
+        place[i] = k
+        e[i] = np.exp(max(scores[a + i] - top, -STEEP))
+        out[a + i] = 0.0
+    if kind == 0:
+        _sum(a, n, gain, level, discount, limit[q], scale[q], place, e, value, out)
+    elif kind == 1:
+        _precision(a, n, gain, level, discount, limit[q], scale[q], order, e, out)
+    else:
+        _cascade(a, n, gain, level, discount, limit[q], scale[q], order, e, out)
+    _share(a, n, scores, level, order, near, out)
+
+
+@njit(cache=True, nogil=True)
+def _sort(a, n, scores, level, order):
+    """Insertion sort of the last order: it changes little between visits. Near-equal scores: worst grade first."""
+    for k in range(1, n):
+        i = order[a + k]
+        s = scores[a + i]
+        m = k
+        while m > 0 and (
+            scores[a + order[a + m - 1]] < s or (scores[a + order[a + m - 1]] == s and order[a + m - 1] > i)
+        ):
+            order[a + m] = order[a + m - 1]
+            m -= 1
+        order[a + m] = i
+    near = 0.0
+    if n:
+        near = NEAR * max(abs(scores[a + order[a]]), abs(scores[a + order[a + n - 1]]))
+    begin = 0
+    for k in range(1, n + 1):
+        if k == n or scores[a + order[a + k - 1]] - scores[a + order[a + k]] > near:
+            for x in range(begin + 1, k):
+                i = order[a + x]
+                m = x
+                while m > begin and (
+                    level[a + order[a + m - 1]] > level[a + i]
+                    or (level[a + order[a + m - 1]] == level[a + i] and order[a + m - 1] > i)
+                ):
+                    order[a + m] = order[a + m - 1]
+                    m -= 1
+                order[a + m] = i
+            begin = k
+    return near
+
+
+@njit(cache=True, nogil=True)
+def _sum(a, n, gain, level, discount, limit, scale, place, e, value, out):
+    """Rows lie best grade first, so those worse than row i are all rows after its grade ends."""
+    for i in range(n):
+        p = int(place[i])
+        value[i] = discount[p] if p < limit else 0.0
+    end = 0
+    for i in range(n):
+        if i == 0 or level[a + i] != level[a + i - 1]:
+            end = i
+            while end < n and level[a + end] == level[a + i]:
+                end += 1
+        g, d, x, pulled = gain[a + i], value[i], e[i], 0.0
+        for j in range(end, n):
+            pull = abs((g - gain[a + j]) * (d - value[j])) * scale * (e[j] / (x + e[j]))
+            pulled += pull
+            out[a + j] += pull
+        out[a + i] -= pulled
+
+
+@njit(cache=True, nogil=True)
+def _pull(a, i, j, change, level, e, out):
+    if level[a + i] > level[a + j]:
+        pull = abs(change) * (e[j] / (e[i] + e[j]))
+        out[a + i] -= pull
+        out[a + j] += pull
+    elif level[a + i] < level[a + j]:
+        pull = abs(change) * (e[i] / (e[i] + e[j]))
+        out[a + j] -= pull
+        out[a + i] += pull
+
+
+@njit(cache=True, nogil=True)
+def _precision(a, n, gain, level, discount, limit, scale, order, e, out):
+    hits = 0.0  # relevant rows down to place x
+    for x in range(n):
+        i = order[a + x]
+        hits += gain[a + i]
+        here = 1.0 / discount[x] if x < limit else 0.0
+        inner, hits_below = 0.0, hits
+        for y in range(x + 1, n):
+            j = order[a + y]
+            there = 1.0 / discount[y] if y < limit else 0.0
+            hits_below += gain[a + j]
+            if gain[a + i] > gain[a + j]:
+                _pull(a, i, j, scale * (hits_below * there - hits * here - inner), level, e, out)
+            elif gain[a + i] < gain[a + j]:
+                _pull(a, i, j, scale * ((hits + 1) * here + inner - hits_below * there), level, e, out)
+            inner += gain[a + j] * there
+
+
+@njit(cache=True, nogil=True)
+def _cascade(a, n, gain, level, discount, limit, scale, order, e, out):
+    before = 1.0
+    for x in range(n):
+        i = order[a + x]
+        g, d = gain[a + i], discount[x] if x < limit else 0.0
+        inner, through = 0.0, 1.0
+        for y in range(x + 1, n):
+            j = order[a + y]
+            h, f = gain[a + j], discount[y] if y < limit else 0.0
+            old = d * g + (1.0 - g) * (inner + through * f * h)
+            new = d * h + (1.0 - h) * (inner + through * f * g)
+            _pull(a, i, j, scale * before * (new - old), level, e, out)
+            inner += through * f * h
+            through *= 1.0 - h
+        before *= 1.0 - g
+
+
+@njit(cache=True, nogil=True)
+def _share(a, n, scores, level, order, near, out):
+    """Rows of one grade in one run of near-equal scores get their mean gradient."""
+    begin = 0
+    for k in range(1, n + 1):
+        i = order[a + k - 1]
+        if (
+            k == n
+            or scores[a + i] - scores[a + order[a + k]] > near
+            or level[a + i] != level[a + order[a + k]]
+        ):
+            if k - begin > 1:
+                total = 0.0
+                for x in range(begin, k):
+                    total += out[a + order[a + x]]
+                for x in range(begin, k):
+                    out[a + order[a + x]] = total / (k - begin)
+            begin = k

@@ -1,0 +1,188 @@
+"""LambdaRank's gradients, and passes of a linear model over the queries.
+
+The objective of a query is the sum over pairs (i better than j) of |change| log(1 + exp(s_j - s_i)), where `change`
+is what swapping the two in the present order would do to the target. Equal scores are ordered worst grade first;
+rows of one grade and (nearly) one score share their gradient, so that names and row order decide nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.kernels.dispatch import B1, F8, I4, I8, by_queries, large
+from podium.kernels.measures import CASCADE, PRECISION, SUM
+
+__all__ = ["NEAR", "Optimiser", "Target", "lambdas", "linear_pass", "places", "swap_changes"]
+
+NEAR = 1e-10  # scores nearer than this share of the largest are one score
+STEEP = 600.0  # score differences beyond this are cut, to keep exponentials finite
+
+
+class Target(NamedTuple):
+    """A metric as a walk down rankings, over rows that lie query by query, best grade first."""
+
+    kind: int  # SUM, PRECISION or CASCADE of `podium.kernels.measures`
+    gain: F8  # by row
+    level: I4  # by row; falls inside a query
+    discount: F8  # by place
+    limit: I8  # by query: places that count
+    scale: F8  # by query: its weight over its best possible value; 0 leaves it out
+
+    def take(self, rows: I8, queries: I8) -> Target:
+        """The same for some queries, whose rows these are."""
+        return Target(
+            self.kind,
+            self.gain[rows],
+            self.level[rows],
+            self.discount,
+            self.limit[queries],
+            self.scale[queries],
+        )
+
+
+class Optimiser(NamedTuple):
+    """Steps of a linear model; the arrays are its state and are written to."""
+
+    weights: F8
+    mean: F8  # of the gradients (Adam)
+    square: F8  # of the squared gradients (Adam)
+    steps: I8  # how many were made, one number
+    adam: bool
+    rate: float
+    l2: float
+    positive: bool  # weights stay at or above 0
+
+
+def lambdas(scores: F8, starts: I8, target: Target) -> F8:
+    """The gradient of the objective with respect to every score; descend along it."""
+    out = np.zeros(len(scores))
+    sizes = np.diff(starts)
+    work = np.concatenate(([0], np.cumsum(sizes * sizes)))
+    if large(int(work[-1])):
+        from podium.kernels.compiled.lambdas import lambdas as kernel
+
+        order = np.arange(len(scores), dtype=np.int64) - np.repeat(starts[:-1], sizes)
+        by_queries(kernel, work, starts, scores, *target, order, out)
+        return out
+    for q in np.flatnonzero(target.scale != 0):
+        rows = slice(int(starts[q]), int(starts[q + 1]))
+        out[rows] = _one(scores[rows], target.take(np.arange(rows.start, rows.stop), np.array([q])))
+    return out
+
+
+def linear_pass(values: F8, starts: I8, target: Target, visit: I8, batch: int, optimiser: Optimiser) -> None:
+    """Visit queries in the given order, a step after every `batch` of them; weights are updated in place."""
+    sizes = np.diff(starts)
+    if large(int((sizes[visit] * (sizes[visit] + values.shape[1])).sum())):
+        from podium.kernels.compiled.lambdas import linear_pass as kernel
+
+        state = (optimiser.weights, optimiser.mean, optimiser.square, optimiser.steps)
+        settings = (optimiser.adam, optimiser.rate, optimiser.l2, optimiser.positive)
+        kernel(values, starts, *target, visit, batch, *state, *settings)
+        return
+    for first in range(0, len(visit), batch):
+        gradient = np.zeros(values.shape[1])
+        chosen = visit[first : first + batch]
+        for q in chosen:
+            rows = slice(int(starts[q]), int(starts[q + 1]))
+            part = target.take(np.arange(rows.start, rows.stop), np.array([q]))
+            slope = _one((values[rows] * optimiser.weights).sum(axis=1), part)
+            gradient += (values[rows] * slope[:, None]).sum(axis=0)
+        step(optimiser, gradient / len(chosen))
+
+
+def step(optimiser: Optimiser, gradient: F8) -> None:
+    """One step against a gradient, plain or by Adam (Kingma & Ba, ICLR 2015)."""
+    weights, mean, square, steps, adam, rate, l2, positive = optimiser
+    gradient = gradient + l2 * weights
+    steps[0] += 1
+    if adam:
+        mean += 0.1 * (gradient - mean)
+        square += 0.001 * (gradient * gradient - square)
+        done = float(steps[0])
+        weights -= rate * (mean / (1 - 0.9**done)) / (np.sqrt(square / (1 - 0.999**done)) + 1e-8)
+    else:
+        weights -= rate * gradient
+    if positive:
+        np.maximum(weights, 0.0, out=weights)
+
+
+# -- one query, for small inputs ------------------------------------------------------------------------------
+
+
+def places(scores: F8, level: I4) -> tuple[I8, I8]:
+    """Rows from the top, worst grade first where scores are nearly equal; and the tie group of each place."""
+    order = np.argsort(-scores, kind="stable")
+    near = NEAR * float(np.abs(scores).max(initial=0.0))
+    run = np.concatenate(([0], np.cumsum(-np.diff(scores[order]) > near)))
+    inside = np.lexsort((order, level[order], run))
+    order, grade = order[inside], level[order[inside]]
+    group = np.concatenate(([0], np.cumsum((np.diff(run) != 0) | (np.diff(grade) != 0))))
+    return order, group
+
+
+def swap_changes(order: I8, target: Target) -> F8:
+    """|what swapping rows i and j would change| for all pairs of rows of one query, not scaled."""
+    n = len(order)
+    counted = np.arange(n) < target.limit[0]
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(n)
+    if target.kind == SUM:
+        d = np.where(counted, _padded(target.discount, n), 0.0)[place]
+        return np.asarray(np.abs((target.gain[:, None] - target.gain) * (d[:, None] - d)))
+    by_place = _precision_changes if target.kind == PRECISION else _cascade_changes
+    changes = by_place(target.gain[order], _padded(target.discount, n), counted)
+    return np.asarray(np.abs(changes + changes.T)[np.ix_(place, place)])
+
+
+def _padded(discount: F8, n: int) -> F8:
+    return np.concatenate((discount[:n], np.ones(max(0, n - len(discount)))))
+
+
+def _precision_changes(gain: F8, discount: F8, counted: B1) -> F8:
+    """Average precision, for places a < b; gains are 0 or 1."""
+    inverse = np.where(counted, 1.0 / discount, 0.0)
+    hits, between = np.cumsum(gain), np.cumsum(gain * inverse)
+    changes = np.zeros((len(gain), len(gain)))
+    for a in range(len(gain)):
+        b = np.arange(a + 1, len(gain))
+        inner = between[b] - gain[b] * inverse[b] - between[a]
+        down = hits[b] * inverse[b] - hits[a] * inverse[a] - inner
+        up = (hits[a] + 1) * inverse[a] + inner - hits[b] * inverse[b]
+        changes[a, b] = np.where(gain[a] > gain[b], down, np.where(gain[a] < gain[b], up, 0.0))
+    return changes
+
+
+def _cascade_changes(gain: F8, discount: F8, counted: B1) -> F8:
+    """A cascade, for places a < b; what comes after b does not change."""
+    d = np.where(counted, discount, 0.0)
+    n = len(gain)
+    changes = np.zeros((n, n))
+    before = np.concatenate(([1.0], np.cumprod(1.0 - gain)))
+    for a in range(n):
+        inner, through = 0.0, 1.0  # worth of the places between, and the chance of getting through them
+        for b in range(a + 1, n):
+            old = d[a] * gain[a] + (1 - gain[a]) * (inner + through * d[b] * gain[b])
+            new = d[a] * gain[b] + (1 - gain[b]) * (inner + through * d[b] * gain[a])
+            changes[a, b] = before[a] * (new - old)
+            inner += through * d[b] * gain[b]
+            through *= 1.0 - gain[b]
+    return changes
+
+
+def _one(scores: F8, target: Target) -> F8:
+    order, group = places(scores, target.level)
+    change = swap_changes(order, target) * target.scale[0]
+    e = np.exp(np.maximum(scores - scores.max(initial=-np.inf), -STEEP))
+    better = target.level[:, None] > target.level
+    pull = np.where(better, change * (e / (e[:, None] + e)), 0.0)
+    slope = pull.sum(axis=0) - pull.sum(axis=1)
+    shared: F8 = np.bincount(group, weights=slope[order]) / np.bincount(group)
+    out = np.empty(len(scores))
+    out[order] = shared[group]
+    return out
+
+
+assert (SUM, PRECISION, CASCADE) == (0, 1, 2)  # the compiled kernels spell them so

@@ -1,0 +1,243 @@
+"""fit, apply, explain and reproduce, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+from click.testing import CliRunner
+
+from podium import models, registry
+from podium.aggregators.base import LIST_FORMS, Tags
+from podium.aggregators.supervised.base import SupervisedAggregator
+from podium.cli import program
+
+
+def run(*words, stdin=None, env=None):
+    return CliRunner().invoke(program, [str(w) for w in words], input=stdin, env=env)
+
+
+@pytest.fixture
+def toy():
+    @dataclass(kw_only=True, eq=False, repr=False)
+    class Trust(SupervisedAggregator):
+        """Weighs every expert by the mean grade of its first item; for tests."""
+
+        name = "trust"
+        tags = Tags(accepts=LIST_FORMS, supervised=True, weighted=False)
+
+        def _learn(self, training):
+            p = training.preferences
+            grades = dict(
+                zip(training.examples.rows.tolist(), training.examples.labels.grades.tolist(), strict=True)
+            )
+            first = p.lists.starts[:-1]
+            self.trust_ = [0.1] * len(p.experts)
+            for expert, row in zip(p.lists.expert.tolist(), first.tolist(), strict=True):
+                self.trust_[expert] += grades.get(int(p.lists.item[row]), 0.0)
+            training.progress(1, 1, "trusting")
+            self.passes_ = [1]
+
+        def _score(self, preferences, features):
+            import numpy as np
+
+            lists = preferences.lists
+            codes = self._codes(preferences)
+            trust = np.append(self.trust_, 0.0)[codes][lists.expert][lists.list_of_row]
+            return np.bincount(lists.item, weights=trust / lists.rank, minlength=len(preferences.index.items))
+
+    yield Trust
+    registry.aggregators.discard("trust")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Thirty queries: expert good puts the relevant item first, bad puts it last."""
+    good = "".join(f"q{q} Q0 z 1 3 good\nq{q} Q0 b 2 2 good\nq{q} Q0 c 3 1 good\n" for q in range(30))
+    bad = "".join(f"q{q} Q0 c 1 3 bad\nq{q} Q0 b 2 2 bad\nq{q} Q0 z 3 1 bad\n" for q in range(30))
+    (tmp_path / "good.run").write_text(good)
+    (tmp_path / "bad.run").write_text(bad)
+    (tmp_path / "qrels.txt").write_text("".join(f"q{q} 0 z 1\nq{q} 0 b 0\nq{q} 0 c 0\n" for q in range(30)))
+    return tmp_path
+
+
+def fit(files, *more, runs=("good.run", "bad.run")):
+    inputs = [files / name for name in runs]
+    return run("fit", *inputs, "-q", files / "qrels.txt", "-o", files / "m.podium", *more)
+
+
+def test_fit_says_what_was_learned_and_apply_uses_it(files, toy):
+    done = fit(files, "-m", "trust")
+    assert done.exit_code == 0, done.stderr
+    facts = dict(line.split("\t") for line in done.stdout.splitlines()[1:])
+    assert facts["learned from"].startswith("24 judged queries")
+    assert facts["chosen with"] == "6 other judged queries"
+    assert facts["passes kept"] == "1"
+    assert facts["ndcg@10 on validation queries, this model"] == "1.0000"
+
+    (files / "new.run").write_text("n Q0 x 1 2 good\nn Q0 y 2 1 good\nn Q0 y 1 2 bad\nn Q0 x 2 1 bad\n")
+    done = run("apply", files / "m.podium", files / "new.run", "--top", 1)
+    assert done.stdout.split()[:4] == ["n", "Q0", "x", "1"]
+    assert run("fuse", files / "new.run", "-m", files / "m.podium", "--top", 1).stdout == done.stdout
+    shown = json.loads(run("apply", files / "m.podium", files / "new.run", "--json").stdout)
+    assert shown["method"] == "trust"
+    assert run("apply", files / "m.podium", files / "new.run", "-o", files / "out.run").exit_code == 0
+    assert "exists" in run("apply", files / "m.podium", files / "new.run", "-o", files / "out.run").stderr
+
+
+def test_fit_json_and_shares(files, toy):
+    done = json.loads(fit(files, "-m", "trust", "--validation-share", "0.5", "--json").stdout)
+    assert (done["queries"], done["validation_queries"], done["measured_on"]) == (15, 15, "validation")
+    assert done["before"] < done["after"] == 1.0
+    again = fit(files, "-m", "trust")
+    assert again.exit_code == 2
+    assert "--overwrite" in again.stderr
+    none = json.loads(fit(files, "-m", "trust", "--validation-share", "0", "--overwrite", "--json").stdout)
+    assert (none["queries"], none["validation_queries"], none["measured_on"]) == (30, 0, "training")
+
+
+def test_few_queries_are_all_learned_from(files, toy):
+    (files / "qrels.txt").write_text("".join(f"q{q} 0 z 1\nq{q} 0 b 0\n" for q in range(24)))
+    done = fit(files, "-m", "trust")
+    assert "chosen with\tnothing: the last pass was kept" in done.stdout
+
+
+def test_validation_files_of_their_own(files, toy):
+    for name in ("good", "bad"):
+        lines = (files / f"{name}.run").read_text().splitlines(keepends=True)
+        (files / f"{name}-train.run").write_text("".join(lines[:60]))
+        (files / f"{name}-check.run").write_text("".join(lines[60:]))
+    check = ("--validation", files / "good-check.run", "--validation", files / "bad-check.run")
+    train = ("good-train.run", "bad-train.run")
+    done = json.loads(fit(files, "-m", "trust", *check, "--json", runs=train).stdout)
+    assert (done["queries"], done["validation_queries"]) == (20, 10)
+    wrong = fit(files, "-m", "trust", *check, "--overwrite")
+    assert wrong.exit_code == 2
+    assert "query 'q20' is in the input and in --validation" in wrong.stderr
+    assert "not both" in fit(files, "-m", "trust", *check, "--validation-share", "0.2", "--overwrite").stderr
+
+
+def test_a_method_that_does_not_learn_can_be_saved(files):
+    done = fit(files, "-m", "rrf", "-p", "k=7", "--weights", "good=2,bad=1")
+    assert done.exit_code == 0, done.stderr
+    saved = models.load(files / "m.podium")
+    assert (saved.k, saved.weights) == (7, {"good": 2.0, "bad": 1.0})
+    assert "learned from" not in done.stdout
+    bare = run("fit", files / "good.run", "-m", "borda", "-o", files / "b.podium")
+    assert bare.exit_code == 0, bare.stderr
+
+
+def test_what_cannot_be_learned(files, toy):
+    out = files / "x.podium"
+    runs = (files / "good.run", files / "bad.run")
+    assert "give them with --qrels" in run("fit", *runs, "-m", "trust", "-o", out).stderr
+    (files / "flat.txt").write_text("q1 0 z 1\nq1 0 b 1\n")
+    assert (
+        "all labels are of one grade"
+        in run("fit", *runs, "-q", files / "flat.txt", "-m", "trust", "-o", out).stderr
+    )
+    (files / "other.txt").write_text("Q1 0 z 1\nQ1 0 b 0\n")
+    done = run("fit", *runs, "-q", files / "other.txt", "-m", "trust", "-o", out)
+    assert "none of the labels" in done.stderr
+    assert "no method is called" in run("fit", *runs, "-m", "trsut", "-o", out).stderr
+    features = run(
+        "fit", *runs, "-q", files / "qrels.txt", "-m", "trust", "--features", files / "qrels.txt", "-o", out
+    )
+    assert "holds no item features" in features.stderr
+    assert not out.exists()
+
+
+def test_models_that_do_not_fit_the_input(files, toy):
+    assert fit(files, "-m", "trust").exit_code == 0
+    (files / "new.run").write_text("n Q0 x 1 2 stranger\nn Q0 y 2 1 stranger\n")
+    done = run("apply", files / "m.podium", files / "new.run")
+    assert done.exit_code == 2
+    assert "trust was not trained on expert 'stranger'" in done.stderr
+    assert "has not been fitted" in run("fuse", files / "good.run", "-m", "trust").stderr
+    assert "cannot be read" in run("apply", files / "none.podium", files / "new.run").stderr
+    assert "not a Podium model file" in run("apply", files / "good.run", files / "new.run").stderr
+    assert "no input file" in run("apply", files / "m.podium").stderr
+    models.save(toy(), files / "empty.podium")
+    assert "has not been fitted" in run("apply", files / "empty.podium", files / "good.run").stderr
+
+
+def test_explain(files):
+    runs = (files / "good.run", files / "bad.run")
+    done = json.loads(
+        run("explain", *runs, "-m", "rrf(k=1)", "--query", "q1", "--item", "b", "--json").stdout
+    )
+    assert [(e["ranks"], round(e["value"], 4)) for e in done["experts"]] == [([2], 0.3333)] * 2
+    assert (done["exact"], done["items"][0]["of"]) == (True, 3)
+    words = ("--weights", "good=2,bad=1", "--query", "q1", "--item", "z", "--over", "c")
+    text = run("explain", *runs, "-m", "rrf(k=1)", *words).stdout.splitlines()
+    assert text[0] == "expert\trank of z\trank of c\tspeaks for z"
+    assert [line.split("\t")[:3] for line in text[1:]] == [["good", "1", "3"], ["bad", "3", "1"]]
+    first = json.loads(
+        run("explain", *runs, "-m", "rrf", "--weights", "good=2,bad=1", "--query", "q1", "--json").stdout
+    )
+    assert first["items"][0]["item"] == "z"
+    assert "no query 'q99'; there are q0, q1" in run("explain", *runs, "--query", "q99").stderr
+    assert "no item of query 'q1' 'none'" in run("explain", *runs, "--query", "q1", "--item", "none").stderr
+
+
+def test_explain_ids_that_are_numbers(tmp_path):
+    rows = [{"query": 7, "expert": 1, "item": i, "rank": i} for i in (1, 2)]
+    (tmp_path / "n.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = json.loads(run("explain", tmp_path / "n.jsonl", "--query", 7, "--item", 2, "--json").stdout)
+    assert (done["query"], done["items"][0]["item"]) == (7, 2)
+
+
+def test_reproduce(tmp_path):
+    listed = json.loads(run("reproduce", "--json").stdout)
+    assert {t["name"] for t in listed} >= {"table2", "table3", "crf", "fused"}
+    assert "table3" in run("reproduce").stdout
+    none = {"PODIUM_DATA": None}
+    assert "--data" in run("reproduce", "table3", env=none).stderr
+    assert "did you mean table3" in run("reproduce", "tabel3", env=none).stderr
+    missing = run("reproduce", "table3", "--data", tmp_path)
+    assert missing.exit_code == 2
+    assert f"{tmp_path}/mq2008-agg/A1.txt: there is no such file" in missing.stderr
+    assert "there is no such folder" in run("reproduce", "table3", "--data", tmp_path / "no").stderr
+
+
+@pytest.fixture
+def data(tmp_path):
+    (tmp_path / "mq2008-agg").mkdir()
+    for part in range(1, 6):
+        lines = [
+            f"{(q + d) % 3} qid:{part}{q} 1:{d + 1} 2:{5 - d} #docid = D{part}{q}{d}\n"
+            for q in range(3)
+            for d in range(4)
+        ]
+        (tmp_path / "mq2008-agg" / f"A{part}.txt").write_text("".join(lines))
+    return tmp_path
+
+
+def test_reproduce_computes_shows_and_writes(data):
+    words = (
+        "reproduce",
+        "table3",
+        "--data",
+        data,
+        "--sets",
+        "mq2008-agg",
+        "--only",
+        "rrf",
+        "--only",
+        "Borda",
+    )
+    done = run(*words, "-o", data / "out", "--resume", data / "kept")
+    assert done.exit_code == 0, done.stderr
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    assert lines[0][:4] == ["", "", "N@1", "N@2"]
+    assert [line[:2] for line in lines[1:5]] == [
+        ["Borda", "ours"], ["RRF", "published"], ["RRF", "ours"], ["RRF", "difference"]
+    ]  # fmt: skip
+    assert lines[2][2] == "38.77"
+    assert len(list((data / "kept").iterdir())) == 10
+    assert all((data / f"out.{kind}").exists() for kind in ("md", "csv", "json"))
+    assert "--overwrite" in run(*words, "-o", data / "out").stderr
+    document = json.loads(run(*words, "--json", "--resume", data / "kept").stdout)
+    assert document["sets"][0]["rows"][1]["published"][0] == 38.77
+    assert "no row 'LR-X'" in run(*words[:4], "--only", "LR-X").stderr

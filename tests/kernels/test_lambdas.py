@@ -1,0 +1,140 @@
+"""LambdaRank's kernels against plain loops and finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from podium import Labels
+from podium.aggregators.supervised.examples import Examples
+from podium.kernels import dispatch
+from podium.kernels import lambdas as kernels
+from podium.metrics.targets import target
+from reference import lambdas as plain
+
+METRICS = [
+    "ndcg",
+    "ndcg:exp",
+    "ndcg@5:letor",
+    "map",
+    "map@4",
+    "err(max_grade=2)",
+    "err(max_grade=2)@3",
+    "rbp",
+    "mrr",
+    "p@3",
+]
+KINDS = ["sum", "precision", "cascade"]
+
+
+def examples(seed, queries=12, longest=11, grades=3):
+    random = np.random.default_rng(seed)
+    rows = [(q, i) for q in range(queries) for i in range(random.integers(2, longest))]
+    labels = Labels.from_rows(*zip(*rows, strict=True), random.integers(0, grades, len(rows)).astype(float))
+    return Examples.of(labels.index, labels), random
+
+
+@pytest.fixture(params=[10**9, 0], ids=["plain", "compiled"])
+def both(request, monkeypatch):
+    monkeypatch.setattr(dispatch, "SMALL", request.param)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_gradient_is_that_of_the_pairwise_objective(metric, both):
+    found, random = examples(1)
+    t = found.target(metric)
+    scores = random.normal(size=len(found))
+    slope = kernels.lambdas(scores, found.starts, t)
+    for q in range(len(found.labels)):
+        rows = slice(*found.starts[q : q + 2].tolist())
+        s = scores[rows].tolist()
+        pairs = plain.weights_of_pairs(
+            KINDS[t.kind],
+            s,
+            t.level[rows].tolist(),
+            t.gain[rows].tolist(),
+            t.discount.tolist(),
+            int(t.limit[q]),
+            t.scale[q],
+        )
+        np.testing.assert_allclose(slope[rows], plain.gradient(pairs, s), atol=1e-12)
+        for i in range(len(s)):
+            up, down = list(s), list(s)
+            up[i] += 1e-6
+            down[i] -= 1e-6
+            difference = (plain.objective(pairs, up) - plain.objective(pairs, down)) / 2e-6
+            assert slope[rows][i] == pytest.approx(difference, abs=1e-7)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_compiled_equals_plain_with_ties(metric, monkeypatch):
+    found, random = examples(2, queries=40, longest=30)
+    t = found.target(metric)
+    for scores in (
+        random.normal(size=len(found)).round(1),
+        np.zeros(len(found)),
+        random.normal(size=len(found)) * 1e4,
+    ):
+        small = kernels.lambdas(scores, found.starts, t)
+        monkeypatch.setattr(dispatch, "SMALL", 0)
+        np.testing.assert_allclose(kernels.lambdas(scores, found.starts, t), small, rtol=1e-9, atol=1e-13)
+        monkeypatch.undo()
+        assert np.isfinite(small).all()
+
+
+@pytest.mark.parametrize("metric", ["ndcg:exp", "map", "err(max_grade=2)"])
+def test_tied_rows_of_one_grade_share_their_gradient(metric, both):
+    labels = Labels.from_dict({"q": {"a": 1, "b": 1, "c": 0, "d": 0, "e": 2}})
+    t = target(metric, Examples.of(labels.index, labels).labels)
+    slope = kernels.lambdas(np.zeros(5), np.array([0, 5]), t)
+    assert slope[1] == pytest.approx(slope[2])  # the rows lie best grade first: e, a, b, c, d
+    assert slope[3] == pytest.approx(slope[4])
+    assert slope[0] < 0 < slope[3]
+    assert slope.sum() == pytest.approx(0)
+
+
+@pytest.mark.parametrize("adam", [True, False])
+@pytest.mark.parametrize("batch", [1, 4])
+def test_a_pass_of_the_linear_model(adam, batch, monkeypatch):
+    """A step after every batch along the mean gradient; compiled as plain."""
+    found, random = examples(3)
+    values = random.normal(size=(len(found), 3))
+    t, visit = found.target("ndcg:exp"), random.permutation(len(found.labels))
+
+    def run():
+        start = [np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(1, np.int64)]
+        optimiser = kernels.Optimiser(*start, adam, 0.05, 0.1, False)
+        for _ in range(3):
+            kernels.linear_pass(values, found.starts, t, visit, batch, optimiser)
+        return optimiser.weights
+
+    small = run()
+    monkeypatch.setattr(dispatch, "SMALL", 0)
+    np.testing.assert_allclose(run(), small, rtol=1e-9)
+    weights = np.zeros(3)
+    if not adam:
+        for _ in range(3):
+            for first in range(0, len(visit), batch):
+                gradient = np.zeros(3)
+                chosen = visit[first : first + batch]
+                for q in chosen:
+                    rows = slice(*found.starts[q : q + 2].tolist())
+                    one = kernels.lambdas(
+                        values[rows] @ weights,
+                        np.array([0, rows.stop - rows.start]),
+                        t.take(np.arange(rows.start, rows.stop), np.array([q])),
+                    )
+                    gradient += one @ values[rows]
+                weights -= 0.05 * (gradient / len(chosen) + 0.1 * weights)
+        np.testing.assert_allclose(small, weights, rtol=1e-9)
+
+
+def test_positive_weights_stay_positive(both):
+    found, _ = examples(4)
+    values = -found.labels.grades[:, None] * np.ones((1, 2))  # worse items have larger features
+    optimiser = kernels.Optimiser(
+        np.ones(2), np.zeros(2), np.zeros(2), np.zeros(1, np.int64), False, 5.0, 0.0, True
+    )
+    for _ in range(20):
+        kernels.linear_pass(values, found.starts, found.target("ndcg"), found.useful(), 1, optimiser)
+    assert (optimiser.weights == 0).all()
