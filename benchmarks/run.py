@@ -1,6 +1,6 @@
 """`make bench`: speed against peers in one run, as ratios, with targets.
 
-python benchmarks/run.py [--quick] [--only rrf,combmnz,borda,condorcet,single,start,floor,reading,metrics]
+python benchmarks/run.py [--quick] [--only rrf,combmnz,borda,condorcet,single,start,floor,reading,metrics,svd,learning]
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import small
 from timing import seconds
 
 RESULTS = Path(__file__).parent / "results" / "latest.json"
-OTHERS = ("reading", "metrics")  # modules here with a run(quick) that gives rows of a table
+OTHERS = ("reading", "metrics", "svd", "learning")  # modules here with a run(quick) that gives rows of a table
 SECTIONS = (*fusion.METHODS, "single", "start", "floor", *OTHERS)
 
 

@@ -113,7 +113,7 @@ def test_equal_theta_on_full_lists_is_the_greedy_order():
     labels = Labels.from_dict({0: {"a": 1, "b": 0}})
     model = Cps(theta="equal").fit(p, labels)
     assert model.theta_ == dict.fromkeys(range(5), 1.0)
-    greedy = make("greedy_order").aggregate(p)
+    greedy = make("greedy").aggregate(p)
     assert model.aggregate(p).scores.tolist() == greedy.scores.tolist()
 
 
@@ -176,10 +176,13 @@ def test_errors_say_what_to_do():
 
 @pytest.mark.data
 def test_better_than_the_published_row(data_dir):
-    """CPS-best of Volkovs, Larochelle & Zemel's table for MQ2008-agg, N@1..5 and MAP: read the right way up, it is better."""
+    """CPS-best on MQ2008-agg (Volkovs, Larochelle & Zemel, CIKM 2012), N@1..5 and MAP, the mean of five folds."""
     published = [26.52, 31.38, 34.59, 37.63, 40.04, 41.02]
     metrics = [*(f"ndcg@{k}:letor" for k in range(1, 6)), "map"]
-    fold = formats.read([data_dir / "mq2008-agg" / f"A{i}.txt.gz" for i in range(1, 6)]).dataset().folds()[0]
-    model = Cps(distance="spearman").fit(fold.train.preferences, fold.train.labels)
-    found = evaluate(model.aggregate(fold.test.preferences, ties="input"), fold.test.labels, metrics).mean()
-    assert all(100 * f > p + 5 for f, p in zip(found.values(), published, strict=True))
+    data = formats.read([data_dir / "mq2008-agg" / f"A{i}.txt.gz" for i in range(1, 6)]).dataset()
+    found = []
+    for fold in data.folds():
+        model = Cps(distance="spearman").fit(fold.train.preferences, fold.train.labels)
+        consensus = model.aggregate(fold.test.preferences, ties="input")
+        found.append(list(evaluate(consensus, fold.test.labels, metrics).mean().values()))
+    assert (100 * np.mean(found, axis=0) > published).all()

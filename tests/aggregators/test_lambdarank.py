@@ -205,3 +205,13 @@ def test_saved_and_loaded(spec, tmp_path):
     assert again.aggregate(p).scores.tobytes() == model.aggregate(p).scores.tobytes()
     parts = again.explain(p, p.queries[0], "i0")
     assert set(parts) <= {"good", "reversed", "guess"}
+
+
+def test_a_tie_is_no_merit():
+    """Validation ranks tied items worst grade first: a scorer that says nothing must not look perfect."""
+    from podium.aggregators.supervised.examples import Examples
+
+    labels = Labels.from_dict({"q": {"a": 1, "b": 0, "c": 0, "d": 0}, "r": {"a": 0, "b": 0, "c": 1, "d": 0}})
+    found = Examples.of(labels.index, labels)
+    assert found.quality(np.zeros(8), "mrr") == 0.25
+    assert found.quality(found.labels.grades, "mrr") == 1.0

@@ -43,8 +43,14 @@ def toy():
             self.experts_ = list(quality)
             return self
 
-        def unused(self):
-            return [e for e in self.experts_ if e != self.best_][:1]
+        def prune(self, preferences, labels, *, validation=None, progress=None):
+            smaller = Follower()
+            dropped = [e for e in self.experts_ if e != self.best_][:1]
+            smaller.fit(
+                preferences.without_expert(dropped[0]), labels, validation=validation, progress=progress
+            )
+            smaller.dropped_ = dropped
+            return smaller
 
         def _scores(self, preferences, weights):
             weights = {e: float(e == self.best_) for e in preferences.experts}

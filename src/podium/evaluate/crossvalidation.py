@@ -17,7 +17,6 @@ from podium.aggregators.base import Aggregator, make
 from podium.aggregators.supervised.examples import Progress, silence
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset, Fold
-from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id, Ids
 from podium.errors import InputError, ParameterError
 from podium.evaluate.checkpoints import Folder, digest_of, digest_of_data
@@ -37,7 +36,7 @@ STEPS = 1000  # of the progress of one task
 
 @dataclass(frozen=True)
 class Pruned:
-    """A method that is fitted, then fitted again without the experts it does not use: those its `unused()` names."""
+    """A method that is fitted, then fitted again by its `prune` without the experts it does not use."""
 
     method: str | Aggregator
 
@@ -277,51 +276,38 @@ def _best(
 @dataclass(frozen=True)
 class _Fitted:
     model: Aggregator
-    kept: list[Id] | None = None  # experts, if not all
     dropped: list[Id] = dataclasses.field(default_factory=list)
 
     def rank(self, data: Dataset, ties: TieRule) -> Consensus:
         seen = self.model.tags.uses_features
-        return self.model.aggregate(
-            _only(data.preferences, self.kept), data.features if seen else None, ties=ties
-        )
+        return self.model.aggregate(data.preferences, data.features if seen else None, ties=ties)
 
 
 def _fitted(candidate: Candidate, fold: Fold, told: Progress) -> _Fitted:
     """A new model, fitted if it learns; the test part is not touched."""
     if not isinstance(candidate, Pruned):
-        return _Fitted(_fit(make(candidate), fold, None, told))
-    first = _fit(make(candidate.method), fold, None, told)
-    if not hasattr(first, "unused"):
+        return _Fitted(_fit(make(candidate), fold, told))
+    first: Any = _fit(make(candidate.method), fold, told)
+    if not hasattr(first, "prune"):
         raise ParameterError(f"{first.name} does not say which experts it does not use; it cannot be pruned")
-    dropped = list(first.unused())
-    kept = [e for e in fold.train.preferences.experts if e not in dropped]
-    if not dropped or not kept:
-        return _Fitted(first)
-    return _Fitted(_fit(first, fold, kept, told), kept, dropped)
+    train, validation = (_visible(part, first.tags.uses_features) for part in (fold.train, fold.validation))
+    smaller = first.prune(train.preferences, train.labels, validation=validation, progress=told)
+    return _Fitted(smaller, list(smaller.dropped_))
 
 
-def _fit(aggregator: Aggregator, fold: Fold, kept: list[Id] | None, told: Progress) -> Aggregator:
+def _fit(aggregator: Aggregator, fold: Fold, told: Progress) -> Aggregator:
     fresh = dataclasses.replace(aggregator)  # the parameters, without anything learned
     if not fresh.tags.supervised:
         return fresh
-    train, validation = (
-        _visible(part, kept, fresh.tags.uses_features) for part in (fold.train, fold.validation)
-    )
+    train, validation = (_visible(part, fresh.tags.uses_features) for part in (fold.train, fold.validation))
     learner: Any = fresh
     learner.fit(train.preferences, train.labels, train.features, validation=validation, progress=told)
     return fresh
 
 
-def _visible(data: Dataset, kept: list[Id] | None, features: bool) -> Dataset:
+def _visible(data: Dataset, features: bool) -> Dataset:
     """What a method may see of a part."""
-    return dataclasses.replace(
-        data, preferences=_only(data.preferences, kept), features=data.features if features else None
-    )
-
-
-def _only(preferences: Preferences, kept: list[Id] | None) -> Preferences:
-    return preferences if kept is None else preferences.with_experts(kept)
+    return data if features else dataclasses.replace(data, features=None)
 
 
 def _plain(found: FoldResult) -> dict[str, Any]:

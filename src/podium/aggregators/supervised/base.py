@@ -72,7 +72,11 @@ class SupervisedAggregator(Aggregator):
             preferences, labels, features, chosen, progress, query_weights, teaches=True
         )
         self.experts_: list[Id] = preferences.experts.tolist()
-        self._learn(training)
+        try:
+            self._learn(training)
+        except BaseException:
+            del self.experts_  # what was begun is not fitted
+            raise
         return self
 
     def _training(

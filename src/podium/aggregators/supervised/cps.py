@@ -20,7 +20,7 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.stagewise import distances, stage_scores
+from podium.kernels.stagewise import DISTANCES, distances, stage_scores
 from podium.params import Choice, Range, Tune
 
 __all__ = ["Choices", "Cps", "mean_places", "stage_order"]
@@ -128,9 +128,7 @@ class Cps(SupervisedAggregator):
     citation = "Qin, Geng & Liu, NIPS 2010"
     tags = Tags(accepts=LIST_FORMS, weighted=False, supervised=True)
 
-    distance: Annotated[str, Choice("kendall", "spearman", "footrule"), "distance between rankings"] = (
-        "kendall"
-    )
+    distance: Annotated[str, Choice(*DISTANCES), "distance between rankings"] = "kendall"
     theta: Annotated[str, Choice("learned", "equal"), "weights of the experts"] = "learned"
     positive: Annotated[bool, "theta at or above 0: no expert is read upside down"] = True
     normalise: Annotated[bool, "measure distances relative to the length of the ranking"] = True

@@ -85,7 +85,8 @@ class Examples:
 
     def quality(self, scores: F8, metric: MetricSpec) -> float:
         """The (weighted) mean of a metric for scores of these rows, over queries with labels."""
-        consensus = Consensus.from_scores(self.labels.index, scores)
+        # rows lie best grade first, and of equal scores the last row goes first: a tie must not look like a merit
+        consensus = Consensus.from_scores(self.labels.index, scores, ties="trec")
         which = np.flatnonzero(np.diff(self.starts))
         values = measure([parse(metric)], consensus, self.labels, which)[0]
         weight = np.where(np.isnan(values), 0.0, self.weight[which])

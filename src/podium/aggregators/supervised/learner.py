@@ -18,7 +18,28 @@ from podium.metrics.base import parse
 from podium.metrics.targets import learnable
 from podium.params import Choice, Range, Tune
 
-__all__ = ["Learner", "Task"]
+__all__ = [
+    "Average",
+    "Batch",
+    "Decay",
+    "Learner",
+    "Members",
+    "Optimizer",
+    "Passes",
+    "Penalty",
+    "Rate",
+    "Task",
+]
+
+# declared once, so that a method can have other defaults
+Optimizer = Annotated[str, Choice("adam", "sgd"), "how steps are made"]
+Rate = Annotated[float, Range(0, 1000, open_low=True), Tune(0.001, 0.1, log=True), "size of the steps"]
+Decay = Annotated[float, Range(0, 1e6), "after so many passes steps are half as large; 0 keeps them"]
+Passes = Annotated[int, Range(1, 100_000), "passes over the queries, at most"]
+Batch = Annotated[int, Range(1, 1_000_000), "queries for one step"]
+Penalty = Annotated[float, Range(0, 1e6), Tune(1e-5, 0.1, log=True), "penalty on the squared weights"]
+Average = Annotated[bool, "use the mean of the weights after each pass"]
+Members = Annotated[int, Range(1, 1000), "models, each with a seed of its own, whose mean is used"]
 
 
 @dataclass(frozen=True)
@@ -52,20 +73,18 @@ class Learner:
     choose_by: Annotated[str, "metric by which validation data choose the pass"] = "ndcg@10:exp"
     hidden: Annotated[int, Range(0, 4096), "units of each hidden layer; 0 makes a linear scorer"] = 0
     layers: Annotated[int, Range(1, 8), "hidden layers, if there are units"] = 1
-    optimizer: Annotated[str, Choice("adam", "sgd"), "how steps are made"] = "adam"
-    rate: Annotated[float, Range(0, 1000, open_low=True), Tune(0.001, 0.1, log=True), "size of the steps"] = (
-        0.01
-    )
-    decay: Annotated[float, Range(0, 1e6), "after so many passes steps are half as large; 0 keeps them"] = 0.0
-    passes: Annotated[int, Range(1, 100_000), "passes over the queries, at most"] = 100
+    optimizer: Optimizer = "adam"
+    rate: Rate = 0.01
+    decay: Decay = 0.0
+    passes: Passes = 100
     patience: Annotated[
         int, Range(0, 100_000), "passes without progress before stopping early; 0 never stops"
     ] = 0
-    batch: Annotated[int, Range(1, 1_000_000), "queries for one step"] = 8
-    l2: Annotated[float, Range(0, 1e6), Tune(1e-5, 0.1, log=True), "penalty on the squared weights"] = 0.0
-    average: Annotated[bool, "use the mean of the weights after each pass"] = False
+    batch: Batch = 8
+    l2: Penalty = 0.0
+    average: Average = False
     standardise: Annotated[bool, "divide features by their standard deviation in training"] = False
-    members: Annotated[int, Range(1, 1000), "models, each with a seed of its own, whose mean is used"] = 1
+    members: Members = 1
     seed: Annotated[int, Range(0, 2**31 - 1), "seed of all random choices"] = 0
 
     def _check_learner(self) -> None:
@@ -87,7 +106,8 @@ class Learner:
         if self.scorer == "lambdamart":
             from podium.aggregators.supervised import trees
 
-            self.trees_, self.passes_ = trees.train(task, self.passes, self.rate, self.patience, self.seed)
+            grown = trees.train(task, self.passes, self.rate, patience=self.patience, seed=self.seed)
+            self.trees_, self.passes_ = grown.text, [grown.rounds]
             return
         values = np.ascontiguousarray(self._scaled(task.values))
         check = None if task.check_values is None else np.ascontiguousarray(self._scaled(task.check_values))

@@ -15,7 +15,7 @@ from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.strengths import Matrices
 
-__all__ = ["Grouped", "Transform", "matrices", "missing", "restricted", "table"]
+__all__ = ["Grouped", "Transform", "matrices", "missing", "places", "restricted", "table"]
 
 Transform = Literal["binary", "rank", "log"]
 LIGHTEST, HEAVIEST = 1e-60, 1e60  # strengths of votes whose products neither vanish nor overflow
@@ -57,7 +57,7 @@ def matrices(preferences: Preferences, transform: Transform, groups: I8 | None =
         list_starts=np.searchsorted(list_key, ends),
         starts=starts,
         item=lists.item[rows],
-        value=_places(lists, transform)[rows],
+        value=places(lists, transform)[rows],
         binary=transform == "binary",
         below=preferences.unlisted == "below",
         vote_starts=np.searchsorted(vote_key, ends),
@@ -85,7 +85,7 @@ def _check_weights(weight: F8) -> None:
         )
 
 
-def _places(lists: Lists, transform: Transform) -> F8:
+def places(lists: Lists, transform: Transform) -> F8:
     """The place of every row on the scale of its list."""
     rank = lists.rank.astype(np.float64)
     if transform == "binary":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,19 +13,19 @@ from podium.kernels.dispatch import F8
 if TYPE_CHECKING:
     from podium.aggregators.supervised.learner import Task
 
-__all__ = ["predict", "train"]
+__all__ = ["Trees", "predict", "train"]
 
 SETTINGS = {  # small trees and few leaves: training sets here have hundreds of queries, not millions
     "objective": "lambdarank",
     "metric": "ndcg",
     "eval_at": [10],
-    "num_leaves": 15,
+    "num_leaves": 8,
     "min_data_in_leaf": 50,
-    "feature_fraction": 0.5,
-    "bagging_fraction": 0.8,
+    "feature_fraction": 0.3,
+    "bagging_fraction": 0.7,
     "bagging_freq": 1,
-    "lambda_l2": 10.0,
-    "lambdarank_truncation_level": 100,
+    "lambda_l2": 5.0,
+    "lambdarank_truncation_level": 20,
     "deterministic": True,
     "force_row_wise": True,
     "verbosity": -1,
@@ -42,34 +42,42 @@ def _library() -> Any:
     return lightgbm
 
 
-def train(task: Task, rounds: int, rate: float, patience: int, seed: int) -> tuple[str, list[int]]:
-    """The text of the trees, and how many were kept."""
-    lightgbm = _library()
-    grades = np.unique(task.examples.labels.grades)
-    gain = [float(2.0 ** max(g, 0.0) - 1.0) for g in grades]
+class Trees(NamedTuple):
+    """A boosted model as text, and how many rounds of it were kept."""
+
+    text: str
+    rounds: int
+
+
+def train(
+    task: Task, rounds: int, rate: float, *, patience: int = 0, seed: int = 0, initial: F8 | None = None
+) -> Trees:
+    """Grow trees, on top of `initial` scores if there are any; validation examples choose how many to keep."""
+    lightgbm, examples = _library(), task.examples
+    grades = np.unique(examples.labels.grades)
     settings = SETTINGS | {
         "learning_rate": rate,
         "seed": seed,
         "num_threads": dispatch.threads(),
-        "label_gain": gain,
+        "label_gain": [float(2.0 ** max(g, 0.0) - 1.0) for g in grades],
     }
-    sizes = np.diff(task.examples.starts)
-    weight = np.repeat(task.examples.weight, sizes)
-    codes = np.searchsorted(grades, task.examples.labels.grades)
-    data = lightgbm.Dataset(task.values, codes, group=sizes[sizes > 0], weight=weight, free_raw_data=False)
-    checks, callbacks = [], []
+    sizes = np.diff(examples.starts)
+    data = lightgbm.Dataset(
+        task.values,
+        np.searchsorted(grades, examples.labels.grades),
+        group=sizes[sizes > 0],
+        weight=np.repeat(examples.weight, sizes),
+        init_score=initial,
+    )
+    checks, calls = [], [lambda env: task.progress(env.iteration + 1, rounds, "growing trees")]
     if task.check is not None and task.check_values is not None:
         known = np.clip(np.searchsorted(grades, task.check.labels.grades), 0, len(grades) - 1)
         group = np.diff(task.check.starts)
         checks = [lightgbm.Dataset(task.check_values, known, group=group[group > 0], reference=data)]
-        callbacks = [lightgbm.early_stopping(patience or rounds, verbose=False)]
-
-    def tell(env: Any) -> None:
-        task.progress(env.iteration + 1, rounds, "growing trees")
-
-    model = lightgbm.train(settings, data, rounds, valid_sets=checks, callbacks=[*callbacks, tell])
-    kept = int(model.best_iteration) or rounds
-    return model.model_to_string(num_iteration=kept), [kept]
+        calls.append(lightgbm.early_stopping(patience or rounds, verbose=False))
+    model = lightgbm.train(settings, data, rounds, valid_sets=checks, callbacks=calls)
+    kept = int(model.best_iteration) if checks else rounds
+    return Trees(model.model_to_string(num_iteration=kept), kept)
 
 
 def predict(trees: str, values: F8) -> F8:

@@ -289,9 +289,10 @@ def _mean_ndcg(training: Training) -> F8:
         order = np.lexsort((-np.arange(len(rows)), -scores, labels.index.query_of_slot))
         place = np.empty(len(rows))
         place[order] = np.arange(len(rows))
+        silent = one.silent(np.ones(1, np.bool_))
+        spoken = np.ones(len(rows), np.bool_) if silent is None else ~silent[rows]
         heard = np.zeros(len(labels.index), np.bool_)
-        spoken = np.concatenate((one.lists.item, one.comparisons.winner, one.comparisons.loser))
-        heard[labels.index.query_of_slot[np.isin(rows, spoken)]] = True
+        heard[labels.index.query_of_slot[spoken]] = True
         which = np.flatnonzero(useful & heard)
         values = measure([parse("ndcg:exp")], Consensus.from_scores(labels.index, -place), labels, which)[0]
         weight = examples.weight[which]

@@ -90,7 +90,7 @@ def reproduce(
     wanted = _chosen("data set", sets, what.sets)
     data = [data_sets.load(n, folder) for n in wanted]  # all of them, so that a missing one is told at once
     found = [
-        _one_set(what, rows, one, seed, resume, part_of(progress, number, len(data)))
+        _one_set(what, rows, one, folder, seed, resume, part_of(progress, number, len(data)))
         for number, one in enumerate(data)
     ]
     return Reproduction(what, tuple(found), seed, time.perf_counter() - begin)
@@ -110,6 +110,7 @@ def _one_set(
     what: Table,
     rows: Sequence[Row],
     data: Dataset,
+    folder: str | os.PathLike[str],
     seed: int,
     resume: str | os.PathLike[str] | None,
     told: Progress,
@@ -118,7 +119,7 @@ def _one_set(
     results: dict[str, CrossValidation] = {}
     for number, row in enumerate(computed):
         results[row.name] = cross_validate(
-            seen := _seen_by(row, data),
+            seen := _seen_by(row, data, folder),
             {row.name: _candidates(row, seed)},
             what.metrics,
             folds=None if what.splits is None else random_splits(seen, what.splits, seed=seed),
@@ -128,7 +129,9 @@ def _one_set(
             resume=resume,
             progress=part_of(told, number, len(computed), f"{data.name}: {row.name}"),
         )
-    shown = [row for row in rows if row.name in results or data.name in row.published]
+    shown = [
+        row for row in rows if row.name in results or (row.method is None and data.name in row.published)
+    ]
     return SetResult(
         data.name,
         data.preferences.fingerprint,
@@ -139,11 +142,13 @@ def _one_set(
 
 
 def _applies(row: Row, data: str) -> bool:
-    """A row that leaves experts out says for which data sets."""
-    return not row.without or data in row.without
+    """A row that leaves experts out, or takes features in, says for which data sets."""
+    return all(not only or data in only for only in (row.without, row.features))
 
 
-def _seen_by(row: Row, data: Dataset) -> Dataset:
+def _seen_by(row: Row, data: Dataset, folder: str | os.PathLike[str]) -> Dataset:
+    if row.features:
+        data = data_sets.with_features(data, row.features[data.name], folder)
     if row.without:
         data = data_sets.without_experts(data, row.without[data.name])
     return data_sets.labelled_items(data) if row.labelled else data

@@ -16,7 +16,7 @@ from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError
 from podium.params import suggest
 
-__all__ = ["labelled_items", "load", "without_experts"]
+__all__ = ["labelled_items", "load", "with_features", "without_experts"]
 
 
 def load(name: str, folder: str | os.PathLike[str]) -> Dataset:
@@ -42,6 +42,12 @@ def without_experts(data: Dataset, experts: Sequence[Id]) -> Dataset:
     """The data without some of the experts."""
     kept = [e for e in data.preferences.experts if e not in experts]
     return dataclasses.replace(data, preferences=data.preferences.with_experts(kept))
+
+
+def with_features(data: Dataset, name: str, folder: str | os.PathLike[str]) -> Dataset:
+    """The data with the item features of another LETOR set over the same documents."""
+    files = [_file(Path(folder) / name, f"S{part}.txt") for part in range(1, 6)]
+    return dataclasses.replace(data, features=formats.read(files, "letor").features)
 
 
 def _parts(folder: Path) -> Dataset:

@@ -24,10 +24,12 @@ _AS_PUBLISHED = "vectors=unit, optimizer=sgd, batch=1, rate=0.01, passes=200"
 LR_I = f"svd(transform=binary, {_AS_PUBLISHED})"
 LR_R = f"svd(transform=rank, {_AS_PUBLISHED})"
 LR_LOG_R = f"svd(transform=log, {_AS_PUBLISHED})"
-LR_CONSENSUS = f"svd(transform=binary, features=combined, {_AS_PUBLISHED})"
-LR_HYBRID = f"svd(transform=binary, features=hybrid, {_AS_PUBLISHED})"
+_FOR_CROWDS = "transform=binary, vectors=scaled, standardise=True, l2=0.5, rate=0.01, passes=50"
+LR_CONSENSUS = f"svd(features=combined, {_FOR_CROWDS})"
+LR_HYBRID = f"svd(features=hybrid, min_preferences=1000, {_FOR_CROWDS})"
 CRF = "crf"
 FUSED = "fused"
+FUSED_TREES = "fused(trees=100)"
 
 Figures = tuple[float, ...]
 
@@ -42,6 +44,7 @@ class Row:
     pruned: bool = False  # fitted again without the experts that the model does not use
     without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # experts left out, by data set
     labelled: bool = False  # sees the preferences over labelled items alone
+    features: Mapping[str, str] = field(default_factory=dict)  # data set with the item features, by data set
 
 
 @dataclass(frozen=True)
@@ -189,6 +192,8 @@ _CROWD = Table(
         "Five random splits of the 100 topics into 60/20/20; only documents with a gold label are measured.",
         "The published run had 2,275 gold labels, these data have 3,275: the order of the rows and the size of "
         "the gaps can be compared, the digits cannot.",
+        "The settings differ from the published ones (scaled vectors, standardised features, a penalty, 1,000 "
+        "judgements for features of one's own): with those, LR-unlabelled is not above LR-labelled on these data.",
         "LETOR's NDCG: the published N@2 are multiples of 0.50, as they are when places 1 and 2 weigh the same.",
         "A topic that several splits test counts once in the paired tests, with the mean of its values.",
     ),
@@ -204,12 +209,15 @@ _FUSED = Table(
         Row("RRF", "rrf", RRF),
         Row("LR-logR", LR_LOG_R, PUBLISHED_LR_LOG_R),
         Row("Fused", FUSED, PUBLISHED_LR_LOG_R),
+        Row("Fused + trees", FUSED_TREES, PUBLISHED_LR_LOG_R),
+        Row("Fused + item features", FUSED, PUBLISHED_LR_LOG_R, features={MQ2008: "mq2008"}),
     ),
     baseline="LR-logR",
     tested=("ndcg@5:letor", "map"),
     notes=(
         "The published figures beside Fused are those of LR-logR, the best published model.",
         "Paired tests are against our own run of LR-logR: figures by query were not published.",
+        "The item features are the 46 of LETOR's MQ2008, of the same documents; LR-logR did not have them.",
     ),
 )
 

@@ -1,0 +1,313 @@
+"""A conditional random field over rankings: simple sums at test time, exact expected metrics in training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self, cast
+
+import numpy as np
+
+from podium.aggregators.base import ALL_FORMS, Tags
+from podium.aggregators.supervised.base import SupervisedAggregator, Training
+from podium.aggregators.supervised.examples import Progress, silence
+from podium.aggregators.supervised.potentials import Said, content_order, potentials, said, scales
+from podium.aggregators.supervised.strengths import Transform
+from podium.data.dataset import Dataset
+from podium.data.features import Features
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id
+from podium.errors import InputError, ParameterError
+from podium.kernels import permutations
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.lambdas import Optimiser
+from podium.kernels.permutations import LARGEST, Potentials, totals
+from podium.metrics.base import parse
+from podium.metrics.targets import learnable
+from podium.params import Choice, Range, Tune
+
+__all__ = ["CrfAggregator", "ExpertWeights", "Reading"]
+
+Reading = Literal["important", "used", "used in reverse", "ignored", "dropped"]
+IGNORED = 0.1  # experts who move scores by less than this share of what the strongest does are not used
+IMPORTANT = 0.5
+
+
+class ExpertWeights(NamedTuple):
+    """What was learned about one expert; `share` is how much it moves scores, the strongest expert being 1."""
+
+    expert: Id
+    missing: float  # a: for items it does not list; far below 0 where its lists matter
+    preferred: float  # bP: for what it puts above others
+    beaten: float  # bN: against what it puts below others
+    share: float
+    reading: Reading
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CrfAggregator(SupervisedAggregator):
+    """Learned weights of three sums per expert, found by lowering the exact expected loss of a ranking distribution.
+
+    The score of an item adds, for every expert of the query, `missing` if the expert does not list it, plus `preferred`
+    times the strength with which the expert prefers it to others, less `beaten` times that with which others are
+    preferred to it. The probability of a ranking falls with sum over places of score / log2(place + 1); a pass visits
+    each query through a few items, at least one of each grade, over all rankings of which the expected loss is
+    exact [volkovs2013].
+
+    >>> from podium import Labels, Preferences
+    >>> good, bad = ["a", "b", "c"], ["c", "b", "a"]
+    >>> p = Preferences.from_lists({q: {"x": good, "y": bad} for q in ("q1", "q2")})
+    >>> model = CrfAggregator().fit(p, Labels.from_dict({"q1": {"a": 2, "b": 1, "c": 0}, "q2": {"a": 1, "c": 0}}))
+    >>> model.aggregate(p).ranking("q1")
+    ['a', 'b', 'c']
+    >>> [(row.expert, row.reading) for row in model.expert_weights()]
+    [('x', 'important'), ('y', 'used in reverse')]
+    """
+
+    name: ClassVar[str] = "crf"
+    citation: ClassVar[str] = (
+        "Volkovs & Zemel, CRF framework for supervised preference aggregation, CIKM 2013"
+    )
+    tags: ClassVar[Tags] = Tags(accepts=ALL_FORMS, additive=True, weighted=False, supervised=True)
+
+    transform: Annotated[
+        str,
+        Choice("log", "rank", "binary"),
+        "strength of one item over another: difference of log ranks, of ranks, or 1",
+    ] = "log"
+    length_power: Annotated[
+        float,
+        Range(0, 2),
+        Tune(0, 1),
+        "sums are divided by (items of the query) ** this: 0 as in the paper, 1 for means",
+    ] = 0.5
+    sharing: Annotated[
+        str,
+        Choice("own", "shared", "hybrid"),
+        "weights of each expert, of all alike (any expert set), or own ones for experts with enough data",
+    ] = "own"
+    min_preferences: Annotated[
+        int,
+        Range(1, 10**9),
+        "rows and votes in training that give an expert own weights, if sharing='hybrid'",
+    ] = 500
+    metric: Annotated[
+        str, "metric to raise: ndcg (any dialect), err, map, rbp ..., with or without a cutoff"
+    ] = "ndcg:exp"
+    choose_by: Annotated[str, "metric by which validation data choose the pass"] = "map"
+    subset: Annotated[int, Range(2, LARGEST), "labelled items of a query that one visit takes, at most"] = 6
+    passes: Annotated[int, Range(1, 100_000), "passes over the queries"] = 200
+    optimizer: Annotated[str, Choice("adam", "sgd"), "how steps are made; sgd needs a rate near 1"] = "adam"
+    rate: Annotated[float, Range(0, 1000, open_low=True), Tune(0.003, 0.1, log=True), "size of the steps"] = (
+        0.03
+    )
+    decay: Annotated[float, Range(0, 1e6), "after so many passes steps are half as large; 0 keeps them"] = (
+        30.0
+    )
+    batch: Annotated[int, Range(1, 1_000_000), "queries for one step"] = 8
+    l2: Annotated[float, Range(0, 1e6), Tune(1e-6, 1e-2, log=True), "penalty on the squared weights"] = 1e-4
+    average: Annotated[
+        int, Range(1, 100_000), "passes over which the weights are averaged; 1 takes them as they are"
+    ] = 100
+    seed: Annotated[int, Range(0, 2**31 - 1), "seed of all random choices"] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        learnable(self.metric)
+        parse(self.choose_by).check()
+
+    # -- learning ------------------------------------------------------------------------------------------------
+
+    def _learn(self, training: Training) -> None:
+        self.dropped_: list[Id] = list(getattr(self, "dropped_", []))
+        self.group_, self.shared_ = self._grouping(training.preferences)
+        found, rows = self._said(training.preferences), training.examples.rows
+        index = training.examples.labels.index
+        groups = int(max(self.group_.max(initial=-1), self.shared_)) + 1
+        everything = len(training.preferences.index.items)
+        mine = potentials(found, self.group_, groups, rows, everything)
+        order = content_order(mine, training.examples)
+        mine = potentials(found, self.group_, groups, rows[order], everything)
+        scale = scales(mine, index.query_of_slot, index.sizes, groups)
+        weights = self._descend(training, _scaled(mine, scale), scale, groups)
+        self.weights_ = weights / scale
+        if self.shared_ > 0 and not (self.group_ == self.shared_).any():
+            self.weights_[self.shared_] = self.weights_[: self.shared_].mean(
+                axis=0
+            )  # strangers are like the others
+        self._judge(found, training.examples.rows, everything)
+
+    def _grouping(self, preferences: Preferences) -> tuple[I8, int]:
+        """The group of weights of every expert (-1: left out), and that of experts without own weights (-1: none)."""
+        left = {(type(e), e) for e in self.dropped_}
+        counts = np.array([(type(e), e) not in left for e in preferences.experts], np.bool_)
+        if not counts.any():
+            raise InputError("no expert is left to learn from", remedy="drop fewer experts")
+        if self.sharing == "shared":
+            return np.where(counts, 0, -1), 0
+        own = counts.copy()
+        if self.sharing == "hybrid":
+            own &= _rows_by_expert(preferences) >= self.min_preferences
+        group = np.where(own, np.cumsum(own) - 1, -1)
+        if self.sharing == "own":
+            return group, -1
+        shared = int(own.sum())
+        return np.where(counts & ~own, shared, group), shared
+
+    def _descend(self, training: Training, mine: Potentials, scale: F8, groups: int) -> F8:
+        """The weights of every group: those of the pass that validation data like best, or of the last."""
+        examples = training.examples
+        quality = self._checker(training.validation, scale, groups)
+        target, visit = examples.target(self.metric), examples.useful()
+        visit = visit[target.scale[visit] > 0]
+        if not len(visit):
+            raise InputError(
+                f"{self.metric} is 0 for every ranking of the labelled items, so there is nothing to learn",
+                remedy="give items with grades above 0, or another metric",
+            )
+        random = np.random.default_rng(self.seed)
+        weights, first, second, mean, best = (np.zeros(3 * groups) for _ in range(5))
+        state = (weights, first, second, np.zeros(1, np.int64))
+        self.losses_, self.pass_, self.quality_ = np.zeros(self.passes), 0, -np.inf
+        for done in range(1, self.passes + 1):
+            rate = self.rate / (1 + (done - 1) / self.decay) if self.decay else self.rate
+            optimiser = Optimiser(*state, self.optimizer == "adam", rate, self.l2, False)
+            turn = random.permutation(visit)
+            draws = random.random((len(turn), 2 * self.subset))
+            rows = permutations.subsets(examples.starts, target.level, turn, self.subset, draws, self.passes)
+            plan = (target, examples.weight, turn, rows, self.batch, optimiser, self.passes)
+            self.losses_[done - 1] = permutations.learn_pass(mine, *plan)
+            mean += (weights - mean) / min(done, self.average)
+            if done >= min(self.average, self.passes):  # the mean of a few passes wins by luck at best
+                now = quality(mean.reshape(-1, 3))
+                if now > self.quality_ or training.validation is None:
+                    best, self.pass_, self.quality_ = mean.copy(), done, now
+            training.progress(done, self.passes, "learning")
+        return best.reshape(-1, 3)
+
+    def _checker(self, validation: Training | None, scale: F8, groups: int) -> Callable[[F8], float]:
+        """How good weights are on the labelled items of validation data; 0 where there are none."""
+        if validation is None:
+            return lambda _: 0.0
+        examples, preferences = validation.examples, validation.preferences
+        group, slots = self._groups(preferences), len(preferences.index.items)
+        found = potentials(self._said(preferences), group, groups, examples.rows, slots)
+        theirs = _scaled(found, scale)
+        return lambda weights: examples.quality(permutations.scores(theirs, weights), self.choose_by)
+
+    def _judge(self, found: Said, rows: I8, slots: int) -> None:
+        """`spread_`: how much each expert moves scores inside queries; `along_`: with its preferences, or against."""
+        labelled = np.zeros(slots, np.bool_)
+        labelled[rows] = True
+        kept = found.take(np.flatnonzero(labelled[found.slot]))
+        count = len(self.experts_)
+        part = self._parts(kept, self.group_)
+        _, pair = np.unique(kept.query * count + kept.expert, return_inverse=True)
+        who = np.zeros(int(pair.max(initial=-1)) + 1, np.int64)
+        who[pair] = kept.expert
+        self.spread_ = np.sqrt(_within(part, part, pair, who, count) / len(rows))
+        heard = np.flatnonzero(kept.listed)
+        net, mine = kept.above - kept.below, part - self._parts(kept, self.group_, missing_only=True)
+        self.along_ = _within(net[heard], mine[heard], pair[heard], who, count)
+
+    # -- using what was learned ----------------------------------------------------------------------------------
+
+    def _said(self, preferences: Preferences) -> Said:
+        counts = self._groups(preferences) >= 0
+        return said(preferences, cast(Transform, self.transform), self.length_power, counts)
+
+    def _groups(self, preferences: Preferences) -> I8:
+        """The group of weights of every expert here; -1 leaves out."""
+        if self.sharing == "own":
+            codes = self._codes(preferences)
+        else:
+            known = {(type(e), e): c for c, e in enumerate(self.experts_)}
+            codes = np.array([known.get((type(e), e), -1) for e in preferences.experts], np.int64)
+        return np.where(codes >= 0, self.group_[codes], self.shared_)
+
+    def _parts(self, found: Said, group: I8, *, missing_only: bool = False) -> F8:
+        """What each entry adds to the score of its slot."""
+        a, p, n = self.weights_[group[found.expert]].T
+        alone = np.where(found.listed, 0.0, a)
+        return alone if missing_only else alone + p * found.above - n * found.below
+
+    def _score(self, preferences: Preferences, features: Features | None) -> F8:
+        found = self._said(preferences)
+        part = self._parts(found, self._groups(preferences))
+        return totals(found.slot, part, len(preferences.index.items))
+
+    def _contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
+        found = self._said(one)
+        part, slots = self._parts(found, self._groups(one)), len(one.index.items)
+        out = {}
+        for code in np.unique(found.expert).tolist():
+            mine = found.expert == code
+            out[one.experts[code]] = totals(found.slot[mine], part[mine], slots)
+        return out
+
+    # -- reading it ----------------------------------------------------------------------------------------------
+
+    def expert_weights(self) -> list[ExpertWeights]:
+        """The learned weights with their reading, in the order of the experts; see the class for an example."""
+        self._check_fitted()
+        shares = self.spread_ / max(float(self.spread_.max(initial=0.0)), 1e-300)
+        table = []
+        for code, expert in enumerate(self.experts_):
+            group = int(self.group_[code])
+            a, p, n = [0.0] * 3 if group < 0 else self.weights_[group].tolist()
+            share = float(shares[code])
+            table.append(ExpertWeights(expert, a, p, n, share, self._reading(code, share)))
+        return table
+
+    def _reading(self, code: int, share: float) -> Reading:
+        if self.group_[code] < 0:
+            return "dropped"
+        if share < IGNORED:
+            return "ignored"
+        if self.along_[code] < 0:
+            return "used in reverse"
+        return "important" if share >= IMPORTANT else "used"
+
+    def prune(
+        self,
+        preferences: Preferences,
+        labels: Labels,
+        *,
+        validation: Dataset | None = None,
+        query_weights: Mapping[Id, float] | None = None,
+        progress: Progress = silence,
+        share: float = IGNORED,
+    ) -> Self:
+        """A new aggregator, fitted without the experts whose share (see `ExpertWeights`) is below `share`.
+
+        `dropped_` names them; it ignores them wherever they appear, and still does when it is fitted again.
+        """
+        self._check_fitted()
+        if self.sharing == "shared":
+            raise ParameterError("with sharing='shared' no expert has weights of its own; use sharing='own'")
+        if not 0 <= share < 1:
+            raise ParameterError(f"share is {share!r}; accepted: number in [0, 1)")
+        rows = [row for code, row in enumerate(self.expert_weights()) if self.group_[code] != self.shared_]
+        smaller = type(self)(**self.parameters())
+        smaller.dropped_ = [row.expert for row in rows if row.reading == "dropped" or row.share < share]
+        return smaller.fit(
+            preferences, labels, validation=validation, query_weights=query_weights, progress=progress
+        )
+
+
+def _scaled(p: Potentials, scale: F8) -> Potentials:
+    return p._replace(values=p.values / scale)
+
+
+def _rows_by_expert(preferences: Preferences) -> I8:
+    lists, votes, count = preferences.lists, preferences.comparisons, len(preferences.experts)
+    rows = np.bincount(lists.expert[lists.list_of_row], minlength=count)
+    return np.asarray(rows + np.bincount(votes.expert, minlength=count), np.int64)
+
+
+def _within(a: F8, b: F8, pair: I8, who: I8, count: int) -> F8:
+    """For every expert the sum of products of deviations from the means of its queries."""
+    size = np.maximum(np.bincount(pair, minlength=len(who)), 1)
+    mean_a, mean_b = (totals(pair, x, len(who)) / size for x in (a, b))
+    return totals(who[pair], (a - mean_a[pair]) * (b - mean_b[pair]), count)

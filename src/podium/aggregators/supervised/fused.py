@@ -1,0 +1,173 @@
+"""Everything that helps, in one model: LambdaRank over many views of the experts' lists, and item features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+
+from podium.aggregators.base import ALL_FORMS, Outcome, Tags
+from podium.aggregators.supervised.base import SupervisedAggregator, Training
+from podium.aggregators.supervised.learner import (
+    Average,
+    Batch,
+    Decay,
+    Learner,
+    Members,
+    Optimizer,
+    Passes,
+    Penalty,
+    Rate,
+    Task,
+)
+from podium.aggregators.supervised.views import Views, per_query, views
+from podium.data.features import Features
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id
+from podium.errors import InputError
+from podium.kernels.dispatch import F8
+from podium.params import Range
+
+__all__ = ["FEATURES", "FusedAggregator"]
+
+FEATURES = "(item features)"  # in explanations: what does not come from an expert
+PARTS = 5  # for trees, scores of training queries come from models that did not see them
+TREE_RATE = 0.03
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FusedAggregator(SupervisedAggregator, Learner):
+    """LambdaRank over many views of every expert, the consensus they add up to, and item features if there are any.
+
+    The views are singular vectors, sums of preferences, reciprocal and log ranks, places in the list, and absence.
+
+    A linear scorer (the default) is a sum over experts, and its explanations are exact. `trees` grows so many boosted
+    trees on top of the linear scores (extra lightgbm).
+
+    >>> from podium import Labels, Preferences
+    >>> lists = {q: {"good": ["a", "b", "c"], "bad": ["c", "b", "a"]} for q in range(4)}
+    >>> labels = Labels.from_dict({q: {"a": 2, "b": 1, "c": 0} for q in range(4)})
+    >>> model = FusedAggregator().fit(Preferences.from_lists(lists), labels)
+    >>> model.aggregate(Preferences.from_lists({"new": {"good": ["x", "y"], "bad": ["y", "x"]}})).ranking("new")
+    ['x', 'y']
+    """
+
+    name = "fused"
+    tags = Tags(accepts=ALL_FORMS, supervised=True, weighted=False, additive=True, uses_features=True)
+
+    optimizer: Optimizer = "sgd"
+    rate: Rate = 0.03
+    decay: Decay = 15.0
+    passes: Passes = 45
+    batch: Batch = 1
+    l2: Penalty = 0.03
+    average: Average = True
+    members: Members = 5
+    trees: Annotated[int, Range(0, 10_000), "boosted trees on top of the linear scores; 0 for none"] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_learner()
+
+    # -- columns -------------------------------------------------------------------------------------------------
+
+    def _views(self, preferences: Preferences) -> Views:
+        return views(preferences, self._codes(preferences), len(self.experts_), self.depth_)
+
+    def _values(self, preferences: Preferences, found: Views, features: Features | None) -> F8:
+        """Columns by expert, consensus columns, item features."""
+        index = preferences.index
+        return np.concatenate(
+            [*found.own, found.summed(index), self._item_values(preferences, features)], axis=1
+        )
+
+    def _item_values(self, preferences: Preferences, features: Features | None) -> F8:
+        index, names = preferences.index, self.features_
+        if features is None and not names:
+            return np.zeros((len(index.items), 0))
+        if features is None or list(features.names) != names:
+            got = "none" if features is None else str(list(features.names)[:6])
+            raise InputError(
+                f"{self.name} was trained with the item features {names[:6]}, and got {got}",
+                remedy="give the same columns in the same order",
+            )
+        return per_query(index, np.nan_to_num(features.align(index), nan=0.0))[0]
+
+    def _tree_values(self, preferences: Preferences, found: Views, values: F8) -> F8:
+        return np.concatenate(
+            (values, per_query(preferences.index, np.stack(found.spread, axis=1))[0]), axis=1
+        )
+
+    # -- learning ------------------------------------------------------------------------------------------------
+
+    def _learn(self, training: Training) -> None:
+        ranks = training.preferences.lists.rank
+        self.depth_ = float(max(2, ranks.max(initial=0)))
+        self.features_ = [] if training.features is None else list(training.features.names)
+        self.grown_: list[str] = []
+        found, check = self._views(training.preferences), training.validation
+        values = self._values(training.preferences, found, training.features)
+        task = Task(values[training.examples.rows], training.examples, progress=training.progress)
+        if check is not None:
+            seen = self._values(check.preferences, self._views(check.preferences), check.features)
+            task = replace(task, check_values=seen[check.examples.rows], check=check.examples)
+        self._train(task)
+        if self.trees and self.scorer == "lambdarank":
+            rows = self._tree_values(training.preferences, found, values)[training.examples.rows]
+            self._grow(task, rows)
+
+    def _grow(self, task: Task, rows: F8) -> None:
+        """Trees that mend what the linear scorer gets wrong on queries it has not seen."""
+        from podium.aggregators.supervised import trees
+
+        scores = self._predict(task.values)
+        self.unit_ = float(scores.std()) or 1.0
+        sizes, weight = np.diff(task.examples.starts), task.examples.weight
+        part = np.random.default_rng(self.seed).permutation(np.arange(len(sizes)) % PARTS)
+        start = np.empty(len(scores))
+        for number in range(PARTS if len(sizes) >= 2 * PARTS else 0):
+            rest = replace(task.examples, weight=np.where(part == number, 0.0, weight))
+            other = type(self)(**{**self.parameters(), "trees": 0, "members": 1})
+            other._train(replace(task, examples=rest))
+            mine = np.repeat(part == number, sizes)
+            unseen = other._predict(task.values[mine])
+            start[mine] = unseen / (float(other._predict(task.values).std()) or 1.0)
+        if len(sizes) < 2 * PARTS:
+            start = scores / self.unit_
+        plain = Task(rows, task.examples, progress=task.progress)
+        for number in range(self.members):
+            grown = trees.train(plain, self.trees, TREE_RATE, seed=self.seed + number, initial=start)
+            self.grown_.append(grown.text)
+
+    # -- using it ------------------------------------------------------------------------------------------------
+
+    def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
+        found = self._views(preferences)
+        values = self._values(preferences, found, features)
+        scores = self._predict(values)
+        if not self.grown_:
+            return scores
+        from podium.aggregators.supervised import trees
+
+        rows = self._tree_values(preferences, found, values)
+        grown = np.mean([trees.predict(text, rows) for text in self.grown_], axis=0)
+        return np.asarray(scores / self.unit_ + grown)
+
+    def _contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
+        if self.hidden or self.scorer == "lambdamart" or self.grown_:
+            return None
+        found, n, weights = self._views(one), len(self.experts_), self._linear()
+        own = weights[: len(found.own) * n].reshape(len(found.own), n)
+        common, last = np.split(weights[len(found.own) * n :], [len(found.shared)])
+        *_, spread = per_query(one.index, np.stack([t.sum(axis=1) for t in found.shared], axis=1))
+        parts: dict[Id, F8] = {}
+        for k, expert in enumerate(self.experts_):
+            total = sum(table[:, k] * w[k] for table, w in zip(found.own, own, strict=True))
+            for c, table in enumerate(found.shared):
+                centre = per_query(one.index, table[:, k : k + 1])[1][:, 0]
+                total = total + common[c] * (table[:, k] - centre) / spread[:, c]
+            parts[expert] = np.asarray(total)
+        if len(last):
+            parts[FEATURES] = np.asarray((self._item_values(one, features) * last).sum(axis=1))
+        return parts

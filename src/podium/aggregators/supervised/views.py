@@ -1,0 +1,100 @@
+"""Many views of what experts say about an item: columns for a learner, each kept apart by expert.
+
+A view is a table (slot, expert). Sums of views over the experts, standardised in each query, are the consensus
+columns; since they are sums, what an expert adds to them can be told exactly.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.aggregators.supervised import strengths
+from podium.aggregators.supervised.svd_features import svd_columns
+from podium.data.index import ItemIndex
+from podium.data.preferences import Preferences
+from podium.kernels import segments
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.strengths import sums
+
+__all__ = ["Views", "per_query", "views"]
+
+STEEP = 5.0  # 1 / (5 + rank): a reciprocal rank that looks at the top
+
+
+class Views(NamedTuple):
+    """Tables by (slot, expert), all of one shape; and those whose sums over the experts are a consensus."""
+
+    own: list[F8]
+    shared: list[F8]
+    spread: list[F8]  # statistics over the experts, by slot; for learners that are not linear
+
+    def summed(self, index: ItemIndex) -> F8:
+        """The consensus columns, standardised in each query."""
+        return per_query(index, np.stack([table.sum(axis=1) for table in self.shared], axis=1))[0]
+
+
+def per_query(index: ItemIndex, values: F8) -> tuple[F8, F8, F8]:
+    """Values with mean 0 and standard deviation 1 in each query (constant ones: 0); also both, by slot."""
+    query, n = index.query_of_slot, np.maximum(index.sizes, 1)[:, None]
+    mean = np.stack([np.bincount(query, weights=c, minlength=len(index)) for c in values.T], axis=1) / n
+    off = values - mean[query]
+    square = (
+        np.stack([np.bincount(query, weights=c, minlength=len(index)) for c in (off * off).T], axis=1) / n
+    )
+    size = np.abs(values).max(axis=0, initial=1.0)
+    spread = np.where(square > (1e-9 * size) ** 2, np.sqrt(square), np.inf)[query]
+    return off / spread, mean[query], spread
+
+
+def views(preferences: Preferences, groups: I8, n: int, depth: float) -> Views:
+    """All views; `groups` numbers each expert (-1: left out) and `depth` is the rank that is worth nothing."""
+    lists, index = preferences.lists, preferences.index
+    size = np.maximum(index.sizes, 1)[index.query_of_slot][:, None]
+    expert = groups[lists.expert][lists.list_of_row]
+    rows = np.flatnonzero(expert >= 0)
+
+    def spread(values: F8) -> F8:
+        table = np.zeros((len(index.items), n))
+        table[lists.item[rows], expert[rows]] = values[rows]
+        return table
+
+    rank = lists.rank.astype(np.float64)
+    length = lists.lengths[lists.list_of_row]
+    place = segments.fractional_ranks(lists.starts, lists.rank)
+    vectors = svd_columns(preferences, "log", groups, n, scaled=True).values
+    steep, high = spread(1 / (STEEP + rank)), spread(np.maximum(0.0, 1 - np.log(rank) / np.log(depth + 1)))
+    within = spread(1 - (place - 1) / np.maximum(length, 1))
+    wins, losses = _sums(preferences, groups, n, "log")
+    more, fewer = _sums(preferences, groups, n, "binary")
+    listed = 1.0 - vectors[:, 2 * n :]
+    own = [
+        vectors[:, :n],
+        vectors[:, n : 2 * n],
+        1 - listed,
+        wins / size,
+        losses / size,
+        (1 + STEEP) * steep,
+        high,
+        within,
+    ]
+    shared = [spread(1 / (60 + rank)), steep, wins - losses, more - fewer, listed, within]
+    return Views(own, shared, _statistics(high, listed))
+
+
+def _sums(preferences: Preferences, groups: I8, n: int, transform: strengths.Transform) -> tuple[F8, F8]:
+    """Row and column sums of every expert's matrix: what it says for an item, and against it."""
+    grouped = strengths.matrices(preferences, transform, groups)
+    up, down = sums(grouped.matrices)
+    return strengths.table(grouped, up, n), strengths.table(grouped, down, n)
+
+
+def _statistics(high: F8, listed: F8) -> list[F8]:
+    """The best few of the experts' opinions, their median, mean and deviation: whoever they come from."""
+    best = -np.sort(-high, axis=1)
+    picked = [best[:, min(k, best.shape[1] - 1)] for k in (0, 1, 2, 4, 7)]
+    count = np.maximum(listed.sum(axis=1), 1)
+    mean = high.sum(axis=1) / count
+    deviation = np.sqrt(np.maximum((high * high).sum(axis=1) / count - mean * mean, 0.0))
+    return [*picked, np.median(high, axis=1), mean, deviation]

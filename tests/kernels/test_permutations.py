@@ -1,0 +1,194 @@
+"""Expected metrics over all rankings: plain and compiled kernels against the definition and finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from podium.kernels import dispatch, permutations
+from podium.kernels.lambdas import Optimiser, Target
+from podium.kernels.measures import CASCADE, PRECISION, SUM
+from reference import permutations as reference
+
+KINDS = {"sum": SUM, "precision": PRECISION, "cascade": CASCADE}
+
+
+def problem(kind: str, n: int, seed: int):
+    """omega, gains from the best, discounts and a limit."""
+    random = np.random.default_rng((seed, n))
+    gain = (
+        random.integers(0, 2, n).astype(float)
+        if kind == "precision"
+        else random.choice([0.0, 0.2, 0.7, 1.0], n)
+    )
+    discount = np.arange(1.0, n + 1) if kind == "precision" else 1 / np.log2(np.arange(n) + 2)
+    return random.normal(0, 2, n), np.sort(gain)[::-1].copy(), discount, int(random.integers(1, n + 1))
+
+
+def plain(omega, gain, kind, discount, limit):
+    value, slope = permutations.expected(omega[None], gain[None], kind, discount, np.array([limit]))
+    return value[0], slope[0]
+
+
+def compiled(omega, gain, kind, discount, limit):
+    from podium.kernels.compiled.permutations import expected
+
+    n = len(omega)
+    slope = np.empty(n)
+    work = np.empty((n, n)), np.empty((5, 1 << n))
+    fall = permutations.place_weights(n)
+    return expected(n, omega, gain, kind, discount, limit, fall, *work, slope), slope
+
+
+@pytest.mark.parametrize("body", [plain, compiled])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_expectation_and_gradient_by_definition(body, kind, n) -> None:
+    for seed in range(4):
+        omega, gain, discount, limit = problem(kind, n, seed)
+
+        def value(at, gain=gain, discount=discount, limit=limit):
+            return reference.expected(at.tolist(), gain.tolist(), kind, discount, limit)
+
+        found, slope = body(omega, gain, KINDS[kind], discount, limit)
+        np.testing.assert_allclose(found, value(omega), rtol=1e-12, atol=1e-14)
+        h = 1e-5 * np.eye(n)
+        finite = [(value(omega + e) - value(omega - e)) / 2e-5 for e in h]
+        np.testing.assert_allclose(slope, finite, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [6, 7])
+def test_compiled_equals_plain(kind, n) -> None:
+    for seed in range(3):
+        omega, gain, discount, limit = problem(kind, n, seed)
+        a, b = (body(omega, gain, KINDS[kind], discount, limit) for body in (plain, compiled))
+        np.testing.assert_allclose(a[0], b[0], rtol=1e-12)
+        np.testing.assert_allclose(a[1], b[1], rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("body", [plain, compiled])
+def test_scores_of_any_size(body) -> None:
+    """However sharp the distribution, nothing overflows, and the best ranking takes all."""
+    gain, discount = np.array([1.0, 0.5, 0.0, 0.0]), 1 / np.log2(np.arange(4) + 2)
+    for size in (1e3, 1e8, 1e300):
+        for omega, right in (([3, 2, 1, 0], True), ([-3, -2, -1, 0], False)):
+            value, slope = body(size * np.array(omega, float), gain, SUM, discount, 4)
+            assert np.isfinite(slope).all()
+            assert (value == pytest.approx(1.0)) == right
+    value, _ = body(np.zeros(4), gain, SUM, discount, 4)  # all rankings alike: the mean of the discounts
+    assert value == pytest.approx(discount.mean() * 1.5 / (discount[0] + 0.5 * discount[1]))
+
+
+def test_most_probable_ranking_is_the_sort() -> None:
+    random = np.random.default_rng(0)
+    for _ in range(10):
+        omega = random.normal(size=5)
+        assert reference.most_probable(omega.tolist()) == tuple(np.argsort(-omega).tolist())
+
+
+# -- subsets --------------------------------------------------------------------------------------------------
+
+
+def draw(level, size, visits, *, compile_: bool, seed=0):
+    uniform = np.random.default_rng(seed).random((visits, 2 * size))
+    starts = np.array([0, 3, 3 + len(level)])
+    levels = np.concatenate(([9, 9, 9], level)).astype(np.int32)
+    visit = np.ones(visits, np.int64)
+    small, dispatch.SMALL = dispatch.SMALL, 0 if compile_ else 10**12
+    try:
+        return permutations.subsets(starts, levels, visit, size, uniform)
+    finally:
+        dispatch.SMALL = small
+
+
+@pytest.mark.parametrize("size", [2, 4, 6])
+@pytest.mark.parametrize(
+    "level", [[2, 1, 1, 0, 0, 0, 0, 0, 0], [3, 2, 1, 0, 0, 0, 0], [1, 0], list(range(9, 0, -1))]
+)
+def test_subsets_hold_every_grade(level, size) -> None:
+    found = draw(level, size, 400, compile_=False)
+    assert np.array_equal(found, draw(level, size, 400, compile_=True))
+    levels, seen = len(set(level)), set()
+    for rows in found:
+        chosen = [int(r) - 3 for r in rows if r >= 0]
+        seen |= set(chosen)
+        assert len(chosen) == min(size, len(level))
+        assert chosen == sorted(set(chosen))
+        assert len({level[i] for i in chosen}) == min(levels, len(chosen))
+    assert seen == set(range(len(level)))
+
+
+def test_subsets_are_drawn_evenly() -> None:
+    """One item of each grade, the others any: the chance of an item is known."""
+    level, size, visits = [1, 1, 0, 0, 0, 0, 0, 0], 4, 20_000
+    found = draw(level, size, visits, compile_=True)
+    share = np.bincount(found.ravel() - 3) / visits
+    expected = [1 / 2 + 1 / 2 * 2 / 6] * 2 + [1 / 6 + 5 / 6 * 2 / 6] * 6
+    np.testing.assert_allclose(share, expected, atol=0.02)
+
+
+# -- passes ---------------------------------------------------------------------------------------------------
+
+
+def training(seed=0, queries=7, groups=3):
+    random = np.random.default_rng(seed)
+    sizes = random.integers(2, 7, queries)
+    starts = np.concatenate(([0], np.cumsum(sizes)))
+    level = np.concatenate([np.sort(random.integers(0, 3, n))[::-1] for n in sizes]).astype(np.int32)
+    counts = random.integers(0, groups + 1, len(level))
+    group = np.concatenate([random.permutation(groups)[:c] for c in counts]).astype(np.int64)
+    entries = permutations.Potentials(
+        np.concatenate(([0], np.cumsum(counts))), group, random.normal(size=(len(group), 3))
+    )
+    gain, discount = 2.0**level - 1, 1 / np.log2(np.arange(7) + 2)
+    target = Target(SUM, gain, level, discount, np.minimum(sizes, 4), np.ones(queries))
+    return entries, starts, target, random.uniform(0.5, 2, queries)
+
+
+def optimiser(weights, *, adam, rate=0.1, l2=0.01) -> Optimiser:
+    return Optimiser(
+        weights, np.zeros_like(weights), np.zeros_like(weights), np.zeros(1, np.int64), adam, rate, l2, False
+    )
+
+
+@pytest.mark.parametrize("adam", [True, False])
+def test_passes_compiled_equal_plain(adam, monkeypatch) -> None:
+    entries, starts, target, weight = training()
+    ends = []
+    for small in (0, 10**12):
+        monkeypatch.setattr(dispatch, "SMALL", small)
+        random, weights = np.random.default_rng(1), np.zeros(9)
+        steps = optimiser(weights, adam=adam)
+        losses = []
+        for _ in range(20):
+            visit = random.permutation(7)
+            rows = permutations.subsets(starts, target.level, visit, 4, random.random((7, 8)))
+            losses.append(permutations.learn_pass(entries, target, weight, visit, rows, 3, steps))
+        ends.append((weights, losses))
+    np.testing.assert_allclose(ends[0][0], ends[1][0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(ends[0][1], ends[1][1], rtol=1e-10)
+
+
+@pytest.mark.parametrize("small", [0, 10**12])
+def test_a_step_goes_down_the_gradient(small, monkeypatch) -> None:
+    """One plain step on all queries against finite differences of the expected loss."""
+    monkeypatch.setattr(dispatch, "SMALL", small)
+    entries, starts, target, weight = training(seed=3)
+    visit = np.arange(7)
+    rows = permutations.subsets(starts, target.level, visit, 7, np.zeros((7, 14)))
+    start = np.random.default_rng(5).normal(size=9)
+
+    def loss(weights) -> float:
+        omega, total = permutations.scores(entries, weights.reshape(3, 3)), 0.0
+        for q in visit:
+            here = slice(starts[q], starts[q + 1])
+            gain = target.gain[here].tolist()
+            value = reference.expected(omega[here].tolist(), gain, "sum", target.discount, target.limit[q])
+            total += weight[q] * (1 - value)
+        return total / 7 + 0.005 * float(weights @ weights)
+
+    weights = start.copy()
+    permutations.learn_pass(entries, target, weight, visit, rows, 7, optimiser(weights, adam=False, rate=1.0))
+    finite = [(loss(start + e) - loss(start - e)) / 2e-5 for e in 1e-5 * np.eye(9)]
+    np.testing.assert_allclose(start - weights, finite, rtol=1e-5, atol=1e-9)
