@@ -89,6 +89,17 @@ def test_query_weights():
         LambdaRank().fit(x, y, query_weights={3: -1})
 
 
+def test_sample_weights():
+    """Items of weight 0 are as good as unlabelled, but for their part in the ideal."""
+    x, y = made(0, queries=20)
+    none = {q: dict.fromkeys(range(12), 0.0) for q in range(10, 20)}
+    weighed = LambdaRank(passes=5).fit(x, y, sample_weights=none)
+    silent = LambdaRank(passes=5).fit(x, y, query_weights=dict.fromkeys(range(10, 20), 1e-300))
+    np.testing.assert_allclose(weighed.parameters_, silent.parameters_, rtol=1e-6)
+    with pytest.raises(InputError, match="sample weight is -1"):
+        LambdaRank().fit(x, y, sample_weights={3: {0: -1}})
+
+
 def test_hidden_layers_learn_what_a_linear_scorer_cannot():
     random = np.random.default_rng(0)
     q, i = np.repeat(np.arange(80), 10), np.tile(np.arange(10), 80)

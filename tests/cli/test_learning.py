@@ -230,11 +230,11 @@ def test_reproduce_computes_shows_and_writes(data):
     done = run(*words, "-o", data / "out", "--resume", data / "kept")
     assert done.exit_code == 0, done.stderr
     lines = [line.split("\t") for line in done.stdout.splitlines()]
-    assert lines[0][:4] == ["", "", "N@1", "N@2"]
-    assert [line[:2] for line in lines[1:5]] == [
+    assert lines[0][:5] == ["set", "", "", "N@1", "N@2"]
+    assert [line[1:3] for line in lines[1:5]] == [
         ["Borda", "ours"], ["RRF", "published"], ["RRF", "ours"], ["RRF", "difference"]
     ]  # fmt: skip
-    assert lines[2][2] == "38.77"
+    assert lines[2][3] == "38.77"
     assert len(list((data / "kept").iterdir())) == 10
     assert all((data / f"out.{kind}").exists() for kind in ("md", "csv", "json"))
     assert "--overwrite" in run(*words, "-o", data / "out").stderr

@@ -138,3 +138,24 @@ def test_positive_weights_stay_positive(both):
     for _ in range(20):
         kernels.linear_pass(values, found.starts, found.target("ndcg"), found.useful(), 1, optimiser)
     assert (optimiser.weights == 0).all()
+
+
+@pytest.mark.parametrize("metric", ["ndcg:exp", "map", "err(max_grade=2)"])
+def test_a_pair_weighs_the_product_of_its_rows(metric, both):
+    found, random = examples(5, queries=6)
+    scores, weight = random.normal(size=len(found)), random.uniform(0, 2, len(found))
+    t = found.target(metric)
+    slope = kernels.lambdas(scores, found.starts, t._replace(weight=weight))
+    for q in range(len(found.labels)):
+        rows = slice(*found.starts[q : q + 2].tolist())
+        s, w = scores[rows].tolist(), weight[rows]
+        columns = (
+            t.level[rows].tolist(),
+            t.gain[rows].tolist(),
+            t.discount.tolist(),
+            int(t.limit[q]),
+            t.scale[q],
+        )
+        pairs = plain.weights_of_pairs(KINDS[t.kind], s, *columns)
+        weighed = {(i, j): v * w[i] * w[j] for (i, j), v in pairs.items()}
+        np.testing.assert_allclose(slope[rows], plain.gradient(weighed, s), atol=1e-12)

@@ -1,13 +1,13 @@
 """LambdaRank's gradients, and passes of a linear model over the queries.
 
 The objective of a query is the sum over pairs (i better than j) of |change| log(1 + exp(s_j - s_i)), where `change`
-is what swapping the two in the present order would do to the target. Equal scores are ordered worst grade first;
-rows of one grade and (nearly) one score share their gradient, so that names and row order decide nothing.
+is what swapping the two in the present order would do to the target, times their weights. Equal scores are ordered worst
+grade first; rows of one grade and (nearly) one score share their gradient, so that names and row order decide nothing.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class Target(NamedTuple):
     discount: F8  # by place
     limit: I8  # by query: places that count
     scale: F8  # by query: its weight over its best possible value; 0 leaves it out
+    weight: F8 | None = None  # by row, 1 if not given; a pair weighs the product of its two
 
     def take(self, rows: I8, queries: I8) -> Target:
         """The same for some queries, whose rows these are."""
@@ -39,7 +40,12 @@ class Target(NamedTuple):
             self.discount,
             self.limit[queries],
             self.scale[queries],
+            None if self.weight is None else self.weight[rows],
         )
+
+    def columns(self) -> tuple[Any, ...]:
+        """All fields, with weights for every row: compiled kernels know no None."""
+        return (*self[:6], np.ones(len(self.gain)) if self.weight is None else self.weight)
 
 
 class Optimiser(NamedTuple):
@@ -64,7 +70,7 @@ def lambdas(scores: F8, starts: I8, target: Target) -> F8:
         from podium.kernels.compiled.lambdas import lambdas as kernel
 
         order = np.arange(len(scores), dtype=np.int64) - np.repeat(starts[:-1], sizes)
-        by_queries(kernel, work, starts, scores, *target, order, out)
+        by_queries(kernel, work, starts, scores, *target.columns(), order, out)
         return out
     for q in np.flatnonzero(target.scale != 0):
         rows = slice(int(starts[q]), int(starts[q + 1]))
@@ -80,7 +86,7 @@ def linear_pass(values: F8, starts: I8, target: Target, visit: I8, batch: int, o
 
         state = (optimiser.weights, optimiser.mean, optimiser.square, optimiser.steps)
         settings = (optimiser.adam, optimiser.rate, optimiser.l2, optimiser.positive)
-        kernel(values, starts, *target, visit, batch, *state, *settings)
+        kernel(values, starts, *target.columns(), visit, batch, *state, *settings)
         return
     for first in range(0, len(visit), batch):
         gradient = np.zeros(values.shape[1])
@@ -175,6 +181,8 @@ def _cascade_changes(gain: F8, discount: F8, counted: B1) -> F8:
 def _one(scores: F8, target: Target) -> F8:
     order, group = places(scores, target.level)
     change = swap_changes(order, target) * target.scale[0]
+    if target.weight is not None:
+        change = change * (target.weight[:, None] * target.weight)
     e = np.exp(np.maximum(scores - scores.max(initial=-np.inf), -STEEP))
     better = target.level[:, None] > target.level
     pull = np.where(better, change * (e / (e[:, None] + e)), 0.0)

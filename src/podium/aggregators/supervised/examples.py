@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class Examples:
     labels: Labels  # of exactly these rows
     rows: I8  # where each row was in the index the examples were made from
     weight: F8  # by query
+    row_weight: F8 | None = None  # by row, 1 if not given
 
     @classmethod
     def of(
@@ -75,7 +76,19 @@ class Examples:
 
     def target(self, metric: MetricSpec) -> Target:
         """The metric, ready to be learned on these rows."""
-        return target(metric, self.labels, self.weight)
+        return target(metric, self.labels, self.weight)._replace(weight=self.row_weight)
+
+    def weighed(self, weights: Mapping[Id, Mapping[Id, float]] | None) -> Examples:
+        """The same with weights of items, query -> item -> weight; the others weigh 1."""
+        if not weights:
+            return self
+        given = Labels.from_dict(weights)
+        if (given.grades < 0).any():
+            raise InputError(
+                f"a sample weight is {given.grades.min():g}", remedy="give finite numbers from 0"
+            )
+        found = given.align(self.labels.index)
+        return replace(self, row_weight=np.where(np.isnan(found), 1.0, found))
 
     def useful(self) -> I8:
         """Queries that can teach: with at least two grades."""

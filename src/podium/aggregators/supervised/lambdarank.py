@@ -45,10 +45,15 @@ class LambdaRank(Learner):
         *,
         validation: tuple[Features, Labels] | None = None,
         query_weights: Mapping[Id, float] | None = None,
+        sample_weights: Mapping[Id, Mapping[Id, float]] | None = None,
         progress: Progress = silence,
     ) -> Self:
-        """Learn from labelled items; missing values count as 0. See `Learner` for what validation does."""
-        examples = Examples.of(features.index, labels, dict(query_weights or {}))
+        """Learn from labelled items; missing values count as 0. See `Learner` for what validation does.
+
+        Queries and items weigh 1 unless `query_weights` (by query) or `sample_weights` (by query and item) say
+        otherwise; a pair of items weighs the product of the two.
+        """
+        examples = Examples.of(features.index, labels, dict(query_weights or {})).weighed(sample_weights)
         task = Task(_filled(features.values)[examples.rows], examples, progress=progress)
         if validation is not None:
             self._known(validation[0], features.names)

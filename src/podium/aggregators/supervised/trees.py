@@ -66,7 +66,8 @@ def train(
         task.values,
         np.searchsorted(grades, examples.labels.grades),
         group=sizes[sizes > 0],
-        weight=np.repeat(examples.weight, sizes),
+        weight=np.repeat(examples.weight, sizes)
+        * (1.0 if examples.row_weight is None else examples.row_weight),
         init_score=initial,
     )
     checks, calls = [], [lambda env: task.progress(env.iteration + 1, rounds, "growing trees")]

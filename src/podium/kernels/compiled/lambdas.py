@@ -9,7 +9,7 @@ NEAR, STEEP = 1e-10, 600.0
 
 
 @njit(cache=True, nogil=True)
-def lambdas(first, last, starts, scores, kind, gain, level, discount, limit, scale, order, out):
+def lambdas(first, last, starts, scores, kind, gain, level, discount, limit, scale, weight, order, out):
     """Gradients for a range of queries; `order` holds a guess of each query's order and is written to."""
     longest = 1
     for q in range(first, last):
@@ -17,12 +17,12 @@ def lambdas(first, last, starts, scores, kind, gain, level, discount, limit, sca
     work = np.empty((3, longest))
     for q in range(first, last):
         if scale[q] != 0.0:
-            _one(q, starts, scores, kind, gain, level, discount, limit, scale, order, out, work)
+            _one(q, starts, scores, kind, gain, level, discount, limit, scale, weight, order, out, work)
 
 
 @njit(cache=True, nogil=True)
 def linear_pass(
-    values, starts, kind, gain, level, discount, limit, scale, visit, batch, weights, mean, square, steps, adam, rate,
+    values, starts, kind, gain, level, discount, limit, scale, weight, visit, batch, weights, mean, square, steps, adam, rate,
     l2, positive,
 ):  # fmt: skip
     """Queries in the order of `visit`, a step after every `batch`."""
@@ -43,7 +43,7 @@ def linear_pass(
         if scale[q] != 0.0:
             for i in range(starts[q], starts[q + 1]):
                 scores[i] = _dot(values[i], weights)
-            _one(q, starts, scores, kind, gain, level, discount, limit, scale, order, out, work)
+            _one(q, starts, scores, kind, gain, level, discount, limit, scale, weight, order, out, work)
             for i in range(starts[q], starts[q + 1]):
                 if out[i] != 0.0:
                     for c in range(width):
@@ -78,7 +78,7 @@ def _dot(a, b):
 
 
 @njit(cache=True, nogil=True)
-def _one(q, starts, scores, kind, gain, level, discount, limit, scale, order, out, work):
+def _one(q, starts, scores, kind, gain, level, discount, limit, scale, weight, order, out, work):
     a, n = starts[q], starts[q + 1] - starts[q]
     near = _sort(a, n, scores, level, order)
     top = scores[a + order[a]]
@@ -89,11 +89,11 @@ def _one(q, starts, scores, kind, gain, level, discount, limit, scale, order, ou
         e[i] = np.exp(max(scores[a + i] - top, -STEEP))
         out[a + i] = 0.0
     if kind == 0:
-        _sum(a, n, gain, level, discount, limit[q], scale[q], place, e, value, out)
+        _sum(a, n, gain, level, discount, limit[q], scale[q], weight, place, e, value, out)
     elif kind == 1:
-        _precision(a, n, gain, level, discount, limit[q], scale[q], order, e, out)
+        _precision(a, n, gain, level, discount, limit[q], scale[q], weight, order, e, out)
     else:
-        _cascade(a, n, gain, level, discount, limit[q], scale[q], order, e, out)
+        _cascade(a, n, gain, level, discount, limit[q], scale[q], weight, order, e, out)
     _share(a, n, scores, level, order, near, out)
 
 
@@ -131,7 +131,7 @@ def _sort(a, n, scores, level, order):
 
 
 @njit(cache=True, nogil=True)
-def _sum(a, n, gain, level, discount, limit, scale, place, e, value, out):
+def _sum(a, n, gain, level, discount, limit, scale, weight, place, e, value, out):
     """Rows lie best grade first, so those worse than row i are all rows after its grade ends."""
     for i in range(n):
         p = int(place[i])
@@ -142,28 +142,29 @@ def _sum(a, n, gain, level, discount, limit, scale, place, e, value, out):
             end = i
             while end < n and level[a + end] == level[a + i]:
                 end += 1
-        g, d, x, pulled = gain[a + i], value[i], e[i], 0.0
+        g, d, x, pulled, w = gain[a + i], value[i], e[i], 0.0, scale * weight[a + i]
         for j in range(end, n):
-            pull = abs((g - gain[a + j]) * (d - value[j])) * scale * (e[j] / (x + e[j]))
+            pull = abs((g - gain[a + j]) * (d - value[j])) * w * weight[a + j] * (e[j] / (x + e[j]))
             pulled += pull
             out[a + j] += pull
         out[a + i] -= pulled
 
 
 @njit(cache=True, nogil=True)
-def _pull(a, i, j, change, level, e, out):
+def _pull(a, i, j, change, level, weight, e, out):
+    change = abs(change) * weight[a + i] * weight[a + j]
     if level[a + i] > level[a + j]:
-        pull = abs(change) * (e[j] / (e[i] + e[j]))
+        pull = change * (e[j] / (e[i] + e[j]))
         out[a + i] -= pull
         out[a + j] += pull
     elif level[a + i] < level[a + j]:
-        pull = abs(change) * (e[i] / (e[i] + e[j]))
+        pull = change * (e[i] / (e[i] + e[j]))
         out[a + j] -= pull
         out[a + i] += pull
 
 
 @njit(cache=True, nogil=True)
-def _precision(a, n, gain, level, discount, limit, scale, order, e, out):
+def _precision(a, n, gain, level, discount, limit, scale, weight, order, e, out):
     hits = 0.0  # relevant rows down to place x
     for x in range(n):
         i = order[a + x]
@@ -175,14 +176,16 @@ def _precision(a, n, gain, level, discount, limit, scale, order, e, out):
             there = 1.0 / discount[y] if y < limit else 0.0
             hits_below += gain[a + j]
             if gain[a + i] > gain[a + j]:
-                _pull(a, i, j, scale * (hits_below * there - hits * here - inner), level, e, out)
+                _pull(a, i, j, scale * (hits_below * there - hits * here - inner), level, weight, e, out)
             elif gain[a + i] < gain[a + j]:
-                _pull(a, i, j, scale * ((hits + 1) * here + inner - hits_below * there), level, e, out)
+                _pull(
+                    a, i, j, scale * ((hits + 1) * here + inner - hits_below * there), level, weight, e, out
+                )
             inner += gain[a + j] * there
 
 
 @njit(cache=True, nogil=True)
-def _cascade(a, n, gain, level, discount, limit, scale, order, e, out):
+def _cascade(a, n, gain, level, discount, limit, scale, weight, order, e, out):
     before = 1.0
     for x in range(n):
         i = order[a + x]
@@ -193,7 +196,7 @@ def _cascade(a, n, gain, level, discount, limit, scale, order, e, out):
             h, f = gain[a + j], discount[y] if y < limit else 0.0
             old = d * g + (1.0 - g) * (inner + through * f * h)
             new = d * h + (1.0 - h) * (inner + through * f * g)
-            _pull(a, i, j, scale * before * (new - old), level, e, out)
+            _pull(a, i, j, scale * before * (new - old), level, weight, e, out)
             inner += through * f * h
             through *= 1.0 - h
         before *= 1.0 - g
