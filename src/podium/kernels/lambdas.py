@@ -1,8 +1,8 @@
 """LambdaRank's gradients, and passes of a linear model over the queries.
 
 The objective of a query is the sum over pairs (i better than j) of |change| log(1 + exp(s_j - s_i)), where `change`
-is what swapping the two in the present order would do to the target, times their weights. Equal scores are ordered worst
-grade first; rows of one grade and (nearly) one score share their gradient, so that names and row order decide nothing.
+is what swapping the two in the present order would do to the target, times their weights. Equal scores are ordered
+worst grade first; rows of one grade and (nearly) one score share their gradient: names and row order decide nothing.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def linear_pass(values: F8, starts: I8, target: Target, visit: I8, batch: int, o
 
         state = (optimiser.weights, optimiser.mean, optimiser.square, optimiser.steps)
         settings = (optimiser.adam, optimiser.rate, optimiser.l2, optimiser.positive)
-        kernel(values, starts, *target.columns(), visit, batch, *state, *settings)
+        kernel(values, starts, *(*target.columns(), visit, batch, *state, *settings))
         return
     for first in range(0, len(visit), batch):
         gradient = np.zeros(values.shape[1])
