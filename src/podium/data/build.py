@@ -230,6 +230,7 @@ def build_comparisons(
     loser: I8,
     tie: Sequence[bool] | npt.NDArray[Any] | None,
     weight: Sequence[float] | npt.NDArray[Any] | None,
+    side: npt.NDArray[Any] | None = None,
     *,
     queries: int,
     origin: Origin = row_origin,
@@ -252,4 +253,5 @@ def build_comparisons(
     order = np.lexsort((expert, query))
     query_starts = np.searchsorted(query[order], np.arange(queries + 1)).astype(np.int64)
     who, won, lost = (c[order].astype(np.int32) for c in (expert, winner, loser))
-    return Comparisons(query_starts, who, won, lost, ties[order], weights[order])
+    sides = None if side is None else np.asarray(side)[order].astype(np.int32)
+    return Comparisons(query_starts, who, won, lost, ties[order], weights[order], sides)

@@ -13,7 +13,7 @@ from podium.data.index import ItemIndex
 from podium.data.lists import Lists
 from podium.data.vocabulary import Coded, Ids, code_ids
 from podium.errors import InputError
-from podium.kernels.dispatch import I8
+from podium.kernels.dispatch import I4, I8
 
 if TYPE_CHECKING:
     from podium.data.preferences import Preferences
@@ -55,9 +55,18 @@ def concat(parts: Sequence[Preferences]) -> Preferences:
         loser,
         np.concatenate([p.comparisons.tie for p in parts]),
         np.concatenate([p.comparisons.weight for p in parts]),
+        _sides(parts),
         queries=len(index),
     )
     return Preferences(index, expert.ids, lists, votes, readings.pop())
+
+
+def _sides(parts: Sequence[Preferences]) -> I4 | None:
+    """How the items of all votes were shown; not known for parts that do not say."""
+    tables = [p.comparisons for p in parts]
+    if all(t.side is None for t in tables):
+        return None
+    return np.concatenate([np.zeros(len(t), np.int32) if t.side is None else t.side for t in tables])
 
 
 def _concat_lists(

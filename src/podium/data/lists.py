@@ -97,7 +97,11 @@ class Lists:
 
 @dataclass(frozen=True, eq=False)
 class Comparisons:
-    """Votes sorted by query, then expert, otherwise in the order given; `tie` marks votes without a winner."""
+    """Votes sorted by query, then expert, otherwise in the order given; `tie` marks votes without a winner.
+
+    `side`, where it is known how the items were shown: 1 means that the winner (in a tie: the one named first) was
+    shown first, -1 that the other one was, 0 that this is not known. It is a remark, not part of the content.
+    """
 
     query_starts: I8
     expert: I4
@@ -105,6 +109,7 @@ class Comparisons:
     loser: I4  # slot
     tie: B1
     weight: F8
+    side: I4 | None = None
 
     @classmethod
     def none(cls, queries: int) -> Comparisons:
@@ -124,7 +129,9 @@ class Comparisons:
         """The votes on some queries, with slots renumbered by `slot_map`."""
         query_starts, rows = segments.gather(self.query_starts, queries)
         winner, loser = (slot_map[c[rows]].astype(np.int32) for c in (self.winner, self.loser))
-        return Comparisons(query_starts, self.expert[rows], winner, loser, self.tie[rows], self.weight[rows])
+        side = None if self.side is None else self.side[rows]
+        expert, tie, weight = self.expert[rows], self.tie[rows], self.weight[rows]
+        return Comparisons(query_starts, expert, winner, loser, tie, weight, side)
 
     def keep(self, wanted: B1, expert_map: I8) -> Comparisons:
         """Only the wanted votes, with experts renumbered."""
@@ -137,4 +144,5 @@ class Comparisons:
             self.loser[wanted],
             self.tie[wanted],
             self.weight[wanted],
+            None if self.side is None else self.side[wanted],
         )

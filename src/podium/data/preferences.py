@@ -157,21 +157,30 @@ class Preferences:
         *,
         tie: Sequence[bool] | npt.NDArray[Any] | None = None,
         weight: Sequence[float] | npt.NDArray[Any] | None = None,
+        side: Sequence[int] | npt.NDArray[Any] | None = None,
         origin: Origin = row_origin,
     ) -> Preferences:
         """Votes from columns; in a row marked as `tie`, winner and loser are just the two sides.
+
+        `side` says how they were shown, if known: 1 the winner first, -1 the loser first, 0 not known.
 
         >>> Preferences.from_comparisons([0, 0], ["j", "j"], ["a", "b"], ["b", "c"])
         Preferences(1 query, 3 items, 1 expert, 2 comparisons)
         """
         q, e = _coded(query, "query"), _coded(expert, "expert").sorted()
         w, o = _coded(winner, "item"), _coded(loser, "item")
-        _check_lengths(query=q.codes, expert=e.codes, winner=w.codes, loser=o.codes, tie=tie, weight=weight)
+        columns = {"winner": w.codes, "loser": o.codes, "tie": tie, "weight": weight, "side": side}
+        _check_lengths(query=q.codes, expert=e.codes, **columns)
+        shown = None if side is None else np.asarray(side)
+        if shown is not None and not np.isin(shown, (-1, 0, 1)).all():
+            raise InputError(
+                "a side is not 1, -1 or 0", remedy="say 1 where the winner was shown first, else -1"
+            )
         both, n = _joined(w, o), len(q.codes)
         sides = Coded(both.codes.reshape(2, n).T.reshape(-1), both.ids)  # winner, loser, winner, loser ...
         index, slot = ItemIndex.build(Coded(np.repeat(q.codes, 2), q.ids), sides)
         table = build_comparisons(
-            q.codes, e.codes, slot[::2], slot[1::2], tie, weight, queries=len(index), origin=origin
+            q.codes, e.codes, slot[::2], slot[1::2], tie, weight, shown, queries=len(index), origin=origin
         )
         return cls(index, e.ids, Lists.none(len(index)), table)
 

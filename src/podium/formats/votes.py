@@ -40,8 +40,9 @@ def read_votes(table: Table, roles: dict[str, str], query: Coded, expert: Coded)
     second, tie = _outcomes(table, roles)
     a, b = (np.array(c.ids.tolist(), dtype=object)[c.codes] for c in (left, right))
     winner, loser = np.where(second, b, a).tolist(), np.where(second, a, b).tolist()
+    side = np.where(second, -1, 1)  # the first item of a row was shown first
     return Preferences.from_comparisons(
-        query, expert, winner, loser, tie=tie, weight=weight, origin=table.origin
+        query, expert, winner, loser, tie=tie, weight=weight, side=side, origin=table.origin
     )
 
 

@@ -13,9 +13,19 @@ import numpy as np
 from podium.kernels.dispatch import F8, I4, I8, by_queries
 from podium.kernels.pairs import Votes, collapse, margins, matrix, pair_work, pays_to_compile, places
 
-__all__ = ["MULTISET", "ONE_LIST", "ONE_LIST_ANY", "list_chain", "majority_chain"]
+__all__ = [
+    "LAST",
+    "MULTISET",
+    "ONE_LIST",
+    "ONE_LIST_ANY",
+    "Ballots",
+    "ballots",
+    "list_chain",
+    "majority_chain",
+]
 
 MULTISET, ONE_LIST, ONE_LIST_ANY = 1, 2, 3  # MC1, MC2, MC3
+LAST = 2**31 - 1  # rank of the block of unlisted items
 
 
 class Walk(NamedTuple):
@@ -85,7 +95,7 @@ def ballots(votes: Votes, query: int) -> Ballots:
         missing[np.bincount(number, minlength=last - first) == 0] = False  # an empty list says nothing
         which, unlisted = np.nonzero(missing)
         number, item = np.concatenate((number, which)), np.concatenate((item, unlisted))
-        rank = np.concatenate((rank, np.full(len(which), 2**31 - 1, np.int32)))
+        rank = np.concatenate((rank, np.full(len(which), LAST, np.int32)))
         order = np.argsort(number, kind="stable")
         number, item, rank = number[order], item[order], rank[order]
     pairs = slice(*votes.vote_starts[query : query + 2].tolist())

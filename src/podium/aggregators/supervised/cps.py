@@ -9,41 +9,20 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from podium.aggregators.base import LIST_FORMS, Outcome, Tags
-from podium.aggregators.majority import check_sizes
-from podium.aggregators.positions import Borda
+from podium.aggregators.stagewise import Distance, mean_places, stage_order
 from podium.aggregators.supervised.base import SupervisedAggregator, Training
 from podium.aggregators.supervised.examples import Examples, Progress
 from podium.aggregators.supervised.strengths import restricted
-from podium.aggregators.supervised.weighted import learned_for, points_by_expert
+from podium.aggregators.supervised.weighted import learned_for
 from podium.data.features import Features
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.stagewise import DISTANCES, distances, stage_scores
-from podium.params import Choice, Range, Tune
+from podium.kernels.stagewise import distances
+from podium.params import Range, Tune
 
-__all__ = ["Choices", "Cps", "mean_places", "stage_order"]
-
-LIMIT = 10_000  # items a query: a table of costs takes eight bytes a pair
-
-
-def mean_places(preferences: Preferences, codes: I8, width: int) -> F8:
-    """The place of every slot in each expert's list; those it leaves out share the places left over.
-
-    An expert without a list for a query puts all its items at one place, so it says nothing there.
-    """
-    index = preferences.index
-    points = points_by_expert(Borda(), preferences, codes, width)
-    return index.sizes[index.query_of_slot][:, None] - points
-
-
-def stage_order(name: str, preferences: Preferences, codes: I8, theta: F8, distance: str) -> F8:
-    """Scores of the stagewise ranking under a weight theta for each known expert."""
-    if distance != "spearman":
-        check_sizes(name, preferences, LIMIT)
-    places = mean_places(preferences, codes, len(theta))
-    return stage_scores(places, preferences.index.starts, theta, distance)
+__all__ = ["Choices", "WeightedCps"]
 
 
 class Choices(NamedTuple):
@@ -105,7 +84,7 @@ def _stages(examples: Examples, places: F8, distance: str, normalise: bool) -> I
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Cps(SupervisedAggregator):
+class WeightedCps(SupervisedAggregator):
     """Fills the ranking from the top, each time with the item that costs the experts least; their theta is learned.
 
     Item x is chosen with probability proportional to exp(-sum_k theta_k d_k(x)), where d_k is the coset distance:
@@ -119,29 +98,25 @@ class Cps(SupervisedAggregator):
 
     >>> from podium import Labels, Preferences
     >>> p = Preferences.from_lists({"q": {"good": ["a", "b", "c"], "bad": ["c", "b", "a"]}})
-    >>> model = Cps().fit(p, Labels.from_dict({"q": {"a": 2, "b": 1, "c": 0}}))
+    >>> model = WeightedCps().fit(p, Labels.from_dict({"q": {"a": 2, "b": 1, "c": 0}}))
     >>> model.theta_["good"] > model.theta_["bad"], model.aggregate(p).ranking("q")
     (True, ['a', 'b', 'c'])
     """
 
-    name = "cps"
+    name = "weighted_cps"
     citation = "Qin, Geng & Liu, NIPS 2010"
     tags = Tags(accepts=LIST_FORMS, weighted=False, supervised=True)
 
-    distance: Annotated[str, Choice(*DISTANCES), "distance between rankings"] = "kendall"
-    theta: Annotated[str, Choice("learned", "equal"), "weights of the experts"] = "learned"
+    distance: Distance = "kendall"
     positive: Annotated[bool, "theta at or above 0: no expert is read upside down"] = True
     normalise: Annotated[bool, "measure distances relative to the length of the ranking"] = True
     l2: Annotated[float, Range(0, 1e6), Tune(1e-5, 0.1, log=True), "penalty on the squared theta"] = 1e-3
     max_iterations: Annotated[int, Range(1, 100_000), "steps of L-BFGS, at most"] = 300
 
     def _learn(self, training: Training) -> None:
-        width = len(self.experts_)
-        found = np.ones(width)
-        self.converged_, self.iterations_ = True, 0
-        if self.theta == "learned":
-            choices = Choices.of(training, _example_places(training, width), self.distance, self.normalise)
-            found = self._minimise(choices, training.progress)
+        places = _example_places(training, len(self.experts_))
+        choices = Choices.of(training, places, self.distance, self.normalise)
+        found = self._minimise(choices, training.progress)
         self.theta_: dict[Id, float] = dict(zip(self.experts_, found.tolist(), strict=True))
 
     def _minimise(self, choices: Choices, progress: Progress) -> F8:

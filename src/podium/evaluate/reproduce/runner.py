@@ -147,6 +147,8 @@ def _applies(row: Row, data: str) -> bool:
 
 
 def _seen_by(row: Row, data: Dataset, folder: str | os.PathLike[str]) -> Dataset:
+    if row.unlisted is not None:
+        data = dataclasses.replace(data, preferences=data.preferences.with_unlisted(row.unlisted))
     if row.features:
         data = data_sets.with_features(data, row.features[data.name], folder)
     if row.without:

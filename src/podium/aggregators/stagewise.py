@@ -1,0 +1,74 @@
+"""The coset-permutation stagewise model: the ranking is filled from the top, one item a stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from podium.aggregators.base import LIST_FORMS, Aggregator, Tags
+from podium.aggregators.majority import check_sizes
+from podium.data.preferences import Preferences
+from podium.kernels import segments
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.stagewise import DISTANCES, stage_scores
+from podium.params import Choice
+
+__all__ = ["Cps", "Distance", "mean_places", "stage_order"]
+
+LIMIT = 10_000  # items a query: a table of costs takes eight bytes a pair
+Distance = Annotated[str, Choice(*DISTANCES), "distance between rankings"]
+
+
+def mean_places(preferences: Preferences, codes: I8, width: int) -> F8:
+    """The place of every slot in the list of each of `width` experts; those it leaves out share the places left over.
+
+    `codes` numbers the experts, -1 for those who do not count. An expert without a list for a query puts all its
+    items at one place, so it says nothing there.
+    """
+    lists, index = preferences.lists, preferences.index
+    size = index.sizes.astype(np.float64)
+    places = np.repeat((size[index.query_of_slot] + 1)[:, None] / 2, width, axis=1)
+    expert = codes[lists.expert]
+    known = np.flatnonzero(expert >= 0)
+    left_over = (lists.lengths + 1 + size[lists.query_of_list]) / 2
+    _, slots = segments.gather(index.starts, lists.query_of_list[known])
+    reach = index.sizes[lists.query_of_list[known]]
+    places[slots, np.repeat(expert[known], reach)] = np.repeat(left_over[known], reach)
+    rows = np.flatnonzero(expert[lists.list_of_row] >= 0)
+    held = segments.fractional_ranks(lists.starts, lists.rank)
+    places[lists.item[rows], expert[lists.list_of_row[rows]]] = held[rows]
+    return places
+
+
+def stage_order(name: str, preferences: Preferences, codes: I8, theta: F8, distance: str) -> F8:
+    """Scores of the stagewise ranking under a weight theta for each known expert."""
+    if distance != "spearman":
+        check_sizes(name, preferences, LIMIT)
+    places = mean_places(preferences, codes, len(theta))
+    return stage_scores(places, preferences.index.starts, theta, distance)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Cps(Aggregator):
+    """Fills the ranking from the top, each time with the item that costs the experts least.
+
+    The cost of an item is the sum over experts of their weight times the coset distance: the mean distance between
+    the expert's list and all rankings that go on with the item. Items that an expert does not list share the places it
+    left over. `weighted_cps` learns the weights.
+
+    >>> from podium import fuse
+    >>> fuse([["a", "b", "c"], ["b", "a", "c"], ["a", "c", "b"]], method="cps").ranking
+    ['a', 'b', 'c']
+    """
+
+    name = "cps"
+    citation = "Qin, Geng & Liu, NIPS 2010"
+    tags = Tags(accepts=LIST_FORMS)
+
+    distance: Distance = "kendall"
+
+    def _scores(self, preferences: Preferences, weights: F8) -> F8:
+        codes = np.where(weights > 0, np.arange(len(weights)), -1)
+        return stage_order(self.name, preferences, codes, weights, self.distance)

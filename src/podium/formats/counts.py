@@ -1,0 +1,121 @@
+"""Counts of wins between items, as leaderboards publish them: one JSON object with items, pairs and counts."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Coded, Ids, code_ids
+from podium.errors import InputError
+from podium.formats.base import Content, Format, combine
+from podium.formats.files import Source
+
+__all__ = ["Counts"]
+
+
+class Counts(Format):
+    """`{"models": [ids], "X": [[i, j], ...], "Y": [[wins of i, wins of j, ties, ...], ...]}`, i and j from 0.
+
+    Columns of Y after the second are ties. A count is the weight of one vote; pairs without votes are left out.
+    """
+
+    name = "counts"
+    suffixes = (".json",)
+    summary = "JSON counts of wins, losses and ties between items (models, X, Y)"
+
+    def sniff(self, head: bytes) -> float:
+        return 1.0 if re.match(rb'\s*\{\s*"(models|X|Y)"\s*:\s*\[', head) else 0.0
+
+    def read(self, sources: Sequence[Source]) -> Content:
+        return combine([Content(preferences=_votes(source)) for source in sources])
+
+    def write(self, content: Content) -> Iterator[bytes]:
+        p = content.preferences
+        if p is None or not len(p.comparisons):
+            raise InputError("there are no votes to write", remedy="files of counts hold votes")
+        self.leave_out(
+            lists=p.lists.rows, labels=content.labels, features=content.features, queries=len(p) > 1,
+            experts=len(p.experts) > 1,
+        )  # fmt: skip
+        v, item = p.comparisons, code_ids(p.index.items.tolist(), "item").sorted()
+        winner, loser = item.codes[v.winner], item.codes[v.loser]
+        pair = np.minimum(winner, loser) * len(item.ids) + np.maximum(winner, loser)
+        unique, which = np.unique(pair, return_inverse=True)
+        outcome = np.where(v.tie, 2, winner > loser)
+        counts = np.bincount(which * 3 + outcome, weights=v.weight, minlength=3 * len(unique)).reshape(-1, 3)
+        pairs = np.stack((unique // len(item.ids), unique % len(item.ids)), axis=1).tolist()
+        whole = counts.astype(np.int64).tolist() if (counts == np.rint(counts)).all() else counts.tolist()
+        yield json.dumps({"models": item.ids.tolist(), "X": pairs, "Y": whole}, ensure_ascii=False).encode()
+
+
+def _votes(source: Source) -> Preferences:
+    items, pairs, counts = _parts(source)
+    width = counts.shape[1]
+    rows = np.repeat(np.arange(len(pairs)), width)
+    outcome = np.tile(np.arange(width), len(pairs))
+    weight = counts.ravel()
+    some = weight > 0
+    rows, outcome, weight = rows[some], outcome[some], weight[some]
+    if not len(rows):
+        raise source.error("all counts are 0", remedy="there must be at least one vote")
+    second = outcome == 1
+    a, b = pairs[rows].T
+    one = np.zeros(len(rows), np.int64)
+    return Preferences.from_comparisons(
+        Coded(one, Ids(["all"])),
+        Coded(one, Ids([source.stem])),
+        Coded(np.where(second, b, a), items),
+        Coded(np.where(second, a, b), items),
+        tie=outcome >= 2,
+        weight=weight,
+        origin=lambda row: (f"{source.name}, pair {int(rows[row]) + 1}", None),
+    )
+
+
+def _parts(source: Source) -> tuple[Ids, Any, Any]:
+    """Items, pairs and counts, all checked."""
+    try:
+        found = json.loads(source.data)
+        models, pairs, counts = (found[key] for key in ("models", "X", "Y"))
+    except (ValueError, RecursionError) as error:
+        raise source.error(f"this is not JSON: {error}") from None
+    except (KeyError, TypeError):
+        remedy = 'write {"models": [...], "X": [[i, j], ...], "Y": [[wins, losses, ties], ...]}'
+        raise source.error("models, X and Y are not all there", remedy=remedy) from None
+    if not isinstance(models, list) or len(set(map(str, models))) < len(models):
+        raise source.error("models is not a list of different ids", remedy="name every item once")
+    if not isinstance(pairs, list) or not isinstance(counts, list) or len(pairs) != len(counts):
+        raise source.error("X and Y differ in length", remedy="give one row of counts for every pair")
+    widths = {len(row) if isinstance(row, list) else 0 for row in counts}
+    if len(widths) != 1 or min(widths) < 2:
+        raise source.error("the rows of Y are not all of one length from 2", remedy="give wins, losses, ties")
+    for number, (pair, row) in enumerate(zip(pairs, counts, strict=True), 1):
+        _check_pair(source, number, pair, row, models)
+    return code_ids(models, "item").ids, np.array(pairs, np.int64), np.array(counts, np.float64)
+
+
+def _check_pair(source: Source, number: int, pair: Any, row: list[Any], models: list[Any]) -> None:
+    known = range(len(models))
+    if (
+        not isinstance(pair, list)
+        or len(pair) != 2
+        or any(type(i) is not int or i not in known for i in pair)
+    ):
+        raise source.error(
+            f"pair {number} is {pair!r}"[:120], remedy=f"give two numbers of models, 0 to {len(models) - 1}"
+        )
+    if pair[0] == pair[1]:
+        raise source.error(
+            f"pair {number}: {models[pair[0]]!r} is compared with itself", remedy="a vote needs two items"
+        )
+    for value in row:
+        if type(value) not in (int, float) or not math.isfinite(value) or value < 0:
+            raise source.error(
+                f"pair {number}: a count is {value!r}"[:120], remedy="counts are finite numbers from 0"
+            )

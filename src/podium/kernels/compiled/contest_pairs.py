@@ -1,0 +1,126 @@
+"""Loops over the pairs of one large query, in chunks that write to sums of their own.
+
+The number of chunks follows from the number of pairs alone, so the answer does not depend on the number of threads.
+What is read and what is summed for an item lie side by side (`room`: chunk, item, column), so that a pair touches two
+places in memory only. Column 0 is read: scores, strengths, or the vector to be multiplied.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from podium.kernels.compiled.contest_solvers import DAVIDSON, counts, term, value
+
+
+@njit(cache=True, nogil=True)
+def ready(here, given):
+    """The room of a chunk before its loop."""
+    for i in range(len(here)):
+        here[i, 0] = given[i]
+        for k in range(1, here.shape[1]):
+            here[i, k] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def slopes(first_chunk, last_chunk, cuts, pairs, base, kind, half, x, size, bend, room, corner):
+    """By pair the second derivative; by chunk and item gradient, diagonal and borders; by chunk what has no item."""
+    first, second, won, lost, tied, side = pairs
+    e = x[size] if kind >= DAVIDSON else 0.0
+    a = x[-1] if len(side) else 0.0
+    for chunk in range(first_chunk, last_chunk):
+        here = room[chunk]
+        ready(here, x)
+        corner[chunk] = 0.0
+        for p in range(cuts[chunk], cuts[chunk + 1]):
+            i, j = first[p] - base, second[p] - base
+            s = side[p] if len(side) else 0.0
+            w, b = counts(half, won[p], lost[p], tied[p])
+            g, h, ge, de, ee = term(kind, x[i] - x[j] + s * a, e, w, b, tied[p])
+            bend[p] = h
+            add(here, i, j, 1, g, -g)
+            add(here, i, j, 2, h, h)
+            at = 3
+            if kind >= DAVIDSON:
+                add(here, i, j, at, de, -de)
+                corner[chunk, 0] += ge
+                corner[chunk, 1] += ee
+                at += 1
+            if len(side):
+                add(here, i, j, at, s * h, -s * h)
+                corner[chunk, 2] += s * g
+                corner[chunk, 3] += s * s * h
+                corner[chunk, 4] += s * de
+
+
+@njit(cache=True, nogil=True)
+def add(here, i, j, column, up, down):
+    """To the cells of two items."""
+    here[i, column] += up
+    here[j, column] += down
+
+
+@njit(cache=True, nogil=True)
+def logit_slopes(first_chunk, last_chunk, cuts, pairs, base, half, strength, bend, room):
+    """The same for the plain law from strengths exp(score): no exponentials in the loop."""
+    first, second, won, lost, tied, _ = pairs
+    for chunk in range(first_chunk, last_chunk):
+        here = room[chunk]
+        ready(here, strength)
+        p, end = cuts[chunk], cuts[chunk + 1]
+        while p < end:
+            i = first[p]
+            mine = here[i - base, 0]
+            g_sum = h_sum = 0.0
+            while p < end and first[p] == i:  # all pairs of one item, its sums in registers
+                j = second[p] - base
+                w, b = counts(half, won[p], lost[p], tied[p] if half else 0.0)
+                other = here[j, 0]
+                part = 1.0 / (mine + other)
+                up, down = mine * part, other * part
+                g, h = b * up - w * down, (w + b) * up * down
+                bend[p] = h
+                g_sum += g
+                h_sum += h
+                here[j, 1] -= g
+                here[j, 2] += h
+                p += 1
+            here[i - base, 1] += g_sum
+            here[i - base, 2] += h_sum
+
+
+@njit(cache=True, nogil=True)
+def products(first_chunk, last_chunk, cuts, first, second, base, bend, v, room):
+    """The matrix of second derivatives (pairs only) times v, by chunk."""
+    for chunk in range(first_chunk, last_chunk):
+        here = room[chunk]
+        ready(here, v)
+        p, end = cuts[chunk], cuts[chunk + 1]
+        while p < end:
+            i = first[p]
+            mine, total = here[i - base, 0], 0.0
+            while p < end and first[p] == i:
+                j = second[p] - base
+                t = bend[p] * (mine - here[j, 0])
+                total += t
+                here[j, 1] -= t
+                p += 1
+            here[i - base, 1] += total
+
+
+@njit(cache=True, nogil=True)
+def values(first_chunk, last_chunk, cuts, pairs, base, kind, half, x, width, advantage, out):
+    """Minus the log likelihood, by chunk."""
+    for chunk in range(first_chunk, last_chunk):
+        out[chunk] = value(pairs, cuts[chunk], cuts[chunk + 1], base, kind, half, x, width, advantage)
+
+
+@njit(cache=True, nogil=True)
+def tallies(first, second, won, lost, tied, wins, losses):
+    """Wins and losses of every item, ties half."""
+    for p in range(len(first)):
+        i, j = first[p], second[p]
+        half = 0.5 * tied[p]
+        wins[i] += won[p] + half
+        wins[j] += lost[p] + half
+        losses[i] += lost[p] + half
+        losses[j] += won[p] + half

@@ -1,0 +1,138 @@
+"""Scores of the multinomial preference model by Newton steps with conjugate gradients, in time linear in the groups."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from podium.kernels.compiled.conjugate import FORCING, advance, begin, centre, finished, shortened, worth
+
+__all__ = ["fit_scores"]
+
+
+@njit(cache=True, nogil=True)
+def fit_scores(
+    first, last, groups, adherence, prior, tolerance, most_steps, active, score, gradient, steps, value
+):
+    """Fit the active ones of a range of queries."""
+    for q in range(first, last):
+        size = groups.slots[q + 1] - groups.slots[q]
+        a, b = groups.starts[q], groups.starts[q + 1]
+        if not active[q] or size < 2 or groups.total[a:b].sum() == 0:
+            continue
+        net = groups.net[groups.offsets[a] : groups.offsets[b]].reshape(b - a, size)
+        s = score[groups.slots[q] : groups.slots[q + 1]]
+        given = (net, groups.total[a:b], adherence[a:b], prior)
+        steps[q], gradient[q], value[q] = climb(given, tolerance, most_steps, s)
+
+
+@njit(cache=True, nogil=True)
+def climb(given, tolerance, most_steps, s):
+    """Newton steps from s until the gradient is small against the largest net strength."""
+    net, total, adherence, prior = given
+    size = len(s)
+    pull, scale = np.zeros(size), prior
+    for i in range(size):
+        most = 0.0
+        for k in range(len(total)):
+            pull[i] += adherence[k] * net[k, i]
+            most += abs(net[k, i])
+        scale = max(scale, most)
+    up, z, trial = np.empty(net.shape), np.empty((3, len(total))), np.empty(size)
+    g, diagonal = np.empty(size), np.empty(size)
+    now = likelihood(given, pull, s, up, z)
+    done, left = most_steps + 1, 0.0
+    for step in range(most_steps + 1):
+        left = slopes(given, pull, s, up, z, g, diagonal) / scale
+        if left <= tolerance:
+            done = step
+            break
+        if step == most_steps:
+            break
+        move = solve(given, up, z, diagonal, g, min(0.1, max(left, FORCING)))
+        centre(move)
+        share, promise = shortened(move), worth(g, move)
+        while True:
+            for i in range(size):
+                trial[i] = s[i] + share * move[i]
+            found = likelihood(given, pull, trial, up, z)
+            if finished(now, found, share * promise):
+                break
+            share /= 2
+        s[:] = trial
+        centre(s)
+        now = likelihood(given, pull, s, up, z)
+    return done, left, now
+
+
+@njit(cache=True, nogil=True)
+def likelihood(given, pull, s, up, z):
+    """The log-posterior; leaves exp(t s) in `up`, and sum, sum of inverses and Z of every group in `z`."""
+    _, total, adherence, prior = given
+    found = worth(pull, s) - prior / 2 * worth(s, s)
+    for k in range(len(total)):
+        rise, fall = 0.0, 0.0
+        for i in range(len(s)):
+            up[k, i] = np.exp(adherence[k] * s[i])
+            rise += up[k, i]
+            fall += 1 / up[k, i]
+        z[0, k], z[1, k], z[2, k] = rise, fall, rise * fall - len(s)
+        if total[k] > 0:
+            found -= total[k] * np.log(z[2, k])
+    return found
+
+
+@njit(cache=True, nogil=True)
+def slopes(given, pull, s, up, z, g, diagonal):
+    """The gradient and the diagonal of the negated Hessian; returns the largest component of the gradient."""
+    _, total, adherence, prior = given
+    for i in range(len(s)):
+        g[i] = pull[i] - prior * s[i]
+        diagonal[i] = prior
+    for k in range(len(total)):
+        t = adherence[k]
+        for i in range(len(s)):
+            win, lose = up[k, i] * z[1, k] / z[2, k], z[0, k] / up[k, i] / z[2, k]
+            g[i] -= total[k] * t * (win - lose)
+            diagonal[i] += total[k] * t * t * (win + lose - 2 / z[2, k] - (win - lose) ** 2)
+    most = 0.0
+    for i in range(len(s)):
+        most = max(most, abs(g[i]))
+    return most
+
+
+@njit(cache=True, nogil=True)
+def product(given, up, z, x, out):
+    """The negated Hessian times x."""
+    _, total, adherence, prior = given
+    for i in range(len(x)):
+        out[i] = prior * x[i]
+    for k in range(len(total)):
+        rise, fall, all_pairs = z[0, k], z[1, k], z[2, k]
+        high, low = 0.0, 0.0
+        for i in range(len(x)):
+            high += up[k, i] * x[i]
+            low += x[i] / up[k, i]
+        mean = (high * fall - low * rise) / all_pairs
+        weight = total[k] * adherence[k] * adherence[k] / all_pairs
+        for i in range(len(x)):
+            u, v = up[k, i], 1 / up[k, i]
+            out[i] += weight * (
+                (u * fall + v * rise) * x[i] - u * low - v * high - (u * fall - v * rise) * mean
+            )
+
+
+@njit(cache=True, nogil=True)
+def solve(given, up, z, diagonal, g, share):
+    """Conjugate gradients, until the residual is that share of the gradient."""
+    size = len(g)
+    x, r, p, image = np.zeros(size), g.copy(), np.empty(size), np.empty(size)
+    centre(r)  # zero but for rounding, which would never go away
+    rho = begin(diagonal, r, p)
+    limit = share * share * rho
+    for _ in range(2 * size + 20):
+        product(given, up, z, p, image)
+        rho = advance(diagonal, x, r, p, image, rho)
+        if rho <= limit:
+            break
+    return x

@@ -1,0 +1,219 @@
+"""Votes put together by pair: who met whom, and how often each side won.
+
+A list is a set of contests between all its items; equal ranks are ties. Where unlisted items are below, every listed
+item beats every unlisted one, and nothing is said about two unlisted ones. Voices of weight 0 are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from podium.kernels.dispatch import B1, F8, I4, I8, by_queries, large
+from podium.kernels.pairs import Votes, places
+
+__all__ = ["Components", "Contests", "components", "count", "joined", "weak"]
+
+TABLE = 4096  # items up to which a table of all pairs may be used
+
+
+class Contests(NamedTuple):
+    """Who met whom how often, query by query: unique pairs of slots with weights.
+
+    With `side` a pair occurs once for every side: the advantage of being shown first counts `side` times for `first`.
+    """
+
+    starts: I8  # items (slots) of query q: starts[q] .. starts[q + 1]
+    pair_starts: I8  # pairs of query q
+    first: I4  # slots, first < second, in order
+    second: I4
+    won: F8  # weight of the votes for first over second
+    lost: F8  # for second over first
+    tied: F8  # for neither
+    side: F8 | None = None  # 1: first was shown first, -1: second was, 0: not known
+
+
+class Components(NamedTuple):
+    """By slot, the smallest slot of its component."""
+
+    weak: I8  # linked by contests
+    strong: I8  # linked by wins both ways; a tie is a win for both
+
+
+class Rows(NamedTuple):
+    """Single votes between two slots."""
+
+    winner: I8
+    loser: I8
+    tie: B1
+    weight: F8
+
+
+def count(votes: Votes, unit: float = 1.0, side: F8 | None = None) -> Contests:
+    """The contests behind lists and comparisons; `unit` is what a weight of one stands for.
+
+    `side` says for each comparison whether the side named first (the winner, unless it is a tie) was shown first (1),
+    second (-1), or that this is not known (0). Weights are whole numbers, so sums do not depend on the order of rows.
+    """
+    lengths = np.diff(votes.starts)
+    sizes = np.diff(votes.slots)
+    query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
+    pairs = lengths * (lengths - 1) // 2
+    if votes.below:
+        pairs = pairs + lengths * (sizes[query] - lengths)
+    by_query = np.bincount(query, weights=pairs, minlength=len(sizes)).astype(np.int64)
+    room = by_query + np.diff(votes.vote_starts)
+    if side is None and large(int(room.sum())):
+        return _compiled(votes, room, sizes, unit)
+    rows = [_listed(votes, lengths), _compared(votes)]
+    if votes.below:
+        rows.append(_unlisted(votes, lengths, sizes, query))
+    joined_rows = Rows(*map(np.concatenate, zip(*rows, strict=True)))
+    where = None
+    if side is not None:
+        where = np.zeros(len(joined_rows.winner))
+        begin = len(rows[0].winner)
+        where[begin : begin + len(side)] = side
+    return joined(votes.slots, joined_rows, unit, where)
+
+
+def _compiled(votes: Votes, rows: I8, sizes: I8, unit: float) -> Contests:
+    """The same by plain loops: every query fills its own room, and what is left empty is cut out."""
+    from podium.kernels.compiled import contests as compiled
+
+    room = np.concatenate(([0], np.cumsum(np.minimum(rows, sizes * (sizes - 1) // 2))))
+    total = int(room[-1])
+    first, second = np.empty(total, np.int32), np.empty(total, np.int32)
+    won, lost, tied = np.empty(total), np.empty(total), np.zeros(total)
+    found = np.zeros(len(sizes), np.int64)
+    dense = (sizes <= TABLE) & (sizes**2 <= 4 * rows)
+    work = np.concatenate(([0], np.cumsum(rows + dense * sizes**2 + 1)))
+    by_queries(compiled.count, work, votes, dense, room, first, second, won, lost, tied, found)
+    columns: tuple[Any, ...] = (first, second, won, lost, tied)
+    if found.sum() < total:
+        last = int(np.flatnonzero(found).max(initial=0))
+        if found[:last].sum() == room[last]:  # only the last query left room, as a single one does
+            columns = tuple(c[: room[last] + found[last]] for c in columns)
+        else:
+            written = _filled(room, found)
+            columns = tuple(c[written] for c in columns)
+    first, second, *sums = columns
+    starts = np.concatenate(([0], np.cumsum(found)))
+    return Contests(votes.slots, starts, first, second, *(c if unit == 1.0 else c * unit for c in sums))
+
+
+def _filled(room: I8, found: I8) -> I8:
+    """Places that were written."""
+    starts = np.cumsum(found) - found
+    return np.asarray(np.repeat(room[:-1] - starts, found) + np.arange(int(found.sum())), np.int64)
+
+
+def joined(slots: I8, rows: Rows, unit: float = 1.0, side: F8 | None = None) -> Contests:
+    """Single votes put together by pair (and side)."""
+    kept = rows.weight > 0
+    winner, loser, tie, weight = rows.winner[kept], rows.loser[kept], rows.tie[kept], rows.weight[kept]
+    swap = winner > loser
+    first, second = np.where(swap, loser, winner), np.where(swap, winner, loser)
+    total = int(slots[-1])
+    key = first * total + second
+    if side is not None:
+        key = key * 3 + 1 + np.where(swap, -side[kept], side[kept]).astype(np.int64)
+    unique, which = np.unique(key, return_inverse=True)
+    pair = unique if side is None else unique // 3
+
+    def total_of(chosen: B1) -> F8:
+        return np.asarray(
+            np.bincount(which, weights=weight * chosen, minlength=len(unique)) * unit, np.float64
+        )
+
+    return Contests(
+        slots,
+        np.searchsorted(pair, slots * total).astype(np.int64),
+        (pair // max(total, 1)).astype(np.int32),
+        (pair % max(total, 1)).astype(np.int32),
+        total_of(~tie & ~swap),
+        total_of(~tie & swap),
+        total_of(tie),
+        None if side is None else (unique % 3 - 1).astype(np.float64),
+    )
+
+
+def _compared(votes: Votes) -> Rows:
+    return Rows(votes.winner.astype(np.int64), votes.loser.astype(np.int64), votes.tie, votes.vote_weight)
+
+
+def _listed(votes: Votes, lengths: I8) -> Rows:
+    """Every item of a list against all items after it."""
+    end = np.repeat(votes.starts[1:], lengths)
+    row = np.arange(len(votes.item))
+    later = end - row - 1
+    upper = np.repeat(row, later)
+    lower = np.repeat(end - np.cumsum(later), later) + np.arange(len(upper))
+    upto = places(votes.starts, votes.rank)[1] + np.repeat(votes.starts[:-1], lengths)
+    item = votes.item.astype(np.int64)
+    weight = np.repeat(votes.list_weight, lengths)
+    return Rows(item[upper], item[lower], lower < upto[upper], weight[upper])
+
+
+def _unlisted(votes: Votes, lengths: I8, sizes: I8, query: I8) -> Rows:
+    """Every item of a list against all items of its query that the list does not hold."""
+    size = sizes[query]
+    ends = np.cumsum(size)
+    held = np.zeros(int(size.sum()), np.bool_)
+    shift = ends - size - votes.slots[query]  # from a slot to its cell in the table of all lists and items
+    which = np.repeat(np.arange(len(size)), lengths)
+    held[votes.item + shift[which]] = True
+    cell = np.flatnonzero(~held)
+    missing = size - lengths
+    begin = np.cumsum(missing) - missing
+    each = missing[which]
+    upper = np.repeat(np.arange(len(votes.item)), each)
+    at = np.repeat(begin[which] - (np.cumsum(each) - each), each) + np.arange(len(upper))
+    lower = cell[at] - shift[which[upper]]
+    item = votes.item.astype(np.int64)
+    return Rows(item[upper], lower, np.zeros(len(upper), np.bool_), votes.list_weight[which[upper]])
+
+
+def components(contests: Contests) -> Components:
+    """Which items are linked by contests at all, and which by chains of wins in both directions.
+
+    Scores of different weak components cannot be compared; items of different strong components are put apart by the
+    prior alone, for one side never lost to the other.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    total = int(contests.starts[-1])
+    first, second = contests.first, contests.second
+    up, down = contests.won + contests.tied > 0, contests.lost + contests.tied > 0
+    ends = (np.concatenate((first[up], second[down])), np.concatenate((second[up], first[down])))
+    graph = csr_array((np.ones(len(ends[0]), np.int8), ends), shape=(total, total))
+    found = (connected_components(graph, directed=True, connection=kind)[1] for kind in ("weak", "strong"))
+    return Components(*(smallest(label) for label in found))
+
+
+def smallest(label: I4) -> I8:
+    """Labels as the smallest slot that has the same label."""
+    _, first, which = np.unique(label, return_index=True, return_inverse=True)
+    return np.asarray(first[which], np.int64)
+
+
+def weak(contests: Contests) -> I8:
+    """The weak components without more imports: neighbours take the smaller label until nothing changes."""
+    label = np.arange(int(contests.starts[-1]))
+    if large(len(contests.first)):
+        from podium.kernels.compiled.contests import weak as kernel
+
+        kernel(contests.first, contests.second, label)
+        return label
+    while True:
+        low = np.minimum(label[contests.first], label[contests.second])
+        new = label.copy()
+        for side in (contests.first, contests.second):
+            np.minimum.at(new, label[side], low)  # roots move too, so that chains shorten fast
+            np.minimum.at(new, side, low)
+        new = new[new]
+        if (new == label).all():
+            return label
+        label = new

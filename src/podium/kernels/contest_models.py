@@ -1,0 +1,250 @@
+"""Models of a contest: minus the log likelihood of what happened, as a function of the score difference.
+
+All of them are convex in the scores and in what else they estimate: the width of ties (log nu of Davidson, log theta of
+Rao & Kupper) and the advantage of the side shown first.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.errors import ParameterError
+from podium.kernels.dispatch import F8, I4, I8
+
+__all__ = ["DAVIDSON", "LOGIT", "PROBIT", "RAO_KUPPER", "Model", "Problem", "Slope", "Terms", "model_of"]
+
+LOGIT, PROBIT, DAVIDSON, RAO_KUPPER = range(4)
+EXTRA = (
+    1e-6  # ridge of the unknowns beside the scores: too small to be seen, but all ties give no infinite width
+)
+
+
+class Model(NamedTuple):
+    """What is fitted: the law of a contest, what a tie is, and the prior of the scores."""
+
+    kind: int  # LOGIT ...
+    half: bool  # a tie is half a win for either side; else it says nothing (or has a width of its own)
+    l2: float  # ridge: l2 / 2 times the sum of squares is added
+    shape: float  # gamma prior of the strengths exp(score) with mean mode 1; 1 = none
+
+
+def model_of(model: str, ties: str, l2: float, shape: float) -> Model:
+    """The model by its names; a gamma prior takes the place of the ridge."""
+    laws = {("bradley_terry", "davidson"): DAVIDSON, ("bradley_terry", "rao_kupper"): RAO_KUPPER}
+    plain = {"bradley_terry": LOGIT, "thurstone": PROBIT}
+    kind = laws.get((model, ties), plain.get(model) if ties in ("half", "ignore") else None)
+    if kind is None:
+        raise ParameterError(f"{model} does not know ties={ties!r}; ties can be half or ignore")
+    return Model(kind, ties == "half", l2 if shape == 1 else 0.0, shape)
+
+
+class Problem(NamedTuple):
+    """The contests of one query; slots count from `base`."""
+
+    base: int
+    size: int
+    first: I4
+    second: I4
+    won: F8
+    lost: F8
+    tied: F8
+    side: F8 | None
+    component: I8  # of each item, 0 .. components - 1
+    model: Model
+
+    @property
+    def widths(self) -> int:
+        """Number of widths of ties among the unknowns."""
+        return int(self.model.kind >= DAVIDSON)
+
+    @property
+    def unknowns(self) -> int:
+        """Items, and what else is estimated."""
+        return self.size + self.widths + (self.side is not None)
+
+
+class Terms(NamedTuple):
+    """By pair: value and derivatives by the difference d and by the width of ties e."""
+
+    value: F8
+    d: F8
+    dd: F8
+    e: F8
+    de: F8
+    ee: F8
+
+
+class Slope(NamedTuple):
+    """Gradient by unknown (items, width of ties, advantage), and the parts of the second derivatives."""
+
+    gradient: F8
+    bend: F8  # by pair
+    border: F8  # unknowns beside the scores x items
+    corner: F8
+    ridge: F8  # what the prior adds to the diagonal, by item
+    diagonal: F8  # all of it, by unknown
+
+
+def terms(kind: int, d: F8, width: float, won: F8, lost: F8, tied: F8) -> Terms:
+    """All terms of a law at the differences d."""
+    law = {LOGIT: _logit, PROBIT: _probit, DAVIDSON: _davidson, RAO_KUPPER: _rao_kupper}[kind]
+    return law(d, width, won, lost, tied)
+
+
+def _logit(d: F8, _: float, won: F8, lost: F8, __: F8) -> Terms:
+    """P(first) = 1 / (1 + exp(-d))."""
+    z = np.exp(-np.abs(d))
+    small, large = z / (1 + z), 1 / (1 + z)
+    p, q = np.where(d >= 0, large, small), np.where(d >= 0, small, large)
+    n, none = won + lost, np.zeros_like(d)
+    value = n * np.log1p(z) + won * np.maximum(-d, 0) + lost * np.maximum(d, 0)
+    return Terms(value, lost * p - won * q, n * p * q, none, none, none)
+
+
+def _probit(d: F8, _: float, won: F8, lost: F8, __: F8) -> Terms:
+    """P(first) = Phi(d), the normal law."""
+    from scipy.special import erfcx, log_ndtr
+
+    up, down = (np.sqrt(2 / np.pi) / erfcx(-x / np.sqrt(2)) for x in (d, -d))  # phi(x) / Phi(x)
+    none = np.zeros_like(d)
+    value = -won * log_ndtr(d) - lost * log_ndtr(-d)
+    bend = won * up * (up + d) + lost * down * (down - d)
+    return Terms(value, lost * down - won * up, bend, none, none, none)
+
+
+def _davidson(d: F8, width: float, won: F8, lost: F8, tied: F8) -> Terms:
+    """P(first) : P(second) : P(tie) = exp(d / 2) : exp(-d / 2) : nu, nu = exp(width)."""
+    top = np.maximum(np.abs(d) / 2, width)
+    a, b, c = np.exp(d / 2 - top), np.exp(-d / 2 - top), np.exp(width - top)
+    z = a + b + c
+    p, q, r = a / z, b / z, c / z
+    n = won + lost + tied
+    value = n * (top + np.log(z)) - (won - lost) * d / 2 - tied * width
+    slope = lost * (p + r / 2) - won * (q + r / 2) + tied * (p - q) / 2
+    bend = n / 4 * (4 * p * q + r * (p + q))  # p + q - (p - q)^2, without cancelling
+    return Terms(value, slope, bend, n * r - tied, -n / 2 * (p - q) * r, n * r * (p + q))
+
+
+def _rao_kupper(d: F8, width: float, won: F8, lost: F8, tied: F8) -> Terms:
+    """P(first) = 1 / (1 + exp(width - d)), P(second) = 1 / (1 + exp(width + d)), the rest is a tie; width > 0."""
+    up, down = (
+        _logit(d - width, 0.0, won + tied, np.zeros_like(d), tied),
+        _logit(d + width, 0.0, np.zeros_like(d), lost + tied, tied),
+    )
+    gap = -np.expm1(-2 * width)
+    value = up.value + down.value - tied * (2 * width + np.log(gap))
+    e = down.d - up.d - 2 * tied / gap
+    ee = up.dd + down.dd + 4 * tied * np.exp(-2 * width) / gap**2
+    return Terms(value, up.d + down.d, up.dd + down.dd, e, down.dd - up.dd, ee)
+
+
+def start_width(kind: int, share: float) -> float:
+    """The width of ties that gives this share of ties between equals."""
+    share = min(max(share, 1e-6), 1 - 1e-6)
+    return float(np.log(2 * share / (1 - share)) if kind == DAVIDSON else 2 * np.arctanh(share))
+
+
+def pair_terms(problem: Problem, x: F8) -> Terms:
+    """The terms of all pairs at x."""
+    d = x[problem.first - problem.base] - x[problem.second - problem.base]
+    if problem.side is not None:
+        d = d + problem.side * x[-1]
+    half = problem.tied / 2 if problem.model.half else 0.0
+    width = float(x[problem.size]) if problem.widths else 0.0
+    return terms(problem.model.kind, d, width, problem.won + half, problem.lost + half, problem.tied)
+
+
+def slope(problem: Problem, x: F8) -> Slope:
+    """The derivatives of the penalised problem at x."""
+    t, side = pair_terms(problem, x), problem.side
+    sums = [scatter(problem, t.d, -1), scatter(problem, t.dd, 1)]
+    corners = np.zeros(5)
+    if problem.widths:
+        sums.append(scatter(problem, t.de, -1))
+        corners[:2] = t.e.sum(), t.ee.sum()
+    if side is not None:
+        sums.append(scatter(problem, side * t.dd, -1))
+        corners[2:] = side @ t.d, (side**2) @ t.dd, side @ t.de
+    return assembled(problem, x, t.dd, np.array(sums), corners)
+
+
+def assembled(problem: Problem, x: F8, bend: F8, sums: F8, corners: F8) -> Slope:
+    """The sums over pairs (gradient, diagonal and borders by item; for the others see `slope`), and the prior."""
+    size, model = problem.size, problem.model
+    picked = [problem.widths > 0, problem.side is not None]
+    items = sums[0] - sums[1] * _excess(problem.component, sums[0], sums[1])
+    gradient = np.concatenate((items, corners[[0, 2]][picked]))
+    ridge = np.full(len(x), float(model.l2))
+    ridge[size:] = EXTRA
+    gradient += ridge * x
+    if model.shape > 1:
+        strength = (model.shape - 1) * np.exp(x[:size])
+        gradient[:size] += strength - (model.shape - 1)
+        ridge[:size] += strength
+    diagonal = np.maximum(np.concatenate((sums[1], corners[[1, 3]][picked])) + ridge, 1e-300)
+    corner = np.diag(diagonal[size:])
+    if len(corner) == 2:
+        corner[0, 1] = corner[1, 0] = corners[4]
+    return Slope(gradient, bend, sums[2:], corner, ridge[:size], diagonal)
+
+
+def _excess(component: I8, gradient: F8, diagonal: F8) -> F8:
+    """The sum of a component's gradient, zero but for rounding, as a share of its diagonal, to which rounding goes."""
+    if len(component) == 0:
+        return gradient
+    over, under = (np.bincount(component, weights=v) for v in (gradient, diagonal))
+    return np.asarray((over / np.where(under > 0, under, 1.0))[component], np.float64)
+
+
+def prior_value(problem: Problem, x: F8) -> float:
+    """Minus the log of the prior."""
+    size, model = problem.size, problem.model
+    value = (model.l2 * (x[:size] @ x[:size]) + EXTRA * (x[size:] @ x[size:])) / 2
+    if model.shape > 1:
+        value += (model.shape - 1) * (np.expm1(x[:size]) - x[:size]).sum()
+    return float(value)
+
+
+def scatter(problem: Problem, pair: F8, sign: int) -> F8:
+    """By item: the sum over pairs in which it is first, and `sign` times that in which it is second."""
+    sums = (
+        np.bincount(slots - problem.base, weights=pair, minlength=problem.size)
+        for slots in (problem.first, problem.second)
+    )
+    up, down = sums
+    return np.asarray(up + sign * down, np.float64)
+
+
+def means(values: F8, component: I8) -> F8:
+    """For each item the mean over its component."""
+    if len(values) == 0:
+        return values
+    return np.asarray(
+        (np.bincount(component, weights=values) / np.bincount(component))[component], np.float64
+    )
+
+
+def second(problem: Problem, at: Slope) -> F8:
+    """The dense matrix of second derivatives."""
+    size, n = problem.size, problem.unknowns
+    cell = (problem.first.astype(np.int64) - problem.base) * n + problem.second - problem.base
+    upper = np.bincount(cell, weights=at.bend, minlength=n * n).reshape(n, n)
+    matrix = np.asarray(-(upper + upper.T), np.float64)
+    matrix[:size, size:] = at.border.T
+    matrix[size:, :size] = at.border
+    matrix[size:, size:] = at.corner
+    np.fill_diagonal(matrix, at.diagonal)
+    return matrix
+
+
+def centred(problem: Problem, x: F8) -> F8:
+    """The same differences, with each component where its prior wants it: mean 0, or mean strength 1."""
+    scores = x[: problem.size]
+    if problem.model.shape > 1:
+        top = scores.max(initial=0.0)
+        shift = top + np.log(means(np.exp(scores - top), problem.component))
+    else:
+        shift = means(scores, problem.component)
+    return np.concatenate((scores - shift, x[problem.size :]))

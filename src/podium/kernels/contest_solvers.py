@@ -1,0 +1,239 @@
+"""Newton's method for one query: with the dense matrix, or by conjugate gradients over its pairs."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from podium.kernels.contest_models import (
+    LOGIT,
+    RAO_KUPPER,
+    Problem,
+    Slope,
+    assembled,
+    centred,
+    pair_terms,
+    second,
+    slope,
+)
+from podium.kernels.dispatch import F8, by_queries
+
+__all__ = ["FLAT", "FLAT_STALL", "LONGEST", "SMOOTH", "STALL", "Dense", "Sparse", "newton"]
+
+LONGEST = 8.0  # largest change of a score in one step, unless scores are larger already
+SMOOTH = 1e-5  # steps below this are taken whole: there the problem is quadratic, and slopes are rounding
+STALL, FLAT_STALL = (
+    1e-6,
+    1e-3,
+)  # steps that do not shrink are rounding: below the first, or where it is flat the second
+FLAT = 1e-12  # share of the second derivative along an axis below which a gradient is flat
+CHUNK, CHUNKS = 1 << 20, 8  # pairs from which the loops are cut in so many parts
+FAR = 500.0  # scores further apart have strengths too far apart for a number
+VERIFY = 1e-3  # how exact the last step is, so that a direction of little weight is not overlooked
+ROUNDS, STEPS, TABLE = (
+    200,
+    15,
+    3_000,
+)  # after so many, a query of up to so many items is solved by its whole matrix
+
+
+class Engine(Protocol):
+    """Derivatives and steps of one problem."""
+
+    problem: Problem
+
+    def slope(self, x: F8) -> Slope:
+        """The derivatives at x."""
+
+    def step(self, at: Slope) -> F8:
+        """Where the quadratic model at that point has its lowest place."""
+
+    def near(self, at: Slope, longest: float, tolerance: float) -> bool:
+        """Whether a whole step that long has led near enough to the end."""
+
+
+def newton(engine: Engine, x: F8, tolerance: float, max_iterations: int) -> tuple[F8, F8, int, bool]:
+    """Damped Newton steps: the answer, its gradient, the steps taken and whether that was enough."""
+    x = centred(engine.problem, x)
+    at = engine.slope(x)
+    before = np.inf
+    for step in range(1, max_iterations + 1):
+        move, longest = _step(engine, x, at)
+        if not np.isfinite(longest):  # without a prior there may be no answer
+            break
+        x, at, share = _advance(engine, x, at, move, longest)
+        stalled = 0.25 * before <= longest <= (FLAT_STALL if error(at) <= FLAT else STALL)
+        if share == 1.0 and (stalled or engine.near(at, longest, tolerance)):
+            return x, at.gradient, step, True
+        before = longest
+    return x, at.gradient, max_iterations, False
+
+
+def _step(engine: Engine, x: F8, at: Slope) -> tuple[F8, float]:
+    """A step and its length.
+
+    One too long is taken again on steeper ground: shortened as a whole, for the sake of one flat direction, it would
+    lead nowhere in all others.
+    """
+    move = engine.step(at)
+    longest, limit = _largest(move), max(LONGEST, _largest(x))
+    if limit < longest < np.inf:
+        more = _largest(at.gradient) / limit
+        corner = at.corner + more * np.eye(len(at.corner))
+        move = engine.step(at._replace(ridge=at.ridge + more, diagonal=at.diagonal + more, corner=corner))
+        longest = _largest(move)
+        if limit < longest < np.inf:
+            move, longest = move * (limit / longest), limit
+    return move, longest
+
+
+def _advance(engine: Engine, x: F8, at: Slope, move: F8, longest: float) -> tuple[F8, Slope, float]:
+    """Go along the step, less far when the slope there says that the valley was passed by far."""
+    problem, share = engine.problem, 1.0
+    if problem.model.kind == RAO_KUPPER and move[problem.size] < 0:  # its width stays positive
+        share = min(share, -0.9 * x[problem.size] / move[problem.size])
+    down = max(-_dot(at.gradient, move), 0.0)
+    while True:
+        new = centred(problem, x + share * move)
+        there = engine.slope(new)
+        rising = _dot(there.gradient, move)
+        if longest * share <= SMOOTH or rising <= 0.5 * down:
+            return new, there, share
+        share *= min(max(down / (down + rising), 0.1), 0.7)
+
+
+def _largest(values: F8) -> float:
+    return float(np.abs(values).max(initial=0.0))
+
+
+class Dense:
+    """Steps by the whole matrix, in numpy."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    def slope(self, x: F8) -> Slope:
+        """See `contest_models.slope`."""
+        return slope(self.problem, x)
+
+    def step(self, at: Slope) -> F8:
+        """A solution of the whole system."""
+        matrix, problem = second(self.problem, at), self.problem
+        if problem.model.l2 == 0 and problem.model.shape == 1:
+            # nothing holds the level of a component: pin it
+            matrix[: problem.size, : problem.size] += problem.component[:, None] == problem.component
+        try:
+            return np.asarray(-np.linalg.solve(matrix, at.gradient), np.float64)
+        except np.linalg.LinAlgError:  # no prior, and one side never lost: there is no lowest place
+            return np.full_like(at.gradient, np.inf)
+
+    def value(self, x: F8) -> float:
+        """Minus the log likelihood."""
+        return float(pair_terms(self.problem, x).value.sum())
+
+    def near(self, at: Slope, longest: float, tolerance: float) -> bool:
+        """The next step would be shorter still."""
+        return longest <= tolerance
+
+
+def _dot(a: F8, b: F8) -> float:
+    """Sum of products in one fixed order; threads of a library could take another one."""
+    return float((a * b).sum())
+
+
+def error(at: Slope) -> float:
+    """The largest step along one axis."""
+    return _largest(at.gradient / at.diagonal)
+
+
+class Sparse:
+    """Steps by conjugate gradients over the pairs, compiled."""
+
+    def __init__(self, problem: Problem, tolerance: float) -> None:
+        self.problem, self.tolerance = problem, tolerance
+        side = np.zeros(0) if problem.side is None else problem.side
+        self.pairs = (problem.first, problem.second, problem.won, problem.lost, problem.tied, side)
+        n = len(problem.first)
+        chunks = CHUNKS if n >= CHUNK else 1
+        self.cuts = np.linspace(0, n, chunks + 1).astype(np.int64)
+        self.room = np.empty((chunks, problem.size, 3 + problem.unknowns - problem.size))
+        self.product = np.empty((chunks, problem.size, 2))
+        self.bends = [np.empty(n), np.empty(n)]  # second derivatives of the last point and of the one tried
+        self.forcing, self.steps = 0.1, 0
+
+    def _by_chunk(self, kernel: Any, *arguments: Any) -> None:
+        by_queries(kernel, np.arange(len(self.cuts)), self.cuts, *arguments)
+
+    def slope(self, x: F8) -> Slope:
+        """The derivatives at x."""
+        from podium.kernels.compiled import contest_pairs as compiled
+
+        problem, model = self.problem, self.problem.model
+        self.bends.reverse()
+        bend, corners = self.bends[0], np.zeros((len(self.cuts) - 1, 5))
+        if model.kind == LOGIT and problem.side is None and np.ptp(x) < FAR:
+            strength = np.exp(x - x.max())
+            self._by_chunk(
+                compiled.logit_slopes, self.pairs, problem.base, model.half, strength, bend, self.room
+            )
+        else:
+            law = (model.kind, model.half, x, problem.size)
+            self._by_chunk(compiled.slopes, self.pairs, problem.base, *law, bend, self.room, corners)
+        sums = self.room.sum(axis=0).T[1:]
+        return assembled(problem, x, bend, sums, corners.sum(axis=0))
+
+    def value(self, x: F8) -> float:
+        """Minus the log likelihood."""
+        from podium.kernels.compiled.contest_pairs import values
+
+        problem, model = self.problem, self.problem.model
+        width = float(x[problem.size]) if problem.widths else 0.0
+        advantage = float(x[-1]) if problem.side is not None else 0.0
+        out = np.zeros(len(self.cuts) - 1)
+        self._by_chunk(values, self.pairs, problem.base, model.kind, model.half, x, width, advantage, out)
+        return float(out.sum())
+
+    def times(self, at: Slope, v: F8) -> F8:
+        """The matrix of second derivatives times v."""
+        from podium.kernels.compiled.contest_pairs import products
+
+        size = self.problem.size
+        self._by_chunk(products, *self.pairs[:2], self.problem.base, at.bend, v[:size], self.product)
+        items = self.product.sum(axis=0)[:, 1] + at.ridge * v[:size]
+        if len(v) == size:
+            return np.asarray(items)
+        return np.concatenate((items + v[size:] @ at.border, at.border @ v[:size] + at.corner @ v[size:]))
+
+    def step(self, at: Slope) -> F8:
+        """Preconditioned conjugate gradients, as exact as this step deserves."""
+        off, self.steps = error(at), self.steps + 1
+        self.forcing = (
+            min(0.1, max(0.3 * off, 0.03 * self.tolerance / off)) if off > self.tolerance else VERIFY
+        )
+        move = np.zeros_like(at.gradient)
+        rest = -at.gradient
+        z = rest / at.diagonal
+        along, size = z.copy(), _dot(rest, z)
+        goal = size * self.forcing**2
+        rounds = 0
+        while size > goal and rounds < 10 * len(move) + 100:
+            image = self.times(at, along)
+            bend = _dot(along, image)
+            if bend <= 0:  # flat but for rounding
+                break
+            length = size / bend
+            move += length * along
+            rest -= length * image
+            z = rest / at.diagonal
+            size, old = _dot(rest, z), size
+            along = z + (size / old) * along
+            rounds += 1
+            if self.problem.size <= TABLE and (rounds == ROUNDS or self.steps > STEPS):
+                self.forcing = 0.0
+                return Dense(self.problem).step(at)  # a graph that hangs together by threads
+        return move
+
+    def near(self, at: Slope, longest: float, tolerance: float) -> bool:
+        """The step was exact enough to show what is left."""
+        return longest <= tolerance and self.forcing <= VERIFY

@@ -1,0 +1,89 @@
+"""Elo ratings: one vote after the other, each moving the two ratings by what it surprised."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from podium.kernels.dispatch import F8, I8, by_queries, large
+from podium.kernels.pairs import Votes
+
+__all__ = ["elo"]
+
+
+def elo(votes: Votes, k: float, rate: float, rounds: int = 0, seed: int = 0) -> F8:
+    """Ratings by slot around 0: in the order of the votes, or the mean over so many random orders.
+
+    A list is played at once, every item's gain averaged over its opponents. `rate` turns a difference of ratings into
+    log odds. The events of a query are its lists, then its comparisons; for random orders comparisons are sorted first,
+    so that the order in which they came has no effect.
+    """
+    lists = np.diff(votes.query_starts)
+    starts = np.concatenate(([0], np.cumsum(lists + np.diff(votes.vote_starts))))
+    slots = int(votes.slots[-1])
+    identity = np.arange(int(starts[-1])) - np.repeat(starts[:-1], np.diff(starts))
+    if rounds == 0:
+        return _played(votes, starts, identity, k, rate, np.zeros(slots))
+    votes, total, random = _sorted(votes), np.zeros(slots), np.random.default_rng(seed)
+    for _ in range(rounds):
+        key = random.random(int(starts[-1]))
+        order = identity[np.lexsort((key, np.repeat(np.arange(len(lists)), np.diff(starts))))]
+        total += _played(votes, starts, order, k, rate, np.zeros(slots))
+    return total / rounds
+
+
+def _sorted(votes: Votes) -> Votes:
+    """The comparisons of each query in an order that only they decide."""
+    keys = (votes.vote_weight, votes.tie, votes.loser, votes.winner)
+    order = np.lexsort((*keys, np.repeat(np.arange(len(votes.slots) - 1), np.diff(votes.vote_starts))))
+    return votes._replace(
+        winner=votes.winner[order],
+        loser=votes.loser[order],
+        tie=votes.tie[order],
+        vote_weight=votes.vote_weight[order],
+    )
+
+
+def _played(votes: Votes, starts: I8, order: I8, k: float, rate: float, ratings: F8) -> F8:
+    lengths, sizes = np.diff(votes.starts), np.diff(votes.slots)
+    query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
+    rows = lengths * (sizes[query] if votes.below else lengths)
+    work = np.bincount(query, weights=rows, minlength=len(sizes)) / 100 + np.diff(votes.vote_starts) + 1
+    if large(int(work.sum()) + 10 * len(lengths)):
+        from podium.kernels.compiled.contest_walks import elo as kernel
+
+        shared = np.concatenate(([0], np.cumsum(work))).astype(np.int64)
+        by_queries(kernel, shared, votes, starts, order, k, rate, ratings)
+        return ratings
+    with np.errstate(over="ignore"):
+        for q in range(len(sizes)):
+            lists = int(votes.query_starts[q + 1] - votes.query_starts[q])
+            here = ratings[votes.slots[q] : votes.slots[q + 1]]
+            for event in order[starts[q] : starts[q + 1]].tolist():
+                if event < lists:
+                    _play_list(votes, int(votes.query_starts[q]) + event, int(votes.slots[q]), k, rate, here)
+                else:
+                    _play(
+                        votes, int(votes.vote_starts[q]) + event - lists, int(votes.slots[q]), k, rate, here
+                    )
+    return ratings
+
+
+def _play(votes: Votes, v: int, base: int, k: float, rate: float, here: F8) -> None:
+    i, j = votes.winner[v] - base, votes.loser[v] - base
+    won = 0.5 if votes.tie[v] else 1.0
+    gain = k * votes.vote_weight[v] * (won - 1.0 / (1.0 + np.exp(rate * (here[j] - here[i]))))
+    here[i] += gain
+    here[j] -= gain
+
+
+def _play_list(votes: Votes, lst: int, base: int, k: float, rate: float, here: F8) -> None:
+    rows = slice(int(votes.starts[lst]), int(votes.starts[lst + 1]))
+    rank = np.full(len(here), 2**31, np.int64)  # what is not listed is below, or plays no part
+    rank[votes.item[rows] - base] = votes.rank[rows]
+    held = rank < 2**31
+    met = (held[:, None] | held) if votes.below else (held[:, None] & held)
+    np.fill_diagonal(met, False)
+    won = np.where(rank[:, None] == rank, 0.5, rank[:, None] < rank)
+    chance = 1.0 / (1.0 + np.exp(rate * (here - here[:, None])))
+    gain = ((won - chance) * met).sum(axis=1)
+    here += k * votes.list_weight[lst] * gain / np.maximum(met.sum(axis=1), 1)

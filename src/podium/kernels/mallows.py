@@ -1,0 +1,74 @@
+"""The Mallows model under Kendall's distance: how far rankings scatter around a centre.
+
+A list with blocks of t_1, t_2, ... tied items, n in all, is a word over its blocks; its distance to the centre is the
+number of inversions. Over all words with these blocks phi^inversions sums to [n]! / ([t_1]! [t_2]! ...), where
+[n]! = prod_{j <= n} (1 + phi + ... + phi^(j - 1)). So all that matters of the lists is how often each size occurs, as a
+whole (counted up) or as a block (counted down).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from podium.kernels.dispatch import F8
+from podium.kernels.pairs import Votes, places
+
+__all__ = ["block_sizes", "dispersion", "expected_distance", "log_likelihood"]
+
+
+def block_sizes(votes: Votes) -> F8:
+    """For every size: the weight of the lists of that many items, less that of their blocks of so many."""
+    lengths, sizes = np.diff(votes.starts), np.diff(votes.slots)
+    query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
+    whole = sizes[query] if votes.below else lengths
+    above, upto = places(votes.starts, votes.rank)
+    weight = np.where(lengths > 0, votes.list_weight, 0.0)
+    top = int(sizes.max(initial=0)) + 3
+
+    def count(size: object, weights: F8) -> F8:
+        return np.bincount(np.asarray(size, np.int64), weights, top).astype(np.float64, copy=False)
+
+    block = upto - above
+    pairs = votes.vote_weight[~votes.tie].sum()
+    found = count(whole, weight) - count(block, np.repeat(weight, lengths) / np.maximum(block, 1))
+    if votes.below:
+        found -= count(whole - lengths, weight)
+    found[2] += pairs
+    return found
+
+
+def dispersion(sizes: F8, distance: float) -> float:
+    """The phi in [0, 1] under which the expected distance is the observed one."""
+    if distance <= 0 or expected_distance(sizes, 1.0) <= distance:
+        return 0.0 if distance <= 0 else 1.0
+    low, high = 0.0, 1.0
+    while high - low > 1e-15 and low < (middle := (low + high) / 2) < high:
+        if expected_distance(sizes, middle) < distance:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def expected_distance(sizes: F8, phi: float) -> float:
+    """The mean inversions of words with these sizes: sum over j <= n of sum_i i phi^i / sum_i phi^i, i < j."""
+    if phi == 1.0:
+        n = np.arange(len(sizes))
+        return float(sizes @ (n * (n - 1) / 4))
+    return float(sizes @ np.cumsum(_factors(len(sizes), phi)[1]))
+
+
+def log_likelihood(sizes: F8, distance: float, phi: float) -> float:
+    """distance log(phi) - log Z."""
+    if distance <= 0 and phi == 0:
+        return 0.0
+    return float(distance * np.log(phi) - sizes @ np.cumsum(np.log(_factors(len(sizes), phi)[0])))
+
+
+def _factors(top: int, phi: float) -> tuple[F8, F8]:
+    """For every n below `top`: 1 + phi + ... + phi^(n - 1) (1 for n = 0), and the mean power in that sum."""
+    power = phi ** np.arange(max(top - 1, 0))
+    total = np.concatenate(([0.0], np.cumsum(power)))[:top]
+    first = np.concatenate(([0.0], np.cumsum(power * np.arange(len(power)))))[:top]
+    total[:1] = 1.0
+    return total, first / total

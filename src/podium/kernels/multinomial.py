@@ -1,0 +1,179 @@
+"""The multinomial preference model: every preference of an expert is a draw from all ordered pairs of items.
+
+Expert k prefers i to j with probability exp(t_k (s_i - s_j)) / Z, Z the sum over all pairs of two items. Of the
+strengths Y_k only their total and, for every item, its row sum less its column sum matter; and
+Z = (sum_i exp(t s_i)) (sum_i exp(-t s_i)) - M, so nothing here ever looks at a pair. A group is what one expert says
+about one query, or what all say where they share one t.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.kernels import segments
+from podium.kernels.dispatch import B1, F8, I8, by_queries, large
+from podium.kernels.newton import climb
+
+__all__ = ["Fit", "Groups", "adherence_slopes", "fit_adherence", "fit_scores"]
+
+QUERY_COST, PASSES = 400, 30  # units of work a query costs numpy, and passes over its groups that it takes
+
+CLOSE = 1e-8  # change of an adherence, relative, that counts as none
+STRIDES = 2  # Newton steps of the adherences between two fits of the scores
+
+
+class Groups(NamedTuple):
+    """What was said, by query and group."""
+
+    slots: I8  # items of query q: slots[q] .. slots[q + 1]
+    starts: I8  # groups of query q: starts[q] .. starts[q + 1]
+    offsets: I8  # entries of group g: offsets[g] .. offsets[g + 1], one for every item of its query
+    net: F8  # by entry: row sum less column sum of the strengths
+    total: F8  # by group: sum of the strengths
+
+    @property
+    def query(self) -> I8:
+        """The query of each group."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+
+class Fit(NamedTuple):
+    """Scores by slot with mean 0 in every query, and by query how they were found."""
+
+    score: F8
+    gradient: F8  # largest component, relative to the largest net strength
+    steps: I8
+    value: F8  # log-posterior of the scores
+
+
+def fit_scores(
+    groups: Groups, adherence: F8, prior: float, tolerance: float, most_steps: int, fit: Fit, active: B1
+) -> None:
+    """The likeliest scores of the active queries given the adherence of every group, from the scores in `fit`.
+
+    `prior` is the precision of a normal prior with mean 0.
+    """
+    work = groups.offsets[groups.starts]
+    if large(QUERY_COST * len(active) + PASSES * int(work[-1]), same_bits=False):
+        from podium.kernels.compiled.multinomial import fit_scores as kernel
+
+        by_queries(kernel, work, groups, adherence, prior, tolerance, most_steps, active, *fit)
+        return
+    for q in np.flatnonzero(active & (np.diff(groups.slots) > 1)).tolist():
+        first, last = groups.starts[q : q + 2].tolist()
+        which = groups.total[first:last] > 0
+        if not which.any():
+            continue
+        at = slice(int(groups.slots[q]), int(groups.slots[q + 1]))
+        rows = slice(int(groups.offsets[first]), int(groups.offsets[last]))
+        net = groups.net[rows].reshape(last - first, -1)[which]
+        known = _Likelihood(net, groups.total[first:last][which], adherence[first:last][which], prior)
+        fit.score[at], *found = climb(known, fit.score[at], tolerance, most_steps)
+        fit.gradient[q], fit.steps[q], fit.value[q] = found
+
+
+class _Likelihood:
+    """Value, gradient and negated Hessian at the scores of one query; arrays over (group, item)."""
+
+    def __init__(self, net: F8, total: F8, adherence: F8, prior: float) -> None:
+        self.pull, self.total, self.adherence, self.prior = adherence @ net, total, adherence, prior
+        self.scale = max(float(np.abs(net).sum(axis=0).max()), prior)
+
+    def value(self, score: F8) -> float:
+        up = np.exp(self.adherence[:, None] * score)
+        z = up.sum(axis=1) * (1 / up).sum(axis=1) - len(score)
+        return float(self.pull @ score - self.total @ np.log(z) - self.prior / 2 * (score @ score))
+
+    def slopes(self, score: F8) -> tuple[F8, F8]:
+        up = np.exp(self.adherence[:, None] * score)
+        down = 1 / up
+        sums, falls = up.sum(axis=1)[:, None], down.sum(axis=1)[:, None]
+        z = sums * falls - len(score)
+        win, lose = up * falls / z, down * sums / z
+        first, second = (self.total * self.adherence**n for n in (1, 2))
+        gradient = self.pull - first @ (win - lose) - self.prior * score
+        cross = (up / z * second[:, None]).T @ down
+        bend = np.diag(second @ (win + lose) + self.prior) - cross - cross.T
+        return gradient, bend - ((win - lose).T * second) @ (win - lose)
+
+
+def fit_adherence(
+    groups: Groups, adherence: F8, own: I8, tied: I8, score: F8, active: B1, prior: float, steady: float
+) -> B1:
+    """Move the adherences of the active queries nearer to their best values for given scores; which moved much?
+
+    Groups of one `own` share an adherence, with a normal prior of precision `steady` around 1. What is `tied` (queries,
+    or all) shares a scale: the likelihood does not change when its scores are multiplied by a number and its
+    adherences divided by it, so the priors choose that number. Works on `adherence` and `score` in place.
+    """
+    which = np.flatnonzero(active[groups.query])
+    part, before = _select(groups, which), adherence[which]
+    _, label, counted = np.unique(own[which], return_index=True, return_inverse=True)
+    value = before[label]
+    for _ in range(STRIDES):
+        slope, bend = adherence_slopes(part, value[counted], score)
+        up = np.bincount(counted, slope, len(value)) - steady * (value - 1)
+        down = np.bincount(counted, bend, len(value)) - steady
+        value = np.clip(value - up / down, value / 4, 4 * value + 0.1)
+    scale = tied[which]
+    factor = _common_scale(groups, active, (scale, scale[label], value), score, prior, steady)
+    adherence[which] = value[counted] / factor[scale]
+    moved = np.zeros(len(active), np.bool_)
+    moved[groups.query[which][np.abs(adherence[which] - before) > CLOSE * (1 + before)]] = True
+    return moved
+
+
+def _common_scale(
+    groups: Groups, active: B1, known: tuple[I8, I8, F8], score: F8, prior: float, steady: float
+) -> F8:
+    """By what the scores of each scale are multiplied; known: the scale of each group, of each adherence, and these."""
+    of_group, of_value, value = known
+    count = int(of_group.max(initial=-1)) + 1
+    of_query = np.zeros(len(active), np.int64)
+    of_query[groups.query[active[groups.query]]] = of_group
+    heard = active & (np.diff(groups.starts) > 0)
+    slots = np.flatnonzero(np.repeat(heard, np.diff(groups.slots)))
+    of_slot = np.repeat(of_query, np.diff(groups.slots))[slots]
+    squares, first, second = (
+        np.bincount(at, term, count).astype(np.float64, copy=False)
+        for at, term in ((of_slot, score[slots] ** 2), (of_value, value), (of_value, value**2))
+    )
+    factor = _rescaled(squares, prior, first, second, steady)
+    score[slots] *= factor[of_slot]
+    return factor
+
+
+def _select(groups: Groups, which: I8) -> Groups:
+    """Some of the groups, each as a query of its own."""
+    offsets, entries = segments.gather(groups.offsets, which)
+    slots = groups.slots[groups.query[which]]
+    return Groups(slots, np.arange(len(which) + 1), offsets, groups.net[entries], groups.total[which])
+
+
+def adherence_slopes(groups: Groups, adherence: F8, score: F8) -> tuple[F8, F8]:
+    """The first two derivatives of the log-likelihood of every group with respect to its adherence."""
+    sizes = np.diff(groups.offsets)
+    first = groups.slots[groups.query]
+    entry = np.arange(groups.offsets[-1]) + np.repeat(first - groups.offsets[:-1], sizes)
+    s, owner = score[entry], np.repeat(np.arange(len(sizes)), sizes)
+    up = np.exp(np.repeat(adherence, sizes) * s)
+
+    def total(values: F8) -> F8:
+        return np.bincount(owner, values, len(sizes)).astype(np.float64, copy=False)
+
+    (a, a1, a2), (b, b1, b2) = ([total(e * s**n) for n in range(3)] for e in (up, 1 / up))
+    z = np.maximum(a * b - sizes, 1e-300)
+    slope, bend = (a1 * b - a * b1) / z, (a2 * b - 2 * a1 * b1 + a * b2) / z
+    return total(groups.net * s) - groups.total * slope, groups.total * (slope**2 - bend)
+
+
+def _rescaled(squares: F8, prior: float, first: F8, second: F8, steady: float) -> F8:
+    """The c that minimises prior c^2 squares + steady sum (t / c - 1)^2; `first` and `second` sum t and t^2."""
+    c = np.ones_like(squares)
+    for _ in range(60):
+        value = prior * squares * c**4 + steady * (first * c - second)
+        slope = 4 * prior * squares * c**3 + steady * first
+        c = np.maximum(c - value / np.where(slope > 0, slope, 1.0), c / 8)
+    return c

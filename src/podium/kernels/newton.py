@@ -1,0 +1,60 @@
+"""Newton's method for small smooth concave functions: dense, damped, and with steps of limited length."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from podium.kernels.dispatch import F8
+
+__all__ = ["LONGEST", "SURE", "Concave", "climb"]
+
+LONGEST = 4.0  # a step moves no score further; where the maximum is far, the quadratic model is poor anyhow
+SURE = 1e-9  # a step that promises less than this share of the value is not checked: rounding would decide
+
+
+class Concave(Protocol):
+    """A function to climb, of scores that may all be shifted by a constant."""
+
+    scale: float  # the gradient is measured against this
+
+    def value(self, score: F8) -> float:
+        """The function itself."""
+
+    def slopes(self, score: F8) -> tuple[F8, F8]:
+        """The gradient and the negated Hessian."""
+
+
+def climb(function: Concave, score: F8, tolerance: float, most_steps: int) -> tuple[F8, float, int, float]:
+    """The scores with mean 0 at the maximum; the largest component of the gradient, the steps and the value there.
+
+    Starts at `score` and stops when the gradient, relative to the function's scale, is at most `tolerance`; more steps
+    than `most_steps` mean that it did not get there.
+    """
+    value, size = function.value(score), len(score)
+    for step in range(most_steps + 1):
+        gradient, curvature = function.slopes(score)
+        left = float(np.abs(gradient).max()) / function.scale
+        if left <= tolerance:
+            return score, left, step, value
+        if step < most_steps:
+            flat = (
+                np.trace(curvature) / size
+            )  # along a shift of all scores there is no slope, so any value will do
+            move = np.linalg.lstsq(curvature + flat / size, gradient)[0]
+            score, value = _step(function, score, value, move - move.mean(), gradient)
+    return score, left, most_steps + 1, value
+
+
+def _step(function: Concave, score: F8, value: float, move: F8, gradient: F8) -> tuple[F8, float]:
+    """The longest of ever shorter steps that climbs as the slope promises."""
+    share = min(1.0, LONGEST / max(float(np.abs(move).max()), 1e-300))
+    promise = float(gradient @ move)
+    while True:
+        new = score + share * move
+        found = function.value(new)
+        sure = share * promise <= SURE * max(abs(value), 1.0)
+        if sure or found >= value + 1e-4 * share * promise:
+            return new - new.mean(), found
+        share /= 2

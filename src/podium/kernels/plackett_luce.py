@@ -1,0 +1,90 @@
+"""Plackett-Luce: every place of a list is a choice among the items not yet placed, with odds exp(score).
+
+A block of t tied items is t choices from the items at or below it, each by one of the tied (Breslow); a last block
+with nothing below it is t - 1 choices, since the last of them is none. So a tie of two is half a win for each, and
+a block of unlisted items is no choice at all. A gamma prior of shape 1 + a on the odds (Caron & Doucet, 2012) is a
+voice that ties all items of a query: a choices of every item from all of them. Its rate only sets the scale.
+
+The log-posterior is concave in the scores; damped Newton steps climb it, with products of the Hessian by running
+sums along the lists (compiled), or with the Hessian itself (small inputs).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.kernels.chains import LAST, Ballots, ballots
+from podium.kernels.dispatch import F8, I8, by_queries, large
+from podium.kernels.newton import climb
+from podium.kernels.pairs import Votes, collapse, pair_work, places
+
+__all__ = ["Fit", "plackett_luce"]
+
+QUERY_COST, CELLS = 400, 4  # units of work a query costs numpy, and cells of its matrices in one (measured)
+
+
+class Fit(NamedTuple):
+    """Log strengths by slot with mean 0 in every query, and by query how they were found."""
+
+    score: F8
+    gradient: F8  # largest component, relative to the choices won by the most chosen item
+    steps: I8
+    value: F8  # log-posterior, up to a constant
+
+
+def plackett_luce(votes: Votes, prior: float, tolerance: float, most_steps: int) -> Fit:
+    """Maximise the likelihood times the prior; `prior` is a, in the unit of the weights."""
+    votes = collapse(votes)
+    queries, slots = len(votes.slots) - 1, int(votes.slots[-1])
+    fit = Fit(np.zeros(slots), np.zeros(queries), np.zeros(queries, np.int64), np.zeros(queries))
+    work = pair_work(votes)
+    if large(QUERY_COST * queries + int(work[-1]) // CELLS, same_bits=False):
+        from podium.kernels.compiled.plackett_luce import plackett_luce as kernel
+
+        by_queries(kernel, work, votes, prior, tolerance, most_steps, *fit)
+        return fit
+    for q in np.flatnonzero(np.diff(votes.slots) > 1).tolist():
+        held, count, wins = stages(ballots(votes, q), int(np.diff(votes.slots)[q]), prior)
+        if wins.any():
+            at = slice(int(votes.slots[q]), int(votes.slots[q + 1]))
+            fit.score[at], *found = climb(
+                _Likelihood(held, count, wins), fit.score[at], tolerance, most_steps
+            )
+            fit.gradient[q], fit.steps[q], fit.value[q] = found
+    return fit
+
+
+def stages(lists: Ballots, size: int, prior: float) -> tuple[F8, F8, F8]:
+    """Who can be chosen at each stage (stages, items), how many choices it is, and how many each item wins."""
+    lengths = np.diff(lists.starts)
+    above, upto = places(lists.starts, lists.rank)
+    number = np.repeat(np.arange(len(lengths)), lengths)
+    place = np.arange(len(lists.item)) - lists.starts[:-1][number]
+    block = upto - above
+    choices = lists.weight[number] * np.where(upto < lengths[number], block, block - 1)
+    choices[lists.rank == LAST] = 0.0
+    wins = np.bincount(lists.item, choices / block, size).astype(np.float64, copy=False) + prior
+    where = np.full((len(lengths), size), -1)
+    where[number, lists.item] = place
+    first = np.flatnonzero((place == above) & (choices > 0))
+    held = np.concatenate((where[number[first]] >= above[first, None], np.ones((1, size), np.bool_)))
+    return held.astype(np.float64), np.concatenate((choices[first], [prior * size])), wins
+
+
+class _Likelihood:
+    """Value, gradient and Hessian (negated) at the scores of one query."""
+
+    def __init__(self, held: F8, count: F8, wins: F8) -> None:
+        self.held, self.count, self.wins = held, count, wins
+        self.scale = float(wins.max())
+
+    def value(self, score: F8) -> float:
+        return float(self.wins @ score - self.count @ np.log(self.held @ np.exp(score)))
+
+    def slopes(self, score: F8) -> tuple[F8, F8]:
+        share = self.held * np.exp(score)
+        share /= share.sum(axis=1)[:, None]
+        expected = self.count @ share
+        return self.wins - expected, np.diag(expected) - (share.T * self.count) @ share
