@@ -23,7 +23,12 @@ import small
 from timing import seconds
 
 RESULTS = Path(__file__).parent / "results" / "latest.json"
-OTHERS = ("reading", "metrics", "svd", "learning")  # modules here with a run(quick) that gives rows of a table
+OTHERS = (
+    "reading",
+    "metrics",
+    "svd",
+    "learning",
+)  # modules here with a run(quick) that gives rows of a table
 SECTIONS = (*fusion.METHODS, "single", "start", "floor", *OTHERS)
 
 

@@ -24,6 +24,7 @@ VERBS = [
     "explain",
     "fit",
     "fuse",
+    "leaderboard",
     "methods",
     "reproduce",
 ]

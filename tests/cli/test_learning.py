@@ -241,3 +241,49 @@ def test_reproduce_computes_shows_and_writes(data):
     document = json.loads(run(*words, "--json", "--resume", data / "kept").stdout)
     assert document["sets"][0]["rows"][1]["published"][0] == 38.77
     assert "no row 'LR-X'" in run(*words[:4], "--only", "LR-X").stderr
+
+
+@pytest.mark.parametrize(
+    "method", ["svd", "crf", "fused", "weighted_borda", "weighted_rrf", "weighted_kemeny"]
+)
+def test_fit_and_explain_of_every_method(files, method):
+    done = fit(files, "-m", method)
+    assert done.exit_code == 0, done.stderr
+    facts = dict(line.split("\t") for line in done.stdout.splitlines()[1:])
+    chooses = method != "weighted_kemeny"  # it has no passes to choose among
+    assert ("passes kept" in facts) == ("chosen with" in facts) == chooses
+    assert ("set aside" in facts) != chooses
+    shown = run(
+        "explain", files / "good.run", files / "bad.run", "-m", files / "m.podium", "--query", "q0", "--json"
+    )
+    explained = json.loads(shown.stdout)
+    assert explained["items"][0]["item"] == "z"
+    assert explained["exact"] == chooses
+    if chooses:
+        total = sum(e["value"] for e in explained["experts"])
+        assert total == pytest.approx(explained["items"][0]["score"])
+
+
+def test_explanations_that_are_not_exact_say_so(files):
+    assert fit(files, "-m", "svd", "-p", "hidden=2", "-p", "passes=2").exit_code == 0
+    shown = run(
+        "explain", files / "good.run", files / "bad.run", "-m", files / "m.podium", "--query", "q0", "--json"
+    )
+    assert json.loads(shown.stdout)["exact"] is False
+
+
+@pytest.mark.parametrize("value", ["ndcg@5:exp", "'ndcg@5:exp'", "map", "rbp(p=0.5)"])
+def test_metrics_are_typed_as_they_are_printed(files, value):
+    done = fit(files, "-m", "svd", "-p", f"metric={value}", "-p", "passes=2", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert value.strip("'") in json.loads(done.stdout)["method"]
+
+
+def test_fit_refuses_before_it_learns_and_keeps_a_query_to_learn_from(files):
+    done = run(
+        "fit", files / "good.run", "-q", files / "qrels.txt", "-m", "svd", "-o", files / "none" / "m.podium"
+    )
+    assert done.exit_code == 2
+    assert "there is no folder" in done.stderr
+    done = fit(files, "-m", "svd", "-p", "passes=2", "--validation-share", "0.999", "--json")
+    assert json.loads(done.stdout)["queries"] == 1

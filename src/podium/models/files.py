@@ -16,7 +16,7 @@ from podium import registry
 from podium.errors import ModelFileError, ParameterError
 from podium.formats.files import save as write_whole
 
-__all__ = ["load", "save"]
+__all__ = ["contents", "load", "save"]
 
 VERSION = 1
 LIMIT = 16 << 20  # bytes of JSON header; safetensors itself allows 100 MB
@@ -50,6 +50,18 @@ def save(aggregator: Any, path: str | os.PathLike[str], *, overwrite: bool = Fal
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read an aggregator back; a damaged, foreign or newer file is refused with the reason."""
+    name, parameters, learned = contents(path)
+    try:
+        made = registry.aggregators.get(name)(**parameters)
+    except (ParameterError, TypeError) as error:
+        raise ModelFileError(f"{path}: {error}") from None
+    for key, value in learned.items():
+        setattr(made, key, value)
+    return made
+
+
+def contents(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """The name, the parameters and the learned values (all ending in _) that a file holds."""
     source = Path(path)
     try:
         content = source.read_bytes()
@@ -67,15 +79,10 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ModelFileError(
             f"{source}: written by format version {version!r}, this Podium reads {VERSION}; upgrade Podium"
         )
-    try:
-        made = registry.aggregators.get(name)(**parameters)
-    except (ParameterError, TypeError) as error:
-        raise ModelFileError(f"{source}: {error}") from None
-    for key, value in (learned | tensors).items():
+    for key in learned | tensors:
         if not key.endswith("_") or key.startswith("_"):
             raise ModelFileError(f"{source}: {key!r} is not a learned value")
-        setattr(made, key, value)
-    return made
+    return name, parameters, learned | tensors
 
 
 def _parse(source: Path, content: bytes) -> tuple[str, dict[str, Any]]:

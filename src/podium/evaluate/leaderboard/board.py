@@ -1,0 +1,303 @@
+"""A leaderboard from votes: scores with honest intervals, ranks, and reasons to trust it or not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id
+from podium.errors import InputError, ParameterError
+from podium.evaluate import uncertainty as u
+from podium.evaluate.leaderboard.judges import Agreement, agreement
+from podium.evaluate.leaderboard.tally import Over, Tally
+from podium.evaluate.leaderboard.trust import Check, trust
+from podium.evaluate.next_pair import Stopping, next_pairs, stopping
+from podium.kernels.dispatch import F8
+from podium.params import suggest
+
+__all__ = ["Leaderboard", "Proposal", "Settings", "Standing", "leaderboard"]
+
+ELO = 400 / math.log(
+    10
+)  # points by which the log odds are multiplied, so that 400 points are odds of ten to one
+CHOICES = {
+    "model": ("bradley_terry", "thurstone"),
+    "ties": ("half", "davidson", "rao_kupper", "ignore"),
+    "errors": ("sandwich", "fisher"),
+    "over": ("votes", "experts", "queries"),
+    "scale": ("elo", "natural"),
+    "judges": ("equal", "discounted"),
+    "sides": ("ignore", "fit"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a leaderboard is made.
+
+    `errors` come from the sandwich or from Fisher's information; with `bootstrap` rounds, from votes drawn again. All
+    but Fisher's look at single votes, or at all votes of an expert or on a query (`over`). `simultaneous` intervals
+    hold all at once. Scores are natural (log odds) or on Elo's scale; their mean is `anchor` (default 0 or 1000), or,
+    with `reference`, the score of that item, from which all intervals are then measured. `judges="discounted"` lets
+    judges that go together share a voice; `sides="fit"` estimates the advantage of being shown first. `top` is the k
+    of the probability of being among the best k.
+    """
+
+    model: str = "bradley_terry"
+    ties: str = "half"
+    l2: float = u.L2
+    errors: u.Errors = "sandwich"
+    bootstrap: int = 0
+    over: Over = "votes"
+    seed: int = 0
+    level: float = 0.95
+    simultaneous: bool = False
+    scale: Literal["elo", "natural"] = "elo"
+    anchor: float | None = None
+    reference: Id | None = None
+    judges: Literal["equal", "discounted"] = "equal"
+    sides: Literal["ignore", "fit"] = "ignore"
+    top: int = 1
+
+    def __post_init__(self) -> None:
+        for name, accepted in CHOICES.items():
+            if getattr(self, name) not in accepted:
+                raise ParameterError(f"{name} is {getattr(self, name)!r}; accepted: {', '.join(accepted)}")
+        if not 0 < self.level < 1:
+            raise ParameterError(f"level is {self.level}; accepted: numbers between 0 and 1, both excluded")
+        if not 1e-9 <= self.l2 <= 1e6:
+            raise ParameterError(f"l2 is {self.l2}; accepted: numbers from 1e-9 to 1e6")
+        if self.bootstrap < 0 or self.bootstrap == 1 or self.top < 1 or self.seed < 0:
+            raise ParameterError("bootstrap is 0 or at least 2 rounds, top at least 1, seed not negative")
+        if self.scale == "elo" and self.model == "thurstone":
+            raise ParameterError("Elo's scale is one of log odds; thurstone has scale='natural'")
+
+    @property
+    def factor(self) -> float:
+        """What natural scores are multiplied by."""
+        return ELO if self.scale == "elo" else 1.0
+
+    @property
+    def level_of(self) -> float:
+        """The score of the mean, or of the reference."""
+        return self.anchor if self.anchor is not None else 1000.0 if self.scale == "elo" else 0.0
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One item. `low` or `high` is infinite where no vote bounds the score on that side."""
+
+    item: Id
+    rank: int  # equal scores share a rank
+    rank_low: int  # best rank that the tests leave open
+    rank_high: int
+    score: float
+    low: float
+    high: float
+    error: float  # standard error
+    top: float  # probability of being among the best k
+    votes: float
+    wins: float
+    losses: float
+    ties: float
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A comparison to ask for next: what it would tell (nats), the chance of `first`, and the votes so far."""
+
+    first: Id
+    second: Id
+    gain: float
+    chance: float
+    votes: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Leaderboard:
+    """Standings, best first, the checks, and what they were made from.
+
+    >>> votes = Preferences.from_comparisons(
+    ...     [0] * 60, ["j"] * 60, ["a", "a", "b", "b", "c", "c"] * 10, ["b", "b", "a", "c", "b", "a"] * 10)
+    >>> board = leaderboard(votes)
+    >>> [(s.item, s.rank, s.rank_low, s.rank_high, round(s.score)) for s in board.rows]
+    [('c', 1, 1, 3, 1077), ('a', 2, 1, 3, 978), ('b', 3, 1, 3, 945)]
+    """
+
+    rows: tuple[Standing, ...]
+    settings: Settings
+    groups: tuple[tuple[Id, ...], ...]  # longest runs of neighbours that cannot be told apart
+    checks: tuple[Check, ...]
+    tally: Tally
+    estimate: u.Estimate = field(repr=False)
+    matrix: F8 = field(repr=False)  # covariance of the natural scores less the reference
+    draws: F8 = field(repr=False)  # natural scores by round, or from the normal law
+    agreement: Agreement | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        warned = [c.name for c in self.checks if c.verdict == "warning"]
+        doubts = f", doubts: {', '.join(warned)}" if warned else ""
+        what = f"{len(self.rows)} items, {self.tally.votes:,.10g} votes, first: {self.rows[0].item!r}"
+        return f"Leaderboard({what}{doubts})"
+
+    def __getitem__(self, item: Id) -> Standing:
+        for row in self.rows:
+            if row.item == item:
+                return row
+        raise ParameterError(
+            f"there is no item {item!r}; {suggest(str(item), [str(r.item) for r in self.rows])}"
+        )
+
+    @property
+    def verdict(self) -> str:
+        """The checks in one sentence."""
+        warned = [c.name for c in self.checks if c.verdict == "warning"]
+        return f"look at: {', '.join(warned)}" if warned else "nothing speaks against it"
+
+    def next(self, count: int = 10, *, top: int | None = None) -> list[Proposal]:
+        """The comparisons that would tell most, best first; with `top`, about who is among the best so many."""
+        found = next_pairs(self.estimate, self.matrix, count, top=top, draws=self.draws)
+        items = self.tally.items
+        return [Proposal(items[c.first], items[c.second], c.gain, c.chance, c.votes) for c in found]
+
+    def stopping(self, *, top: int | None = None) -> tuple[bool, str]:
+        """Whether enough has been asked, and why, in words."""
+        return _words(stopping(self.estimate, self.matrix, level=self.settings.level, top=top), self, top)
+
+    def extended(self, more: Preferences | Tally) -> Leaderboard:
+        """The leaderboard of these votes and more; the old scores are where the fit starts."""
+        other = more if isinstance(more, Tally) else Tally.of(more)
+        old = {row.item: row.score / self.settings.factor for row in self.rows}
+        return leaderboard(self.tally + other, settings=self.settings, start=old)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the votes, as plain values."""
+        return {
+            "settings": asdict(self.settings),
+            "votes": self.tally.votes,
+            "rows": [asdict(row) for row in self.rows],
+            "groups": [list(g) for g in self.groups],
+            "verdict": self.verdict,
+            "checks": [asdict(c) for c in self.checks],
+        }
+
+
+def leaderboard(
+    votes: Preferences | Tally,
+    *,
+    settings: Settings | None = None,
+    start: dict[Id, float] | None = None,
+    **changes: Any,
+) -> Leaderboard:
+    """A leaderboard of all items that were compared; see `Settings` for the keywords.
+
+    Queries are put together: an item is the same in all of them. `start` maps items to natural scores near the answer.
+    """
+    how = _settings(settings, changes)
+    tally, silent = (votes if isinstance(votes, Tally) else Tally.of(votes)).played()
+    if tally.votes < 2 or len(tally.items) < 2:
+        raise InputError(
+            f"there is {tally.votes:,.10g} vote on {len(tally.items)} items",
+            remedy="a leaderboard needs at least two",
+        )
+    first = None if start is None else np.array([start.get(i, 0.0) for i in tally.items])
+    e = _fit(tally, how, first)
+    judges = agreement(tally, e)
+    counted = tally
+    if how.judges == "discounted" and judges is not None:
+        counted = tally.weighted(judges.weights(len(tally.experts)))
+        e = _fit(counted, how, e.solution.scores)
+    matrix, draws = _uncertainty(counted, e, how)
+    p = u.pairwise_p(e.scores, matrix)
+    rows = _standings(tally, e, matrix, draws, p, how)
+    told = [tuple(tally.items[i] for i in g) for g in u.groups(e.order, p, how.level)]
+    checks = trust(tally, e, judges, silent)
+    return Leaderboard(rows, how, tuple(told), checks, tally, e, matrix, draws, judges)
+
+
+def _settings(settings: Settings | None, changes: dict[str, Any]) -> Settings:
+    known = [f.name for f in fields(Settings)]
+    for name in changes:
+        if name not in known:
+            raise ParameterError(f"a leaderboard has no setting {name!r}; {suggest(name, known)}")
+    return replace(settings or Settings(), **changes)
+
+
+def _fit(tally: Tally, how: Settings, start: F8 | None) -> u.Estimate:
+    met = tally.contests(sides=how.sides == "fit")
+    return u.estimate(met, model=how.model, ties=how.ties, l2=how.l2, start=start)
+
+
+def _uncertainty(tally: Tally, e: u.Estimate, how: Settings) -> tuple[F8, F8]:
+    """The covariance of scores less the reference, and draws of them."""
+    clusters = tally.clusters(how.over, sides=how.sides == "fit")
+    of = e.core if how.reference is None else np.arange(len(e)) == _code(tally, how.reference)
+    if how.bootstrap:
+        draws = u.bootstrap(e, how.bootstrap, clusters=clusters, seed=how.seed)
+        matrix = np.atleast_2d(np.cov(draws, rowvar=False))
+        return u.relative(matrix, of), draws
+    matrix = u.relative(u.covariance(e, how.errors, clusters), of)
+    return matrix, u.normal_draws(e.scores, matrix, seed=how.seed)
+
+
+def _code(tally: Tally, item: Id) -> int:
+    code = tally.items.code_of(item)
+    if code is None:
+        raise ParameterError(
+            f"there is no item {item!r} to measure from; {suggest(str(item), map(str, tally.items))}"
+        )
+    return code
+
+
+def _standings(
+    tally: Tally, e: u.Estimate, matrix: F8, draws: F8, p: F8, how: Settings
+) -> tuple[Standing, ...]:
+    errors = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
+    wide = u.critical_value(how.level, matrix if how.simultaneous else None, seed=how.seed)
+    zero = 0.0 if how.reference is None else e.scores[_code(tally, how.reference)]
+    scores = (e.scores - zero) * how.factor + how.level_of
+    half = wide * errors * how.factor
+    low, high = np.where(e.below, -np.inf, scores - half), np.where(e.above, np.inf, scores + half)
+    best, worst = u.rank_bounds(e.scores, p, how.level)
+    top = u.top_share(draws, how.top)
+    wins, losses, ties = tally.by_item()
+    snapped = np.round(e.scores / u.NEAR)
+    ranks = 1 + (snapped[:, None] < snapped).sum(axis=1)
+    columns = (
+        ranks,
+        best,
+        worst,
+        scores,
+        low,
+        high,
+        errors * how.factor,
+        top,
+        wins + losses + ties,
+        wins,
+        losses,
+        ties,
+    )
+    values = [c.tolist() for c in columns]
+    return tuple(Standing(tally.items[i], *(c[i] for c in values)) for i in e.order.tolist())
+
+
+def _words(found: Stopping, board: Leaderboard, top: int | None) -> tuple[bool, str]:
+    """The stopping rule with names."""
+    who = f"the best {top} are told apart from all others" if top else "all neighbours are told apart"
+    level = f"{board.settings.level:.0%}"
+    if found.between is None:
+        text = {
+            "settled": f"stop: {who} at {level}",
+            "little to learn": "stop: no single vote would tell more than a trifle",
+        }.get(found.reason, f"stop: {found.reason}")
+        return found.stop, text
+    a, b = (board.tally.items[i] for i in found.between)
+    if found.reason == "never met":
+        return found.stop, f"go on: {a} and {b} are in groups that never met"
+    votes = found.votes or 0.0
+    more = "they score the same" if math.isinf(votes) else f"about {votes:,.0f} votes between them would do"
+    return found.stop, f"go on: {a} and {b} cannot be told apart at {level}; {more}"

@@ -1,0 +1,73 @@
+"""A leaderboard as a picture: scores with their intervals, best on top."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from podium.errors import ParameterError
+from podium.evaluate.leaderboard.board import Leaderboard
+
+__all__ = ["chart", "plot"]
+
+SUFFIXES = (".svg", ".png", ".html")
+MOST = 60  # items drawn unless asked for more
+
+
+def plot(board: Leaderboard, path: str | os.PathLike[str], *, top: int | None = None) -> None:
+    """Write the picture to a .svg, .png or .html file; the page needs no network."""
+    target = Path(path)
+    check_suffix(target)
+    drawn = chart(board, top=top)
+    if target.suffix == ".html":
+        target.write_text(drawn.to_html(inline=True), encoding="utf-8")
+    else:
+        drawn.save(str(target), scale_factor=2 if target.suffix == ".png" else 1)
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse other kinds of pictures."""
+    if path.suffix not in SUFFIXES:
+        raise ParameterError(f"cannot draw {path}; the name must end in {', '.join(SUFFIXES)}")
+
+
+def chart(board: Leaderboard, *, top: int | None = None) -> Any:
+    """The picture as an Altair chart."""
+    try:
+        alt: Any = importlib.import_module("altair")
+        importlib.import_module("vl_convert")
+    except ImportError:
+        remedy = "install podium-rank[plots]"
+        raise ParameterError(f"plots need altair and vl-convert-python; {remedy}") from None
+    rows = board.rows[: top or MOST]
+    values = [_point(row) for row in rows]
+    names = [v["item"] for v in values]
+    base = alt.Chart(alt.Data(values=values)).encode(
+        y=alt.Y("item:N", sort=names, title=None, axis=alt.Axis(labelLimit=240))
+    )
+    scale = alt.Scale(zero=False, nice=True)
+    unit = "score" if board.settings.scale == "natural" else "score (Elo points)"
+    bars = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
+        x=alt.X("low:Q", scale=scale, title=f"{unit}, {board.settings.level:.0%} intervals"), x2="high:Q"
+    )
+    fields = ["item:N", "score:Q", "low:Q", "high:Q", "ranks:N", "votes:Q"]
+    dots = base.mark_point(filled=True, size=45, opacity=1).encode(
+        x=alt.X("score:Q", scale=scale), tooltip=fields
+    )
+    title = f"{len(board.rows):,} items, {board.tally.votes:,.10g} votes"
+    return (bars + dots).properties(width=460, height={"step": 16}, title=title)
+
+
+def _point(row: Any) -> dict[str, Any]:
+    """Intervals that are open are drawn to the score."""
+    bounds = {"low": row.low, "high": row.high}
+    return {
+        "item": str(row.item),
+        "score": row.score,
+        **{name: value if math.isfinite(value) else row.score for name, value in bounds.items()},
+        "ranks": f"{row.rank_low}-{row.rank_high}",
+        "votes": row.votes,
+    }

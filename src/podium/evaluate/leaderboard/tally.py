@@ -1,0 +1,275 @@
+"""Votes put together: for every expert, query and pair of items, how often each side won.
+
+Nothing that a leaderboard asks for is lost by this, and tallies can be added up, so it is what a saved leaderboard
+keeps. Items of one name are one item, whatever the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id, Ids, code_ids
+from podium.errors import InputError, ParameterError
+from podium.kernels.bootstrap import Clusters
+from podium.kernels.contests import Contests, count
+from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.pairs import Votes
+
+__all__ = ["Over", "Tally"]
+
+Over = Literal["votes", "experts", "queries"]
+MOST_PAIRS = 200_000_000  # contests that lists may be taken apart into
+COLUMNS = ("expert", "query", "first", "second", "side", "won", "lost", "tied")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tally:
+    """Rows are unique and in order; `side` is 1 where `first` was shown first, -1 where `second` was, 0 if not known.
+
+    >>> votes = Preferences.from_comparisons([0] * 3, ["j"] * 3, ["a", "a", "b"], ["b", "b", "a"])
+    >>> tally = Tally.of(votes)
+    >>> tally, tally.won.tolist(), tally.lost.tolist()
+    (Tally(3 votes on 2 items by 1 expert), [2.0], [1.0])
+    """
+
+    items: Ids  # distinct, in id order, as are the others
+    experts: Ids
+    queries: Ids
+    expert: I8
+    query: I8
+    first: I8
+    second: I8
+    side: I8
+    won: F8
+    lost: F8
+    tied: F8
+    listed: bool = False  # some of it comes from lists, whose contests hang together
+
+    @classmethod
+    def of(cls, preferences: Preferences) -> Tally:
+        """Everything that lists and comparisons say about two items."""
+        index = preferences.index
+        item = code_ids(index.items.tolist(), "item").sorted()
+        query = code_ids(index.queries.tolist(), "query").sorted()
+        tables = [t for t in (_compared(preferences), _listed(preferences)) if len(t[0])]
+        if not tables:
+            raise InputError("there are no votes", remedy="a leaderboard needs lists or comparisons")
+        rows = _joined(tables)
+        rows |= {"query": query.codes[rows["query"]]}
+        rows |= {name: item.codes[rows[name]] for name in ("first", "second")}
+        listed = bool(preferences.lists.rows)
+        return cls(item.ids, preferences.experts, query.ids, **_unique(rows), listed=listed)
+
+    @property
+    def votes(self) -> float:
+        """Their total weight."""
+        return float(self.won.sum() + self.lost.sum() + self.tied.sum())
+
+    @property
+    def whole(self) -> bool:
+        """Whether all weights are whole numbers, which count votes."""
+        return all(bool((c == np.rint(c)).all()) for c in (self.won, self.lost, self.tied))
+
+    def __repr__(self) -> str:
+        experts = f"{len(self.experts):,} expert{'' if len(self.experts) == 1 else 's'}"
+        return f"Tally({self.votes:,.10g} votes on {len(self.items):,} items by {experts})"
+
+    def __add__(self, other: Tally) -> Tally:
+        """The votes of both."""
+        ids, codes = [], []
+        for name in ("items", "experts", "queries"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            both = code_ids(mine.tolist() + theirs.tolist(), name[:-1]).sorted()
+            ids.append(both.ids)
+            codes.append((both.codes[: len(mine)], both.codes[len(mine) :]))
+        parts = []
+        for k, t in enumerate((self, other)):
+            item, expert, query = (c[k] for c in codes)
+            places = expert[t.expert], query[t.query], item[t.first], item[t.second]
+            parts.append((*places, t.side, t.won, t.lost, t.tied))
+        items, experts, queries = ids
+        listed = self.listed or other.listed
+        return Tally(items, experts, queries, **_unique(_joined(parts)), listed=listed)
+
+    def played(self) -> tuple[Tally, list[Id]]:
+        """The same without the items that no vote speaks of, and those items."""
+        seen = np.zeros(len(self.items), np.bool_)
+        seen[self.first] = seen[self.second] = True
+        if seen.all():
+            return self, []
+        new = np.cumsum(seen) - 1
+        items = self.items.take(np.flatnonzero(seen))
+        kept = replace(self, items=items, first=new[self.first], second=new[self.second])
+        return kept, self.items.take(np.flatnonzero(~seen)).tolist()
+
+    def without(self, experts: Sequence[Id]) -> Tally:
+        """What all other experts said; the items stay."""
+        known = {str(e): e for e in self.experts}
+        for expert in experts:
+            if str(expert) not in known:
+                from podium.params import suggest
+
+                raise ParameterError(
+                    f"there is no expert {expert!r} to leave out; {suggest(str(expert), known)}"
+                )
+        left_out = {self.experts.code_of(known[str(e)]) for e in experts}
+        kept = np.flatnonzero([c not in left_out for c in range(len(self.experts))])
+        new = np.full(len(self.experts), -1)
+        new[kept] = np.arange(len(kept))
+        rows = new[self.expert] >= 0
+        if not rows.any():
+            raise InputError("no votes are left", remedy="leave out fewer experts")
+        columns = {name: getattr(self, name)[rows] for name in COLUMNS}
+        columns["expert"] = new[columns["expert"]]
+        return replace(self, experts=self.experts.take(kept), **columns)
+
+    def weighted(self, weights: F8) -> Tally:
+        """The votes of each expert times a weight."""
+        by_row = weights[self.expert]
+        return replace(self, won=self.won * by_row, lost=self.lost * by_row, tied=self.tied * by_row)
+
+    def contests(self, *, sides: bool = False) -> Contests:
+        """All votes as the contests of one query; with `sides`, apart by who was shown first."""
+        size = len(self.items)
+        pair = self._pairs(sides)
+        unique, which = np.unique(pair, return_inverse=True)
+        won, lost, tied = (
+            np.asarray(np.bincount(which, weights=c, minlength=len(unique)), np.float64)
+            for c in (self.won, self.lost, self.tied)
+        )
+        key, side = (unique // 3, (unique % 3 - 1).astype(np.float64)) if sides else (unique, None)
+        first, second = (key // size).astype(np.int32), (key % size).astype(np.int32)
+        ends = np.array([0, size]), np.array([0, len(unique)])
+        return Contests(*ends, first, second, won, lost, tied, side)
+
+    def _pairs(self, sides: bool) -> I8:
+        pair = self.first * len(self.items) + self.second
+        return pair * 3 + self.side + 1 if sides else pair
+
+    def clusters(self, over: Over, *, sides: bool = False) -> Clusters | None:
+        """What is drawn as a whole, for contests made with the same `sides`; None for single votes of weight 1.
+
+        Where votes come from lists, all that an expert says on a query is one draw; votes of fractional weight are
+        drawn by expert, query and pair.
+        """
+        cell = self.expert * len(self.queries) + self.query
+        if over == "votes":
+            if self.whole and not self.listed:
+                return None
+            label = cell if self.listed else np.arange(len(cell))
+        elif over in ("experts", "queries"):
+            label = self.expert if over == "experts" else self.query
+        else:
+            raise ParameterError(f"over is {over!r}; accepted: votes, experts, queries")
+        number, which = np.unique(label, return_inverse=True)
+        if len(number) < 2:
+            raise ParameterError(
+                f"all votes are of one of the {over}; intervals over {over} need at least two"
+            )
+        order = np.argsort(which, kind="stable")
+        starts = np.searchsorted(which[order], np.arange(len(number) + 1))
+        pair = np.unique(self._pairs(sides), return_inverse=True)[1][order]
+        return Clusters(starts, pair, self.won[order], self.lost[order], self.tied[order])
+
+    def by_item(self) -> tuple[F8, F8, F8]:
+        """Wins, losses and ties of every item."""
+        size = len(self.items)
+
+        def total(of_first: F8, of_second: F8) -> F8:
+            a = np.bincount(self.first, weights=of_first, minlength=size)
+            return np.asarray(a + np.bincount(self.second, weights=of_second, minlength=size), np.float64)
+
+        return total(self.won, self.lost), total(self.lost, self.won), total(self.tied, self.tied)
+
+
+def _compared(p: Preferences) -> tuple[Any, ...]:
+    """Expert, query, slots, side and outcome of every comparison, lower slot first."""
+    v = p.comparisons
+    swap = v.winner > v.loser
+    side = np.zeros(len(v), np.int64) if v.side is None else v.side.astype(np.int64)
+    win = np.where(v.tie, 0.0, v.weight)
+    first, second = np.minimum(v.winner, v.loser), np.maximum(v.winner, v.loser)
+    sums = (np.where(swap, 0.0, win), np.where(swap, win, 0.0), np.where(v.tie, v.weight, 0.0))
+    return (
+        v.expert.astype(np.int64),
+        v.query_of_row,
+        first.astype(np.int64),
+        second.astype(np.int64),
+        np.where(swap, -side, side),
+        *sums,
+    )
+
+
+def _listed(p: Preferences) -> tuple[Any, ...]:
+    """The same of every two items that a list puts in order: a list is counted as a query of its own."""
+    t, below = p.lists, p.unlisted == "below"
+    lengths = t.lengths
+    sizes = p.index.sizes[t.query_of_list] if below else lengths
+    if float((lengths * (sizes - lengths / 2)).sum()) > MOST_PAIRS:
+        raise InputError(
+            f"the lists are more than {MOST_PAIRS:,} comparisons of two items",
+            remedy="keep the top of the lists",
+        )
+    slots = np.concatenate(([0], np.cumsum(sizes)))
+    base = p.index.starts[t.query_of_list]
+    slot_of = t.item.astype(np.int64)
+    item = np.arange(t.rows)
+    if below:
+        item = slot_of + np.repeat(slots[:-1] - base, lengths)
+        slot_of = np.repeat(base - slots[:-1], sizes) + np.arange(int(slots[-1]))
+    none, lists = np.zeros(0, np.int32), len(t)
+    no_votes = (np.zeros(lists + 1, np.int64), none, none, np.zeros(0, np.bool_), np.zeros(0))
+    own = Votes(
+        slots, np.arange(lists + 1), t.starts, item.astype(np.int32), t.rank, np.ones(lists), *no_votes, below
+    )
+    met = count(own)
+    which = np.repeat(np.arange(lists), np.diff(met.pair_starts))
+    first, second = slot_of[met.first], slot_of[met.second]
+    swap = first > second
+    won, lost = np.where(swap, met.lost, met.won), np.where(swap, met.won, met.lost)
+    first, second = np.minimum(first, second), np.maximum(first, second)
+    side = np.zeros(len(first), np.int64)
+    return (
+        t.expert[which].astype(np.int64),
+        t.query_of_list[which],
+        first,
+        second,
+        side,
+        won,
+        lost,
+        met.tied,
+    )
+
+
+def _joined(parts: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    return dict(zip(COLUMNS, map(np.concatenate, zip(*parts, strict=True)), strict=True))
+
+
+def _unique(rows: dict[str, Any]) -> dict[str, Any]:
+    """Equal rows put together, in the order of their columns."""
+    expert, query, first, second, side, *sums = rows.values()
+    queries, items = int(query.max(initial=0)) + 1, int(second.max(initial=0)) + 1
+    cells, cell = _numbered(expert * queries + query)
+    key = ((cell * items + first) * items + second) * 3 + side + 1
+    keys, which = _numbered(key)
+    totals = [np.asarray(np.bincount(which, weights=c, minlength=len(keys)), np.float64) for c in sums]
+    pair = keys // 3
+    of = cells[pair // items // items]
+    found = (of // queries, of % queries, pair // items % items, pair % items, keys % 3 - 1, *totals)
+    return dict(zip(COLUMNS, found, strict=True))
+
+
+def _numbered(key: I8) -> tuple[I8, I8]:
+    """Distinct values in order, and the number of each row's; by marks where the values are small."""
+    top = int(key.max(initial=0)) + 1
+    if top > 4 * len(key) + 1000:
+        distinct, which = np.unique(key, return_inverse=True)
+        return distinct, which
+    there: B1 = np.zeros(top, np.bool_)
+    there[key] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[key]

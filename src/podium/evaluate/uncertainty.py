@@ -1,0 +1,341 @@
+"""How sure are scores that come from contests: standard errors, intervals, ranks, and what could still change.
+
+Everything here is about the contests of one query and speaks of items by their number. Scores of a choice model are
+known up to a shift, so they are measured from the mean of the *core*, the largest group of items among which wins lead
+from each to each. Outside it the likelihood has no maximum: an item that never lost could be arbitrarily strong. Such
+scores are held by the prior alone, their intervals are open on that side, and their errors are those of the prior.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from podium.aggregators.choice import BradleyTerry
+from podium.errors import ParameterError
+from podium.evaluate.significance import holm
+from podium.kernels import bootstrap as drawing
+from podium.kernels import contests as choice
+from podium.kernels.bootstrap import Clusters
+from podium.kernels.contest_models import terms
+from podium.kernels.contests import Contests, Solution
+from podium.kernels.dispatch import B1, F8, I8
+
+__all__ = [
+    "Errors", "Estimate", "Flip", "bootstrap", "covariance", "critical_value", "estimate", "groups", "normal_draws",
+    "pairwise_p", "rank_bounds", "ranks_of", "relative", "top_share", "votes_to_flip",
+]  # fmt: skip
+
+Errors = Literal["fisher", "sandwich"]
+MOST_ITEMS = 5_000  # a matrix of so many items squared is inverted
+NEAR = 1e-9  # scores nearer than this are equal
+DRAWS = 4_000  # of the normal law
+L2 = BradleyTerry.l2  # the prior that the method has
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """The contests of one query, their solution, and what it leaves open."""
+
+    contests: Contests
+    solution: Solution
+    scores: F8  # by item, mean 0 in the core
+    core: B1
+    above: B1  # outside the core: no votes bound the score from above
+    below: B1  # ... from below
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def loose(self) -> B1:
+        """Items that only the prior holds."""
+        return ~self.core
+
+    @functools.cached_property
+    def inverse(self) -> F8:
+        """Of the second derivatives, prior included: the covariance of Fisher and Laplace, with the level in it."""
+        if len(self) > MOST_ITEMS:
+            raise ParameterError(
+                f"{len(self):,} items are too many for intervals, which need a table of all pairs of at most "
+                f"{MOST_ITEMS:,}; leave out the items with few votes"
+            )
+        return np.asarray(
+            np.linalg.inv(choice.hessian(self.contests, self.solution, 0).toarray()), np.float64
+        )
+
+    @functools.cached_property
+    def order(self) -> I8:
+        """Items, best first; equal scores by number."""
+        return np.argsort(-np.round(self.scores / NEAR) * NEAR, kind="stable")
+
+
+def estimate(
+    contests: Contests,
+    *,
+    model: str = "bradley_terry",
+    ties: str = "half",
+    l2: float = L2,
+    start: F8 | None = None,
+    tolerance: float = 1e-10,
+) -> Estimate:
+    """The most likely scores of the contests of one query (see `podium.kernels.contests.solve`)."""
+    found = choice.solve(contests, model=model, ties=ties, l2=l2, start=start, tolerance=tolerance)
+    core, above, below = _bounds(contests)
+    scores = found.scores - (found.scores[core].mean() if core.any() else 0.0)
+    return Estimate(contests, found, scores, core, above, below)
+
+
+def _bounds(contests: Contests) -> tuple[B1, B1, B1]:
+    """The core, and the items that no chain of wins from it reaches, or that reach it by none."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    strong = choice.components(contests).strong
+    size = len(strong)
+    if not size:
+        return (np.zeros(0, np.bool_),) * 3
+    sizes = np.bincount(strong, minlength=size)
+    root = int(sizes.argmax())
+    core = strong == root
+    up, down = contests.won + contests.tied > 0, contests.lost + contests.tied > 0
+    over = np.concatenate((contests.first[up], contests.second[down]))
+    under = np.concatenate((contests.second[up], contests.first[down]))
+    beaten, beats = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    for mark, ends in ((beaten, (over, under)), (beats, (under, over))):
+        graph = csr_array((np.ones(len(over), np.int8), ends), shape=(size, size))
+        mark[breadth_first_order(graph, root, return_predecessors=False)] = True
+    return core, ~beaten, ~beats
+
+
+def relative(matrix: F8, of: B1) -> F8:
+    """The covariance of scores less their mean over some items."""
+    mean = matrix[:, of].mean(axis=1)
+    return np.asarray(matrix - mean - mean[:, None] + mean[of].mean(), np.float64)
+
+
+def covariance(e: Estimate, errors: Errors = "sandwich", clusters: Clusters | None = None) -> F8:
+    """Covariance of the scores less the mean of the core.
+
+    `fisher` trusts the model: the inverse of the observed information (with the prior). `sandwich` sees how much single
+    votes, or whole `clusters` of them, differ from what the model expects; it is honest when votes of one expert hang
+    together, and when ties count as half a win.
+    """
+    size = len(e)
+    fisher = relative(e.inverse[:size, :size], e.core)
+    if errors == "fisher":
+        return fisher
+    if errors != "sandwich":
+        raise ParameterError(f"errors is {errors!r}; accepted: fisher, sandwich")
+    meat = _vote_meat(e) if clusters is None else _cluster_meat(e, clusters)
+    robust = relative((e.inverse @ meat @ e.inverse)[:size, :size], e.core)
+    robust[e.loose], robust[:, e.loose] = fisher[e.loose], fisher[:, e.loose]
+    return robust
+
+
+def _slopes(e: Estimate, won: F8, lost: F8, tied: F8, pair: I8) -> tuple[F8, F8]:
+    """By row: derivatives of minus the log likelihood of its votes by the difference, and by the width of ties."""
+    c, s = e.contests, e.solution
+    problem = choice.problem_of(c, 0, s.model, s.component)
+    gap = (s.scores[c.first] - s.scores[c.second])[pair]
+    if c.side is not None:
+        gap = gap + c.side[pair] * s.extra["advantage"][0]
+    width = float(s.extra["width"][0]) if problem.widths else 0.0
+    half = tied / 2 if s.model.half else 0.0
+    found = terms(problem.model.kind, gap, width, won + half, lost + half, tied)
+    return found.d, found.e
+
+
+def _gradients(e: Estimate, d: F8, width: F8, pair: I8, row: I8, rows: int) -> object:
+    """Rows x unknowns, as a sparse matrix: what the votes of each row add to the gradient."""
+    from scipy.sparse import csr_array
+
+    c, unknowns = e.contests, len(e.inverse)
+    parts = [(d, c.first[pair]), (-d, c.second[pair])]
+    if unknowns > len(e) + (c.side is not None):
+        parts.append((width, np.full(len(pair), len(e))))
+    if c.side is not None:
+        parts.append((d * c.side[pair], np.full(len(pair), unknowns - 1)))
+    values, columns = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    return csr_array((values, (np.tile(row, len(parts)), columns)), shape=(rows, unknowns))
+
+
+def _vote_meat(e: Estimate) -> F8:
+    """Every vote by itself: a pair's votes of one outcome all have the same gradient."""
+    c = e.contests
+    pair = np.arange(len(c.first))
+    total = np.zeros((len(e.inverse),) * 2)
+    for k, count in enumerate((c.won, c.lost, c.tied)):
+        won, lost, tied = np.eye(3)[k][:, None] * np.ones(len(pair))
+        g = _gradients(e, *_slopes(e, won, lost, tied, pair), pair, pair, len(pair))
+        total += (g.T @ (g * count[:, None])).toarray()  # type: ignore[attr-defined, operator]
+    return total
+
+
+def _cluster_meat(e: Estimate, clusters: Clusters) -> F8:
+    count = len(clusters.starts) - 1
+    which = np.repeat(np.arange(count), np.diff(clusters.starts))
+    slopes = _slopes(e, clusters.won, clusters.lost, clusters.tied, clusters.pair)
+    g = _gradients(e, *slopes, clusters.pair, which, count)
+    return np.asarray((g.T @ g).toarray() * count / max(count - 1, 1), np.float64)  # type: ignore[attr-defined]
+
+
+def bootstrap(
+    e: Estimate,
+    rounds: int,
+    *,
+    clusters: Clusters | None = None,
+    seed: int = 0,
+    tolerance: float = 1e-5,
+) -> F8:
+    """Scores (less the mean of the core) from votes or clusters drawn again, a row for every round.
+
+    What only the prior holds does not vary among drawn votes; such scores get the spread that the prior leaves them.
+    """
+    if rounds < 2:
+        raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 2")
+    c = e.contests
+    draw = drawing.law_of(np.concatenate((c.won, c.lost, c.tied))) if clusters is None else clusters
+    scores = drawing.resolve(c, e.solution, e.inverse, draw, rounds=rounds, seed=seed, tolerance=tolerance)
+    scores -= scores[:, e.core].mean(axis=1, keepdims=True)
+    if e.loose.any():
+        held = relative(e.inverse[: len(e), : len(e)], e.core).diagonal()[e.loose]
+        spread = np.sqrt(np.maximum(held - scores[:, e.loose].var(axis=0), 0.0))
+        scores[:, e.loose] += np.random.default_rng([seed, 1]).normal(size=(rounds, len(spread))) * spread
+    return scores
+
+
+def normal_draws(scores: F8, matrix: F8, *, draws: int = DRAWS, seed: int = 0) -> F8:
+    """Scores drawn from the normal law with that covariance."""
+    values, vectors = np.linalg.eigh(matrix)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(
+        scores + np.random.default_rng(seed).normal(size=(draws, len(scores))) @ root.T, np.float64
+    )
+
+
+def critical_value(level: float, matrix: F8 | None = None, *, seed: int = 0) -> float:
+    """Standard errors to either side of an interval at this level; with a covariance matrix, of all at once."""
+    from scipy.special import ndtri
+
+    if not 0 < level < 1:
+        raise ParameterError(f"level is {level}; accepted: numbers between 0 and 1, both excluded")
+    if matrix is None:
+        return float(ndtri((1 + level) / 2))
+    errors = np.sqrt(matrix.diagonal())
+    some = errors > 0
+    drawn = normal_draws(np.zeros(len(matrix)), matrix, seed=seed)[:, some] / errors[some]
+    return float(np.quantile(np.abs(drawn).max(axis=1, initial=0.0), level))
+
+
+def pairwise_p(scores: F8, matrix: F8) -> F8:
+    """Holm-adjusted p-values of all differences being 0 (two-sided z-tests); 1 on the diagonal."""
+    from scipy.special import ndtr
+
+    size = len(scores)
+    a, b = np.triu_indices(size, 1)
+    spread = np.sqrt(np.maximum(matrix[a, a] + matrix[b, b] - 2 * matrix[a, b], 0.0))
+    gap = np.abs(scores[a] - scores[b])
+    z = np.divide(gap, spread, out=np.where(gap > NEAR, np.inf, 0.0), where=spread > 0)
+    table = np.ones((size, size))
+    table[a, b] = table[b, a] = holm(2 * ndtr(-z))
+    return table
+
+
+def rank_bounds(scores: F8, p: F8, level: float = 0.95) -> tuple[I8, I8]:
+    """Best and worst rank of every item: only items told apart by the tests are surely above or below.
+
+    With Holm's correction all these intervals hold at once at the level.
+    """
+    told = p <= 1 - level
+    over = scores[:, None] > scores
+    better, worse = (told & over.T).sum(axis=1), (told & over).sum(axis=1)
+    return 1 + better, len(scores) - worse
+
+
+def ranks_of(draws: F8) -> I8:
+    """Ranks 1.. within every row."""
+    return np.asarray(np.argsort(np.argsort(-draws, axis=1, kind="stable"), axis=1) + 1, np.int64)
+
+
+def top_share(draws: F8, k: int) -> F8:
+    """By item, the share of rows in which it is among the best k."""
+    return np.asarray((ranks_of(draws) <= k).mean(axis=0), np.float64)
+
+
+def groups(order: I8, p: F8, level: float = 0.95) -> list[list[int]]:
+    """Longest runs of neighbours in the order in which no two items are told apart; they may overlap.
+
+    >>> p = np.ones((3, 3)); p[0, 2] = p[2, 0] = 0.001
+    >>> groups(np.array([0, 1, 2]), p)
+    [[0, 1], [1, 2]]
+    """
+    told = p[np.ix_(order, order)] <= 1 - level
+    runs: list[list[int]] = []
+    reach = 0
+    for begin in range(len(order)):
+        end = max(begin + 1, reach)
+        while end < len(order) and not told[begin:end, end].any():
+            end += 1
+        if end > reach:
+            runs.append(order[begin:end].tolist())
+        reach = max(reach, end)
+    return runs
+
+
+class Flip(NamedTuple):
+    """So many more votes for the challenger against the leader would put it ahead."""
+
+    votes: int
+    leader: int
+    challenger: int
+
+
+def votes_to_flip(e: Estimate, most: int = 1 << 40) -> Flip | None:
+    """The smallest number of extra votes of the runner-up over the leader after which it scores higher.
+
+    All are wins of the second in the order over the first, each of weight 1, and all scores are fitted again. Every
+    such vote moves the two towards each other, so a search by halves finds the number; None with fewer than two items,
+    or when `most` votes do not suffice.
+    """
+    if len(e) < 2:
+        return None
+    leader, challenger = e.order[:2].tolist()
+
+    def ahead(votes: int) -> bool:
+        extra = with_votes(e.contests, challenger, leader, votes)
+        scores = drawing.solve_like(extra, e.solution, 1e-10).scores
+        return bool(scores[challenger] - scores[leader] > NEAR)
+
+    low, high = 0, 1
+    while not ahead(high):
+        low, high = high, high * 4
+        if high > most:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if ahead(middle) else (middle, high)
+    return Flip(high, leader, challenger)
+
+
+def with_votes(contests: Contests, winner: int, loser: int, votes: float) -> Contests:
+    """The contests of one query with more votes for one item over another."""
+    low, high = min(winner, loser), max(winner, loser)
+    size = int(contests.starts[-1])
+    keys = contests.first.astype(np.int64) * size + contests.second
+    at = int(np.searchsorted(keys, low * size + high))
+    if at == len(keys) or keys[at] != low * size + high or contests.side is not None:
+        insert = {"first": low, "second": high, "won": 0.0, "lost": 0.0, "tied": 0.0, "side": 0.0}
+        columns = {
+            n: np.insert(getattr(contests, n), at, v)
+            for n, v in insert.items()
+            if getattr(contests, n) is not None
+        }
+        contests = contests._replace(pair_starts=np.array([0, len(keys) + 1]), **columns)
+    name = "won" if winner == low else "lost"
+    count = getattr(contests, name).copy()
+    count[at] += votes
+    return contests._replace(**{name: count})

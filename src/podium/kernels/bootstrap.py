@@ -1,0 +1,278 @@
+"""Votes drawn again with replacement, and the scores they would have given.
+
+A round is made from its own key (seed and number of the round), so that rounds can be shared among threads and any of
+them can be made again by itself. Single votes are drawn by pair and outcome: how often a group of n equal votes comes
+up follows Poisson's law with mean n (the total then varies by its square root). Clusters, such as all votes of an
+expert, are drawn as a whole, as many as there are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.kernels.contest_counts import Contests
+from podium.kernels.contest_models import LOGIT
+from podium.kernels.contests import Solution, hessian, solve
+from podium.kernels.dispatch import B1, F8, I8, U1, by_queries, large
+
+__all__ = ["Clusters", "Law", "again", "law_of", "resolve", "times"]
+
+U8 = npt.NDArray[np.uint64]
+
+GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of splitmix64
+BLOCK = 1 << 19  # cells of all rounds that numpy holds at a time
+CELL = 20  # units of work (see `dispatch.SMALL`) that numpy needs for a cell of a round, compared with loading numba
+STEPS, SHRINK = 25, 0.9  # steps of a round, and by how much each must be shorter than the one before
+FEW, WIDE, GUIDES = (
+    16,
+    64,
+    256,
+)  # up to how many equal votes a table is used, its length, and the guides into it
+
+
+class Clusters(NamedTuple):
+    """What is drawn as a whole: cluster c adds the rows starts[c] .. starts[c + 1] to pairs of the contests."""
+
+    starts: I8
+    pair: I8
+    won: F8
+    lost: F8
+    tied: F8
+
+
+class Law(NamedTuple):
+    """Poisson's laws of whole numbers of equal votes: mean, and probability up to and of the mean itself.
+
+    For means below FEW: the probabilities up to 0, 1, 2 ..., and for each share of 1 / GUIDES where to start looking.
+    """
+
+    mean: F8
+    upto: F8
+    peak: F8
+    table: F8
+    guide: U1
+
+
+def law_of(counts: F8) -> Law:
+    """The laws for such counts."""
+    from scipy.special import gammaln, pdtr
+
+    few = np.arange(FEW)[:, None]
+    table = pdtr(np.arange(WIDE), np.maximum(few, 1))
+    table[0], table[:, -1] = 1.0, 1.0
+    guide = np.array([np.searchsorted(row, np.arange(GUIDES) / GUIDES) for row in table], np.uint8)
+    upto, peak = np.ones(len(counts)), np.ones(len(counts))
+    many = np.flatnonzero(counts >= FEW)
+    mean, which = np.unique(counts[many], return_inverse=True)
+    upto[many] = pdtr(mean, mean)[which]
+    peak[many] = np.exp(mean * np.log(mean) - mean - gammaln(mean + 1))[which]
+    return Law(counts, upto, peak, table, guide)
+
+
+def keys(seed: int, rounds: int) -> U8:
+    """One key for every round."""
+    begin = _mixed(np.array([seed % 2**64], np.uint64))
+    return _mixed(begin + np.arange(1, rounds + 1, dtype=np.uint64) * np.uint64(GOLDEN))
+
+
+def _mixed(x: U8) -> U8:
+    """A number whose bits all depend on all bits of x."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(FIRST)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(SECOND)
+    return x ^ (x >> np.uint64(31))
+
+
+def _uniform(key: U8, count: int) -> F8:
+    """`count` numbers between 0 and 1 of a round."""
+    steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(GOLDEN)
+    return np.asarray((_mixed(key + steps) >> np.uint64(11)) * 2.0**-53, np.float64)
+
+
+def times(key: U8, clusters: int) -> I8:
+    """How often each cluster is drawn in a round; `key` is an array of one."""
+    drawn = (_uniform(key, clusters) * clusters).astype(np.int64)
+    return np.bincount(np.minimum(drawn, clusters - 1), minlength=clusters)
+
+
+def _poisson(key: U8, law: Law) -> F8:
+    """Numbers that follow the laws: looked up in the table, or searched for from the mean on, up or down."""
+    uniform = _uniform(key, len(law.mean))
+    count = law.mean.copy()
+    few = np.flatnonzero(law.mean < FEW)
+    row = law.mean[few].astype(np.int64)
+    at = law.guide[row, (uniform[few] * GUIDES).astype(np.int64)].astype(np.int64)
+    while (late := uniform[few] > law.table[row, at]).any():
+        at += late
+    count[few] = at
+    upto, peak, many = law.upto.copy(), law.peak.copy(), law.mean >= FEW
+    rising = uniform > upto
+    left = np.flatnonzero(~rising & many)
+    while len(left := left[(count[left] > 0) & (uniform[left] <= upto[left] - peak[left])]):
+        upto[left] -= peak[left]
+        peak[left] *= count[left] / law.mean[left]
+        count[left] -= 1
+    left = np.flatnonzero(rising & many)
+    while len(left := left[(uniform[left] > upto[left]) & (peak[left] > 1e-300)]):
+        count[left] += 1
+        peak[left] *= law.mean[left] / count[left]
+        upto[left] += peak[left]
+    return count
+
+
+def again(contests: Contests, draw: Law | Clusters, key: U8) -> Contests:
+    """The contests of one query with the votes of one round; `key` is an array of one."""
+    pairs = len(contests.first)
+    if isinstance(draw, Law):
+        won, lost, tied = _poisson(key, draw).reshape(3, pairs)
+    else:
+        often = np.repeat(times(key, len(draw.starts) - 1), np.diff(draw.starts))
+        columns = (draw.won, draw.lost, draw.tied)
+        drawn = (np.bincount(draw.pair, weights=often * c, minlength=pairs) for c in columns)
+        won, lost, tied = (np.asarray(c, np.float64) for c in drawn)
+    return contests._replace(won=won, lost=lost, tied=tied)
+
+
+def resolve(
+    contests: Contests,
+    solution: Solution,
+    inverse: F8,
+    draw: Law | Clusters,
+    *,
+    rounds: int,
+    seed: int = 0,
+    tolerance: float = 1e-5,
+) -> F8:
+    """Scores of the items of one query, a row for every round of drawn votes.
+
+    `inverse` is that of the second derivatives at the solution. Steps with this matrix, scaled on both sides by how
+    much the diagonal has changed, lead from the solution to that of a round; they end when all that are left, if they
+    shrink on as they did, sum up to less than `tolerance`. Where they do not shrink fast enough (somebody lost all
+    their wins, say) the round is solved anew.
+    """
+    size = int(contests.starts[-1])
+    scores = np.tile(solution.scores, (rounds, 1))
+    done = np.zeros(rounds, np.bool_)
+    key = keys(seed, rounds)
+    model = solution.model
+    cells = (3 * len(contests.first)) if isinstance(draw, Law) else len(draw.pair) + len(draw.starts)
+    whole = bool(size) and not solution.component.any()
+    if whole and model.kind == LOGIT and model.shape == 1 and contests.side is None:
+        matrix = _centred(inverse[:size, :size]) * np.sqrt(np.outer(*[_diagonal(contests, solution)] * 2))
+        if large(CELL * rounds * cells, same_bits=False):
+            _compiled(contests, model.half, model.l2, matrix, draw, key, tolerance, scores, done)
+        else:
+            for begin in range(0, rounds, max(1, BLOCK // max(cells, 1))):
+                part = slice(begin, begin + max(1, BLOCK // max(cells, 1)))
+                drawn = [again(contests, draw, key[r : r + 1]) for r in range(rounds)[part]]
+                scores[part], done[part] = _steps(
+                    contests, model.half, model.l2, matrix, drawn, scores[part], tolerance
+                )
+    _anew(contests, solution, draw, key, tolerance, scores, np.flatnonzero(~done))
+    return scores
+
+
+def _centred(inverse: F8) -> F8:
+    """The inverse on scores with mean 0, where the level, which the prior alone holds, has no part."""
+    mean = inverse.mean(axis=0)
+    return np.asarray(inverse - mean - mean[:, None] + mean.mean(), np.float64)
+
+
+def _diagonal(contests: Contests, solution: Solution) -> F8:
+    return np.asarray(hessian(contests, solution, 0).diagonal()[: int(contests.starts[-1])], np.float64)
+
+
+def _steps(
+    contests: Contests, half: bool, l2: float, matrix: F8, drawn: list[Contests], scores: F8, tolerance: float
+) -> tuple[F8, B1]:
+    """Some rounds at once: the scores reached, and which rounds got there."""
+    from scipy.sparse import csr_array
+
+    size, pairs = scores.shape[1], np.arange(len(contests.first))
+    ends = np.concatenate((contests.first, contests.second)), np.concatenate((pairs, pairs))
+    signs = np.repeat((1.0, -1.0), len(pairs))
+    by_item = csr_array((signs, ends), shape=(size, len(pairs)))
+    both = abs(by_item)
+    tie = np.array([c.tied for c in drawn]) * (0.5 if half else 0.0)
+    won, lost = np.array([c.won for c in drawn]) + tie, np.array([c.lost for c in drawn]) + tie
+    scores, active, before = scores.copy(), np.arange(len(scores)), np.full(len(scores), np.inf)
+    done = np.zeros(len(scores), np.bool_)
+    for _ in range(STEPS):
+        x = scores[active]
+        gap = x[:, contests.first] - x[:, contests.second]
+        share = 1 / (1 + np.exp(-np.clip(gap, -500, 500)))
+        total = won[active] + lost[active]
+        scale = 1 / np.sqrt((both @ (total * share * (1 - share)).T).T + l2)
+        move = (((by_item @ (total * share - won[active]).T).T + l2 * x) * scale) @ matrix * scale
+        move -= move.mean(axis=1, keepdims=True)
+        longest = np.abs(move).max(axis=1, initial=0.0)
+        scores[active] = x - move
+        last = before[active]
+        left = np.divide(
+            longest**2, last - longest, out=longest.copy(), where=np.isfinite(last) & (last > longest)
+        )
+        near = (longest <= tolerance) | (left <= tolerance)
+        done[active[near]] = True
+        before[active] = longest
+        active = active[~near & (longest <= SHRINK * last)]
+        if not len(active):
+            break
+    return scores, done
+
+
+def _compiled(
+    contests: Contests, half: bool, l2: float, matrix: F8, draw: Law | Clusters, key: U8, tolerance: float,
+    scores: F8, done: B1,
+) -> None:  # fmt: skip
+    from podium.kernels.compiled import bootstrap as compiled
+
+    work = np.arange(len(done) + 1)
+    met = (contests.first, contests.second, half, l2, matrix)
+    stop = (tolerance, STEPS, SHRINK)
+    if isinstance(draw, Law):
+        by_queries(compiled.by_votes, work, *met, *draw, key, *stop, scores, done)
+    else:
+        by_queries(compiled.by_clusters, work, *met, *draw, key, *stop, scores, done)
+
+
+def _anew(
+    contests: Contests,
+    solution: Solution,
+    draw: Law | Clusters,
+    key: U8,
+    tolerance: float,
+    scores: F8,
+    todo: I8,
+) -> None:
+    """Rounds solved by Newton's method, in threads: most of it is outside Python."""
+
+    def part(first: int, last: int) -> None:
+        for r in todo[first:last].tolist():
+            scores[r] = solve_like(again(contests, draw, key[r : r + 1]), solution, tolerance).scores
+
+    by_queries(part, np.arange(len(todo) + 1))
+
+
+def solve_like(contests: Contests, solution: Solution, tolerance: float) -> Solution:
+    """Other votes on the same items, by the same model, from where it ended."""
+    model = solution.model
+    name, ties = NAMES[model.kind]
+    return solve(
+        contests,
+        model=name,
+        ties=ties or ("half" if model.half else "ignore"),
+        l2=model.l2,
+        shape=model.shape,
+        start=solution.scores,
+        tolerance=min(tolerance, 1e-3),
+    )
+
+
+NAMES = (
+    ("bradley_terry", ""),
+    ("thurstone", ""),
+    ("bradley_terry", "davidson"),
+    ("bradley_terry", "rao_kupper"),
+)

@@ -1,0 +1,197 @@
+"""podium leaderboard as a user runs it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from podium.cli import program
+
+
+def run(*words, stdin=None):
+    return CliRunner().invoke(program, ["leaderboard", *map(str, words)], input=stdin)
+
+
+@pytest.fixture
+def arena(tmp_path):
+    random = np.random.default_rng(0)
+    lines = ["question,judge,model_a,model_b,winner"]
+    for k in range(400):
+        a, b = random.permutation(4)[:2]
+        tie = ("tie", "tie (bothbad)")[k % 2]
+        won = "model_a" if random.random() < 1 / (1 + np.exp((a - b) * 0.7)) else "model_b"
+        lines.append(f"q{k % 60},j{k % 7},model-{a},model-{b},{tie if k % 9 == 0 else won}")
+    path = tmp_path / "votes.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_table_in_a_pipe(arena):
+    done = run(arena, "--top", 3)
+    assert done.exit_code == 0
+    header, *rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert header == ["rank", "item", "score", "95% interval", "ranks", "votes", "wins", "ties", "top 3"]
+    assert [r[1] for r in rows] == ["model-0", "model-1", "model-2"]
+    low, high = map(float, rows[0][3].split(".."))
+    assert low < float(rows[0][2]) < high
+
+
+def test_json_holds_everything(arena):
+    done = run(
+        arena, "--json", "--next", 2, "--bootstrap", 50, "--over", "experts", "--seed", 4, "--level", 0.9
+    )
+    found = json.loads(done.stdout)
+    assert found["settings"]["bootstrap"] == 50
+    assert found["settings"]["level"] == 0.9
+    assert len(found["rows"]) == 4
+    assert found["rows"][0]["item"] == "model-0"
+    assert len(found["next"]) == 2
+    assert isinstance(found["stop"], bool)
+    names = {c["name"]: c["verdict"] for c in found["checks"]}
+    assert names["connected"] == names["position"] == names["one judge"] == "ok"
+    again = run(
+        arena, "--json", "--next", 2, "--bootstrap", 50, "--over", "experts", "--seed", 4, "--level", 0.9
+    )
+    assert json.loads(again.stdout) == found
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "html"])
+def test_plots(arena, tmp_path, suffix):
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    path = tmp_path / f"board.{suffix}"
+    assert run(arena, "--plot", path).exit_code == 0
+    content = path.read_bytes()
+    assert content.startswith({"svg": b"<svg", "png": b"\x89PNG", "html": b"<!DOCTYPE html>"}[suffix])
+    if suffix == "svg":
+        assert b"model-3" in content
+    if suffix == "html":
+        assert b"cdn" not in content[:2000]
+    refused = run(arena, "--plot", path)
+    assert refused.exit_code == 2
+    assert "exists" in refused.stderr
+
+
+def test_plots_need_an_extra(arena, tmp_path, monkeypatch):
+    whole = importlib.import_module
+
+    def without(name, *rest):
+        if name == "altair":
+            raise ImportError
+        return whole(name, *rest)
+
+    monkeypatch.setattr(importlib, "import_module", without)
+    done = run(arena, "--plot", tmp_path / "b.svg")
+    assert done.exit_code == 2
+    assert "install podium-rank[plots]" in done.stderr
+    done = run(arena, "--plot", tmp_path / "b.pdf")
+    assert "must end in .svg, .png, .html" in done.stderr
+
+
+def test_votes_can_be_added_later(arena, tmp_path):
+    header, *rows = arena.read_text().splitlines()
+    for name, part in (("one.csv", rows[:250]), ("two.csv", rows[250:])):
+        (tmp_path / name).write_text("\n".join([header, *part]) + "\n")
+    saved = tmp_path / "board.podium"
+    assert run(tmp_path / "one.csv", "--save", saved, "--ties", "davidson").exit_code == 0
+    added = json.loads(run(tmp_path / "two.csv", "--load", saved, "--json").stdout)
+    whole = json.loads(run(arena, "--ties", "davidson", "--json").stdout)
+    assert added["settings"] == whole["settings"]
+    for a, b in zip(added["rows"], whole["rows"], strict=True):
+        assert a["item"] == b["item"]
+        assert a["score"] == pytest.approx(b["score"], abs=1e-6)
+        assert a["low"] == pytest.approx(b["low"], abs=1e-3)
+    alone = run("--load", saved, "--json")
+    assert json.loads(alone.stdout)["votes"] == 250
+    assert "exists" in run(arena, "--save", saved).stderr
+
+
+def test_winner_and_loser_counts_jsonl_and_counts(tmp_path):
+    (tmp_path / "c.csv").write_text("winner,loser,count\na,b,30\nb,a,20\nb,c,25\nc,b,25\n")
+    assert run(tmp_path / "c.csv").stdout.splitlines()[1].split("\t")[5] == "50"
+    rows = [
+        {"model_a": "a", "model_b": "b", "winner": w} for w in ("model_a", "model_b", "tie", "tie (bothbad)")
+    ]
+    done = run("-", "-f", "jsonl", "--json", stdin="\n".join(map(json.dumps, rows)))
+    assert {r["item"]: (r["wins"], r["ties"]) for r in json.loads(done.stdout)["rows"]} == {
+        "a": (1, 2),
+        "b": (1, 2),
+    }
+    counts = {"models": ["a", "b"], "X": [[0, 1]], "Y": [[30, 20, 5]]}
+    (tmp_path / "k.json").write_text(json.dumps(counts))
+    assert json.loads(run(tmp_path / "k.json", "--json").stdout)["votes"] == 55
+
+
+def test_anchor_and_judges_left_out(arena):
+    done = json.loads(run(arena, "--anchor", "model-2=1114", "--without", "j3", "--json").stdout)
+    by_item = {r["item"]: r for r in done["rows"]}
+    assert by_item["model-2"]["score"] == by_item["model-2"]["low"] == 1114
+    assert done["votes"] < 400
+    assert "give a number, or ITEM=NUMBER" in run(arena, "--anchor", "high").stderr
+    assert "no expert 'j99' to leave out" in run(arena, "--without", "j99").stderr
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("a,a,model_a", "v.csv:2: an item is compared with itself"),
+        ("a,b,maybe", "v.csv:2: the winner of 'a' and 'b' is 'maybe'; accepted: the id of one of the two"),
+        ("a,b,model_a", "there is 1 vote on 2 items"),
+    ],
+)
+def test_bad_votes_are_refused_in_words(tmp_path, rows, message):
+    (tmp_path / "v.csv").write_text(f"model_a,model_b,winner\n{rows}\n")
+    done = run(tmp_path / "v.csv")
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize("weight", [0, -2])
+def test_weights_are_positive(tmp_path, weight):
+    (tmp_path / "v.csv").write_text(f"winner,loser,weight\na,b,1\nb,a,{weight}\n")
+    done = run(tmp_path / "v.csv")
+    assert done.exit_code == 2
+    assert f"v.csv:3: the weight is {weight}" in done.stderr
+
+
+def test_doubts_are_told_beside_a_pipe(tmp_path):
+    (tmp_path / "v.csv").write_text("winner,loser\na,b\nb,a\nx,a\nc,d\nd,c\n")
+    done = run(tmp_path / "v.csv")
+    assert done.exit_code == 0
+    assert "warning: connected: 2 groups never met" in done.stderr
+    assert "warning: won and lost: never lost: x" in done.stderr
+    assert "open" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal")
+def test_it_fits_a_terminal_of_100_columns(arena):
+    leader, follower = pty.openpty()
+    here = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+    words = [sys.executable, "-m", "podium", "leaderboard", str(arena), "--next", "2", "--top", "4"]
+    with subprocess.Popen(words, stdout=follower, stderr=follower, env=here) as process:
+        os.close(follower)
+        shown = b""
+        while True:
+            try:
+                part = os.read(leader, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            shown += part
+    os.close(leader)
+    assert process.returncode == 0
+    lines = shown.decode().splitlines()
+    assert any("ok  connected: all items are linked" in line for line in lines)
+    assert any("ask next" in line for line in lines)
+    table = [line for line in lines if "model-" in line and ".." in line]
+    assert len(table) == 4
+    assert max(map(len, table)) <= 100

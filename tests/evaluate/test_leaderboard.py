@@ -1,0 +1,365 @@
+"""The leaderboard: rows, checks, judges, saving, adding votes."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from podium import Preferences, formats, make, read, save
+from podium.errors import InputError, ModelFileError, ParameterError, PodiumWarning
+from podium.evaluate.leaderboard import Tally, leaderboard, load
+from podium.evaluate.leaderboard import save as keep
+
+
+def judged(judges=6, questions=60, items=5, seed=0, spread=1.0):
+    """Columns of votes of independent judges on the same questions, with random sides."""
+    random = np.random.default_rng(seed)
+    truth = np.sort(random.normal(size=items) * spread)[::-1]
+    rows = []
+    for q in range(questions):
+        a, b = random.permutation(items)[:2]
+        for j in range(judges):
+            won = random.random() < 1 / (1 + np.exp(truth[b] - truth[a]))
+            rows.append((f"q{q}", f"judge{j}", f"m{a}", f"m{b}", won))
+    return rows
+
+
+def preferences(rows):
+    """Rows (query, judge, shown first, shown second, first won) as preferences that know the sides."""
+    q, e, a, b, won = map(list, zip(*rows, strict=True))
+    winner = [x if w else y for x, y, w in zip(a, b, won, strict=True)]
+    loser = [y if w else x for x, y, w in zip(a, b, won, strict=True)]
+    return Preferences.from_comparisons(q, e, winner, loser, side=np.where(won, 1, -1))
+
+
+def check(board, name):
+    return next(c for c in board.checks if c.name == name)
+
+
+def test_scores_are_those_of_the_method_on_both_scales():
+    p = preferences(judged(1, 200))
+    rows = make("bradley_terry").aggregate(Preferences.from_comparisons(
+        [0] * 200, [0] * 200,
+        [p.index.items[int(i)] for i in p.comparisons.winner], [p.index.items[int(i)] for i in p.comparisons.loser],
+    )).to_dict()[0]  # fmt: skip
+    natural, elo = leaderboard(p, scale="natural"), leaderboard(p, anchor=1500.0)
+    for row in natural.rows:
+        assert row.score == pytest.approx(rows[row.item], abs=1e-7)
+        assert elo[row.item].score == pytest.approx(1500 + row.score * 400 / math.log(10))
+        assert elo[row.item].error == pytest.approx(row.error * 400 / math.log(10))
+    assert [r.item for r in natural.rows] == list(rows)
+    assert [r.rank for r in natural.rows] == [1, 2, 3, 4, 5]
+
+
+def test_counts_of_wins_losses_and_ties():
+    p = Preferences.from_comparisons(
+        [0] * 4, ["j"] * 4, [*"abab"], [*"bacc"], tie=[False, False, True, False], weight=[2, 1, 1, 3]
+    )
+    row = leaderboard(p)["b"]
+    assert (row.votes, row.wins, row.losses, row.ties) == (6, 4, 2, 0)
+    row = leaderboard(p)["c"]
+    assert (row.votes, row.wins, row.losses, row.ties) == (4, 0, 3, 1)
+
+
+def test_a_reference_has_no_error_and_the_anchor():
+    board = leaderboard(preferences(judged()), reference="m2", anchor=1100.0)
+    row = board["m2"]
+    assert row.score == row.low == row.high == 1100
+    assert board["m0"].error > 0
+    with pytest.raises(ParameterError, match="no item 'zz' to measure from"):
+        leaderboard(preferences(judged()), reference="zz")
+
+
+def test_equal_items_share_a_rank():
+    p = Preferences.from_comparisons([0] * 4, [0] * 4, ["a", "b", "a", "b"], ["b", "a", "c", "c"])
+    assert [r.rank for r in leaderboard(p).rows] == [1, 1, 3]
+
+
+def test_names_do_not_matter():
+    rows = judged(seed=4)
+    board = leaderboard(preferences(rows))
+    other = leaderboard(
+        preferences([(q, e, "z" + b[::-1], "z" + a[::-1], not w) for q, e, a, b, w in reversed(rows)])
+    )
+    for row in board.rows:
+        twin = other["z" + row.item[::-1]]
+        assert (twin.rank, twin.rank_low, twin.rank_high) == (row.rank, row.rank_low, row.rank_high)
+        assert twin.score == pytest.approx(row.score)
+        assert twin.error == pytest.approx(row.error)
+
+
+@pytest.mark.parametrize("over", ["votes", "experts", "queries"])
+def test_bootstrap_and_sandwich_agree(over):
+    p = preferences(judged(12, 120))
+    boot, sandwich = leaderboard(p, bootstrap=600, over=over), leaderboard(p, over=over)
+    for row in sandwich.rows:
+        assert boot[row.item].error == pytest.approx(row.error, rel=0.25)
+        assert boot[row.item].score == row.score
+
+
+def test_lists_count_as_all_their_pairs_and_are_drawn_whole():
+    lists = {"q": {v: ["a", "b", "c"] if v % 3 else ["c", "a", "b"] for v in range(30)}}
+    p = Preferences.from_lists(lists)
+    board = leaderboard(p, bootstrap=200)
+    assert board["a"].wins == 50
+    tally = board.tally
+    assert len(tally.clusters("votes").starts) - 1 == 30
+    below = Tally.of(Preferences.from_lists({"q": {1: ["a"], 2: ["b", "c"]}}, unlisted="below"))
+    wins, losses, _ = below.by_item()
+    assert wins.tolist() == [2, 2, 1]
+    assert losses.tolist() == [2, 1, 2]
+
+
+def test_open_sides_are_infinite_and_named():
+    won = [("x", "a")] * 3 + [("a", "b"), ("b", "a")] * 4 + [("a", "y")] * 2
+    p = Preferences.from_comparisons([0] * 13, [0] * 13, *map(list, zip(*won, strict=True)))
+    board = leaderboard(p)
+    assert board["x"].high == math.inf
+    assert math.isfinite(board["x"].low)
+    assert board["y"].low == -math.inf
+    assert math.isfinite(board["a"].high)
+    found = check(board, "won and lost")
+    assert found.verdict == "warning"
+    assert found.details["never lost"] == ["x"]
+    assert found.details["never won"] == ["y"]
+    assert abs(board["x"].score) < 5000
+
+
+def test_groups_that_never_met_are_named():
+    won = [("a", "b"), ("b", "a")] * 9 + [("c", "d"), ("d", "c")] * 9
+    p = Preferences.from_comparisons([0] * 36, [0] * 36, *map(list, zip(*won, strict=True)))
+    board = leaderboard(p)
+    found = check(board, "connected")
+    assert found.verdict == "warning"
+    assert sorted(map(sorted, found.details["groups"])) == [["a", "b"], ["c", "d"]]
+    assert math.isinf(board["c"].low)
+    assert "never met" in board.stopping()[1]
+
+
+def test_items_nobody_compared_are_left_out_and_named():
+    lists = Preferences.from_rows(
+        [0] * 4,
+        [1, 1, 2, 2],
+        ["a", "b", "b", "a"],
+        rank=[1, 2, 1, 2],
+        candidates=([0] * 3, ["a", "b", "ghost"]),
+    )
+    board = leaderboard(lists)
+    assert [r.item for r in board.rows] == ["a", "b"]
+    assert check(board, "connected").details["never_played"] == ["ghost"]
+
+
+def test_one_vote_only_and_none():
+    one = Preferences.from_comparisons([0], [0], ["a"], ["b"])
+    with pytest.raises(InputError, match="there is 1 vote on 2 items; a leaderboard needs at least two"):
+        leaderboard(one)
+    with pytest.raises(InputError, match="there are no votes"):
+        leaderboard(Preferences.from_lists({"q": {"e": ["a"]}}))
+
+
+def test_settings_are_checked():
+    p = preferences(judged(2, 20))
+    for change, message in (
+        ({"ties": "maybe"}, "ties is 'maybe'; accepted: half"),
+        ({"level": 1.5}, "level is 1.5"),
+        ({"boostrap": 10}, "no setting 'boostrap'"),
+        ({"model": "thurstone"}, "thurstone has scale='natural'"),
+        ({"over": "experts", "judges": "some"}, "judges is 'some'"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            leaderboard(p, **change)
+    alone = Preferences.from_comparisons([0] * 2, ["j"] * 2, ["a", "b"], ["b", "a"])
+    with pytest.raises(ParameterError, match="all votes are of one of the experts"):
+        leaderboard(alone, over="experts")
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao_kupper", "ignore"])
+def test_models_of_ties_have_intervals_too(ties):
+    random = np.random.default_rng(0)
+    rows = judged(4, 60)
+    q, e, a, b, won = map(list, zip(*rows, strict=True))
+    tie = random.random(len(rows)) < 0.3
+    tied = Preferences.from_comparisons(
+        q, e, [x if w else y for x, y, w in zip(a, b, won, strict=True)],
+        [y if w else x for x, y, w in zip(a, b, won, strict=True)], tie=tie,
+    )  # fmt: skip
+    boot, sandwich = leaderboard(tied, ties=ties, bootstrap=150), leaderboard(tied, ties=ties)
+    for row in sandwich.rows:
+        assert boot[row.item].error == pytest.approx(row.error, rel=0.35)
+
+
+def test_thurstone_is_on_its_own_scale():
+    board = leaderboard(preferences(judged()), model="thurstone", scale="natural")
+    logit = leaderboard(preferences(judged()), scale="natural")
+    assert board.rows[0].item == logit.rows[0].item
+    assert 1.5 < logit.rows[0].score / board.rows[0].score < 1.8
+
+
+def test_a_judge_who_always_votes_left_does_not_take_over_and_is_flagged():
+    rows = judged(6, 150, seed=2, spread=1.5)
+    clean = leaderboard(preferences(rows))
+    random = np.random.default_rng(1)
+    lefty = [(f"x{k}", "lefty", *(f"m{i}" for i in random.permutation(5)[:2]), True) for k in range(300)]
+    board = leaderboard(preferences(rows + lefty))
+    assert [r.item for r in board.rows] == [r.item for r in clean.rows]
+    found = check(board, "one-sided judges")
+    assert found.verdict == "warning"
+    assert [j["judge"] for j in found.details["judges"]] == ["lefty"]
+    assert check(board, "position").verdict == "warning"
+    assert check(clean, "one-sided judges").verdict == "ok"
+    assert check(clean, "position").verdict == "ok"
+    left_out = leaderboard(board.tally.without(["lefty"]))
+    assert [r.score for r in left_out.rows] == pytest.approx([r.score for r in clean.rows])
+
+
+def test_the_advantage_of_a_side_can_be_fitted():
+    random = np.random.default_rng(0)
+    truth = np.linspace(1, -1, 5)
+    rows = []
+    for k in range(4000):  # stronger items are shown first more often, and being first is worth 0.8
+        a, b = sorted(random.permutation(5)[:2])
+        a, b = (a, b) if random.random() < 0.8 else (b, a)
+        rows.append((k, "j", f"m{a}", f"m{b}", random.random() < 1 / (1 + np.exp(truth[b] - truth[a] - 0.8))))
+    plain, fitted = (leaderboard(preferences(rows), scale="natural", sides=s) for s in ("ignore", "fit"))
+    assert fitted.estimate.solution.extra["advantage"][0] == pytest.approx(0.8, abs=0.1)
+    error = {
+        name: np.abs([board[f"m{i}"].score - truth[i] for i in range(5)]).max()
+        for name, board in (("plain", plain), ("fitted", fitted))
+    }
+    assert error["fitted"] < 0.15 < error["plain"]
+    assert check(plain, "position").verdict == "warning"
+    boot = leaderboard(preferences(rows), scale="natural", sides="fit", bootstrap=60)
+    assert boot["m0"].error == pytest.approx(fitted["m0"].error, rel=0.4)
+
+
+def test_six_judges_that_copy_count_as_few():
+    rows = judged(5, 150, seed=3)
+    copied = [(q, f"copy{k}", a, b, w) for q, e, a, b, w in rows if e == "judge0" for k in range(5)]
+    plain, board = leaderboard(preferences(rows)), leaderboard(preferences(rows + copied))
+    assert plain.agreement.effective > 4.5
+    assert not plain.agreement.copies
+    assert board.agreement.effective < 3
+    assert sorted(board.agreement.copies[0]) == ["copy0", "copy1", "copy2", "copy3", "copy4", "judge0"]
+    assert check(board, "copies").verdict == "warning"
+    at = [board.agreement.judges.index(j) for j in ("copy1", "judge0", "judge1")]
+    assert board.agreement.agree[at[0], at[1]] == 1
+    assert board.agreement.agree[at[0], at[2]] < 0.9
+    discounted = leaderboard(preferences(rows + copied), judges="discounted")
+    gap = [np.abs([b[r.item].score - r.score for r in plain.rows]).max() for b in (board, discounted)]
+    assert gap[1] < 0.2 * gap[0]
+
+
+def test_one_judge_who_dominates_is_named():
+    rows = judged(2, 30)
+    rows += [(f"z{k}", "boss", "m4", f"m{k % 4}", True) for k in range(400)]
+    found = check(leaderboard(preferences(rows)), "one judge")
+    assert found.verdict == "warning"
+    assert found.details["judge"] == "boss"
+    assert found.details["leader"] == "m4" != found.details["leader_without"]
+
+
+def test_more_votes_give_the_same_as_all_at_once(tmp_path):
+    rows = judged(6, 80, seed=5)
+    extra = [
+        *judged(3, 40, seed=6, items=7),
+        ("new", "late", "fresh", "m0", True),
+        ("new", "late", "m1", "fresh", True),
+    ]
+    whole = leaderboard(preferences(rows + extra), bootstrap=20)
+    path = tmp_path / "board.podium"
+    keep(leaderboard(preferences(rows), bootstrap=20), path)
+    again = load(path)
+    assert again.settings.bootstrap == 20
+    for board in (again.extended(preferences(extra)), load(path, level=0.9).extended(preferences(extra))):
+        assert [r.item for r in board.rows] == [r.item for r in whole.rows]
+        for row, twin in zip(board.rows, whole.rows, strict=True):
+            assert row.score == pytest.approx(twin.score, abs=1e-6)
+            assert row.error == pytest.approx(twin.error, rel=1e-4)
+            assert (row.votes, row.wins, row.rank_low) == (
+                twin.votes,
+                twin.wins,
+                twin.rank_low,
+            ) or board.settings.level == 0.9
+        assert [c.text for c in board.checks if c.name != "converged"] == [
+            c.text for c in whole.checks if c.name != "converged"
+        ]
+    with pytest.raises(ModelFileError, match="exists"):
+        keep(again, path)
+
+
+def test_files_that_are_not_leaderboards_are_refused(tmp_path):
+    save(make("rrf"), tmp_path / "m.podium")
+    with pytest.raises(ModelFileError, match="not a leaderboard"):
+        load(tmp_path / "m.podium")
+    (tmp_path / "junk").write_bytes(b"junk")
+    with pytest.raises(ModelFileError, match="not a Podium model file"):
+        load(tmp_path / "junk")
+
+
+def test_ids_of_both_kinds_survive_a_file(tmp_path):
+    p = Preferences.from_comparisons([0] * 4, [7, 7, "7", "7"], [1, "1", 1, "ü"], ["1", 1, "ü", 1])
+    keep(leaderboard(p), tmp_path / "b.podium")
+    board = load(tmp_path / "b.podium")
+    assert {r.item for r in board.rows} == {1, "1", "ü"}
+    assert board.tally.experts.tolist() == [7, "7"]
+
+
+COUNTS = {
+    "models": ["x", "y", "z"],
+    "X": [[0, 1], [1, 2], [0, 2]],
+    "Y": [[5, 3, 2, 1], [4, 4, 0, 0], [0, 0, 0, 0]],
+}
+
+
+def test_count_files_are_read_and_written(tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(COUNTS))
+    assert formats.sniff(path) == "counts"
+    board = leaderboard(read(path).preferences)
+    assert (board["y"].votes, board["y"].wins, board["y"].ties) == (19, 7, 3)
+    formats.write(read(path).preferences, tmp_path / "d.json", "counts")
+    assert json.loads((tmp_path / "d.json").read_text()) == {
+        "models": ["x", "y", "z"], "X": [[0, 1], [1, 2]], "Y": [[5, 3, 3], [4, 4, 0]],
+    }  # fmt: skip
+    with pytest.warns(PodiumWarning, match="queries, experts"):
+        formats.write(preferences(judged(2, 5)), tmp_path / "e.json", "counts")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": [[0, 0], [1, 2], [0, 2]]}, "pair 1: 'x' is compared with itself"),
+        ({"X": [[0, 9], [1, 2], [0, 2]]}, r"pair 1 is \[0, 9\]"),
+        ({"Y": [[5, -3, 2, 1], [4, 4, 0, 0], [0, 0, 0, 0]]}, "pair 1: a count is -3"),
+        ({"Y": [[5, 3], [4, 4, 0], [0, 0]]}, "not all of one length"),
+        ({"Y": [[5, 3]]}, "X and Y differ in length"),
+        ({"Y": [[0, 0], [0, 0], [0, 0]]}, "all counts are 0"),
+        ({"models": ["x", "x", "z"]}, "different ids"),
+        ({"X": None}, "X and Y differ"),
+    ],
+)
+def test_bad_counts_are_refused_in_words(tmp_path, change, message):
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(COUNTS | change))
+    with pytest.raises(InputError, match=message):
+        read(path)
+
+
+@pytest.mark.data
+def test_chatbot_arena(data_dir):
+    p = read(data_dir / "chatbot-arena-counts" / "chatbotarena_20240814.json.gz").preferences
+    board = leaderboard(p, bootstrap=50)
+    assert board.tally.votes == 1_670_250
+    assert len(board.rows) == 129
+    # the first three of the public leaderboard of that day
+    assert [r.item for r in board.rows[:3]] == [
+        "chatgpt-4o-latest",
+        "gemini-1.5-pro-exp-0801",
+        "gpt-4o-2024-05-13",
+    ]
+    plain = leaderboard(p)
+    ratio = [board[r.item].error / r.error for r in plain.rows]
+    assert 0.9 < np.median(ratio) < 1.1

@@ -1,0 +1,120 @@
+"""What to ask next, against Monte Carlo; when to stop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from podium import Preferences
+from podium.evaluate import next_pair as n
+from podium.evaluate import uncertainty as u
+from podium.evaluate.leaderboard import Tally, leaderboard
+
+
+def board(won):
+    """An estimate from a table of wins."""
+    rows = [(a, b) for (a, b), times in won.items() for _ in range(times)]
+    winner, loser = map(list, zip(*rows, strict=True))
+    p = Preferences.from_comparisons([0] * len(rows), ["j"] * len(rows), winner, loser)
+    e = u.estimate(Tally.of(p).contests())
+    return e, u.covariance(e, "fisher")
+
+
+WON = {
+    ("a", "b"): 9,
+    ("b", "a"): 6,
+    ("b", "c"): 30,
+    ("c", "b"): 30,
+    ("c", "d"): 5,
+    ("d", "c"): 1,
+    ("a", "d"): 2,
+}
+
+
+def test_gain_is_the_information_that_monte_carlo_finds():
+    e, matrix = board(WON)
+    drawn = u.normal_draws(e.scores, matrix, draws=200_000)
+    pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    gains = n.gains(e, matrix)
+
+    def entropy(p):
+        return -(p * np.log(p) + (1 - p) * np.log(1 - p))
+
+    truth = []
+    for i, j in pairs:
+        chance = 1 / (1 + np.exp(drawn[:, j] - drawn[:, i]))
+        truth.append(entropy(chance.mean()) - entropy(chance).mean())  # mutual information of vote and scores
+    ours = np.array([gains[i, j] for i, j in pairs])
+    assert (np.argsort(ours) == np.argsort(truth)).all()
+    assert np.allclose(ours, truth, rtol=0.25)
+
+
+def test_the_gain_falls_with_votes_and_with_certainty():
+    e, matrix = board({("a", "b"): 4, ("b", "a"): 4, ("b", "c"): 40, ("c", "b"): 40})
+    first, *_ = n.next_pairs(e, matrix, 3)
+    assert {first.first, first.second} == {0, 2}  # never met, so least is known of their difference
+    assert first.votes == 0
+    assert n.gains(e, matrix)[1, 2] < n.gains(e, matrix)[0, 1]
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao_kupper"])
+def test_chances_add_up_and_information_is_the_expected_curvature(ties):
+    tie = [False, True, False, False, True, False]
+    p = Preferences.from_comparisons([0] * 6, [0] * 6, list("aabbcc"), list("bbcaab"), tie=tie)
+    e = u.estimate(Tally.of(p).contests(), ties=ties)
+    gap = np.linspace(-3, 3, 7)
+    win, lose, tie = n.chances(e.solution, gap)
+    assert np.allclose(win + lose + tie, 1)
+    assert np.allclose(win, lose[::-1])
+    assert (tie > 0).all()
+    step = 1e-5
+    slopes = [(np.log(b) - np.log(a)) / (2 * step) for a, b in zip(
+        n.chances(e.solution, gap - step), n.chances(e.solution, gap + step), strict=True)]  # fmt: skip
+    fisher = sum(p * s**2 for p, s in zip((win, lose, tie), slopes, strict=True))
+    assert np.allclose(n.information(e.solution, gap), fisher, rtol=1e-4)
+
+
+def test_focus_on_the_top_looks_at_its_boundary():
+    won = {(a, b): 1 for a in range(6) for b in range(6) if a != b}
+    for i in range(5):
+        won[i, i + 1] = 400 if i != 1 else 30  # places 2 and 3 are close, all others far apart
+        won[i + 1, i] = 100 if i != 1 else 28
+    e, matrix = board(won)
+    draws = u.normal_draws(e.scores, matrix)
+    best = n.next_pairs(e, matrix, 1, top=2, draws=draws)[0]
+    assert {best.first, best.second} == {1, 2}
+    weight = n.relevance(draws, 2)
+    assert weight[1, 2] > 0.1 > weight[0, 5]
+
+
+def test_stopping_rule():
+    close = {("a", "b"): 10, ("b", "a"): 9, ("b", "c"): 40, ("c", "b"): 2}
+    e, matrix = board(close)
+    found = n.stopping(e, matrix)
+    assert (found.stop, found.reason, found.between) == (False, "open", (0, 1))
+    assert found.votes > 1000
+    assert n.stopping(e, matrix, top=2).stop
+    clear = {("a", "b"): 100, ("b", "a"): 20, ("b", "c"): 100, ("c", "b"): 20}
+    assert n.stopping(*board(clear)) == n.Stopping(True, "settled")
+    even = {(a, b): 40_000 for a in "ab" for b in "ab" if a != b}
+    assert n.stopping(*board(even)).reason == "little to learn"
+    apart = n.stopping(*board({("a", "b"): 3, ("b", "a"): 3, ("c", "d"): 3, ("d", "c"): 3}))
+    assert (apart.stop, apart.reason) == (False, "never met")
+
+
+def test_votes_to_separate_do_separate():
+    e, matrix = board({("a", "b"): 60, ("b", "a"): 45})
+    more = n.votes_to_separate(e, matrix, 0, 1)
+    win = 1 / (1 + np.exp(e.scores[1] - e.scores[0]))
+    longer, wide = board({("a", "b"): 60 + round(more * win), ("b", "a"): 45 + round(more * (1 - win))})
+    z = (longer.scores[0] - longer.scores[1]) / np.sqrt(n.spread(wide)[0, 1])
+    assert z == pytest.approx(1.96, abs=0.1)  # the scores move a little as votes are whole
+
+
+def test_words_of_a_leaderboard():
+    p = Preferences.from_comparisons([0] * 40, ["j"] * 40, ["a"] * 21 + ["b"] * 19, ["b"] * 21 + ["a"] * 19)
+    found = leaderboard(p)
+    stop, why = found.stopping()
+    assert not stop
+    assert "a and b cannot be told apart at 95%" in why
+    assert found.next(3)[0].first == "a"
