@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import threading
 from typing import Any, Generic, TypeVar
 
 from podium.errors import ParameterError
@@ -24,7 +25,8 @@ class Registry(Generic[T]):
     def __init__(self, kind: str, package: str) -> None:
         self._kind, self._package = kind, package
         self._classes: dict[str, T] = {}
-        self._walked = False
+        self._left: list[str] | None = None  # modules not imported yet; None before the first look
+        self._lock = threading.RLock()
         self.changes = 0  # counts definitions, so that what was made from an older one can be told
 
     def add(self, name: str, cls: T) -> None:
@@ -50,22 +52,32 @@ class Registry(Generic[T]):
     def get(self, name: str) -> T:
         """The class of that name, or a `ParameterError` that says which names there are."""
         if name not in self._classes:
-            self._walk()
+            self._walk(until=name)
         if name not in self._classes:
             raise ParameterError(f"no {self._kind} is called {name!r}; {suggest(name, self._classes)}")
         return self._classes[name]
 
-    def _walk(self) -> None:
-        if self._walked:
-            return
-        package = importlib.import_module(self._package)
-        for module in pkgutil.walk_packages(package.__path__, f"{self._package}."):
-            importlib.import_module(module.name)
-        from importlib.metadata import entry_points  # slow to import, and only needed here
+    def _walk(self, until: str | None = None) -> None:
+        """Import the modules of the package, then the plug-ins; no further than the one that brings `until`."""
+        with self._lock:
+            if self._left is None:
+                package = importlib.import_module(self._package)
+                found = [m.name for m in pkgutil.walk_packages(package.__path__, f"{self._package}.")]
+                # plain modules before packages: what is used most is found without loading what learns
+                self._left = [*sorted(found, key=lambda n: (n.count("."), n)), ""]
+            while self._left and until not in self._classes:
+                if self._left[0]:
+                    importlib.import_module(self._left[0])
+                else:
+                    _load_plug_ins()
+                self._left.pop(0)
 
-        for entry in entry_points(group="podium.plugins"):
-            entry.load()
-        self._walked = True
+
+def _load_plug_ins() -> None:
+    from importlib.metadata import entry_points  # slow to import, and only needed here
+
+    for entry in entry_points(group="podium.plugins"):
+        entry.load()
 
 
 aggregators: Registry[Any] = Registry("method", "podium.aggregators")
