@@ -19,6 +19,7 @@ import dataclasses
 import difflib
 import functools
 import math
+import re
 import typing
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -155,13 +156,15 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
     ('combsum', {'normalizer': 'zscore'})
     >>> parse_spec("combsum(normalizer=zscore)")
     ('combsum', {'normalizer': 'zscore'})
+    >>> parse_spec("svd(metric=ndcg@5:exp, passes=3)")
+    ('svd', {'metric': 'ndcg@5:exp', 'passes': 3})
     """
     bad = ParameterError(f"cannot read {spec!r}; write a name, or a name with values such as rrf(k=20)")
     name, bracket, rest = spec.strip().partition("(")
     if not bracket:
         return name, {}
     try:
-        call = ast.parse(f"f({rest}", mode="eval").body
+        call = ast.parse(f"f({_METRIC.sub(_quoted, rest)}", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise bad from None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
@@ -174,8 +177,18 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
         raise bad from None
 
 
+# text in quotes, as it is; or a bare metric after =, such as ndcg@10:exp, which Python would not read as one word
+_METRIC = re.compile(r"""'[^']*'|"[^"]*"|(?<==)\s*(?P<bare>[a-z]\w*(?=[@:])(?:@\d+)?(?::\w+)?)\s*(?=[,)])""")
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return found[0] if found["bare"] is None else repr(found["bare"])
+
+
 def _literal(node: ast.expr) -> Any:
     if isinstance(node, ast.Name):
         # true and false as people type them in a shell; any other bare word is a string
         return {"true": True, "false": False}.get(node.id.lower(), node.id)
+    if isinstance(node, ast.Call):
+        return ast.unparse(node)  # a metric with values, such as rbp(p=0.8)
     return ast.literal_eval(node)

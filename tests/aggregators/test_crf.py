@@ -243,7 +243,7 @@ def test_validation_keeps_the_best_pass_and_progress_is_told() -> None:
     )
     assert told == [(n, 12) for n in range(1, 13)]
     assert model.quality_ == pytest.approx(quality(model, check.preferences, check.labels, "map"))
-    shorter = CrfAggregator(passes=model.pass_, average=1, rate=0.5, decay=0.0).fit(preferences, labels)
+    shorter = CrfAggregator(passes=model.passes_[0], average=1, rate=0.5, decay=0.0).fit(preferences, labels)
     np.testing.assert_allclose(shorter.weights_, model.weights_)
     with pytest.raises(InputError, match="validation queries have no labels"):
         model.fit(preferences, labels, validation=Dataset(preferences, Labels.from_dict({"other": {"a": 1}})))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from podium import Dataset, Features, Labels, Preferences, load, make, save
+from podium.aggregators.supervised.examples import Examples
 from podium.aggregators.supervised.lambdarank import LambdaRank
 from podium.aggregators.supervised.networks import Network
 from podium.aggregators.supervised.svd_features import POOLED
-from podium.errors import InputError, NotFittedError, ParameterError
+from podium.errors import InputError, NotFittedError, ParameterError, PodiumWarning
 
 
 def made(seed, queries=60, items=12, width=4, noise=0.5, first=0):
@@ -115,8 +119,8 @@ def test_boosted_trees():
     pytest.importorskip("lightgbm")
     model = LambdaRank(scorer="lambdamart", passes=60, rate=0.1).fit(*made(0), validation=made(2))
     assert quality(model, *made(1)) > 0.85
-    with pytest.raises(ParameterError, match="raises ndcg only"):
-        LambdaRank(scorer="lambdamart", metric="map")
+    with pytest.raises(ParameterError, match="raises ndcg:exp only"):
+        LambdaRank(scorer="lambdamart", metric="ndcg@5:trec")
     with pytest.raises(InputError, match="only a linear scorer"):
         model.weights()
 
@@ -189,7 +193,8 @@ def test_combined_and_hybrid_take_any_expert():
     assert ndcg(own, test) > ndcg(make("rrf"), test) + 0.05
     with pytest.raises(ParameterError, match="was not trained on expert 'new' and 1 more"):
         make("svd", passes=1).fit(*train).aggregate(strangers)
-    assert make("svd", passes=1, unseen="ignore").fit(*train).aggregate(strangers).ranking("q")
+    with pytest.warns(PodiumWarning, match="trained on none of these experts"):
+        assert make("svd", passes=1, unseen="ignore").fit(*train).aggregate(strangers).ranking("q")
 
 
 def test_labelled_items_only():
@@ -226,3 +231,93 @@ def test_a_tie_is_no_merit():
     found = Examples.of(labels.index, labels)
     assert found.quality(np.zeros(8), "mrr") == 0.25
     assert found.quality(found.labels.grades, "mrr") == 1.0
+
+
+def test_trees_are_chosen_by_the_metric_asked_for(monkeypatch):
+    pytest.importorskip("lightgbm")
+    validation, asked = made(2), []
+    plain = Examples.quality
+
+    def watched(self, scores, metric):
+        asked.append((str(metric), plain(self, scores, metric)))
+        return asked[-1][1]
+
+    monkeypatch.setattr(Examples, "quality", watched)
+    model = LambdaRank(scorer="lambdamart", passes=20, rate=0.3, choose_by="p@1")
+    model.fit(*made(0), validation=validation)
+    values = [value for name, value in asked if name == "p@1"]
+    assert len(values) == 20 == len(asked)
+    assert model.passes_ == [1 + values.index(max(values))]
+
+
+@pytest.mark.parametrize(
+    "method", ["svd", "svd(scorer=lambdamart)", "crf", "fused", "weighted_rrf", "weighted_borda"]
+)
+def test_labels_from_which_the_metric_learns_nothing(method):
+    if "lambdamart" in method:
+        pytest.importorskip("lightgbm")
+    p, labels = crowd(0)
+    spam = Labels(labels.index, labels.grades - 5.0)  # two grades in a query, but none above 0
+    with pytest.raises(InputError, match="is 0 for every ranking of the labelled items"):
+        make(method).fit(p, spam)
+    with pytest.raises(InputError, match="every query with two grades has weight 0"):
+        make(method).fit(p, labels, query_weights=dict.fromkeys(p.queries, 0))
+    with pytest.raises(InputError, match="the labels are a dict"):
+        make(method).fit(p, {"q": {"a": 1}})
+    assert make(method).fit(p, labels, query_weights={p.queries[0]: np.float32(2)}).experts_
+
+
+def test_validation_without_labels_and_a_fit_that_broke_off():
+    features, labels = made(0)
+    with pytest.raises(InputError, match="the validation queries have no labels"):
+        LambdaRank().fit(features, labels, validation=(features, Labels.from_dict({"other": {"a": 1}})))
+    model = LambdaRank(passes=2, standardise=True).fit(features, labels)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(Features(features.index, features.values * 9, features.names), labels, progress=stop)
+    for use in (lambda: model.predict(features), model.weights, LambdaRank().weights):
+        with pytest.raises(NotFittedError):
+            use()
+
+
+def test_what_was_loaded_before_changes_nothing():
+    """A pass of middling size gives the same bits whether or not another call has loaded the compiler."""
+    script = """
+import sys, numpy as np
+sys.argv[1] == "early" and __import__("numba")
+from podium.aggregators.supervised.lambdarank import LambdaRank
+from podium import Features, Labels
+random = np.random.default_rng(0)
+q, i = np.repeat(np.arange(100), 10), np.tile(np.arange(10), 100)
+x = Features.from_rows(q, i, random.normal(size=(len(q), 9)))
+model = LambdaRank(passes=3).fit(x, Labels.from_rows(q, i, random.integers(0, 3, len(q)).astype(float)))
+print(model.parameters_.tobytes().hex())
+"""
+    found = [subprocess.check_output([sys.executable, "-c", script, when]) for when in ("early", "late")]
+    assert found[0] == found[1]
+
+
+def test_members_stop_when_one_is_interrupted():
+    told = []
+
+    def interrupt(*_):
+        told.append(1)
+        if len(told) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        LambdaRank(members=4, passes=2000).fit(*made(0), progress=interrupt)
+    assert len(told) < 1000  # of 8000
+
+
+def test_queries_too_long_for_trees():
+    pytest.importorskip("lightgbm")
+    features, labels = made(0, queries=1, items=10_001)
+    with pytest.raises(InputError, match="10,001 labelled items, and LightGBM takes 10,000"):
+        LambdaRank(scorer="lambdamart", passes=2).fit(features, labels)
+    small = made(1, queries=20)
+    with pytest.raises(InputError, match="LightGBM takes 10,000"):
+        LambdaRank(scorer="lambdamart", passes=2).fit(*small, validation=(features, labels))

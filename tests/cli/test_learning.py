@@ -287,3 +287,23 @@ def test_fit_refuses_before_it_learns_and_keeps_a_query_to_learn_from(files):
     assert "there is no folder" in done.stderr
     done = fit(files, "-m", "svd", "-p", "passes=2", "--validation-share", "0.999", "--json")
     assert json.loads(done.stdout)["queries"] == 1
+
+
+def test_features_from_several_files(files):
+    for name, queries in (("one.txt", range(15)), ("two.txt", range(15, 30))):
+        text = "".join(
+            f"{grade} qid:q{q} 1:{value} 2:0.5 #docid = {item}\n"
+            for q in queries
+            for item, grade, value in (("z", 1, 0.9), ("b", 0, 0.1), ("c", 0, 0.2))
+        )
+        (files / name).write_text(text)
+    described = [w for name in ("one.txt", "two.txt") for w in ("--features", files / name)]
+    done = fit(files, "-m", "fused", *described)
+    assert done.exit_code == 0, done.stderr
+    runs = files / "good.run", files / "bad.run"
+    shown = run("explain", *runs, "-m", files / "m.podium", *described, "--query", "q20", "--json")
+    parts = {e["expert"]: e["value"] for e in json.loads(shown.stdout)["experts"]}
+    assert parts["(item features)"] > 0
+    done = run("apply", files / "m.podium", *runs)
+    assert done.exit_code == 2
+    assert "was trained with the item features" in done.stderr

@@ -166,10 +166,15 @@ class Aggregator(ABC):
         gap = {e: up.get(e, 0.0) - down.get(e, 0.0) for e in dict.fromkeys((*up, *down))}
         return dict(sorted(gap.items(), key=lambda pair: -abs(pair[1])))
 
+    @property
+    def explains_exactly(self) -> bool:
+        """Whether what `explain` tells adds up to the score."""
+        return self.tags.additive
+
     def _explain(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
         """Contributions to the slot `at` of preferences that hold one query."""
         weights = self._expert_weights(one.experts)
-        codes = {e: c for c, e in enumerate(one.experts) if self._speaks(one, c)}
+        codes = {e: c for c, e in enumerate(one.experts) if one.speaking[c]}
         alone = np.eye(len(one.experts))
         if self.tags.additive:
             return {
@@ -233,12 +238,6 @@ class Aggregator(ABC):
     def _check_features(self, features: Features | None) -> None:
         if features is not None and not self.tags.uses_features:
             raise ParameterError(f"{self.name} does not use item features; leave them out")
-
-    @staticmethod
-    def _speaks(preferences: Preferences, expert: int) -> bool:
-        return bool(
-            (preferences.lists.expert == expert).any() or (preferences.comparisons.expert == expert).any()
-        )
 
     # -- how it shows itself -----------------------------------------------------------------------------------
 

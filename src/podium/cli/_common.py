@@ -118,22 +118,27 @@ def preferences_of(content: Content, files: Sequence[str]) -> Preferences:
     return content.preferences
 
 
-def features_for(method: Aggregator, content: Content, path: str | None = None) -> Features | None:
+def features_for(method: Aggregator, content: Content, paths: Sequence[str] = ()) -> Features | None:
     """Item features from `--features`, or those that came with the input; None for a method that uses none."""
     from podium import formats
 
-    found = content.features if path is None else formats.read(path).features
-    if path is not None and found is None:
-        raise ParameterError(f"{path} holds no item features; give a LETOR file of feature values")
-    if path is not None and not method.tags.uses_features:
+    found = formats.read(list(paths)).features if paths else content.features
+    if paths and found is None:
+        raise ParameterError(
+            f"{', '.join(paths)} holds no item features; give a LETOR file of feature values"
+        )
+    if paths and not method.tags.uses_features:
         raise ParameterError(f"{method.name} does not use item features; leave --features out")
     return found if method.tags.uses_features else None
 
 
 def check_new(path: str, overwrite: bool) -> None:
-    """Refuse to replace a file unasked, before any work is done."""
+    """Refuse to replace a file unasked, or to write where there is no folder, before any work is done."""
     if os.path.exists(path) and not overwrite:
         raise ParameterError(f"{path} exists; choose another name, or give --overwrite to replace it")
+    folder = os.path.dirname(path)
+    if folder and not os.path.isdir(folder):
+        raise ParameterError(f"{path}: there is no folder {folder}; make it first, or choose another name")
 
 
 def make_method(spec: str, parameters: Sequence[str] = (), weights: str | None = None) -> Aggregator:

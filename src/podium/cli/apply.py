@@ -8,19 +8,31 @@ import click
 
 from podium.cli import _common as common
 from podium.cli._results import Wanted, deliver, writing
+from podium.errors import ParameterError
 
 
 @click.command(name="apply", short_help="Rank new input with a saved model.")
 @click.argument("model", type=click.Path(dir_okay=False))
 @click.argument("files", nargs=-1, type=common.FILES)
-@click.option("--features", type=common.FILES, help="Item features, for a model that uses them.")
+@click.option(
+    "--features",
+    type=common.FILES,
+    multiple=True,
+    help="Item features, for a model that uses them; may be repeated.",
+)
+@click.option(
+    "--unseen",
+    type=click.Choice(["error", "ignore"]),
+    help="What to do with experts that the model was not trained on.  [default: as fitted]",
+)
 @writing
 @common.reading
 @common.as_json
 def verb(
     model: str,
     files: tuple[str, ...],
-    features: str | None,
+    features: tuple[str, ...],
+    unseen: str | None,
     output: str | None,
     to: str | None,
     top: int | None,
@@ -40,6 +52,10 @@ def verb(
     from podium import models
 
     aggregator = models.load(model)
+    if unseen is not None:
+        if not hasattr(aggregator, "unseen"):
+            raise ParameterError(f"{aggregator.name} does not learn experts; leave --unseen out")
+        aggregator.unseen = unseen
     content = common.read(files, format_, options, unlisted)
     preferences = common.preferences_of(content, files)
     described = common.features_for(aggregator, content, features)

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 @click.option("--query", required=True, help="The query.")
 @click.option("--item", help="The item.  [default: the first of the ranking]")
 @click.option("--over", help="Another item: why is the first one above (or below) this one?")
-@click.option("--features", type=common.FILES, help="Item features, for a method that uses them.")
+@click.option(
+    "--features",
+    type=common.FILES,
+    multiple=True,
+    help="Item features, for a method that uses them; may be repeated.",
+)
 @common.reading
 @common.as_json
 def verb(
@@ -35,7 +40,7 @@ def verb(
     query: str,
     item: str | None,
     over: str | None,
-    features: str | None,
+    features: tuple[str, ...],
     format_: str | None,
     unlisted: str | None,
     options: tuple[str, ...],
@@ -64,7 +69,7 @@ def verb(
         parts = dict(sorted(parts.items(), key=lambda pair: -abs(pair[1])))
     else:
         parts = aggregator.explain_order(one, q, ids[0], ids[1], described)
-    facts = _facts(consensus, q, shown, parts, one, exact=aggregator.tags.additive)
+    facts = _facts(consensus, q, shown, parts, one, exact=aggregator.explains_exactly)
     if json_:
         common.emit(facts)
     else:

@@ -38,7 +38,12 @@ SHARE = 0.2
 )
 @click.option("--validation-share", type=click.FloatRange(0, 1, max_open=True), help="Share of the judged queries to "
               f"choose with.  [default: {SHARE} of {ENOUGH} or more, else none]")  # fmt: skip
-@click.option("--features", type=common.FILES, help="Item features, for a method that uses them.")
+@click.option(
+    "--features",
+    type=common.FILES,
+    multiple=True,
+    help="Item features, for a method that uses them; may be repeated.",
+)
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Which queries are set aside."
 )
@@ -56,7 +61,7 @@ def verb(
     weights: str | None,
     validation: tuple[str, ...],
     validation_share: float | None,
-    features: str | None,
+    features: tuple[str, ...],
     seed: int,
     output: str,
     overwrite: bool,
@@ -117,7 +122,7 @@ def _other_input(
     model: Aggregator,
     files: tuple[str, ...],
     qrels: str | None,
-    features: str | None,
+    features: tuple[str, ...],
     data: Dataset,
     reading: tuple[Any, Any, Any],
 ) -> Dataset:
@@ -193,9 +198,11 @@ def _tell(facts: dict[str, Any], model: Aggregator) -> None:
     rows = [("method", facts["method"])]
     if learned:
         rows.append(("learned from", f"{facts['queries']:,} judged queries in {facts['seconds']:.1f} s"))
-        rows.append(
-            ("chosen with", f"{held:,} other judged queries" if held else "nothing: the last pass was kept")
-        )
+        chooses = facts["passes"] is not None  # a method without passes has nothing to choose among
+        if held:
+            rows.append(("chosen with" if chooses else "set aside", f"{held:,} other judged queries"))
+        elif chooses:
+            rows.append(("chosen with", "nothing: the last pass was kept"))
     if facts["passes"] is not None:
         rows.append(("passes kept", ", ".join(map(str, facts["passes"]))))
     if "metric" in facts:

@@ -91,7 +91,7 @@ def _list(json_: bool) -> None:
 
 
 def _show(found: Reproduction) -> None:
-    from podium.evaluate.reproduce import figure_lines, test_lines
+    from podium.evaluate.reproduce import figure_lines, quality_lines, test_lines
 
     for one in found.sets:
         head, *body = figure_lines(found.table, one)
@@ -99,7 +99,11 @@ def _show(found: Reproduction) -> None:
         tests = test_lines(found.table, one.tests)
         if tests:
             _table(one.name, tests[0], tests[1:], f"{one.name}: paired randomisation tests")
-    for note in found.table.notes:
+        qualities = quality_lines(one)
+        if qualities:
+            title = f"{one.name}: qualities of annotators, estimated against true"
+            _table(one.name, qualities[0], qualities[1:], title)
+    for note in found.notes:
         common.say(note)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Id, Ids
+from podium.data.vocabulary import Id, Ids, id_order
 from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import I4, I8
 
@@ -67,6 +67,11 @@ class Dataset:
         part = None if self.part is None else self.part[codes]
         return Dataset(self.preferences.select_codes(codes), labels, features, part, self.name)
 
+    def queries_by_id(self) -> I8:
+        """The codes of all queries in the order of their ids."""
+        queries = self.preferences.queries.tolist()
+        return np.array(sorted(range(len(queries)), key=lambda code: id_order(queries[code])), np.int64)
+
     def of_parts(self, parts: Sequence[int]) -> Dataset:
         """Only the queries of these parts."""
         if self.part is None:
@@ -83,7 +88,8 @@ class Dataset:
             n = 5 if k is None else k
             if not 3 <= n <= len(self):
                 raise ParameterError(f"k is {n}; accepted: 3 to the number of queries ({len(self)})")
-            part = np.random.default_rng(seed).permutation(np.arange(len(self)) % n).astype(np.int32)
+            part = np.empty(len(self), np.int32)  # by id, so that the order of the rows does not matter
+            part[self.queries_by_id()] = np.random.default_rng(seed).permutation(np.arange(len(self)) % n)
             source = Dataset(self.preferences, self.labels, self.features, part, self.name)
         assert source.part is not None
         n = int(source.part.max(initial=-1)) + 1

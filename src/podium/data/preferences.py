@@ -298,6 +298,13 @@ class Preferences:
         known = self.with_experts([expert]).experts[0]
         return self.with_experts(e for e in self.experts if e != known or type(e) is not type(known))
 
+    @functools.cached_property
+    def speaking(self) -> B1:
+        """Which experts (by code) have a list or a vote here; a part of a table knows the names of all."""
+        said = np.zeros(len(self.experts), np.bool_)
+        said[self.lists.expert] = said[self.comparisons.expert] = True
+        return said
+
     def silent(self, counted: B1) -> B1 | None:
         """Which slots none of the counted experts (by code) speaks of, or None if there are none."""
         if counted.all():

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from podium.data.dataset import Dataset, Fold
-from podium.data.vocabulary import id_order
 from podium.errors import ParameterError
-from podium.kernels.dispatch import B1, I8
+from podium.kernels.dispatch import B1
 
 __all__ = ["holdout", "labelled_queries", "random_splits"]
 
@@ -30,7 +29,7 @@ def random_splits(
         raise ParameterError(
             f"{len(dataset)} queries are too few to split {tuple(shares)}; give more queries"
         )
-    random, queries = np.random.default_rng(seed), _by_id(dataset)
+    random, queries = np.random.default_rng(seed), dataset.queries_by_id()
     folds = []
     for _ in range(times):
         dealt = random.permutation(queries)
@@ -40,7 +39,7 @@ def random_splits(
 
 
 def holdout(dataset: Dataset, share: float, seed: int = 0) -> tuple[Dataset, Dataset]:
-    """All queries but some, and those: a share of the labelled ones, at least one; unlabelled ones stay in the first.
+    """All queries but some, and those: a share of the labelled ones, at least one and not all; the unlabelled stay.
 
     >>> from podium.data.demo import demo
     >>> [len(part) for part in holdout(demo(10), 0.2)]
@@ -48,11 +47,13 @@ def holdout(dataset: Dataset, share: float, seed: int = 0) -> tuple[Dataset, Dat
     """
     if not 0 < share < 1:
         raise ParameterError(f"share is {share:g}; accepted: numbers between 0 and 1, both excluded")
-    labelled, queries = labelled_queries(dataset), _by_id(dataset)
+    labelled, queries = labelled_queries(dataset), dataset.queries_by_id()
     known = queries[labelled[queries]]
     if len(known) < 2:
         raise ParameterError(f"a share of {len(known)} labelled queries cannot be set aside; label more")
-    held = np.random.default_rng(seed).permutation(known)[: max(1, round(share * len(known)))]
+    held = np.random.default_rng(seed).permutation(known)[
+        : min(max(1, round(share * len(known))), len(known) - 1)
+    ]
     rest = np.setdiff1d(np.arange(len(dataset)), held)
     return dataset.select_codes(rest), dataset.select_codes(np.sort(held))
 
@@ -64,11 +65,6 @@ def labelled_queries(dataset: Dataset) -> B1:
     if dataset.labels is not None:
         found[index.query_of_slot[~np.isnan(dataset.labels.align(index))]] = True
     return found
-
-
-def _by_id(dataset: Dataset) -> I8:
-    queries = dataset.preferences.queries.tolist()
-    return np.array(sorted(range(len(queries)), key=lambda code: id_order(queries[code])), np.int64)
 
 
 def _sizes(queries: int, shares: Sequence[float]) -> tuple[int, int, int]:

@@ -66,7 +66,7 @@ def lambdas(scores: F8, starts: I8, target: Target) -> F8:
     out = np.zeros(len(scores))
     sizes = np.diff(starts)
     work = np.concatenate(([0], np.cumsum(sizes * sizes)))
-    if large(int(work[-1])):
+    if large(int(work[-1]), same_bits=False):
         from podium.kernels.compiled.lambdas import lambdas as kernel
 
         order = np.arange(len(scores), dtype=np.int64) - np.repeat(starts[:-1], sizes)
@@ -78,10 +78,16 @@ def lambdas(scores: F8, starts: I8, target: Target) -> F8:
     return out
 
 
-def linear_pass(values: F8, starts: I8, target: Target, visit: I8, batch: int, optimiser: Optimiser) -> None:
-    """Visit queries in the given order, a step after every `batch` of them; weights are updated in place."""
+def linear_pass(
+    values: F8, starts: I8, target: Target, visit: I8, batch: int, optimiser: Optimiser, passes: int = 1
+) -> None:
+    """Visit queries in the given order, a step after every `batch` of them; weights are updated in place.
+
+    `passes` like this one are to come, which decides whether compiling pays.
+    """
     sizes = np.diff(starts)
-    if large(int((sizes[visit] * (sizes[visit] + values.shape[1])).sum())):
+    work = int((sizes[visit] * (sizes[visit] + values.shape[1])).sum()) * passes
+    if large(work, same_bits=False):
         from podium.kernels.compiled.lambdas import linear_pass as kernel
 
         state = (optimiser.weights, optimiser.mean, optimiser.square, optimiser.steps)

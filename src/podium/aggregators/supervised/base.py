@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
-from podium.errors import InputError, NotFittedError, ParameterError
+from podium.errors import NotFittedError, ParameterError, PodiumWarning
 from podium.kernels.dispatch import F8, I8
 from podium.params import Choice
 
@@ -57,6 +58,9 @@ class SupervisedAggregator(Aggregator):
         Queries weigh 1 unless `query_weights` says otherwise. `progress(done, total, what)` is called now and then.
         """
         self._check_forms(preferences)
+        # an expert that says nothing here is not trained on, although a larger table named it
+        heard = np.flatnonzero(preferences.speaking)
+        preferences = preferences.with_experts(preferences.experts.take(heard).tolist())
         chosen = None
         if validation is not None:
             chosen = self._training(
@@ -92,10 +96,6 @@ class SupervisedAggregator(Aggregator):
     ) -> Training:
         self._check_features(features)
         examples = Examples.of(preferences.index, labels, dict(weights or {}), teaches=teaches)
-        if not len(examples):
-            raise InputError(
-                "the validation queries have no labels", remedy="give labelled ones, or none at all"
-            )
         return Training(preferences, examples, features, validation, progress)
 
     @abstractmethod
@@ -125,7 +125,7 @@ class SupervisedAggregator(Aggregator):
         parts = self._contributions(one, features)
         if parts is not None:
             return {expert: float(values[at]) for expert, values in parts.items()}
-        codes = [c for c in range(len(one.experts)) if self._speaks(one, c)]
+        codes = np.flatnonzero(one.speaking).tolist()
         whole = self._raw(one, np.zeros(0), features).scores[at]
         left = {one.experts[c]: one.without_expert(one.experts[c]) for c in codes}
         return {
@@ -144,11 +144,20 @@ class SupervisedAggregator(Aggregator):
         known = {(type(e), e): c for c, e in enumerate(self.experts_)}
         codes = np.array([known.get((type(e), e), -1) for e in preferences.experts], np.int64)
         if self.unseen == "error" and (codes < 0).any():
-            strangers = [e for e, c in zip(preferences.experts, codes.tolist(), strict=True) if c < 0]
+            strangers = preferences.experts.take(np.flatnonzero((codes < 0) & preferences.speaking)).tolist()
+            if not strangers:
+                return codes
             raise ParameterError(
                 f"{self.name} was not trained on expert {strangers[0]!r}"
                 f"{f' and {len(strangers) - 1} more' if len(strangers) > 1 else ''}; trained on "
                 f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}; "
                 "set unseen='ignore' to leave such experts out, or train with them"
+            )
+        if len(codes) and (codes < 0).all():
+            warnings.warn(
+                f"{self.name} was trained on none of these experts, so it leaves all of them out; trained on "
+                f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}",
+                PodiumWarning,
+                stacklevel=2,
             )
         return codes

@@ -17,7 +17,6 @@ from podium.aggregators.supervised.weighted import learned_for
 from podium.data.features import Features
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
-from podium.errors import InputError
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.stagewise import distances
 from podium.params import Range, Tune
@@ -37,10 +36,6 @@ class Choices(NamedTuple):
     def of(cls, training: Training, places: F8, distance: str, normalise: bool) -> Choices:
         """One stage for every query and grade but its lowest: the items of the grade against those below it."""
         blocks = list(_stages(training.examples, places, distance, normalise))
-        if not blocks:
-            raise InputError(
-                "every query with two grades has weight 0", remedy="give at least one of them a weight"
-            )
         sizes = [len(chosen) for _, chosen, _ in blocks]
         return cls(
             np.concatenate([values for values, _, _ in blocks]),

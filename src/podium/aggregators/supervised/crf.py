@@ -159,17 +159,11 @@ class CrfAggregator(SupervisedAggregator):
         """The weights of every group: those of the pass that validation data like best, or of the last."""
         examples = training.examples
         quality = self._checker(training.validation, scale, groups)
-        target, visit = examples.target(self.metric), examples.useful()
-        visit = visit[target.scale[visit] > 0]
-        if not len(visit):
-            raise InputError(
-                f"{self.metric} is 0 for every ranking of the labelled items, so there is nothing to learn",
-                remedy="give items with grades above 0, or another metric",
-            )
+        target, visit = examples.lesson(self.metric)
         random = np.random.default_rng(self.seed)
         weights, first, second, mean, best = (np.zeros(3 * groups) for _ in range(5))
         state = (weights, first, second, np.zeros(1, np.int64))
-        self.losses_, self.pass_, self.quality_ = np.zeros(self.passes), 0, -np.inf
+        self.losses_, self.passes_, self.quality_ = np.zeros(self.passes), [0], -np.inf
         for done in range(1, self.passes + 1):
             rate = self.rate / (1 + (done - 1) / self.decay) if self.decay else self.rate
             optimiser = Optimiser(*state, self.optimizer == "adam", rate, self.l2, False)
@@ -182,7 +176,7 @@ class CrfAggregator(SupervisedAggregator):
             if done >= min(self.average, self.passes):  # the mean of a few passes wins by luck at best
                 now = quality(mean.reshape(-1, 3))
                 if now > self.quality_ or training.validation is None:
-                    best, self.pass_, self.quality_ = mean.copy(), done, now
+                    best, self.passes_, self.quality_ = mean.copy(), [done], now
             training.progress(done, self.passes, "learning")
         return best.reshape(-1, 3)
 

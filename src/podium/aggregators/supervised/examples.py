@@ -44,7 +44,7 @@ class Examples:
         *,
         teaches: bool = True,
     ) -> Examples:
-        """The labelled slots of an index; where they must teach, labels that cannot are an error.
+        """The labelled slots of an index; labels that cannot teach, or cannot choose, are an error.
 
         `weights` maps queries to how much they count; the others count 1.
         """
@@ -52,6 +52,10 @@ class Examples:
         judged = ~np.isnan(grades)
         if teaches:
             _check(index, grades, judged)
+        elif not judged.any():
+            raise InputError(
+                "the validation queries have no labels", remedy="give labelled ones, or none at all"
+            )
         codes = np.array(
             sorted(range(len(index)), key=lambda c: (type(index.queries[c]).__name__, index.queries[c])),
             np.int64,
@@ -63,8 +67,12 @@ class Examples:
         sizes = np.bincount(index.query_of_slot[rows], minlength=len(index))[codes]
         starts = np.concatenate(([0], np.cumsum(sizes)))
         own = ItemIndex(index.queries.take(codes), starts, index.items.take(rows), index.arrival[rows])
-        weight = _weights(own, weights)
-        return cls(Labels(own, grades[rows]), rows, weight)
+        found = cls(Labels(own, grades[rows]), rows, _weights(own, weights))
+        if teaches and not len(found.useful()):
+            raise InputError(
+                "every query with two grades has weight 0", remedy="give at least one of them a weight"
+            )
+        return found
 
     @property
     def starts(self) -> I8:
@@ -77,6 +85,17 @@ class Examples:
     def target(self, metric: MetricSpec) -> Target:
         """The metric, ready to be learned on these rows."""
         return target(metric, self.labels, self.weight)._replace(weight=self.row_weight)
+
+    def lesson(self, metric: MetricSpec) -> tuple[Target, I8]:
+        """The target, and the queries from which it can be learned; an error where there are none."""
+        found, useful = self.target(metric), self.useful()
+        useful = useful[found.scale[useful] > 0]
+        if not len(useful):
+            raise InputError(
+                f"{metric} is 0 for every ranking of the labelled items, so there is nothing to learn",
+                remedy="give items with grades above 0, or another metric",
+            )
+        return found, useful
 
     def weighed(self, weights: Mapping[Id, Mapping[Id, float]] | None) -> Examples:
         """The same with weights of items, query -> item -> weight; the others weigh 1."""
@@ -109,6 +128,8 @@ class Examples:
 def _grades(index: ItemIndex, labels: Labels | None) -> F8:
     if labels is None:
         raise InputError("there are no labels to learn from", remedy="give labels (qrels) to fit")
+    if not isinstance(labels, Labels):
+        raise InputError(f"the labels are a {type(labels).__name__}", remedy="make Labels of it")
     return labels.align(index)
 
 
@@ -138,7 +159,7 @@ def _weights(index: ItemIndex, weights: dict[Id, float] | None) -> F8:
     out = np.ones(len(index))
     for query, weight in (weights or {}).items():
         code = index.queries.code_of(query)
-        if not (isinstance(weight, int | float) and 0 <= weight < np.inf):
+        if not (isinstance(weight, int | float | np.number) and 0 <= weight < np.inf):
             raise InputError(
                 f"the weight of query {query!r} is {weight!r}", remedy="give a finite number from 0"
             )

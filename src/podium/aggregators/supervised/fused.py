@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -25,7 +26,7 @@ from podium.aggregators.supervised.views import Views, per_query, views
 from podium.data.features import Features
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
-from podium.errors import InputError
+from podium.errors import InputError, PodiumWarning
 from podium.kernels.dispatch import F8
 from podium.params import Range
 
@@ -70,6 +71,11 @@ class FusedAggregator(SupervisedAggregator, Learner):
         super().__post_init__()
         self._check_learner()
 
+    @property
+    def explains_exactly(self) -> bool:
+        """A linear scorer without trees on top does."""
+        return self._is_linear and not self.trees
+
     # -- columns -------------------------------------------------------------------------------------------------
 
     def _views(self, preferences: Preferences) -> Views:
@@ -92,7 +98,15 @@ class FusedAggregator(SupervisedAggregator, Learner):
                 f"{self.name} was trained with the item features {names[:6]}, and got {got}",
                 remedy="give the same columns in the same order",
             )
-        return per_query(index, np.nan_to_num(features.align(index), nan=0.0))[0]
+        found = features.align(index)
+        if len(found) and np.isnan(found).all():
+            warnings.warn(
+                "none of these items has item features, so all of them count as 0; query and item ids are compared "
+                "exactly, case and type included",
+                PodiumWarning,
+                stacklevel=2,
+            )
+        return per_query(index, np.nan_to_num(found, nan=0.0), noise=0.0)[0]
 
     def _tree_values(self, preferences: Preferences, found: Views, values: F8) -> F8:
         return np.concatenate(
@@ -125,16 +139,15 @@ class FusedAggregator(SupervisedAggregator, Learner):
         self.unit_ = float(scores.std()) or 1.0
         sizes, weight = np.diff(task.examples.starts), task.examples.weight
         part = np.random.default_rng(self.seed).permutation(np.arange(len(sizes)) % PARTS)
-        start = np.empty(len(scores))
-        for number in range(PARTS if len(sizes) >= 2 * PARTS else 0):
+        start, useful = scores / self.unit_, task.examples.lesson(self.metric)[1]
+        enough = len(sizes) >= 2 * PARTS and all((part[useful] != k).any() for k in range(PARTS))
+        for number in range(PARTS if enough else 0):
             rest = replace(task.examples, weight=np.where(part == number, 0.0, weight))
             other = type(self)(**{**self.parameters(), "trees": 0, "members": 1})
             other._train(replace(task, examples=rest))
             mine = np.repeat(part == number, sizes)
             unseen = other._predict(task.values[mine])
             start[mine] = unseen / (float(other._predict(task.values).std()) or 1.0)
-        if len(sizes) < 2 * PARTS:
-            start = scores / self.unit_
         plain = Task(rows, task.examples, progress=task.progress)
         for number in range(self.members):
             grown = trees.train(plain, self.trees, TREE_RATE, seed=self.seed + number, initial=start)
@@ -155,7 +168,7 @@ class FusedAggregator(SupervisedAggregator, Learner):
         return np.asarray(scores / self.unit_ + grown)
 
     def _contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
-        if self.hidden or self.scorer == "lambdamart" or self.grown_:
+        if not self.explains_exactly:
             return None
         found, n, weights = self._views(one), len(self.experts_), self._linear()
         own = weights[: len(found.own) * n].reshape(len(found.own), n)

@@ -59,14 +59,14 @@ class LambdaRank(Learner):
             self._known(validation[0], features.names)
             check = Examples.of(validation[0].index, validation[1], teaches=False)
             task = Task(task.values, examples, _filled(validation[0].values)[check.rows], check, progress)
-        self.names_ = list(features.names)
+        self.__dict__.pop("names_", None)  # what is begun is not fitted
         self._train(task)
+        self.names_ = list(features.names)
         return self
 
     def predict(self, features: Features) -> F8:
         """One score per slot of the features' index."""
-        if not hasattr(self, "names_"):
-            raise NotFittedError("LambdaRank has not been fitted; call fit(features, labels)")
+        self._check_fitted()
         self._known(features, tuple(self.names_))
         return self._predict(_filled(features.values))
 
@@ -76,9 +76,16 @@ class LambdaRank(Learner):
 
     def weights(self) -> dict[str, float]:
         """What each feature counts in a linear scorer."""
-        if self.hidden or self.scorer == "lambdamart":
-            raise InputError("only a linear scorer has weights by feature", remedy="use hidden=0")
+        self._check_fitted()
+        if not self._is_linear:
+            raise InputError(
+                "only a linear scorer has weights by feature", remedy="use hidden=0, scorer='lambdarank'"
+            )
         return dict(zip(self.names_, self._linear().tolist(), strict=True))
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "names_"):
+            raise NotFittedError("LambdaRank has not been fitted; call fit(features, labels)")
 
     def _known(self, features: Features, names: tuple[str, ...]) -> None:
         if tuple(features.names) != tuple(names):

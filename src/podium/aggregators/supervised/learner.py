@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -90,8 +91,14 @@ class Learner:
     def _check_learner(self) -> None:
         learnable(self.metric)
         parse(self.choose_by).check()
-        if self.scorer == "lambdamart" and not self.metric.startswith("ndcg"):
-            raise ParameterError(f"lambdamart raises ndcg only, not {self.metric}; use scorer='lambdarank'")
+        if self.scorer == "lambdamart" and str(parse(self.metric)) != "ndcg:exp":
+            raise ParameterError(
+                f"lambdamart raises ndcg:exp only, not {self.metric}; use scorer='lambdarank'"
+            )
+
+    @property
+    def _is_linear(self) -> bool:
+        return not self.hidden and self.scorer == "lambdarank"
 
     # -- learning ------------------------------------------------------------------------------------------------
 
@@ -106,18 +113,33 @@ class Learner:
         if self.scorer == "lambdamart":
             from podium.aggregators.supervised import trees
 
-            grown = trees.train(task, self.passes, self.rate, patience=self.patience, seed=self.seed)
+            task.examples.lesson(self.metric)  # an error where nothing can be learned
+            grown = trees.train(
+                task,
+                self.passes,
+                self.rate,
+                patience=self.patience,
+                seed=self.seed,
+                choose_by=self.choose_by,
+            )
             self.trees_, self.passes_ = grown.text, [grown.rounds]
             return
         values = np.ascontiguousarray(self._scaled(task.values))
         check = None if task.check_values is None else np.ascontiguousarray(self._scaled(task.check_values))
-        ready = Task(values, task.examples, check, task.check, task.progress)
+        stopped = threading.Event()
 
-        def member(number: int) -> tuple[F8, int, float]:
-            return self._one_member(ready, number)
+        def told(done: int, total: int, what: str) -> None:
+            if stopped.is_set():
+                raise CancelledError
+            task.progress(done, total, what)
 
+        ready = Task(values, task.examples, check, task.check, told)
         with ThreadPoolExecutor(min(self.members, dispatch.threads())) as pool:
-            found = list(pool.map(member, range(self.members)))
+            try:
+                found = list(pool.map(lambda number: self._one_member(ready, number), range(self.members)))
+            except BaseException:
+                stopped.set()  # or an interrupt would wait until all members have learned to the end
+                raise
         self.parameters_ = np.stack([parameters for parameters, _, _ in found])
         self.passes_ = [kept for _, kept, _ in found]
         self.quality_ = [float(q) for _, _, q in found]
@@ -127,7 +149,7 @@ class Learner:
         network = Network(task.values.shape[1], self.hidden, self.layers)
         weights = self._start(network, random)
         state = (np.zeros_like(weights), np.zeros_like(weights), np.zeros(1, np.int64))
-        target, useful = task.examples.target(self.metric), task.examples.useful()
+        target, useful = task.examples.lesson(self.metric)
         total, best, kept, best_quality = np.zeros_like(weights), weights.copy(), 0, -np.inf
         for done in range(1, self.passes + 1):
             rate = self.rate / (1 + (done - 1) / self.decay) if self.decay else self.rate
@@ -152,7 +174,7 @@ class Learner:
     def _pass(self, network: Network, task: Task, target: Target, visit: I8, optimiser: Optimiser) -> None:
         starts, values = task.examples.starts, task.values
         if not self.hidden:
-            linear_pass(values, starts, target, visit, self.batch, optimiser)
+            linear_pass(values, starts, target, visit, self.batch, optimiser, self.passes)
             return
         for first in range(0, len(visit), self.batch):
             chosen = visit[first : first + self.batch]

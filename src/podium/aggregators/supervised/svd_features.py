@@ -58,11 +58,7 @@ def svd_columns(
     `scaled` multiplies U and V by the root of their singular value, so that Y is about U V'.
     """
     width = components * (3 if sizes else 2) + 1
-    if len(preferences.index.items) * n_groups * width * 8 > LARGEST:
-        raise InputError(
-            f"{n_groups} experts and {len(preferences.index.items):,} items make too large a table of features",
-            remedy="use features='hybrid' with a larger min_preferences",
-        )
+    check_size(preferences, n_groups * width, "use features='hybrid' with a larger min_preferences")
     grouped = strengths.matrices(preferences, cast(strengths.Transform, transform), groups)
     m, out = grouped.matrices, []
     if components == 1:
@@ -79,6 +75,16 @@ def svd_columns(
             out.append(strengths.table(grouped, np.repeat(sigma[:, c], m.sizes), n_groups))
     out.append(strengths.missing(preferences, groups, n_groups).astype(np.float64))
     return Columns(np.concatenate(out, axis=1), np.tile(np.arange(n_groups), len(out)))
+
+
+def check_size(preferences: Preferences, columns: int, remedy: str) -> None:
+    """Refuse a table of features that would not fit in memory."""
+    items = len(preferences.index.items)
+    if items * columns * 8 > LARGEST:
+        raise InputError(
+            f"{len(preferences.experts):,} experts and {items:,} items make too large a table of features",
+            remedy=remedy,
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -120,6 +126,11 @@ class SvdAggregator(SupervisedAggregator, Learner):
         super().__post_init__()
         self._check_learner()
 
+    @property
+    def explains_exactly(self) -> bool:
+        """A linear scorer does."""
+        return self._is_linear
+
     # -- features ------------------------------------------------------------------------------------------------
 
     def _groups(self, preferences: Preferences) -> tuple[I8, int]:
@@ -141,7 +152,6 @@ class SvdAggregator(SupervisedAggregator, Learner):
     def _columns(self, preferences: Preferences) -> Columns:
         groups, n_groups = self._groups(preferences)
         # singular values are the same for all items of a query: a linear scorer cannot use them
-        sizes = self.hidden > 0 or self.scorer == "lambdamart"
         return svd_columns(
             preferences,
             self.transform,
@@ -149,7 +159,7 @@ class SvdAggregator(SupervisedAggregator, Learner):
             n_groups,
             self.components,
             scaled=self.vectors == "scaled",
-            sizes=sizes,
+            sizes=not self._is_linear,
         )
 
     # -- learning ------------------------------------------------------------------------------------------------
@@ -188,7 +198,7 @@ class SvdAggregator(SupervisedAggregator, Learner):
         return self._predict(self._columns(preferences).values)
 
     def _contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
-        if self.hidden or self.scorer == "lambdamart":
+        if not self._is_linear:
             return None
         columns, weights = self._columns(one), self._linear()
         return {name: columns.of(weights, g) for g, name in enumerate(self._names())}

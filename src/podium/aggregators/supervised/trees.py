@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from podium.errors import ParameterError
+from podium.errors import InputError, ParameterError
 from podium.kernels import dispatch
-from podium.kernels.dispatch import F8
+from podium.kernels.dispatch import F8, I8
+from podium.metrics.base import MetricSpec
 
 if TYPE_CHECKING:
     from podium.aggregators.supervised.learner import Task
 
 __all__ = ["Trees", "predict", "train"]
 
+LONGEST = 10_000  # items of a query, a limit of LightGBM
 SETTINGS = {  # small trees and few leaves: training sets here have hundreds of queries, not millions
     "objective": "lambdarank",
-    "metric": "ndcg",
-    "eval_at": [10],
+    "metric": "none",  # validation examples judge by `choose_by`
     "num_leaves": 8,
     "min_data_in_leaf": 50,
     "feature_fraction": 0.3,
@@ -50,7 +51,14 @@ class Trees(NamedTuple):
 
 
 def train(
-    task: Task, rounds: int, rate: float, *, patience: int = 0, seed: int = 0, initial: F8 | None = None
+    task: Task,
+    rounds: int,
+    rate: float,
+    *,
+    patience: int = 0,
+    seed: int = 0,
+    initial: F8 | None = None,
+    choose_by: MetricSpec = "ndcg@10:exp",
 ) -> Trees:
     """Grow trees, on top of `initial` scores if there are any; validation examples choose how many to keep."""
     lightgbm, examples = _library(), task.examples
@@ -62,6 +70,8 @@ def train(
         "label_gain": [float(2.0 ** max(g, 0.0) - 1.0) for g in grades],
     }
     sizes = np.diff(examples.starts)
+    for part in filter(None, (examples, task.check)):
+        _check_sizes(np.diff(part.starts))
     data = lightgbm.Dataset(
         task.values,
         np.searchsorted(grades, examples.labels.grades),
@@ -70,15 +80,28 @@ def train(
         * (1.0 if examples.row_weight is None else examples.row_weight),
         init_score=initial,
     )
-    checks, calls = [], [lambda env: task.progress(env.iteration + 1, rounds, "growing trees")]
-    if task.check is not None and task.check_values is not None:
-        known = np.clip(np.searchsorted(grades, task.check.labels.grades), 0, len(grades) - 1)
-        group = np.diff(task.check.starts)
-        checks = [lightgbm.Dataset(task.check_values, known, group=group[group > 0], reference=data)]
+    checks, judge = [], None
+    calls = [lambda env: task.progress(env.iteration + 1, rounds, "growing trees")]
+    if (check := task.check) is not None and task.check_values is not None:
+        group = np.diff(check.starts)
+        unused = np.zeros(len(check))  # the grades: `judge` has its own
+        checks = [lightgbm.Dataset(task.check_values, unused, group=group[group > 0], reference=data)]
         calls.append(lightgbm.early_stopping(patience or rounds, verbose=False))
-    model = lightgbm.train(settings, data, rounds, valid_sets=checks, callbacks=calls)
+
+        def judge(scores: F8, _: Any) -> tuple[str, float, bool]:
+            return str(choose_by), check.quality(scores, choose_by), True
+
+    model = lightgbm.train(settings, data, rounds, valid_sets=checks, callbacks=calls, feval=judge)
     kept = int(model.best_iteration) if checks else rounds
     return Trees(model.model_to_string(num_iteration=kept), kept)
+
+
+def _check_sizes(sizes: I8) -> None:
+    if sizes.max(initial=0) > LONGEST:
+        raise InputError(
+            f"a query has {sizes.max():,} labelled items, and LightGBM takes {LONGEST:,}",
+            remedy="use scorer='lambdarank' and no trees, or label fewer",
+        )
 
 
 def predict(trees: str, values: F8) -> F8:

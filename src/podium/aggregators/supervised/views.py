@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from podium.aggregators.supervised import strengths
-from podium.aggregators.supervised.svd_features import svd_columns
+from podium.aggregators.supervised.svd_features import check_size, svd_columns
 from podium.data.index import ItemIndex
 from podium.data.preferences import Preferences
 from podium.kernels import segments
@@ -20,6 +20,7 @@ from podium.kernels.strengths import sums
 
 __all__ = ["Views", "per_query", "views"]
 
+TABLES = 24  # by (slot, expert), that views and their columns take at once
 STEEP = 5.0  # 1 / (5 + rank): a reciprocal rank that looks at the top
 
 
@@ -35,22 +36,29 @@ class Views(NamedTuple):
         return per_query(index, np.stack([table.sum(axis=1) for table in self.shared], axis=1))[0]
 
 
-def per_query(index: ItemIndex, values: F8) -> tuple[F8, F8, F8]:
-    """Values with mean 0 and standard deviation 1 in each query (constant ones: 0); also both, by slot."""
+def per_query(index: ItemIndex, values: F8, noise: float = 1.0) -> tuple[F8, F8, F8]:
+    """Values with mean 0 and standard deviation 1 in each query (constant ones: 0); also both, by slot.
+
+    Constant is what differs by less than 1e-9 of the largest value in the query, or of `noise`: sums over the experts
+    can cancel, and what is left of them then is rounding.
+    """
     query, n = index.query_of_slot, np.maximum(index.sizes, 1)[:, None]
     mean = np.stack([np.bincount(query, weights=c, minlength=len(index)) for c in values.T], axis=1) / n
     off = values - mean[query]
     square = (
         np.stack([np.bincount(query, weights=c, minlength=len(index)) for c in (off * off).T], axis=1) / n
     )
-    size = np.abs(values).max(axis=0, initial=1.0)
-    spread = np.where(square > (1e-9 * size) ** 2, np.sqrt(square), np.inf)[query]
+    size, filled = np.full(square.shape, noise), np.flatnonzero(index.sizes)
+    size[filled] = np.maximum(noise, np.maximum.reduceat(np.abs(values), index.starts[filled], axis=0))
+    spread = np.sqrt(square)
+    spread = np.where(spread > 1e-9 * size, spread, np.inf)[query]
     return off / spread, mean[query], spread
 
 
 def views(preferences: Preferences, groups: I8, n: int, depth: float) -> Views:
     """All views; `groups` numbers each expert (-1: left out) and `depth` is the rank that is worth nothing."""
     lists, index = preferences.lists, preferences.index
+    check_size(preferences, n * TABLES, "use crf, or svd with features='hybrid'")
     size = np.maximum(index.sizes, 1)[index.query_of_slot][:, None]
     expert = groups[lists.expert][lists.list_of_row]
     rows = np.flatnonzero(expert >= 0)

@@ -34,9 +34,10 @@ TINY = 1e-300  # keeps what has no weight at 0
 def points_by_expert(rule: Aggregator, preferences: Preferences, codes: I8, width: int) -> F8:
     """What an additive rule gives every slot from each of `width` experts; `codes` numbers them, -1 for strangers."""
     points = np.zeros((len(preferences.index.items), width))
-    alone = np.eye(len(codes))
     for code in np.flatnonzero(codes >= 0).tolist():
-        points[:, codes[code]] = rule._raw(preferences, alone[code], None).scores
+        alone = np.zeros(len(codes))
+        alone[code] = 1.0
+        points[:, codes[code]] = rule._raw(preferences, alone, None).scores
     return points
 
 
@@ -106,7 +107,7 @@ class WeightedRule(SupervisedAggregator):
         found = weigher._linear()
         mean = float(found.mean()) or 1.0
         self.weights_: dict[Id, float] = dict(zip(self.experts_, (found / mean).tolist(), strict=True))
-        self.passes_ = int(weigher.passes_[0])
+        self.passes_ = weigher.passes_
 
     def _values(self, training: Training) -> F8:
         given, rows = training.preferences, training.examples.rows
@@ -118,16 +119,13 @@ class WeightedRule(SupervisedAggregator):
         return replace(self._rule()._raw(preferences, weights, None), expert_weights=weights)
 
     def _contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
-        weights, alone, rule = (
-            learned_for(self.weights_, self._codes(one)),
-            np.eye(len(one.experts)),
-            self._rule(),
-        )
-        return {
-            expert: rule._raw(one, weights * alone[code], None).scores
-            for code, expert in enumerate(one.experts)
-            if self._speaks(one, code)
-        }
+        weights, rule, found = learned_for(self.weights_, self._codes(one)), self._rule(), {}
+        for code, expert in enumerate(one.experts):
+            if one.speaking[code]:
+                alone = np.zeros(len(weights))
+                alone[code] = weights[code]
+                found[expert] = rule._raw(one, alone, None).scores
+        return found
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -22,8 +22,8 @@ def lambdas(first, last, starts, scores, kind, gain, level, discount, limit, sca
 
 @njit(cache=True, nogil=True)
 def linear_pass(
-    values, starts, kind, gain, level, discount, limit, scale, weight, visit, batch, weights, mean, square, steps, adam, rate,
-    l2, positive,
+    values, starts, kind, gain, level, discount, limit, scale, weight, visit, batch, weights, mean, square, steps,
+    adam, rate, l2, positive,
 ):  # fmt: skip
     """Queries in the order of `visit`, a step after every `batch`."""
     width = values.shape[1]
