@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from timing import measure
@@ -53,8 +54,9 @@ def _preferences(winner: object, loser: object, tie: object, names: Ids) -> Pref
     )  # type: ignore[arg-type]
 
 
-def main(quick: bool) -> None:
-    """Print the table."""
+def run(quick: bool = False) -> list[dict[str, Any]]:
+    """A row per set of votes and number of rounds."""
+    rows = []
     cases = [("1,000 items, 1,000,000 votes", synthetic(1000, 1_000_000), (100,) if quick else (100, 1000))]
     if ARENA.exists():
         cases.insert(0, ("Chatbot Arena, 129 items, 1,670,250 votes", arena(), (0, 100, 1000)))
@@ -63,10 +65,12 @@ def main(quick: bool) -> None:
             leaderboard(votes, bootstrap=min(count, 20))  # compiles
             taken, _ = measure(lambda v=votes, n=count: leaderboard(v, bootstrap=n), repeats=5)  # type: ignore[misc]
             errors = f"{count:,} bootstrap rounds" if count else "sandwich errors"
-            print(f"{name}, {errors}: {taken}", flush=True)
+            rows.append({"votes": name, "errors": errors, "time": str(taken)})
+    return rows
 
 
 if __name__ == "__main__":
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("--quick", action="store_true")
-    main(words.parse_args().quick)
+    for row in run(words.parse_args().quick):
+        print(f"{row['votes']}, {row['errors']}: {row['time']}")

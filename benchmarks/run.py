@@ -1,6 +1,6 @@
 """`make bench`: speed against peers in one run, as ratios, with targets.
 
-python benchmarks/run.py [--quick] [--only rrf,combmnz,borda,condorcet,single,start,floor,reading,metrics,svd,learning]
+python benchmarks/run.py [--quick] [--only rrf,condorcet,single,reading,learning,choice,...]
 """
 
 from __future__ import annotations
@@ -23,12 +23,8 @@ import small
 from timing import seconds
 
 RESULTS = Path(__file__).parent / "results" / "latest.json"
-OTHERS = (
-    "reading",
-    "metrics",
-    "svd",
-    "learning",
-)  # modules here with a run(quick) that gives rows of a table
+# modules here with a run(quick) that gives rows of a table
+OTHERS = ("reading", "metrics", "svd", "learning", "choice", "leaderboard", "crowd")
 SECTIONS = (*fusion.METHODS, "single", "start", "floor", *OTHERS)
 
 

@@ -15,6 +15,7 @@ from podium import formats, make
 from podium.cli import program
 
 VERBS = [
+    "annotators",
     "apply",
     "compare",
     "convert",

@@ -6,7 +6,7 @@ import collections.abc
 import inspect
 import typing
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,10 +19,10 @@ from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Coded, Ids, code_ids
+from podium.data.vocabulary import Coded, Id, Ids, code_ids
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.files import Source
-from podium.kernels.dispatch import I4
+from podium.kernels.dispatch import F8, I4
 from podium.params import suggest
 from podium.registry import formats
 
@@ -33,7 +33,8 @@ __all__ = ["Content", "Format", "combine", "content_of"]
 class Content:
     """Whatever files hold: preferences, labels and features, any of them missing.
 
-    `part` numbers the file (0, 1, ...) each query came from, where files are the parts of a data set.
+    `part` numbers the file (0, 1, ...) each query came from, where files are the parts of a data set; `seconds` maps
+    experts to the time that each of their judgements took, where a table tells.
     """
 
     preferences: Preferences | None = None
@@ -41,6 +42,7 @@ class Content:
     features: Features | None = None
     part: I4 | None = None
     name: str = ""
+    seconds: Mapping[Id, F8] | None = None
 
     def dataset(self) -> Dataset:
         """The same as a data set; without preferences, one that has the items but no opinions on them."""
@@ -174,7 +176,13 @@ def combine(contents: Sequence[Content]) -> Content:
         Preferences.concat(preferences) if preferences else None,
         _joined_labels(labels) if labels else None,
         _joined_features(features) if features else None,
+        seconds=_joined_seconds([c.seconds for c in contents if c.seconds is not None]),
     )
+
+
+def _joined_seconds(parts: Sequence[Mapping[Id, F8]]) -> Mapping[Id, F8] | None:
+    experts = dict.fromkeys(e for part in parts for e in part)
+    return {e: np.concatenate([part[e] for part in parts if e in part]) for e in experts} if parts else None
 
 
 def _stacked(indexes: Sequence[ItemIndex]) -> tuple[Coded, Coded]:

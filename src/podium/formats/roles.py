@@ -32,6 +32,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "items": ("items", "docs", "documents", "ranking"),
     "ranks": ("ranks",),
     "scores": ("scores",),
+    "seconds": ("seconds", "durationseconds", "worktimeinseconds"),
 }  # fmt: skip
 ROLES = tuple(WORDS)
 

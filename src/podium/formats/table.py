@@ -160,6 +160,7 @@ class TableFormat(Format):
         item_b: str | None = None,
         tie: str | None = None,
         weight: str | None = None,
+        seconds: str | None = None,
     ) -> Content:
         if kind not in _KINDS:
             raise ParameterError(f"kind is {kind!r}; accepted: {', '.join(_KINDS)}")
@@ -169,6 +170,7 @@ class TableFormat(Format):
         asked = {
             "query": query, "expert": expert, "item": item, "rank": rank, "score": score, "grade": grade,
             "winner": winner, "loser": loser, "item_a": item_a, "item_b": item_b, "tie": tie, "weight": weight,
+            "seconds": seconds,
         }  # fmt: skip
         found, unnamed = [], []
         for source in sources:
@@ -191,7 +193,9 @@ def _content(
     if kind == "votes":
         if "winner" in roles:
             table = table.with_values(roles["winner"])
-        return Content(preferences=read_votes(table, roles, *_shared(table, roles)))
+        query, expert = _shared(table, roles)
+        votes = read_votes(table, roles, query, expert)
+        return Content(preferences=votes, seconds=_seconds(table, roles, expert))
     if "item" not in roles:
         raise _unreadable(table, "no column of items")
     if kind == "labels":
@@ -202,7 +206,8 @@ def _content(
     if "rank" not in roles and "score" not in roles:
         raise _unreadable(table, "no column of ranks or scores")
     lists = _lists(table, roles, duplicates, unlisted, warn)
-    return Content(preferences=lists, labels=_labels(table, roles, warn) if "grade" in roles else None)
+    labels = _labels(table, roles, warn) if "grade" in roles else None
+    return Content(lists, labels, seconds=_seconds(table, roles, _shared(table, roles)[1]))
 
 
 def _kind(roles: dict[str, str], table: Table) -> str:
@@ -263,6 +268,27 @@ def _lists(
         blank_scores=True,
         origin=table.origin,
     )
+
+
+def _seconds(table: Table, roles: dict[str, str], expert: Coded) -> dict[Id, F8] | None:
+    """The times of each expert's judgements; cells without a number tell nothing."""
+    if "seconds" not in roles:
+        return None
+    cells = table.columns[roles["seconds"]]
+    given = _all_numbers(cells)
+    if given is None:
+        given = np.array([_number_or_nan(v) for v in cells], np.float64)
+    known = np.flatnonzero(np.isfinite(given))
+    known = known[np.argsort(expert.codes[known], kind="stable")]
+    ends = np.searchsorted(expert.codes[known], np.arange(len(expert.ids) + 1))
+    return {who: given[known[ends[k] : ends[k + 1]]] for k, who in enumerate(expert.ids.tolist())}
+
+
+def _number_or_nan(value: Any) -> float:
+    try:
+        return number(str(value))
+    except ValueError:
+        return np.nan
 
 
 def _scores(table: Table, name: str, optional: bool) -> F8:

@@ -17,9 +17,11 @@ from podium.kernels import measures
 from podium.kernels.dispatch import F8, I8
 
 __all__ = [
+    "concordances",
     "footrule",
     "footrules",
     "kendall_tau",
+    "pair_shares",
     "rbo",
     "spearman_rho",
     "spearmans",
@@ -149,17 +151,33 @@ def _tied_pairs(starts: I8, *keys: F8) -> F8:
     return _total(starts, (size[group] - 1) / 2)
 
 
+def concordances(starts: I8, x: F8, y: F8) -> tuple[F8, F8]:
+    """Pairs of every segment that both sides put in the same order, and in opposite orders."""
+    n = np.diff(starts)
+    order = np.lexsort((y, x, _segment(starts)))
+    discordant = _total(starts, measures.earlier(starts, _dense(starts, y)[order])[1])
+    tied = _tied_pairs(starts, x) + _tied_pairs(starts, y) - _tied_pairs(starts, x, y)
+    return n * (n - 1) / 2 - tied - discordant, discordant
+
+
 def taus(starts: I8, x: F8, y: F8, variant: str = "b") -> F8:
     """Kendall's tau of every segment."""
     n = np.diff(starts)
     pairs = n * (n - 1) / 2
-    tied_x, tied_y = _tied_pairs(starts, x), _tied_pairs(starts, y)
-    order = np.lexsort((y, x, _segment(starts)))
-    discordant = _total(starts, measures.earlier(starts, _dense(starts, y)[order])[1])
-    balance = pairs - tied_x - tied_y + _tied_pairs(starts, x, y) - 2 * discordant
+    concordant, discordant = concordances(starts, x, y)
+    balance = concordant - discordant
     if variant == "a":
         return _quotient(balance, pairs)
-    return np.clip(_quotient(balance, np.sqrt((pairs - tied_x) * (pairs - tied_y))), -1.0, 1.0)
+    free = (pairs - _tied_pairs(starts, x)) * (pairs - _tied_pairs(starts, y))
+    return np.clip(_quotient(balance, np.sqrt(free)), -1.0, 1.0)
+
+
+def pair_shares(starts: I8, x: F8, y: F8) -> F8:
+    """Share of the pairs that `y` puts in order which `x` puts in the same one; ties in `x` count half."""
+    n = np.diff(starts)
+    concordant, discordant = concordances(starts, x, y)
+    pairs = n * (n - 1) / 2 - _tied_pairs(starts, y)
+    return _quotient((pairs + concordant - discordant) / 2, pairs)
 
 
 def tau_aps(starts: I8, x: F8, reference: F8) -> F8:

@@ -16,7 +16,7 @@ from podium.metrics import agreement
 from podium.metrics.base import Metric
 from podium.metrics.judgements import Judgements
 
-__all__ = ["Footrule", "KendallTauA", "KendallTauB", "SpearmanRho", "TauAP"]
+__all__ = ["Footrule", "KendallTauA", "KendallTauB", "PairAccuracy", "SpearmanRho", "TauAP"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -68,6 +68,17 @@ class KendallTauB(Correlation):
     def between(self, starts: I8, scores: F8, grades: F8) -> F8:
         """Tau b of every segment."""
         return agreement.taus(starts, scores, grades, "b")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PairAccuracy(Correlation):
+    """Share of the pairs of different grades that are in the right order; ties in the scores count half."""
+
+    name = "pairs"
+
+    def between(self, starts: I8, scores: F8, grades: F8) -> F8:
+        """The share of every segment."""
+        return agreement.pair_shares(starts, scores, grades)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -1,8 +1,9 @@
 """Published tables, computed again: `reproduce("table3", folder)`."""
 
+from podium.evaluate.reproduce.rows import Row, Table
 from podium.evaluate.reproduce.runner import Reproduction, RowResult, SetResult, reproduce
-from podium.evaluate.reproduce.tables import TABLES, Row, Table, table
-from podium.evaluate.reproduce.writers import document, figure_lines, paths, test_lines, write
+from podium.evaluate.reproduce.tables import TABLES, table
+from podium.evaluate.reproduce.writers import document, figure_lines, paths, quality_lines, test_lines, write
 
 __all__ = [
     "TABLES",
@@ -14,6 +15,7 @@ __all__ = [
     "document",
     "figure_lines",
     "paths",
+    "quality_lines",
     "reproduce",
     "table",
     "test_lines",

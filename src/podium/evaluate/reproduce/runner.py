@@ -8,18 +8,23 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 import podium
+from podium import registry
 from podium.aggregators.base import make
 from podium.aggregators.supervised.examples import Progress, silence
-from podium.data.dataset import Dataset
+from podium.data.dataset import Dataset, Fold
 from podium.data.vocabulary import Id
 from podium.errors import ParameterError
 from podium.evaluate.comparison import ComparisonRow
 from podium.evaluate.crossvalidation import Candidate, CrossValidation, Pruned, cross_validate, part_of
 from podium.evaluate.reproduce import sets as data_sets
-from podium.evaluate.reproduce.tables import Figures, Row, Table, table
+from podium.evaluate.reproduce.crowd import Qualities, qualities
+from podium.evaluate.reproduce.rows import Figures, Row, Table
+from podium.evaluate.reproduce.tables import table
 from podium.evaluate.splits import random_splits
-from podium.params import suggest
+from podium.params import parse_spec, suggest
 
 __all__ = ["Reproduction", "RowResult", "SetResult", "reproduce"]
 
@@ -37,24 +42,29 @@ class RowResult:
     dropped: tuple[tuple[Id, ...], ...] = ()  # experts that pruning left out, by fold
     fit_seconds: float = 0.0
     aggregate_seconds: float = 0.0
+    comparable: bool = True  # with the published figures
 
     @property
     def difference(self) -> Figures | None:
         """Ours less the published figures, both as printed."""
-        if self.ours is None or self.published is None:
+        if self.ours is None or self.published is None or not self.comparable:
             return None
         return tuple(round(o, 2) - p for o, p in zip(self.ours, self.published, strict=True))
 
 
 @dataclass(frozen=True)
 class SetResult:
-    """All rows on one data set, and the paired tests against the baseline, where both were computed."""
+    """All rows on one data set, and the paired tests against the baseline, where both were computed.
+
+    `annotators` compares the estimated qualities of annotators with the true ones, where the table asks for that.
+    """
 
     name: str
     fingerprint: str
     queries: int
     rows: tuple[RowResult, ...]
     tests: tuple[ComparisonRow, ...] = ()
+    annotators: tuple[Qualities, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,13 @@ class Reproduction:
     seed: int
     seconds: float
     version: str = podium.__version__
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Those of the table, and what could not be computed."""
+        left_out = [row.name for row in self.table.rows if not _known(row)]
+        said = f"Not part of this version, so left out: {', '.join(left_out)}."
+        return (*self.table.notes, said) if left_out else self.table.notes
 
 
 def reproduce(
@@ -115,14 +132,14 @@ def _one_set(
     resume: str | os.PathLike[str] | None,
     told: Progress,
 ) -> SetResult:
-    computed = [row for row in rows if row.method is not None and _applies(row, data.name)]
+    computed = [row for row in rows if row.method is not None and _applies(row, data.name) and _known(row)]
     results: dict[str, CrossValidation] = {}
     for number, row in enumerate(computed):
         results[row.name] = cross_validate(
             seen := _seen_by(row, data, folder),
             {row.name: _candidates(row, seed)},
             what.metrics,
-            folds=None if what.splits is None else random_splits(seen, what.splits, seed=seed),
+            folds=_folds(what, seen, seed),
             choose_by=what.choose_by,
             ties=what.ties,
             labelled_only=what.labelled_only,
@@ -136,9 +153,24 @@ def _one_set(
         data.name,
         data.preferences.fingerprint,
         len(data),
-        tuple(_row_result(row, data.name, results.get(row.name)) for row in shown),
+        tuple(_row_result(what, row, data.name, results.get(row.name)) for row in shown),
         _tests(what, results),
+        qualities(computed, data) if what.annotators else (),
     )
+
+
+def _folds(what: Table, data: Dataset, seed: int) -> list[Fold] | None:
+    """None for those of the data set."""
+    if what.whole:
+        nothing = data.select_codes(np.zeros(0, np.int64))
+        return [Fold(nothing, nothing, data)]
+    return None if what.splits is None else random_splits(data, what.splits, seed=seed)
+
+
+def _known(row: Row) -> bool:
+    """Whether the methods of a row are part of this version."""
+    specs = (row.method,) if isinstance(row.method, str) else row.method or ()
+    return all(parse_spec(spec)[0] in registry.aggregators.all() for spec in specs)
 
 
 def _applies(row: Row, data: str) -> bool:
@@ -168,7 +200,7 @@ def _candidates(row: Row, seed: int) -> list[Candidate]:
     return found
 
 
-def _row_result(row: Row, data: str, found: CrossValidation | None) -> RowResult:
+def _row_result(what: Table, row: Row, data: str, found: CrossValidation | None) -> RowResult:
     method = (
         None if row.method is None else "; ".join([row.method] if isinstance(row.method, str) else row.method)
     )
@@ -186,6 +218,7 @@ def _row_result(row: Row, data: str, found: CrossValidation | None) -> RowResult
         tuple(tuple(fold.dropped) for fold in folds),
         sum(fold.fit_seconds for fold in folds),
         sum(fold.aggregate_seconds for fold in folds),
+        what.comparable,
     )
 
 
@@ -194,7 +227,7 @@ def _percent(values: Iterable[float]) -> Figures:
 
 
 def _tests(what: Table, results: dict[str, CrossValidation]) -> tuple[ComparisonRow, ...]:
-    if what.baseline not in results or len(results) < 2:
+    if what.baseline not in results or len(results) < 2 or not what.tested:
         return ()
     whole = CrossValidation(
         results[what.baseline].metrics, {n: found[n] for n, found in results.items()}, what.baseline

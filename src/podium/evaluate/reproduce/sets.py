@@ -12,6 +12,7 @@ import numpy as np
 from podium import formats
 from podium.aggregators.supervised.strengths import restricted
 from podium.data.dataset import Dataset
+from podium.data.labels import Labels
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError
 from podium.params import suggest
@@ -62,6 +63,28 @@ def _crowd(folder: Path) -> Dataset:
     return formats.read(path, "csv", duplicates="first", missing="-1", **columns).dataset()
 
 
+def _melodies(folder: Path) -> Dataset:
+    """Votes on which of two melodies is nearer to a third; the collectors' groups (1 the nearest) as five grades."""
+    votes = formats.read(_file(folder, "judgments.csv"), "csv", missing="").preferences
+    columns = ("source", "query", "item", "grade")
+    groups = formats.read(_file(folder, "MTurk.qrel"), "csv", columns=columns, delimiter="\t").labels
+    assert votes is not None
+    assert groups is not None
+    return Dataset(votes, Labels(groups.index, np.maximum(5 - groups.grades, 0.0)))
+
+
+def _reading(folder: Path) -> Dataset:
+    """Votes on which of two texts is harder to read, and the school grades of the texts."""
+    columns = ("expert", "winner", "loser")
+    path = _file(folder, "all_pair.txt")
+    votes = formats.read(path, "csv", columns=columns, delimiter=" ", self_votes="skip").preferences
+    grades = formats.read(
+        _file(folder, "doc_info.txt"), "csv", columns=("item", "grade"), delimiter=" "
+    ).labels
+    assert votes is not None
+    return Dataset(votes, grades)
+
+
 def _file(folder: Path, name: str) -> Path:
     for path in (folder / f"{name}.gz", folder / name):
         if path.is_file():
@@ -77,4 +100,6 @@ READERS: dict[str, Callable[[Path], Dataset]] = {
     "mq2008-agg": _parts,
     "mq2007-agg": _parts,
     "trec2011-crowd": _crowd,
+    "mirex2005": _melodies,
+    "reading-level": _reading,
 }

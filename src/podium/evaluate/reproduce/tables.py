@@ -5,15 +5,12 @@ Figures are percentages, in the order of the table's metrics. A row without a me
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
-from podium.data.consensus import TieRule
-from podium.data.preferences import Unlisted
 from podium.errors import ParameterError
+from podium.evaluate.reproduce import crowd
+from podium.evaluate.reproduce.rows import Figures, Row, Table, figures
 from podium.params import suggest
 
-__all__ = ["TABLES", "Row", "Table", "table"]
+__all__ = ["TABLES", "table"]
 
 LETOR = tuple(f"ndcg@{k}:letor" for k in range(1, 6)) + tuple(f"p@{k}" for k in range(1, 6)) + ("map",)
 MQ2008, MQ2007, CROWD = "mq2008-agg", "mq2007-agg", "trec2011-crowd"
@@ -32,48 +29,9 @@ CRF = "crf"
 FUSED = "fused"
 FUSED_TREES = "fused(trees=100)"
 
-Figures = tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of a table: its method (or candidates, chosen on validation data) and the published figures."""
-
-    name: str
-    method: str | tuple[str, ...] | None
-    published: Mapping[str, Figures] = field(default_factory=dict)  # by data set
-    pruned: bool = False  # fitted again without the experts that the model does not use
-    without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # experts left out, by data set
-    labelled: bool = False  # sees the preferences over labelled items alone
-    unlisted: Unlisted | None = None  # another reading of what experts do not list
-    features: Mapping[str, str] = field(default_factory=dict)  # data set with the item features, by data set
-
-
-@dataclass(frozen=True)
-class Table:
-    """A published table and how its figures were made."""
-
-    name: str
-    title: str
-    citation: str
-    sets: tuple[str, ...]
-    metrics: tuple[str, ...]
-    rows: tuple[Row, ...]
-    baseline: str  # the row that the others are tested against
-    tested: tuple[str, ...]  # metrics of the paired tests
-    ties: TieRule = "input"
-    splits: int | None = None  # so many random splits of 60/20/20 instead of the data set's own folds
-    labelled_only: bool = False  # measure the order of the labelled items alone
-    choose_by: str = "map"
-    notes: tuple[str, ...] = ()
-
 
 def _both(mq2008: str, mq2007: str) -> dict[str, Figures]:
-    return {MQ2008: _figures(mq2008), MQ2007: _figures(mq2007)}
-
-
-def _figures(text: str) -> Figures:
-    return tuple(map(float, text.split()))
+    return {MQ2008: figures(mq2008), MQ2007: figures(mq2007)}
 
 
 BORDA = _both(
@@ -178,15 +136,15 @@ _CROWD = Table(
     metrics=tuple(f"ndcg@{k}:letor" for k in range(1, 11)),
     rows=(
         Row("Condorcet", "condorcet",
-            {CROWD: _figures("42.00 50.00 49.28 49.87 49.04 49.53 49.35 50.34 52.16 51.41")}),
+            {CROWD: figures("42.00 50.00 49.28 49.87 49.04 49.53 49.35 50.34 52.16 51.41")}),
         Row("Majority vote", "majority",
-            {CROWD: _figures("59.00 64.00 62.80 63.95 63.96 64.45 64.93 66.34 66.46 64.83")}),
+            {CROWD: figures("59.00 64.00 62.80 63.95 63.96 64.45 64.93 66.34 66.46 64.83")}),
         Row("LR-consensus", LR_CONSENSUS,
-            {CROWD: _figures("70.00 72.00 70.80 69.56 69.85 69.47 68.86 68.79 68.83 66.79")}),
+            {CROWD: figures("70.00 72.00 70.80 69.56 69.85 69.47 68.86 68.79 68.83 66.79")}),
         Row("LR-labelled", LR_HYBRID,
-            {CROWD: _figures("80.00 79.50 77.46 75.63 74.10 73.80 73.29 73.18 72.78 71.13")}, labelled=True),
+            {CROWD: figures("80.00 79.50 77.46 75.63 74.10 73.80 73.29 73.18 72.78 71.13")}, labelled=True),
         Row("LR-unlabelled", LR_HYBRID,
-            {CROWD: _figures("83.00 82.00 80.80 78.76 77.94 76.77 75.93 75.34 75.36 73.37")}),
+            {CROWD: figures("83.00 82.00 80.80 78.76 77.94 76.77 75.93 75.34 75.36 73.37")}),
     ),
     baseline="Majority vote",
     tested=("ndcg@10:letor",),
@@ -227,7 +185,7 @@ _FUSED = Table(
     ),
 )
 
-TABLES = {t.name: t for t in (_METASEARCH, _CRF, _CROWD, _FUSED)}
+TABLES = {t.name: t for t in (_METASEARCH, _CRF, _CROWD, _FUSED, *crowd.TABLES)}
 
 
 def table(name: str) -> Table:

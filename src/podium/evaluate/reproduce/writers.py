@@ -12,14 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from podium.evaluate.comparison import ComparisonRow
+from podium.evaluate.reproduce.rows import Table
 from podium.evaluate.reproduce.runner import Reproduction, RowResult, SetResult
-from podium.evaluate.reproduce.tables import Table
 from podium.formats.files import save
 from podium.metrics.base import parse
 
-__all__ = ["as_csv", "as_json", "as_markdown", "document", "figure_lines", "paths", "test_lines", "write"]
+__all__ = [
+    "as_csv",
+    "as_json",
+    "as_markdown",
+    "document",
+    "figure_lines",
+    "paths",
+    "quality_lines",
+    "test_lines",
+    "write",
+]
 
-_SHORT = {"ndcg": "N", "p": "P", "map": "MAP"}
+_SHORT = {"ndcg": "N", "p": "P", "map": "MAP", "rbp": "RBP"}
 
 
 def short(metric: str) -> str:
@@ -65,6 +75,17 @@ def test_lines(table: Table, tests: Iterable[ComparisonRow]) -> list[list[str]]:
     return lines
 
 
+def quality_lines(found: SetResult) -> list[list[str]]:
+    """A header, then one line for each row whose method estimates the quality of annotators."""
+    if not found.annotators:
+        return []
+    lines = [["annotators", "rank correlation", "mean error", "estimated", "true", "annotators"]]
+    for q in found.annotators:
+        shares = (f"{v:.3f}" for v in (q.correlation, q.error, q.estimated, q.true))
+        lines.append([q.name, *shares, f"{q.annotators:,}"])
+    return lines
+
+
 def as_markdown(found: Reproduction) -> str:
     """Headings, tables and notes."""
     out = [f"# {found.table.title}", "", f"{found.table.citation}.", ""]
@@ -72,7 +93,9 @@ def as_markdown(found: Reproduction) -> str:
         out += [f"## {one.name}", "", *_grid(figure_lines(found.table, one), left=2), ""]
         tests = test_lines(found.table, one.tests)
         out += [*_grid(tests, left=2), ""] if tests else []
-    out += [f"- {note}" for note in found.table.notes]
+        qualities = quality_lines(one)
+        out += [*_grid(qualities, left=1), ""] if qualities else []
+    out += [f"- {note}" for note in found.notes]
     methods = {r.name: r.method for s in found.sets for r in s.rows if r.method is not None}
     out += ["", "Methods: " + "; ".join(f"{name} = `{method}`" for name, method in methods.items()) + "."]
     out += ["", f"Podium {found.version}, seed {found.seed}, {found.seconds:.0f} s."]
@@ -115,7 +138,7 @@ def document(found: Reproduction) -> dict[str, Any]:
         "seed": found.seed,
         "seconds": round(found.seconds, 3),
         "version": found.version,
-        "notes": list(found.table.notes),
+        "notes": list(found.notes),
         "sets": [
             {
                 "data": one.name,
@@ -124,6 +147,7 @@ def document(found: Reproduction) -> dict[str, Any]:
                 "baseline": found.table.baseline,
                 "rows": [_row(row) for row in one.rows],
                 "tests": [_test(t) for t in one.tests if t.difference is not None],
+                "annotators": [q._asdict() for q in one.annotators],
             }
             for one in found.sets
         ],

@@ -1,0 +1,1 @@
+"""Methods that estimate how good each annotator is."""

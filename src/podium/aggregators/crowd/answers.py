@@ -1,0 +1,236 @@
+"""What annotators say, as contests between items: who met whom, who won, and how far a ranking agrees."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.data.preferences import Preferences
+from podium.kernels import measures
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.pairs import places
+from podium.kernels.rank_laws import Contests
+
+__all__ = ["Answers", "agreement", "collect"]
+
+_NONE = np.zeros(0, np.int64)
+
+
+class Rows(NamedTuple):
+    """Items of one answer that it does not tell apart, and whom they meet; see `Contests`."""
+
+    group: I8
+    own: F8
+    first: I8
+    last: I8
+    value: F8
+    many: I8
+    uneven: I8
+    chance: F8  # of beating an item that the expert did not judge
+
+
+class Answers(NamedTuple):
+    """Groups (a list, or all votes of an expert on a query) of rows; entries say for which slots a row speaks."""
+
+    contests: Contests
+    expert: I8  # by group
+    query: I8  # by group
+    row: I8  # by entry
+    slot: I8  # by entry
+    rest: I8  # by list: the row of the items it leaves out, or -1
+    winner: I8  # by pair on which an expert has a majority of its own votes
+    loser: I8
+    pair_group: I8
+
+
+class _Part(NamedTuple):
+    rows: Rows
+    judged: I8  # by group: items spoken of
+    answers: tuple[I8, ...]  # expert, query, row, slot, rest, winner, loser, pair_group
+
+
+def collect(preferences: Preferences, weights: F8, pair: str, scale: str, unjudged: str) -> Answers:
+    """All contests of all experts; the last three as in CrowdAgg."""
+    a, b = _from_lists(preferences, weights), _from_votes(preferences, direct=pair == "vote")
+    groups, rows, opponents = len(a.judged), len(a.rows.own), len(a.rows.value)
+    shift = Rows(groups, 0, opponents, opponents, 0, 0, 0, 0)  # type: ignore[arg-type]
+    both = Rows(*(np.concatenate((x, y + by)) for x, y, by in zip(a.rows, b.rows, shift, strict=True)))
+    moved = (0, 0, rows, 0, 0, 0, 0, groups)
+    said = [np.concatenate((x, y + by)) for x, y, by in zip(a.answers, b.answers, moved, strict=True)]
+    judged, size = np.concatenate((a.judged, b.judged)), preferences.index.sizes[said[1]]
+    by = np.maximum(size if scale == "all" else judged, 1).astype(np.float64)
+    slope, step = {
+        "difference": (0.5 / by, 0.0),
+        "vote": (0.0 * by, 0.5),
+        "printed": (1.0 / by, -0.5),
+    }[pair]
+    strangers = (size - judged)[both.group]
+    stranger = np.where((strangers > 0) & (unjudged == "typical"), both.chance - 0.5, 0.0)
+    contests = Contests(
+        *both[:6],
+        slope=slope,
+        step=step,
+        stranger=stranger,
+        strangers=strangers,
+        size=(size - 1)[both.group],
+        uneven=both.uneven + np.where(stranger != 0, strangers, 0),
+    )
+    return Answers(contests, *said)
+
+
+def _from_lists(preferences: Preferences, weights: F8) -> _Part:
+    """Lists: items at one rank are a row, and meet all others of the list."""
+    lists = preferences.lists
+    lengths = lists.lengths
+    size = preferences.index.sizes[lists.query_of_list]
+    below = preferences.unlisted == "below"
+    left = np.where(below & (lengths > 0), size - lengths, 0)  # an empty list says nothing
+    above, upto = places(lists.starts, lists.rank)
+    head = np.flatnonzero(np.arange(lists.rows) - lists.starts[:-1][lists.list_of_row] == above)
+    level = np.cumsum(np.bincount(head, minlength=lists.rows)) - 1
+    of_level, extra = lists.list_of_row[head], np.flatnonzero(left > 0)
+    group = np.concatenate((of_level, extra))
+    count = np.concatenate((upto[head] - above[head], left[extra]))
+    own = np.concatenate((lengths[of_level] - upto[head] + left[of_level], np.zeros(len(extra), np.int64)))
+    chance = np.concatenate((_chances(preferences, weights, level, count[: len(head)]), np.zeros(len(extra))))
+    order = np.argsort(group, kind="stable")  # what is left out comes last in each list
+    group, count, own, chance = group[order], count[order], own[order].astype(np.float64), chance[order]
+    starts = np.concatenate(([0], np.cumsum(np.bincount(group, minlength=len(lists)))))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    rest = np.full(len(lists), -1, np.int64)
+    rest[extra] = place[len(head) :]
+    judged = lengths + left
+    rows = Rows(group, own, starts[group], starts[group + 1], own, count, judged[group] - count, chance)
+    expert, slot = lists.expert.astype(np.int64), lists.item.astype(np.int64)
+    return _Part(rows, judged, (expert, lists.query_of_list, place[level], slot, rest, _NONE, _NONE, _NONE))
+
+
+def _chances(preferences: Preferences, weights: F8, level: I8, count: I8) -> F8:
+    """By level: the chance that an item which the expert did not judge would have come below.
+
+    In a ranking it may fall between any two items, alike; a rating is compared with all ratings in its query.
+    """
+    lists = preferences.lists
+    _, upto = places(lists.starts, lists.rank)
+    head = np.flatnonzero(np.diff(level, prepend=-1))
+    lengths = lists.lengths[lists.list_of_row[head]]
+    ranked = (lengths - upto[head] + (count + 1) / 2) / (lengths + 1)
+    if lists.score is None:
+        return ranked
+    rated = np.flatnonzero(~np.isnan(lists.score))
+    query, weight = lists.query_of_list[lists.list_of_row], weights[lists.expert][lists.list_of_row]
+    order = rated[np.lexsort((lists.score[rated], query[rated]))]
+    share = np.full(lists.rows, np.nan)
+    share[order] = _shares_below(query[order], lists.score[order], weight[order])
+    mean = _sums(level, share, len(head)) / np.maximum(count, 1)
+    return np.where(np.isnan(mean), ranked, mean)
+
+
+def _shares_below(query: I8, score: F8, weight: F8) -> F8:
+    """The share of the weight of a query at lower scores, equal ones half; rows are sorted by query, then score."""
+    if not len(query):
+        return np.zeros(0)
+    new = np.concatenate(([True], query[1:] != query[:-1]))
+    value = np.cumsum(new | np.concatenate(([True], score[1:] != score[:-1]))) - 1
+    which = np.cumsum(new) - 1
+    at_value, total = _sums(value, weight, int(value[-1]) + 1), _sums(which, weight, int(which[-1]) + 1)
+    of_value = which[np.flatnonzero(np.diff(value, prepend=-1))]
+    upto = np.cumsum(at_value) - (np.cumsum(total) - total)[of_value]
+    share = (upto - at_value / 2) / np.where(total > 0, total, 1.0)[of_value]
+    return np.where(total[which] > 0, share[value], 0.5)
+
+
+def _from_votes(preferences: Preferences, *, direct: bool) -> _Part:
+    """Votes: an expert's majority on each pair; a row is an item that it compared with others."""
+    votes, slots = preferences.comparisons, max(len(preferences.index.items), 1)
+    experts = max(len(preferences.experts), 1)
+    said, of_vote = np.unique(votes.query_of_row * experts + votes.expert, return_inverse=True)
+    low, high = (f(votes.winner, votes.loser).astype(np.int64) for f in (np.minimum, np.maximum))
+    sign = np.where(votes.tie, 0.0, np.where(votes.winner == low, 1.0, -1.0))
+    pair, which = np.unique((of_vote * slots + low) * slots + high, return_inverse=True)
+    net = _sums(which, sign * votes.weight, len(pair))
+    group, low, high = pair // slots // slots, pair // slots % slots, pair % slots
+    row_of, row = np.unique(np.concatenate((group * slots + low, group * slots + high)), return_inverse=True)
+    clear = np.concatenate((net, net)) != 0
+    mine, met, won = row[clear], np.roll(row, len(pair))[clear], np.concatenate((net, -net))[clear]
+    order = np.lexsort((met, mine))
+    mine, met, won = mine[order], met[order], np.sign(won[order])
+    wins, contests = _sums(mine, won > 0, len(row_of)), np.bincount(mine, minlength=len(row_of))
+    own, value = (0.0 * wins, -won) if direct else (wins, wins[met])
+    ends = np.cumsum(contests)
+    uneven = _sums(mine, value != own[mine], len(row_of)).astype(np.int64)
+    ones = np.ones(len(met), np.int64)
+    of_row = row_of // slots
+    rows = Rows(of_row, own, ends - contests, ends, value, ones, uneven, (wins + 1) / (contests + 2))
+    judged = np.bincount(of_row, minlength=len(said))
+    keep, up = net != 0, net > 0
+    pairs = np.where(up, low, high)[keep], np.where(up, high, low)[keep], group[keep]
+    mapped = said % experts, said // experts, np.arange(len(row_of)), row_of % slots, _NONE
+    return _Part(rows, judged, (*mapped, *pairs))
+
+
+def _sums(which: I8, weights: npt.NDArray[Any], count: int) -> F8:
+    """Sums by group; floats also where there is nothing to sum."""
+    return np.bincount(which, weights=weights, minlength=count).astype(np.float64, copy=False)
+
+
+# -- agreement -----------------------------------------------------------------------------------------------------
+
+
+def agreement(preferences: Preferences, answers: Answers, place: I8) -> tuple[F8, F8, F8]:
+    """By group: pairs that a ranking has in the same order, pairs that it has the other way round, and all pairs.
+
+    Place 0 is the top; places below 0 mark slots that are not ranked, whose pairs are left out.
+    """
+    a, b = place[answers.winner], place[answers.loser]
+    known = (a >= 0) & (b >= 0)
+    groups = len(answers.expert)
+    counted = known & (a < b), known & (a > b), known
+    agree, against, total = (_sums(answers.pair_group, w, groups) for w in counted)
+    for sums, more in zip((agree, against, total), _agree_lists(preferences, place), strict=True):
+        sums[: len(more)] += more
+    return agree, against, total
+
+
+def _agree_lists(preferences: Preferences, place: I8) -> list[F8]:
+    lists = preferences.lists
+    kept = np.flatnonzero(place[lists.item] >= 0)
+    of_row, rank = lists.list_of_row[kept], lists.rank[kept]
+    value = place[lists.item[kept]]
+    starts = np.concatenate(([0], np.cumsum(np.bincount(of_row, minlength=len(lists)))))
+    new = np.ones(len(kept), np.bool_)
+    new[1:] = (of_row[1:] != of_row[:-1]) | (rank[1:] != rank[:-1])
+    levels = np.append(np.flatnonzero(new), len(kept))
+    inside, outside = measures.earlier(levels, value), measures.earlier(starts, value)
+    found = [outside[0] - inside[0], outside[1] - inside[1], levels[np.cumsum(new) - 1] - starts[of_row]]
+    if preferences.unlisted == "below":
+        more = _agree_unlisted(preferences, place, kept, starts)
+        found = [f + m for f, m in zip(found, more, strict=True)]
+    return [_sums(of_row, f, len(lists)) for f in found]
+
+
+def _agree_unlisted(preferences: Preferences, place: I8, kept: I8, starts: I8) -> tuple[I8, I8, I8]:
+    """By kept row of the lists: unlisted items that the ranking puts below it, above it, and all of them."""
+    lists, index = preferences.lists, preferences.index
+    ranked = np.flatnonzero(place >= 0)
+    query, of_row = index.query_of_slot[ranked], lists.list_of_row[kept]
+    sizes = np.concatenate(([0], np.cumsum(np.bincount(query, minlength=len(index)))))
+    order = ranked[np.lexsort((place[ranked], query))]
+    above, below = np.zeros((2, len(place)), np.int64)
+    above[order], below[order] = _around(sizes, place[order])
+    value = place[lists.item[kept]]
+    order = np.lexsort((value, of_row))
+    listed_above, listed_below = np.zeros((2, len(kept)), np.int64)
+    listed_above[order], listed_below[order] = _around(starts, value[order])
+    item = lists.item[kept]
+    others = np.diff(sizes)[lists.query_of_list[of_row]] - np.diff(starts)[of_row]
+    return below[item] - listed_below, above[item] - listed_above, others
+
+
+def _around(starts: I8, value: I8) -> tuple[I8, I8]:
+    """How many rows of its segment are at a lower, and at a higher value; rows are sorted in every segment."""
+    above, upto = places(starts, value.astype(np.int32))
+    return above, np.repeat(np.diff(starts), np.diff(starts)) - upto

@@ -1,0 +1,325 @@
+"""One row per annotator, with a verdict, its reasons, and how sure it is."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from podium.aggregators.base import make
+from podium.data.consensus import Consensus
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id
+from podium.errors import InputError, ParameterError
+from podium.evaluate.annotators.crowd import Crowd
+from podium.evaluate.annotators.judges import FAR, Times, beside, effective, sides, speed
+from podium.kernels.dispatch import F8
+from podium.params import suggest
+
+__all__ = ["VERDICTS", "Annotator", "Annotators", "annotators"]
+
+RELIABLE, RANDOM, MALICIOUS, FEW = "reliable", "random", "malicious", "too few judgements"
+VERDICTS = (MALICIOUS, RANDOM, FEW, RELIABLE)  # in the order of a table: what needs a look comes first
+TOLD = (RELIABLE, RANDOM, MALICIOUS, FEW)  # in the order of a sentence
+GOOD = 0.75  # a quality that must be ruled out, and its opposite too, before somebody is called random
+SILENT = 20  # judgements, all equal, that say as little as random ones
+SHOWN = 5  # names in a sentence
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """One annotator; None stands for what the data do not tell.
+
+    `quality` is the chance that a pair is judged as the others, taken together, judge it: 1 always, 0.5 at random, 0
+    always the other way round. The annotator's own judgements are not among theirs.
+    """
+
+    annotator: Id
+    verdict: str  # one of `VERDICTS`
+    flags: tuple[str, ...]  # "always first", "copies X", "very fast", ...
+    quality: float
+    low: float  # interval of the quality
+    high: float
+    judgements: int
+    pairs: int  # pairs put in order that the others put in order too
+    queries: int
+    agreement: float | None  # share of the pairs that are as in the consensus, own judgements included
+    peers: float | None  # share of the others who answer the same questions alike
+    consistency: float | None  # share of equal answers where the same pair was judged again
+    first: float | None  # share of votes for the item shown first
+    first_p: float | None  # of a binomial test against one half
+    seconds: float | None  # median time of a judgement
+    accuracy: float | None  # share of the pairs that are as in the gold labels
+    gold_pairs: int
+    weight: float | None  # what the method that made the consensus thinks of the annotator
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Annotators:
+    """All annotators, those that need a look first, then by judgements.
+
+    >>> votes = [("ann", "a", "b"), ("ben", "a", "b"), ("cid", "b", "a")] * 20
+    >>> who, won, lost = zip(*votes)
+    >>> found = annotators(Preferences.from_comparisons([0] * 60, who, won, lost), method="copeland")
+    >>> [(row.annotator, row.verdict) for row in found.rows]
+    [('cid', 'malicious'), ('ann', 'reliable'), ('ben', 'reliable')]
+    """
+
+    rows: tuple[Annotator, ...]
+    method: str
+    level: float
+    effective: float  # independent judges of equal volume that they are worth
+    copies: tuple[tuple[Id, ...], ...] = field(default=())  # groups that answer alike, mistakes included
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, annotator: Id) -> Annotator:
+        for row in self.rows:
+            if row.annotator == annotator:
+                return row
+        known = [str(row.annotator) for row in self.rows]
+        raise ParameterError(f"there is no annotator {annotator!r}; {suggest(str(annotator), known)}")
+
+    def __repr__(self) -> str:
+        return f"Annotators({self.lines[0]})"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many there are of each verdict and flag; copies are counted as "copies"."""
+        found = Counter(row.verdict for row in self.rows)
+        flags = Counter(
+            flag.split(" ")[0] if flag.startswith("copies ") else flag
+            for row in self.rows
+            for flag in row.flags
+        )
+        return {v: found[v] for v in TOLD} | dict(sorted(flags.items()))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What there is to know, in sentences."""
+        return tuple(_sentences(self))
+
+    def flagged(self, word: str) -> Annotators:
+        """Only those with a verdict or flag that begins with a word."""
+        kept = tuple(r for r in self.rows if any(f.startswith(word.lower()) for f in (r.verdict, *r.flags)))
+        known = [*VERDICTS, *FLAGS]
+        if not kept and not any(name.startswith(word.lower()) for name in known):
+            raise ParameterError(f"there is no flag {word!r}; {suggest(word, known)}")
+        return Annotators(kept, self.method, self.level, self.effective, self.copies)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            "method": self.method,
+            "level": self.level,
+            "counts": self.counts,
+            "effective": self.effective,
+            "copies": [list(group) for group in self.copies],
+            "lines": list(self.lines),
+            "rows": [asdict(row) for row in self.rows],
+        }
+
+
+FIRST, SECOND, COPIES = "always first", "always second", "copies"
+FAST, SLOW, EQUAL, CHANGING = "very fast", "very slow", "all answers equal", "contradicts itself"
+FLAGS = (FIRST, SECOND, COPIES, FAST, SLOW, EQUAL, CHANGING)
+
+
+def annotators(
+    preferences: Preferences,
+    consensus: Consensus | None = None,
+    *,
+    method: str = "crowdagg",
+    labels: Labels | None = None,
+    times: Times | None = None,
+    level: float = 0.95,
+) -> Annotators:
+    """What can be said of every annotator (expert) of the preferences.
+
+    The `consensus` is made by `method` unless given. With gold `labels` the accuracy against them is
+    told; `times` maps annotators to the seconds their judgements took. Intervals are those of Jeffreys' beta posterior
+    at `level`; the pairs of a list count as the independent votes that they are worth.
+    """
+    if not 0 < level < 1:
+        raise ParameterError(f"level is {level}; accepted: numbers between 0 and 1, both excluded")
+    crowd = Crowd(preferences)
+    if not crowd.judgements.any():
+        raise InputError("there are no judgements", remedy="give ratings, lists or votes of annotators")
+    if consensus is None:
+        consensus = make(method).aggregate(preferences)
+    columns = _columns(crowd, consensus, labels, times, level)
+    near = beside(crowd)
+    flags = _flags(crowd, columns, near.one_sided, near.copies)
+    rows = _rows(crowd, columns, flags)
+    groups = () if near.agreement is None else tuple(tuple(g) for g in near.agreement.copies)
+    return Annotators(rows, consensus.method, level, effective(crowd, near.agreement), groups)
+
+
+class _Columns(NamedTuple):
+    """By annotator; NaN: not known."""
+
+    quality: F8
+    low: F8
+    high: F8
+    pairs: F8
+    agreement: F8
+    peers: F8
+    consistency: F8
+    repeats: F8
+    first: F8
+    first_p: F8
+    seconds: F8
+    deviation: F8
+    accuracy: F8
+    gold_pairs: F8
+    weight: F8
+
+
+def _columns(
+    crowd: Crowd, consensus: Consensus, labels: Labels | None, times: Times | None, level: float
+) -> _Columns:
+    index = crowd.preferences.index
+    counts = crowd.against_others()
+    quality, low, high = _posterior(counts.same_worth, counts.other_worth, level)
+    at = index.locate(consensus.index)
+    agreed = crowd.against(
+        np.where(at >= 0, consensus.scores[at] if len(consensus.scores) else np.nan, np.nan)
+    )
+    gold = crowd.against(np.full(crowd.slots, np.nan) if labels is None else labels.align(index))
+    asked, equal = crowd.repeats()
+    shown, pace = sides(crowd), speed(crowd, times)
+    return _Columns(
+        quality, low, high, counts.same + counts.other,
+        _share(agreed.same, agreed.same + agreed.other), crowd.shared().share,
+        _share(equal, asked), asked, shown.share, shown.p, pace.median, pace.deviation,
+        _share(gold.same, gold.same + gold.other), gold.same + gold.other, _weights(crowd, consensus),
+    )  # fmt: skip
+
+
+def _posterior(same: F8, other: F8, level: float) -> tuple[F8, F8, F8]:
+    """Mean and interval of the beta posterior from Jeffreys' prior; it ends at 0 or 1 where nothing differs."""
+    from scipy.special import betaincinv
+
+    a, b = same + 0.5, other + 0.5
+    low, high = betaincinv(a, b, (1 - level) / 2), betaincinv(a, b, (1 + level) / 2)
+    return a / (a + b), np.where(same <= 0, 0.0, low), np.where(other <= 0, 1.0, high)
+
+
+def _share(part: F8, whole: F8) -> F8:
+    return np.asarray(np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0), np.float64)
+
+
+def _weights(crowd: Crowd, consensus: Consensus) -> F8:
+    """The method's own estimates; not known where it has none and all annotators count the same."""
+    found = np.full(len(crowd), np.nan)
+    given, experts = consensus.expert_weights, consensus.experts
+    if given is None or experts is None or (given == 1).all():
+        return found
+    at = experts.codes_of(crowd.preferences.experts)
+    return np.where(at >= 0, given[at], np.nan)
+
+
+def _flags(
+    crowd: Crowd, c: _Columns, one_sided: dict[Id, float], copies: dict[Id, list[Id]]
+) -> list[list[str]]:
+    experts = crowd.preferences.experts
+    found: list[list[str]] = [[] for _ in range(len(crowd))]
+    for name, which in (
+        (EQUAL, crowd.all_equal()),
+        (CHANGING, (c.repeats >= 5) & (c.consistency < 0.5)),
+        (FAST, c.deviation < -FAR),
+        (SLOW, c.deviation > FAR),
+    ):
+        for code in np.flatnonzero(which).tolist():
+            found[code].append(name)
+    for who, share in one_sided.items():
+        found[_code(experts, who)].append(FIRST if share > 0.5 else SECOND)
+    for who, others in copies.items():
+        if EQUAL in found[_code(experts, who)]:
+            continue  # they agree with everybody who never decides
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        found[_code(experts, who)].append(f"{COPIES} {others[0]}{more}")
+    return found
+
+
+def _code(experts: Any, who: Id) -> int:
+    return int(experts.code_of(who))
+
+
+def _verdict(low: float, high: float, silent: bool) -> str:
+    if low > 0.5:
+        return RELIABLE
+    if high < 0.5:
+        return MALICIOUS
+    return RANDOM if silent or (low > 1 - GOOD and high < GOOD) else FEW
+
+
+def _rows(crowd: Crowd, c: _Columns, flags: Sequence[Sequence[str]]) -> tuple[Annotator, ...]:
+    silent = [EQUAL in f and n >= SILENT for f, n in zip(flags, crowd.judgements.tolist(), strict=True)]
+    verdicts = list(map(_verdict, c.low.tolist(), c.high.tolist(), silent))
+    place = np.array([VERDICTS.index(v) for v in verdicts], np.int64)
+    order = np.lexsort((np.arange(len(crowd)), -crowd.judgements, place))
+    values = {name: column.tolist() for name, column in c._asdict().items()}
+    experts, judgements, queries = (
+        crowd.preferences.experts.tolist(),
+        crowd.judgements.tolist(),
+        crowd.queries.tolist(),
+    )
+    optional = ("agreement", "peers", "consistency", "first", "first_p", "seconds", "accuracy", "weight")
+    rows = []
+    for i in order.tolist():
+        known = {name: None if math.isnan(values[name][i]) else values[name][i] for name in optional}
+        rows.append(
+            Annotator(
+                annotator=experts[i],
+                verdict=verdicts[i],
+                flags=tuple(flags[i]),
+                quality=values["quality"][i],
+                low=values["low"][i],
+                high=values["high"][i],
+                judgements=judgements[i],
+                pairs=round(values["pairs"][i]),
+                queries=queries[i],
+                gold_pairs=round(values["gold_pairs"][i]),
+                **known,
+            )
+        )
+    return tuple(rows)
+
+
+def _sentences(found: Annotators) -> list[str]:
+    counts = found.counts
+    kinds = ", ".join(f"{counts[v]:,} {'with ' if v == FEW else ''}{v}" for v in TOLD)
+    n = len(found.rows)
+    lines = [f"{n:,} annotator{'' if n == 1 else 's'}: {kinds}"]
+    total = sum(row.judgements for row in found.rows) or 1
+    advice = {MALICIOUS: "used in reverse they help", RANDOM: "leave them out, or weigh by quality"}
+    for verdict, what in advice.items():
+        rows = [row for row in found.rows if row.verdict == verdict]
+        if rows:
+            part = sum(row.judgements for row in rows) / total
+            lines.append(f"{verdict}: {part:.1%} of the judgements, by {_names(rows)}; {what}")
+    for flag in (FIRST, SECOND, EQUAL, CHANGING, FAST, SLOW):
+        rows = [row for row in found.rows if flag in row.flags]
+        if rows:
+            lines.append(f"{flag}: {_names(rows)}")
+    for group in found.copies[:SHOWN]:
+        shown = ", ".join(map(str, group[:SHOWN])) + (
+            f" and {len(group) - SHOWN} more" if len(group) > SHOWN else ""
+        )
+        lines.append(f"answer alike, mistakes included: {shown}")
+    if len(found.copies) > SHOWN:
+        lines.append(f"{len(found.copies) - SHOWN} more groups answer alike")
+    lines.append(f"by volume and independence they are worth {found.effective:.1f} judges")
+    return lines
+
+
+def _names(rows: Sequence[Annotator]) -> str:
+    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+    return ", ".join(str(row.annotator) for row in rows[:SHOWN]) + more

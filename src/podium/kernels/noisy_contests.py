@@ -1,0 +1,211 @@
+"""Bradley-Terry with annotators who are right with a probability of their own, fitted to the end.
+
+With d the difference of two scores and t the log odds of an annotator's being right, the vote goes to the first item
+with probability p = S(t) S(d) + S(-t) S(-d), S the logistic function: scores and odds play the same part. The
+likelihood is smooth but not concave, so Newton steps are kept within a region in which the quadratic model is trusted.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.kernels.dispatch import F8, I4, I8, large
+
+__all__ = ["Fit", "Noisy", "Point", "fit", "noisy", "point", "product"]
+
+ROUNDING = 1e-11  # steps that promise less than this share of the value are judged by the gradient
+FLAT = 0.05  # share of the votes on an unknown below which no curvature is taken to be
+TINY = 1e-140  # probabilities are not below; a step that leads there is not taken
+NEAR = 1e-6  # an error that does not shrink any more is rounding below this
+LEAST, MOST = 1e-3, 1e8  # share of the promise from which a step is taken; largest radius against the first
+
+
+class Noisy(NamedTuple):
+    """Votes by pair and annotator (weighted), and the priors."""
+
+    first: I4  # by row
+    second: I4
+    group: I8
+    won: F8
+    lost: F8
+    slots: int
+    virtual: float  # contests won and lost by everybody against an item of score 0
+    right: F8  # by group: votes taken as right and as wrong beforehand, weighted; none: all are always right
+    wrong: F8
+    busy: F8  # by slot, then by group: all votes on it, those of the priors too
+
+
+class Point(NamedTuple):
+    """Minus the log likelihood with its derivatives at a point."""
+
+    value: float
+    gradient: F8  # by slot, then by group
+    dd: F8  # second derivatives, by row
+    dt: F8
+    tt: F8
+    own: F8  # those of the priors, by unknown
+    scale: F8  # positive: the diagonal without what may be negative, and not too flat
+
+
+class Fit(NamedTuple):
+    """The end of the search."""
+
+    scores: F8
+    odds: F8  # log odds of being right, by group
+    value: float
+    error: float  # largest gradient over scale
+    steps: int
+    converged: bool
+
+
+def noisy(rows: tuple[I4, I4, I8, F8, F8], slots: int, virtual: float, right: F8, wrong: F8) -> Noisy:
+    """Votes (first and second slot, group, weights won and lost) with their priors."""
+    first, second, group, won, lost = rows
+    votes = won + lost
+    busy = np.bincount(first, votes, slots) + np.bincount(second, votes, slots) + 2 * virtual
+    if len(right):
+        busy = np.concatenate((busy, np.bincount(group, votes, len(right)) + right + wrong))
+    return Noisy(*rows, slots, virtual, right, wrong, np.maximum(busy, TINY))
+
+
+def point(given: Noisy, x: F8) -> Point:
+    """Value and derivatives at x."""
+    slots, n = given.slots, len(given.first)
+    known = len(given.right) == 0
+    sums, columns = np.zeros((2, len(x))), np.empty((3, n))
+    if large(20 * n, same_bits=False):
+        from podium.kernels.compiled.annotators import noisy as kernel
+
+        rows = (given.first, given.second, given.group, given.won, given.lost)
+        value = -float(kernel(*rows, x[:slots], x[slots:], known, TINY, columns, sums[0], sums[1]))
+    else:
+        value = _rows(given, x, known, columns, sums)
+    half, side = _logistic(x[:slots]), given.virtual
+    lift = given.right, given.wrong, _logistic(x[slots:])
+    value -= float((side * (_log_logistic(x[:slots]) + _log_logistic(-x[:slots]))).sum())
+    value -= float((lift[0] * _log_logistic(x[slots:]) + lift[1] * _log_logistic(-x[slots:])).sum())
+    pull = np.concatenate((side * (2 * half - 1), (lift[0] + lift[1]) * lift[2] - lift[0]))
+    own = np.concatenate((2 * side * half * (1 - half), (lift[0] + lift[1]) * lift[2] * (1 - lift[2])))
+    dd, dt, tt = columns
+    return Point(value, sums[0] + pull, dd, dt, tt, own, np.maximum(sums[1] + own, FLAT * given.busy))
+
+
+def _rows(given: Noisy, x: F8, known: bool, columns: F8, sums: F8) -> float:
+    """Fill in the second derivatives of all rows and the sums of gradients and scales; returns the value."""
+    slots = given.slots
+    d = x[given.first] - x[given.second]
+    t = np.full(len(d), np.inf) if known else x[slots + given.group]
+    s, s_, e, e_ = _logistic(d), _logistic(-d), _logistic(t), _logistic(-t)
+    p, q = np.maximum(s * e + s_ * e_, TINY), np.maximum(s * e_ + s_ * e, TINY)
+    a, b = (e - e_) * s * s_, (s - s_) * e * e_
+    up, curve = given.won / p - given.lost / q, given.won / p**2 + given.lost / q**2
+    columns[0] = a * a * curve - a * (s_ - s) * up
+    columns[1] = a * b * curve - 2 * s * s_ * e * e_ * up
+    columns[2] = b * b * curve - b * (e_ - e) * up
+    for at, down, square in ((0, -a * up, a * a * curve), (slots, -b * up, b * b * curve)):
+        if at == 0:
+            sums[0, :slots] = _scatter(given, down, -1)
+            sums[1, :slots] = _scatter(given, square, 1)
+        elif not known:
+            groups = len(given.right)
+            sums[:, slots:] = [np.bincount(given.group, v, groups) for v in (down, square)]
+    return float(-(given.won * np.log(p) + given.lost * np.log(q)).sum())
+
+
+def _scatter(given: Noisy, row: F8, sign: int) -> F8:
+    up, down = (np.bincount(side, row, given.slots) for side in (given.first, given.second))
+    return np.asarray(up + sign * down, np.float64)
+
+
+def product(given: Noisy, at: Point, v: F8) -> F8:
+    """The matrix of second derivatives times v."""
+    slots, n, known = given.slots, len(given.first), len(given.right) == 0
+    out = at.own * v
+    if large(20 * n, same_bits=False):
+        from podium.kernels.compiled.annotators import noisy_product as kernel
+
+        rows = (given.first, given.second, given.group)
+        kernel(*rows, at.dd, at.dt, at.tt, v[:slots], v[slots:], known, out[:slots], out[slots:])
+        return out
+    d = v[given.first] - v[given.second]
+    if known:
+        out += _scatter(given, at.dd * d, -1)
+        return out
+    t = v[slots + given.group]
+    out[:slots] += _scatter(given, at.dd * d + at.dt * t, -1)
+    out[slots:] += np.bincount(given.group, at.dt * d + at.tt * t, len(given.right))
+    return out
+
+
+def fit(given: Noisy, x: F8, tolerance: float, max_iterations: int) -> Fit:
+    """Newton steps in a region of trust from x until no gradient is above `tolerance` times its scale."""
+    at = point(given, x)
+    radius = first = float(np.sqrt(at.scale.sum()))
+    left, steps = _error(at), 0
+    while left > tolerance and steps < max_iterations:
+        steps += 1
+        move, promise, length = _step(given, at, radius, min(0.1, left))
+        new = point(given, x + move)
+        if promise <= ROUNDING * max(abs(at.value), 1.0):  # rounding would decide: look at the gradient
+            if _error(new) >= left:
+                break
+            x, at, left = x + move, new, _error(new)
+            continue
+        share = (at.value - new.value) / promise
+        if not share >= 0.25:
+            radius = 0.25 * min(length, radius)
+        elif share > 0.75 and length >= 0.99 * radius:
+            radius = min(2 * radius, MOST * first)
+        if share > LEAST:
+            x, at, left = x + move, new, _error(new)
+    ended = left <= tolerance or (steps < max_iterations and left <= NEAR)
+    return Fit(x[: given.slots], x[given.slots :], at.value, left, steps, ended)
+
+
+def _error(at: Point) -> float:
+    return float((np.abs(at.gradient) / at.scale).max(initial=0.0))
+
+
+def _dot(a: F8, b: F8) -> float:
+    """Sum of products in one fixed order; threads of a library could take another one."""
+    return float((a * b).sum())
+
+
+def _step(given: Noisy, at: Point, radius: float, forcing: float) -> tuple[F8, float, float]:
+    """A step by conjugate gradients, what it promises, and its length; it ends where trust does (Steihaug, 1983)."""
+    move, rest = np.zeros_like(at.gradient), -at.gradient
+    z = rest / at.scale
+    along, size = z.copy(), _dot(rest, z)
+    goal, gained = size * forcing**2, 0.0
+    mm, ma, aa = 0.0, 0.0, size  # squared lengths of the step and the direction, and their product
+    for _ in range(10 * len(move) + 100):
+        image = product(given, at, along)
+        bend = _dot(along, image)
+        share = size / bend if bend > 0 else np.inf
+        if mm + share * (2 * ma + share * aa) >= radius**2:
+            share = (np.sqrt(ma * ma + aa * (radius**2 - mm)) - ma) / aa
+            return move + share * along, gained + share * size - share * share * bend / 2, radius
+        move += share * along
+        rest -= share * image
+        gained += share * size / 2
+        mm += share * (2 * ma + share * aa)
+        z = rest / at.scale
+        size, old = _dot(rest, z), size
+        if size <= goal:
+            break
+        ratio = size / old
+        along = z + ratio * along
+        ma = ratio * (ma + share * aa)
+        aa = size + ratio**2 * aa
+    return move, gained, float(np.sqrt(mm))
+
+
+def _logistic(x: F8) -> F8:
+    z = np.exp(-np.abs(x))
+    return np.asarray(np.where(x >= 0, 1.0, z) / (1.0 + z), np.float64)
+
+
+def _log_logistic(x: F8) -> F8:
+    return np.asarray(-np.logaddexp(0.0, -x), np.float64)
