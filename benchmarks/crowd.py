@@ -13,7 +13,7 @@ import argparse
 from typing import Any
 
 import numpy as np
-from timing import measure
+from timing import measure, once
 
 from podium import Preferences, make
 from podium.kernels import rank_laws
@@ -96,9 +96,41 @@ def crossover(sizes: tuple[int, ...]) -> list[dict[str, Any]]:
     return rows
 
 
+def noisy_bradley_terry() -> list[dict[str, Any]]:
+    """Crowd-BT against crowd-kit's NoisyBradleyTerry: 10,000 votes of 100 workers on 1,000 items.
+
+    The two stop by different quantities; both go to a tight one, and the correlation with the true scores is shown.
+    """
+    random = np.random.default_rng(0)
+    votes, items, workers = 10_000, 1_000, 100
+    first = random.integers(0, items, votes)
+    second = (first + random.integers(1, items, votes)) % items
+    truth, who = random.normal(size=items), random.integers(0, workers, votes)
+    quality = random.choice([0.95, 0.8, 0.5, 0.1], workers, p=[0.4, 0.4, 0.1, 0.1])
+    wins = random.random(votes) < 1 / (1 + np.exp(truth[second] - truth[first]))
+    wins ^= random.random(votes) > quality[who]
+    winner, loser = np.where(wins, first, second), np.where(wins, second, first)
+    p = Preferences.from_comparisons(np.zeros(votes, np.int64), who, winner, loser)
+    method = make("crowd_bt")
+    method.aggregate(p)  # loads the compiled kernels
+    timing, found = measure(lambda: method.aggregate(p), repeats=5)
+    near = np.corrcoef(found.scores, truth[np.array(found.index.items.tolist())])[0, 1]
+    rows = [{"work": "crowd_bt", "seconds": timing.median, "correlation": float(near)}]
+    try:
+        import pandas
+        from crowdkit.aggregation import NoisyBradleyTerry
+    except ImportError as problem:
+        return [*rows, {"work": f"crowd-kit's NoisyBradleyTerry: not installed ({problem})"}]
+    frame = pandas.DataFrame({"worker": who, "left": first, "right": second, "label": winner})
+    taken, scores = once(lambda: NoisyBradleyTerry(n_iter=100_000, tol=1e-9).fit_predict(frame))
+    near = np.corrcoef(scores.reindex(range(items)).fillna(0.0).to_numpy(), truth)[0, 1]
+    peer = {"work": "crowd-kit's NoisyBradleyTerry", "seconds": taken, "correlation": float(near)}
+    return [*rows, peer | {"times podium": taken / timing.median}]
+
+
 def run(quick: bool = False) -> list[dict[str, Any]]:
     """All of it; the large sizes only when there is time."""
-    rows = whole()
+    rows = whole() + noisy_bradley_terry()
     rows += growth((50, 500, 5_000) if quick else (50, 150, 500, 1_500, 5_000), 1_000 if quick else 10_000)
     rows += rankings((50, 500) if quick else (50, 500, 1_500, 5_000))
     sizes = (50, 200, 800, 1_600, 5_000)

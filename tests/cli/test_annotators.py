@@ -44,10 +44,10 @@ def test_the_table_and_the_verdict(votes):
     done = run(votes, "-m", "copeland")
     assert done.exit_code == 0, done.output
     head, *lines = done.stdout.splitlines()
-    assert head.split("\t")[:5] == ["annotator", "verdict", "flags", "quality", "95% interval"]
+    assert head.split("\t")[:5] == ["annotator", "verdict", "flags", "quality", "95%"]
     assert head.split("\t")[-4:] == ["peers", "repeats", "first", "seconds"]
     assert lines[0].startswith("w6\tmalicious\t")
-    assert [line.split("\t")[1] for line in lines] == ["malicious", "too few judgements", *["reliable"] * 6]
+    assert [line.split("\t")[1] for line in lines] == ["malicious", "too few", *["reliable"] * 6]
     assert "8 annotators: 6 reliable, 0 random, 1 malicious, 1 with too few judgements" in done.stderr
     assert "malicious: 14.3% of the judgements, by w6; used in reverse they help" in done.stderr
     assert "very fast: w2" in done.stderr

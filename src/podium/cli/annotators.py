@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from podium.data.labels import Labels
     from podium.evaluate.annotators import Annotator, Annotators
 
+WIDE = ("pairs", "queries", "peers", "weight")  # columns that a terminal has no room for
 OPTIONAL = {  # column -> the attribute, and its digits
     "consensus": ("agreement", 2),
     "peers": ("peers", 2),
@@ -109,8 +110,8 @@ def _show(found: Annotators, top: int | None) -> None:
         "verdict",
         "flags",
         "quality",
-        f"{found.level:.0%} interval",
-        "judgements",
+        f"{found.level:.0%}",
+        "judged",
         "pairs",
         "queries",
     ]
@@ -118,7 +119,11 @@ def _show(found: Annotators, top: int | None) -> None:
         [*_line(row), *(common.number(getattr(row, name), digits) for name, digits in columns.values())]
         for row in rows
     ]
-    common.table([*head, *columns], lines, title=f"{len(found):,} annotators", left=3)
+    table = [[*head, *columns], *lines]
+    if sys.stdout.isatty():  # a person gets what fits; a pipe and --json get everything
+        shown = [i for i, name in enumerate(table[0]) if name not in WIDE]
+        table = [[line[i] for i in shown] for line in table]
+    common.table(table[0], table[1:], title=f"{len(found):,} annotators", left=3)
     if len(rows) < len(found):
         common.say(f"{len(found) - len(rows):,} more; --json gives all of them")
 
@@ -126,4 +131,5 @@ def _show(found: Annotators, top: int | None) -> None:
 def _line(row: Annotator) -> list[str]:
     counts = (f"{n:,}" for n in (row.judgements, row.pairs, row.queries))
     span = f"{row.low:.2f}..{row.high:.2f}"
-    return [str(row.annotator), row.verdict, ", ".join(row.flags), f"{row.quality:.2f}", span, *counts]
+    verdict = row.verdict.removesuffix(" judgements")  # too few
+    return [str(row.annotator), verdict, ", ".join(row.flags), f"{row.quality:.2f}", span, *counts]
