@@ -38,6 +38,7 @@ METHODS = {
     "EM-Elo": "em_elo",
     "CrowdAgg-NDCG": "crowdagg",
     "CrowdAgg-NDCG-eq": "crowdagg(quality=none)",
+    "CrowdAgg-NDCG even": "crowdagg(unjudged=even, prior_agree=3, prior_disagree=1)",
     "Dawid-Skene": "dawid_skene",
     "Net votes": "net_votes",
 }
