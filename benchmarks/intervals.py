@@ -35,8 +35,8 @@ def votes(items: int, count: int, random: np.random.Generator, spread: float = 1
 def one(met: Contests, truth: F8, rounds: int, seed: int) -> Iterator[tuple[str, float]]:
     """What one repeat covers, by the name of the interval."""
     e = u.estimate(met)
-    truth = truth - truth[e.core].mean()
-    z, inside = u.critical_value(0.95), e.core
+    truth = truth - truth[e.origin].mean()
+    z, inside = u.critical_value(0.95), e.origin
     for errors in ("fisher", "sandwich"):
         matrix = u.covariance(e, errors)
         yield errors, _share(e.scores, z * np.sqrt(matrix.diagonal()), truth, inside)

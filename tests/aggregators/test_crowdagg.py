@@ -379,3 +379,11 @@ def test_crowd_of_trec_2011(data_dir):
     # figures of an independent prototype on the same data
     assert (mean, net, published, judged) == pytest.approx((0.714, 0.765, 0.722, 0.750), abs=0.006)
     assert judged < net < typical < pooled
+
+
+@pytest.mark.parametrize(("middle", "notes"), [(0.5, 1), (3, 0), (9, 1)])
+def test_net_votes_says_when_the_middle_is_not_on_the_scale(middle, notes):
+    p = Preferences.from_lists({"q": {1: {"a": 5, "b": 1}, 2: {"a": 4, "c": 2}}})
+    found = NetVotes(middle=middle).aggregate(p).diagnostics.notes
+    assert len(found) == notes
+    assert all("on one side of middle" in note for note in found)

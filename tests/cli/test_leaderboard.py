@@ -195,3 +195,16 @@ def test_it_fits_a_terminal_of_100_columns(arena):
     table = [line for line in lines if "model-" in line and ".." in line]
     assert len(table) == 4
     assert max(map(len, table)) <= 100
+
+
+@pytest.mark.parametrize("count", ["1" + "0" * 400, "NaN", "-1", "1e999"])
+def test_counts_beyond_all_numbers_are_bad_input(tmp_path, count):
+    path = tmp_path / "counts.json"
+    path.write_text(f'{{"models": ["a", "b"], "X": [[0, 1]], "Y": [[{count}, 1]]}}')
+    done = run(path)
+    assert done.exit_code == 2
+    assert "pair 1: a count is" in done.stderr
+
+
+def test_the_level_is_not_rounded(arena):
+    assert "99.9% interval" in run(arena, "--level", 0.999).stdout

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from podium import Labels, Preferences
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.evaluate.annotators import annotators
 from podium.evaluate.annotators.crowd import Crowd
 from podium.metrics.agreement import concordances, pair_shares
@@ -336,3 +336,9 @@ def test_qualities_of_real_crowds_are_borne_out_by_gold(data_dir):
     }
     assert right["reliable"] > 0.75
     assert 0.4 < right["random"] < 0.6
+
+
+def test_labels_of_other_items_are_pointed_out():
+    p = crowd_of_votes([0.9] * 3, 10)
+    with pytest.warns(PodiumWarning, match="no judged item has a label"):
+        annotators(p, method=COPELAND, labels=Labels.from_dict({"elsewhere": {"x": 1}}))

@@ -363,3 +363,38 @@ def test_chatbot_arena(data_dir):
     plain = leaderboard(p)
     ratio = [board[r.item].error / r.error for r in plain.rows]
     assert 0.9 < np.median(ratio) < 1.1
+
+
+def test_sides_that_are_fitted_are_fitted_in_every_check():
+    """All judges see a first, so a judge left out must not change what the sides explain."""
+    rows = [
+        (f"q{k}", f"judge{k % 3}", *("ab" if k % 8 else "ba"), k % 8 == 0 or k % 5 < 3) for k in range(400)
+    ]
+    board = leaderboard(preferences(rows), sides="fit")
+    assert board.rows[0].item == "b"
+    assert check(board, "one judge").details["leader_without"] == "b"
+    assert check(board, "position").verdict == "ok"
+    assert "taken out of the scores" in check(board, "position").text
+
+
+def test_sides_cannot_be_fitted_where_they_are_not_known():
+    p = Preferences.from_comparisons([0] * 4, ["j"] * 4, list("abab"), list("baba"))
+    with pytest.raises(InputError, match="nothing says which item was shown first"):
+        leaderboard(p, sides="fit")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"anchor": math.inf}, "anchor is inf"), ({"anchor": math.nan}, "anchor is nan"),
+     ({"bootstrap": 1}, "bootstrap is 1"), ({"top": 0}, "top is 0"), ({"seed": -1}, "seed is -1")],
+)  # fmt: skip
+def test_settings_say_what_they_got(changes, message):
+    with pytest.raises(ParameterError, match=message):
+        leaderboard(preferences(judged(1, 20)), **changes)
+
+
+def test_numbers_and_text_that_look_alike_are_not_added_up():
+    number = Preferences.from_comparisons([0] * 2, ["j"] * 2, [1, 2], [2, 1])
+    text = Preferences.from_comparisons([0] * 2, ["j"] * 2, ["1", "3"], ["3", "1"])
+    with pytest.raises(InputError, match="'1' and 1, which look like one"):
+        Tally.of(number) + Tally.of(text)

@@ -118,3 +118,11 @@ def test_words_of_a_leaderboard():
     assert not stop
     assert "a and b cannot be told apart at 95%" in why
     assert found.next(3)[0].first == "a"
+
+
+def test_scores_that_are_equal_but_for_rounding_need_endless_votes():
+    e, matrix = board(WON)
+    scores = e.scores.copy()
+    scores[1] = scores[0] + 1e-13
+    near = u.Estimate(e.contests, e.solution, scores, e.core, e.above, e.below)
+    assert n.votes_to_separate(near, matrix, 0, 1) == float("inf")

@@ -222,3 +222,46 @@ def test_a_single_item_has_no_rival():
     assert u.votes_to_flip(e).votes == 2
     with pytest.raises(ParameterError, match="rounds is 1"):
         u.bootstrap(e, 1)
+
+
+@pytest.mark.parametrize("names", list(itertools.permutations("abc")))
+def test_without_cycles_scores_are_measured_from_all_whatever_the_names(names):
+    x, y, z = names
+    p = Preferences.from_comparisons([0] * 6, ["j"] * 6, [x, x, y] * 2, [y, z, z] * 2)
+    tally = Tally.of(p)
+    e = u.estimate(tally.contests())
+    first, middle, last = (tally.items.code_of(i) for i in names)
+    assert not e.core.any()
+    assert e.origin.all()
+    assert e.scores[middle] == pytest.approx(0, abs=1e-6)
+    assert e.scores[first] == pytest.approx(-e.scores[last], abs=1e-6)
+    assert [bool(e.above[i]) for i in (first, middle, last)] == [True, True, False]
+    assert [bool(e.below[i]) for i in (first, middle, last)] == [False, True, True]
+    assert (np.diag(u.covariance(e)) > 0).all()
+
+
+@pytest.mark.parametrize("names", ["abcd", "cdab", "dcba"])
+def test_of_two_groups_of_one_size_the_one_with_more_votes_is_the_core(names):
+    a, b, c, d = names
+    rows = [(a, b), (b, a), (c, d), (d, c), (c, d)]
+    p = Preferences.from_comparisons([0] * 5, ["j"] * 5, *zip(*rows, strict=True))
+    tally = Tally.of(p)
+    e = u.estimate(tally.contests())
+    assert {tally.items[int(i)] for i in np.flatnonzero(e.core)} == {c, d}
+
+
+def test_votes_that_are_all_ties_have_the_errors_of_fisher():
+    p = Preferences.from_comparisons([0] * 3, ["j"] * 3, list("aab"), list("bcc"), tie=[True] * 3)
+    e = u.estimate(Tally.of(p).contests())
+    fisher = u.covariance(e, "fisher")
+    assert np.allclose(u.covariance(e, "sandwich"), fisher)
+    draws = u.bootstrap(e, 4000, seed=1)
+    assert np.allclose(draws.var(axis=0), np.diag(fisher), rtol=0.1)
+    assert np.allclose(u.top_share(draws, 1), 1 / 3, atol=0.05)
+
+
+def test_ignored_ties_bound_nothing():
+    p = Preferences.from_comparisons([0] * 3, ["j"] * 3, list("aba"), list("bac"), tie=[False, False, True])
+    e = u.estimate(Tally.of(p).contests(), ties="ignore")
+    assert e.core.tolist() == [True, True, False]
+    assert e.above.tolist() == e.below.tolist() == [False, False, True]

@@ -33,14 +33,7 @@ SHOWN = 3  # queries, and items of each, that the notes name
 
 def collect(name: str, preferences: Preferences, weights: F8, *, sided: bool = False) -> contests.Contests:
     """The contests of all queries, by the side shown first if `sided`; lists too long to be taken apart are refused."""
-    lengths = preferences.lists.lengths
-    if len(lengths) and lengths.max() > LONGEST_LIST:
-        query = preferences.queries[int(preferences.lists.query_of_list[lengths.argmax()])]
-        raise InputError(
-            f"a list of query {query!r} has {int(lengths.max()):,} items, and {name} compares all pairs of at "
-            f"most {LONGEST_LIST:,}",
-            remedy="keep the top of the lists, or use a method that needs no pairs, such as rrf or mc2",
-        )
+    check_lengths(name, preferences)
     votes, unit = collect_votes(preferences, weights)
     shown = preferences.comparisons.side
     if sided and shown is None:
@@ -49,6 +42,18 @@ def collect(name: str, preferences: Preferences, weights: F8, *, sided: bool = F
             remedy="give votes with the columns model_a, model_b and winner, or side= to from_comparisons",
         )
     return contests.count(votes, unit, shown.astype(np.float64) if sided and shown is not None else None)
+
+
+def check_lengths(name: str, preferences: Preferences) -> None:
+    """Refuse lists that have too many pairs of items."""
+    lengths = preferences.lists.lengths
+    if len(lengths) and lengths.max() > LONGEST_LIST:
+        query = preferences.queries[int(preferences.lists.query_of_list[lengths.argmax()])]
+        raise InputError(
+            f"a list of query {query!r} has {int(lengths.max()):,} items, and {name} compares all pairs of at "
+            f"most {LONGEST_LIST:,}",
+            remedy="keep the top of the lists, or use a method that needs no pairs, such as rrf or mc2",
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -110,7 +110,7 @@ def _show(found: Annotators, top: int | None) -> None:
         "verdict",
         "flags",
         "quality",
-        f"{found.level:.0%}",
+        f"{100 * found.level:.6g}%",
         "judged",
         "pairs",
         "queries",
@@ -125,7 +125,7 @@ def _show(found: Annotators, top: int | None) -> None:
         table = [[line[i] for i in shown] for line in table]
     common.table(table[0], table[1:], title=f"{len(found):,} annotators", left=3)
     if len(rows) < len(found):
-        common.say(f"{len(found) - len(rows):,} more; --json gives all of them")
+        common.say(f"{len(found) - len(rows):,} more; leave out --top to see all of them")
 
 
 def _line(row: Annotator) -> list[str]:

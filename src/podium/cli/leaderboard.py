@@ -196,7 +196,7 @@ def _show(board: Leaderboard, top: int | None) -> None:
         "rank",
         "item",
         "score",
-        f"{board.settings.level:.0%} interval",
+        f"{100 * board.settings.level:.6g}% interval",
         "ranks",
         "votes",
         "wins",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.evaluate.uncertainty import Estimate, pairwise_p, ranks_of
+from podium.evaluate.uncertainty import NEAR, Estimate, pairwise_p, ranks_of
 from podium.kernels.contest_models import DAVIDSON, LOGIT, PROBIT, terms
 from podium.kernels.contests import Solution
 from podium.kernels.dispatch import F8, I8
@@ -162,7 +162,7 @@ def votes_to_separate(e: Estimate, matrix: F8, i: int, j: int, *, level: float =
     from scipy.special import ndtri
 
     gap = abs(float(e.scores[i] - e.scores[j]))
-    if gap == 0:
+    if gap <= NEAR:
         return float("inf")
     now = float(matrix[i, i] + matrix[j, j] - 2 * matrix[i, j])
     tests = len(e) * (len(e) - 1) / 2

@@ -2,8 +2,9 @@
 
 Everything here is about the contests of one query and speaks of items by their number. Scores of a choice model are
 known up to a shift, so they are measured from the mean of the *core*, the largest group of items among which wins lead
-from each to each. Outside it the likelihood has no maximum: an item that never lost could be arbitrarily strong. Such
-scores are held by the prior alone, their intervals are open on that side, and their errors are those of the prior.
+from each to each (from the mean of all items where no two are so linked). Outside it the likelihood has no maximum: an
+item that never lost could be arbitrarily strong. Such scores are held by the prior alone, their intervals are open on
+that side, and their errors are those of the prior.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ __all__ = [
 Errors = Literal["fisher", "sandwich"]
 MOST_ITEMS = 5_000  # a matrix of so many items squared is inverted
 NEAR = 1e-9  # scores nearer than this are equal
+STILL = 1e-9  # share of Fisher's variance below which votes that do not vary say nothing of the error
 DRAWS = 4_000  # of the normal law
 L2 = BradleyTerry.l2  # the prior that the method has
 
@@ -42,8 +44,8 @@ class Estimate:
 
     contests: Contests
     solution: Solution
-    scores: F8  # by item, mean 0 in the core
-    core: B1
+    scores: F8  # by item, mean 0 at the origin
+    core: B1  # none where no two items are linked by wins in both directions
     above: B1  # outside the core: no votes bound the score from above
     below: B1  # ... from below
 
@@ -54,6 +56,11 @@ class Estimate:
     def loose(self) -> B1:
         """Items that only the prior holds."""
         return ~self.core
+
+    @property
+    def origin(self) -> B1:
+        """Items from whose mean scores are measured: the core, or all items where there is none."""
+        return self.core if self.core.any() else ~self.core
 
     @functools.cached_property
     def inverse(self) -> F8:
@@ -84,31 +91,51 @@ def estimate(
 ) -> Estimate:
     """The most likely scores of the contests of one query (see `podium.kernels.contests.solve`)."""
     found = choice.solve(contests, model=model, ties=ties, l2=l2, start=start, tolerance=tolerance)
-    core, above, below = _bounds(contests)
-    scores = found.scores - (found.scores[core].mean() if core.any() else 0.0)
+    counted = contests._replace(tied=np.zeros_like(contests.tied)) if ties == "ignore" else contests
+    core, above, below = _bounds(counted, found.scores)
+    origin = core if core.any() else ~core
+    scores = found.scores - (found.scores[origin].mean() if len(origin) else 0.0)
     return Estimate(contests, found, scores, core, above, below)
 
 
-def _bounds(contests: Contests) -> tuple[B1, B1, B1]:
-    """The core, and the items that no chain of wins from it reaches, or that reach it by none."""
+def _bounds(contests: Contests, scores: F8) -> tuple[B1, B1, B1]:
+    """The core, and the items that no chain of wins from it reaches, or that reach it by none.
+
+    Where no two items are linked in both directions there is no core: who beat somebody has no bound above, who lost
+    none below, and groups that never met have none at all.
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
 
-    strong = choice.components(contests).strong
-    size = len(strong)
+    parts, size = choice.components(contests), len(scores)
     if not size:
         return (np.zeros(0, np.bool_),) * 3
-    sizes = np.bincount(strong, minlength=size)
-    root = int(sizes.argmax())
-    core = strong == root
     up, down = contests.won + contests.tied > 0, contests.lost + contests.tied > 0
     over = np.concatenate((contests.first[up], contests.second[down]))
     under = np.concatenate((contests.second[up], contests.first[down]))
+    root = _core_of(contests, parts.strong, scores)
     beaten, beats = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    if root is None:
+        apart = bool(parts.weak.any())  # the first group is that of item 0
+        beats[over] = beaten[under] = True
+        return np.zeros(size, np.bool_), beats | apart, beaten | apart
     for mark, ends in ((beaten, (over, under)), (beats, (under, over))):
         graph = csr_array((np.ones(len(over), np.int8), ends), shape=(size, size))
         mark[breadth_first_order(graph, root, return_predecessors=False)] = True
-    return core, ~beaten, ~beats
+    return parts.strong == root, ~beaten, ~beats
+
+
+def _core_of(contests: Contests, strong: I8, scores: F8) -> int | None:
+    """The label of the largest group; of several, that with the most votes, then the best: names must not decide."""
+    size = len(strong)
+    members = np.bincount(strong, minlength=size)
+    if members.max() < 2:
+        return None
+    total = contests.won + contests.lost + contests.tied
+    votes = np.bincount(strong[contests.first], weights=total, minlength=size)
+    votes += np.bincount(strong[contests.second], weights=total, minlength=size)
+    mean = np.bincount(strong, weights=scores, minlength=size) / np.maximum(members, 1)
+    return int(np.lexsort((np.arange(size), -np.round(mean / NEAR), -votes, -members))[0])
 
 
 def relative(matrix: F8, of: B1) -> F8:
@@ -118,21 +145,23 @@ def relative(matrix: F8, of: B1) -> F8:
 
 
 def covariance(e: Estimate, errors: Errors = "sandwich", clusters: Clusters | None = None) -> F8:
-    """Covariance of the scores less the mean of the core.
+    """Covariance of the scores less the mean of the origin.
 
     `fisher` trusts the model: the inverse of the observed information (with the prior). `sandwich` sees how much single
     votes, or whole `clusters` of them, differ from what the model expects; it is honest when votes of one expert hang
-    together, and when ties count as half a win.
+    together, and when ties count as half a win. Scores that only the prior holds, and those whose votes do not differ
+    at all (nothing but ties), have Fisher's errors.
     """
     size = len(e)
-    fisher = relative(e.inverse[:size, :size], e.core)
+    fisher = relative(e.inverse[:size, :size], e.origin)
     if errors == "fisher":
         return fisher
     if errors != "sandwich":
         raise ParameterError(f"errors is {errors!r}; accepted: fisher, sandwich")
     meat = _vote_meat(e) if clusters is None else _cluster_meat(e, clusters)
-    robust = relative((e.inverse @ meat @ e.inverse)[:size, :size], e.core)
-    robust[e.loose], robust[:, e.loose] = fisher[e.loose], fisher[:, e.loose]
+    robust = relative((e.inverse @ meat @ e.inverse)[:size, :size], e.origin)
+    other = e.loose | (robust.diagonal() <= STILL * fisher.diagonal())
+    robust[other], robust[:, other] = fisher[other], fisher[:, other]
     return robust
 
 
@@ -191,20 +220,22 @@ def bootstrap(
     seed: int = 0,
     tolerance: float = 1e-5,
 ) -> F8:
-    """Scores (less the mean of the core) from votes or clusters drawn again, a row for every round.
+    """Scores (less the mean of the origin) from votes or clusters drawn again, a row for every round.
 
-    What only the prior holds does not vary among drawn votes; such scores get the spread that the prior leaves them.
+    What only the prior holds does not vary among drawn votes, nor do votes that are all ties; such scores get Fisher's
+    spread.
     """
     if rounds < 2:
         raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 2")
     c = e.contests
     draw = drawing.law_of(np.concatenate((c.won, c.lost, c.tied))) if clusters is None else clusters
     scores = drawing.resolve(c, e.solution, e.inverse, draw, rounds=rounds, seed=seed, tolerance=tolerance)
-    scores -= scores[:, e.core].mean(axis=1, keepdims=True)
-    if e.loose.any():
-        held = relative(e.inverse[: len(e), : len(e)], e.core).diagonal()[e.loose]
-        spread = np.sqrt(np.maximum(held - scores[:, e.loose].var(axis=0), 0.0))
-        scores[:, e.loose] += np.random.default_rng([seed, 1]).normal(size=(rounds, len(spread))) * spread
+    scores -= scores[:, e.origin].mean(axis=1, keepdims=True)
+    held, varied = relative(e.inverse[: len(e), : len(e)], e.origin).diagonal(), scores.var(axis=0)
+    other = e.loose | (varied <= STILL * held)
+    if other.any():
+        spread = np.sqrt(np.maximum(held - varied, 0.0))[other]
+        scores[:, other] += np.random.default_rng([seed, 1]).normal(size=(rounds, len(spread))) * spread
     return scores
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,6 +16,8 @@ from podium.formats.base import Content, Format, combine
 from podium.formats.files import Source
 
 __all__ = ["Counts"]
+
+LARGEST = 2**53  # whole numbers up to here are exact as floats
 
 
 class Counts(Format):
@@ -115,7 +116,8 @@ def _check_pair(source: Source, number: int, pair: Any, row: list[Any], models: 
             f"pair {number}: {models[pair[0]]!r} is compared with itself", remedy="a vote needs two items"
         )
     for value in row:
-        if type(value) not in (int, float) or not math.isfinite(value) or value < 0:
+        if type(value) not in (int, float) or not 0 <= value <= LARGEST:  # a NaN is neither
             raise source.error(
-                f"pair {number}: a count is {value!r}"[:120], remedy="counts are finite numbers from 0"
+                f"pair {number}: a count is {value!r}"[:120],
+                remedy=f"counts are numbers from 0 to {LARGEST:,}",
             )

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, Aggregator, Tags
-from podium.aggregators.choice import LONGEST_LIST
+from podium.aggregators.choice import check_lengths
 from podium.aggregators.majority import collect_votes
 from podium.data.features import Features
 from podium.data.labels import Labels
@@ -118,7 +118,7 @@ def gather(
 
     With `merged` all experts are one group, and their weights multiply their votes.
     """
-    _check_lengths(name, preferences)
+    check_lengths(name, preferences)
     votes, unit = collect_votes(preferences, weights if merged else (weights > 0).astype(np.float64))
     lists, pairs = preferences.lists, preferences.comparisons
     experts = len(preferences.experts)
@@ -134,14 +134,3 @@ def gather(
     side = pairs.side.astype(np.int64) if sides and pairs.side is not None else None
     said = judgements(votes, every[: len(lists)], every[len(lists) :], unit, side)
     return Crowd(said, expert, np.bincount(said.group, said.won + said.lost, len(expert)).astype(np.float64))
-
-
-def _check_lengths(name: str, preferences: Preferences) -> None:
-    lengths = preferences.lists.lengths
-    if len(lengths) and lengths.max() > LONGEST_LIST:
-        query = preferences.queries[int(preferences.lists.query_of_list[lengths.argmax()])]
-        raise InputError(
-            f"a list of query {query!r} has {int(lengths.max()):,} items, and {name} compares all pairs of at "
-            f"most {LONGEST_LIST:,}",
-            remedy="keep the top of the lists, or use a method that needs no pairs, such as rrf or mc2",
-        )

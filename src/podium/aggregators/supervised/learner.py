@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -52,6 +52,10 @@ class Task:
     check_values: F8 | None = None
     check: Examples | None = None
     progress: Progress = silence
+
+
+class _Stopped(Exception):
+    """A member gives up because another one failed."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -130,16 +134,31 @@ class Learner:
 
         def told(done: int, total: int, what: str) -> None:
             if stopped.is_set():
-                raise CancelledError
+                raise _Stopped
             task.progress(done, total, what)
 
         ready = Task(values, task.examples, check, task.check, told)
-        with ThreadPoolExecutor(min(self.members, dispatch.threads())) as pool:
+
+        def member(number: int) -> tuple[F8, int, float]:
             try:
-                found = list(pool.map(lambda number: self._one_member(ready, number), range(self.members)))
+                return self._one_member(ready, number)
             except BaseException:
-                stopped.set()  # or an interrupt would wait until all members have learned to the end
+                stopped.set()  # or the others would learn to the end
                 raise
+
+        with ThreadPoolExecutor(min(self.members, dispatch.threads())) as pool:
+            jobs = [pool.submit(member, number) for number in range(self.members)]
+            try:
+                wait(jobs)
+            except BaseException:
+                stopped.set()  # an interrupt reaches this thread, not theirs
+                raise
+        problems = [problem for job in jobs if (problem := job.exception()) is not None]
+        for problem in sorted(
+            problems, key=lambda p: isinstance(p, _Stopped)
+        ):  # the cause before its effects
+            raise problem
+        found = [job.result() for job in jobs]
         self.parameters_ = np.stack([parameters for parameters, _, _ in found])
         self.passes_ = [kept for _, kept, _ in found]
         self.quality_ = [float(q) for _, _, q in found]

@@ -58,7 +58,7 @@ def chart(found: Annotators) -> Any:
         x=alt.X("judgements:Q", scale=alt.Scale(type="log"), title="judgements"), color=colour
     )
     span = alt.Scale(domain=[0, 1])
-    title = f"quality, {found.level:.0%} intervals"
+    title = f"quality, {100 * found.level:.6g}% intervals"
     bars = base.mark_rule(opacity=0.25).encode(y=alt.Y("low:Q", scale=span, title=title), y2="high:Q")
     told = ["annotator:N", "verdict:N", "flags:N", "quality:Q", "low:Q", "high:Q", "judgements:Q"]
     dots = base.mark_point(filled=True, size=36, opacity=0.9).encode(

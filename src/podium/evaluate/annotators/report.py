@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,7 +16,7 @@ from podium.data.consensus import Consensus
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.evaluate.annotators.crowd import Crowd
 from podium.evaluate.annotators.judges import FAR, Times, beside, effective, sides, speed
 from podium.kernels.dispatch import F8
@@ -191,7 +192,7 @@ def _columns(
     agreed = crowd.against(
         np.where(at >= 0, consensus.scores[at] if len(consensus.scores) else np.nan, np.nan)
     )
-    gold = crowd.against(np.full(crowd.slots, np.nan) if labels is None else labels.align(index))
+    gold = crowd.against(_grades(crowd, labels))
     asked, equal = crowd.repeats()
     shown, pace = sides(crowd), speed(crowd, times)
     return _Columns(
@@ -200,6 +201,23 @@ def _columns(
         _share(equal, asked), asked, shown.share, shown.p, pace.median, pace.deviation,
         _share(gold.same, gold.same + gold.other), gold.same + gold.other, _weights(crowd, consensus),
     )  # fmt: skip
+
+
+def _grades(crowd: Crowd, labels: Labels | None) -> F8:
+    """By slot, NaN: not known; labels that have nothing to do with the judgements are nearly always a mistake."""
+    if labels is None:
+        return np.full(crowd.slots, np.nan)
+    index = crowd.preferences.index
+    found = labels.align(index)
+    if np.isnan(found).all():
+        warnings.warn(
+            f"no judged item has a label: judged are items such as {index.items[:3]} of the queries "
+            f"{index.queries[:3]}, labels are of the queries {labels.queries[:3]}; ids are compared exactly, case and "
+            "type included",
+            PodiumWarning,
+            stacklevel=4,
+        )
+    return found
 
 
 def _posterior(same: F8, other: F8, level: float) -> tuple[F8, F8, F8]:

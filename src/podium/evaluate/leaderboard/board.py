@@ -71,8 +71,13 @@ class Settings:
             raise ParameterError(f"level is {self.level}; accepted: numbers between 0 and 1, both excluded")
         if not 1e-9 <= self.l2 <= 1e6:
             raise ParameterError(f"l2 is {self.l2}; accepted: numbers from 1e-9 to 1e6")
-        if self.bootstrap < 0 or self.bootstrap == 1 or self.top < 1 or self.seed < 0:
-            raise ParameterError("bootstrap is 0 or at least 2 rounds, top at least 1, seed not negative")
+        if self.bootstrap < 0 or self.bootstrap == 1:
+            raise ParameterError(f"bootstrap is {self.bootstrap}; accepted: 0 (none), or 2 rounds or more")
+        for name, least in (("top", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise ParameterError(f"{name} is {getattr(self, name)}; accepted: whole numbers from {least}")
+        if self.anchor is not None and not math.isfinite(self.anchor):
+            raise ParameterError(f"the anchor is {self.anchor}; accepted: finite numbers")
         if self.scale == "elo" and self.model == "thurstone":
             raise ParameterError("Elo's scale is one of log odds; thurstone has scale='natural'")
 
@@ -171,7 +176,7 @@ class Leaderboard:
     def extended(self, more: Preferences | Tally) -> Leaderboard:
         """The leaderboard of these votes and more; the old scores are where the fit starts."""
         other = more if isinstance(more, Tally) else Tally.of(more)
-        old = {row.item: row.score / self.settings.factor for row in self.rows}
+        old = dict(zip(self.tally.items.tolist(), self.estimate.solution.scores.tolist(), strict=True))
         return leaderboard(self.tally + other, settings=self.settings, start=old)
 
     def to_dict(self) -> dict[str, Any]:
@@ -228,6 +233,11 @@ def _settings(settings: Settings | None, changes: dict[str, Any]) -> Settings:
 
 
 def _fit(tally: Tally, how: Settings, start: F8 | None) -> u.Estimate:
+    if how.sides == "fit" and not tally.side.any():
+        raise InputError(
+            "sides is fit, and nothing says which item was shown first",
+            remedy="give votes with the columns model_a, model_b and winner, or leave sides out",
+        )
     met = tally.contests(sides=how.sides == "fit")
     return u.estimate(met, model=how.model, ties=how.ties, l2=how.l2, start=start)
 
@@ -235,7 +245,7 @@ def _fit(tally: Tally, how: Settings, start: F8 | None) -> u.Estimate:
 def _uncertainty(tally: Tally, e: u.Estimate, how: Settings) -> tuple[F8, F8]:
     """The covariance of scores less the reference, and draws of them."""
     clusters = tally.clusters(how.over, sides=how.sides == "fit")
-    of = e.core if how.reference is None else np.arange(len(e)) == _code(tally, how.reference)
+    of = e.origin if how.reference is None else np.arange(len(e)) == _code(tally, how.reference)
     if how.bootstrap:
         draws = u.bootstrap(e, how.bootstrap, clusters=clusters, seed=how.seed)
         matrix = np.atleast_2d(np.cov(draws, rowvar=False))
@@ -288,7 +298,7 @@ def _standings(
 def _words(found: Stopping, board: Leaderboard, top: int | None) -> tuple[bool, str]:
     """The stopping rule with names."""
     who = f"the best {top} are told apart from all others" if top else "all neighbours are told apart"
-    level = f"{board.settings.level:.0%}"
+    level = f"{100 * board.settings.level:.6g}%"
     if found.between is None:
         text = {
             "settled": f"stop: {who} at {level}",

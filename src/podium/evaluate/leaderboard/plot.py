@@ -51,7 +51,8 @@ def chart(board: Leaderboard, *, top: int | None = None) -> Any:
     scale = alt.Scale(zero=False, nice=True)
     unit = "score" if board.settings.scale == "natural" else "score (Elo points)"
     bars = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
-        x=alt.X("low:Q", scale=scale, title=f"{unit}, {board.settings.level:.0%} intervals"), x2="high:Q"
+        x=alt.X("low:Q", scale=scale, title=f"{unit}, {100 * board.settings.level:.6g}% intervals"),
+        x2="high:Q",
     )
     fields = ["item:N", "score:Q", "low:Q", "high:Q", "ranks:N", "votes:Q"]
     dots = base.mark_point(filled=True, size=45, opacity=1).encode(

@@ -85,6 +85,7 @@ class Tally:
         for name in ("items", "experts", "queries"):
             mine, theirs = getattr(self, name), getattr(other, name)
             both = code_ids(mine.tolist() + theirs.tolist(), name[:-1]).sorted()
+            _check_types(both.ids, name)
             ids.append(both.ids)
             codes.append((both.codes[: len(mine)], both.codes[len(mine) :]))
         parts = []
@@ -244,6 +245,17 @@ def _listed(p: Preferences) -> tuple[Any, ...]:
         lost,
         met.tied,
     )
+
+
+def _check_types(ids: Ids, name: str) -> None:
+    """Refuse 1 beside '1': two files that write one id in two ways would make two of it."""
+    numbers = {str(i): i for i in ids if not isinstance(i, str)}
+    both = [i for i in ids if isinstance(i, str) and i in numbers] if numbers else []
+    if both:
+        raise InputError(
+            f"the {name} that are added up have {both[0]!r} and {numbers[both[0]]!r}, which look like one",
+            remedy="write ids as numbers in both, or as text in both (tables in CSV hold text)",
+        )
 
 
 def _joined(parts: Sequence[tuple[Any, ...]]) -> dict[str, Any]:

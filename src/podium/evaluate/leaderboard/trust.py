@@ -129,6 +129,8 @@ def _position(tally: Tally, e: Estimate) -> Check:
     share = 1 / (1 + np.exp(-bias))
     details = {"advantage": bias, "z": z, "votes": float(n.sum()), "share_among_equals": float(share)}
     text = f"between equals the item shown first wins {share:.1%} (z = {z:.1f})"
+    if e.contests.side is not None:
+        return Check("position", "ok", f"{text}; this is taken out of the scores", details)
     if abs(z) > LEANING and abs(bias) > BIAS:
         return Check("position", "warning", f"{text}; show items in random order, or fit the sides", details)
     return Check("position", "ok", text, details)
@@ -176,9 +178,8 @@ def _leader_without(tally: Tally, e: Estimate, judge: Id) -> Id:
     from podium.kernels.bootstrap import NAMES
 
     name, ties = NAMES[model.kind]
-    again = estimate(
-        rest.contests(), model=name, ties=ties or ("half" if model.half else "ignore"), l2=model.l2
-    )
+    met = rest.contests(sides=e.contests.side is not None)
+    again = estimate(met, model=name, ties=ties or ("half" if model.half else "ignore"), l2=model.l2)
     return rest.items[int(again.order[0])]
 
 

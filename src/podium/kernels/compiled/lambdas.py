@@ -49,11 +49,11 @@ def linear_pass(
                     for c in range(width):
                         gradient[c] += out[i] * values[i, c]
         if (at + 1) % batch == 0 or at + 1 == len(visit):
-            _step(gradient, at % batch + 1, weights, mean, square, steps, adam, rate, l2, positive)
+            step(gradient, at % batch + 1, weights, mean, square, steps, adam, rate, l2, positive)
 
 
 @njit(cache=True, nogil=True)
-def _step(gradient, count, weights, mean, square, steps, adam, rate, l2, positive):
+def step(gradient, count, weights, mean, square, steps, adam, rate, l2, positive):
     steps[0] += 1
     grown_mean, grown_square = 1.0 - 0.9 ** float(steps[0]), 1.0 - 0.999 ** float(steps[0])
     for c in range(len(weights)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from podium.kernels.compiled.lambdas import _step
+from podium.kernels.compiled.lambdas import step
 
 
 @njit(cache=True, nogil=True)
@@ -38,7 +38,7 @@ def learn_pass(
                 for c in range(3):
                     gradient[3 * group[e] + c] -= weight[q] * slope[k] * values[e, c]
         if (at + 1) % batch == 0 or at + 1 == len(visit):
-            _step(gradient, at % batch + 1, weights, mean, square, steps, adam, rate, l2, positive)
+            step(gradient, at % batch + 1, weights, mean, square, steps, adam, rate, l2, positive)
     return lost / max(total, 1e-300)
 
 
