@@ -154,12 +154,45 @@ def size(votes: int, items: int, ways: tuple[str, ...]) -> list[dict[str, Any]]:
     return rows
 
 
+def from_strings(votes: int, items: int) -> list[dict[str, Any]]:
+    """From lists of string ids to scores by id, as a user would have them."""
+    winner, loser = ([f"model-{i}" for i in column.tolist()] for column in games(votes, items))
+
+    def own() -> object:
+        one = np.zeros(votes, np.int32)
+        return make("bradley_terry", l2=L2).aggregate(Preferences.from_comparisons(one, one, winner, loser))
+
+    def arena() -> object:
+        number = {name: code for code, name in enumerate(dict.fromkeys((*winner, *loser)))}
+        codes = (np.fromiter(map(number.__getitem__, side), np.int64, votes) for side in (winner, loser))
+        return logistic(*codes, len(number), unique=False)
+
+    def in_rust() -> object:
+        import evalica
+
+        return evalica.bradley_terry(winner, loser, [evalica.Winner.X] * votes, tolerance=1e-12, limit=10_000)
+
+    own()
+    rows: list[dict[str, Any]] = []
+    for name, call in (("podium", own), ("evalica", in_rust), ("arena", arena)):
+        about = {"votes": votes, "items": items, "way": f"{name}, from string ids"}
+        try:
+            taken = measure(call, repeats=3)[0].median if name != "arena" else once(call)[0]
+        except ImportError as problem:
+            rows.append(about | {"failed": f"{type(problem).__name__}: {problem}"})
+            continue
+        rows.append(about | {"seconds": taken, "times podium": taken / rows[0]["seconds"] if rows else 1.0})
+        print(rows[-1], flush=True)
+    return rows
+
+
 def run(quick: bool = False) -> list[dict[str, Any]]:
     """All sizes; then growth with the number of votes on the same items."""
     podium(*games(1_000_000, 1_000), 1_000)  # kernels are loaded before anything is timed
     podium(*games(20_000, 20_000), 20_000)
     every = tuple(WAYS)
     rows = size(10_000, 1_000, every) + size(1_000_000, 1_000, every)
+    rows += from_strings(1_000_000, 1_000)
     if not quick:
         rows += size(10_000_000, 1_000, ("podium", "podium, from a table", "pairs", "evalica"))
         rows += size(10_000_000, 100_000, ("podium", "podium, from a table", "pairs"))

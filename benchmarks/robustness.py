@@ -39,6 +39,7 @@ METHODS = {
     "CrowdAgg-NDCG": "crowdagg",
     "CrowdAgg-NDCG-eq": "crowdagg(quality=none)",
     "CrowdAgg-NDCG even": "crowdagg(unjudged=even, prior_agree=3, prior_disagree=1)",
+    "CrowdAgg-RBP votes": "crowdagg(measure=rbp, unjudged=even, pair=vote, prior_agree=3, prior_disagree=1)",
     "Dawid-Skene": "dawid_skene",
     "Net votes": "net_votes",
 }
