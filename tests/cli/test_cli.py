@@ -367,3 +367,11 @@ def test_eval_and_compare_agree(files):
 def test_nothing_in_common_is_an_error(files):
     (files / "other.txt").write_text("Q1 0 B 1\n")
     assert run("eval", files / "bm25.run", "-q", files / "other.txt").exit_code == 2
+
+
+def test_options_are_named_as_they_are_typed(tmp_path):
+    path = tmp_path / "twice.run"
+    path.write_text("q Q0 a 1 2 x\nq Q0 a 2 1 x\n")
+    said = run("fuse", path).stderr
+    assert "choose -O duplicates=first" in said
+    assert run("fuse", path, "-O", "duplicates=first").exit_code == 0

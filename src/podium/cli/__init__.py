@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import re
 import sys
 import warnings
 from typing import Any
@@ -51,7 +52,7 @@ class Verbs(click.Group):
             try:
                 return super().invoke(ctx)
             except PodiumError as error:
-                raise _Failure(str(error), 2) from None
+                raise _Failure(_as_typed(str(error)), 2) from None
             except KeyboardInterrupt:
                 ctx.exit(130)
             except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
@@ -68,6 +69,19 @@ class Verbs(click.Group):
                     raise
                 text = f"this is a bug in Podium ({type(error).__name__}: {error}); set PODIUM_DEBUG=1 for the details"
                 raise _Failure(text, 70) from None
+
+
+_OPTIONS = "duplicates|missing|encoding|expert|items|columns|item_a|item_b|winner|loser|rank|score"
+
+
+def _as_typed(text: str) -> str:
+    """The library names options as Python does; here they are typed as -O name=value, and the format as -f.
+
+    >>> _as_typed("choose duplicates='first' or give format='csv'")
+    'choose -O duplicates=first or give -f csv'
+    """
+    text = re.sub(r"(?<![\w'\"-])format=(?:'(\w+)')?", lambda m: f"-f {m[1] or 'NAME'}", text)
+    return re.sub(rf"(?<![\w'\"-])({_OPTIONS})=(?:'([^']*)')?", lambda m: f"-O {m[1]}={m[2] or ''}", text)
 
 
 class _Failure(click.ClickException):
