@@ -116,7 +116,7 @@ def report(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], published:
 
 def draw(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], name: str) -> None:
     """One figure a kind of spammer, one panel a metric."""
-    from podium.evaluate.annotators.plot import altair, save_chart
+    from podium.evaluate.pictures import altair, save
 
     alt = altair()
     for kind in KINDS:
@@ -133,7 +133,7 @@ def draw(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], name: str) -
             panels.append(
                 chart.encode(x=x, y=y, color=alt.Color("method:N", title=None)).properties(width=300)
             )
-        save_chart(alt.hconcat(*panels), f"{name}-{kind}.svg")
+        save(alt.hconcat(*panels), f"{name}-{kind}.svg")
         print(f"{name}-{kind}.svg drawn")
 
 

@@ -7,6 +7,8 @@ import math
 import numpy as np
 import pytest
 
+import lessons
+from lessons import ITEMS
 from podium import Labels, Preferences, formats, load, make, save
 from podium.aggregators.stagewise import Cps, mean_places
 from podium.aggregators.supervised.base import Training
@@ -17,20 +19,10 @@ from podium.evaluate import evaluate
 from reference import stagewise as plain
 
 KINDS = pytest.mark.parametrize("distance", ["kendall", "spearman", "footrule"])
-ITEMS = "abcdefgh"
 
 
 def lesson(queries=30, seed=0, grades=3):
-    """Three experts: `good` follows the truth with some noise, `noise` does not know it, `reversed` turns it round."""
-    random = np.random.default_rng(seed)
-    lists, labels = {}, {}
-    for q in range(queries):
-        truth = random.permutation(len(ITEMS))
-        spoilt = np.argsort(np.argsort(truth) + random.normal(0, 1.5, len(ITEMS)))
-        orders = {"good": spoilt, "noise": random.permutation(len(ITEMS)), "reversed": spoilt[::-1]}
-        lists[q] = {e: [ITEMS[i] for i in order[: 8 if e != "noise" else 5]] for e, order in orders.items()}
-        labels[q] = {ITEMS[i]: (len(ITEMS) - 1 - p) * grades // len(ITEMS) for p, i in enumerate(truth)}
-    return Preferences.from_lists(lists), Labels.from_dict(labels)
+    return lessons.lesson(lambda p: (len(ITEMS) - 1 - p) * grades // len(ITEMS), queries, seed)
 
 
 def choices_of(preferences, labels, distance, normalise=True, weights=None):

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podium import Preferences, formats
-from podium.aggregators.supervised.strengths import matrices, missing, restricted, table
+from podium.aggregators.supervised.strengths import matrices, missing, table
+from podium.data.restrict import restricted
 from podium.errors import InputError
 from podium.kernels import dispatch, strengths
 from podium.testing import strategies

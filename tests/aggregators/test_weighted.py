@@ -7,28 +7,19 @@ import itertools
 import numpy as np
 import pytest
 
+import lessons
 from podium import Borda, Kemeny, Labels, Preferences, ReciprocalRankFusion, formats, load, make, save
 from podium.aggregators.supervised.weighted import WeightedBorda, WeightedKemeny, WeightedRrf
 from podium.data.dataset import Dataset
 from podium.errors import InputError, NotFittedError, ParameterError, UnsupportedFormError
 from podium.evaluate import evaluate
 
-ITEMS = "abcdefgh"
 METHODS = pytest.mark.parametrize("method", [WeightedBorda, WeightedRrf, WeightedKemeny])
 RULES = pytest.mark.parametrize("method", [WeightedBorda, WeightedRrf])
 
 
 def lesson(queries=40, seed=0, unlisted="unknown"):
-    """`good` follows the truth with some noise, `noise` does not know it, `reversed` turns it round."""
-    random = np.random.default_rng(seed)
-    lists, labels = {}, {}
-    for q in range(queries):
-        truth = random.permutation(len(ITEMS))
-        spoilt = np.argsort(np.argsort(truth) + random.normal(0, 1.5, len(ITEMS)))
-        orders = {"good": spoilt, "noise": random.permutation(len(ITEMS)), "reversed": spoilt[::-1]}
-        lists[q] = {e: [ITEMS[i] for i in order[: 8 if e != "noise" else 5]] for e, order in orders.items()}
-        labels[q] = {ITEMS[i]: (7 - p) // 3 for p, i in enumerate(truth) if p != 4}
-    return Preferences.from_lists(lists, unlisted=unlisted), Labels.from_dict(labels)
+    return lessons.lesson(lambda p: None if p == 4 else (7 - p) // 3, queries, seed, unlisted)
 
 
 @METHODS
@@ -142,7 +133,7 @@ def test_tau_agreement_is_that_of_the_definition(unlisted):
         for q in range(12)
         for e in ("x", "y", "z")
         if random.random() < 0.8
-        for i in ITEMS
+        for i in lessons.ITEMS
         if random.random() < 0.7
     ]
     query, expert, item, rank = zip(*rows, strict=True)

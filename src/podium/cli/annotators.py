@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -66,10 +65,10 @@ def verb(
     from podium.evaluate.annotators import annotators
 
     if plot is not None:
-        from podium.evaluate.annotators.plot import check_suffix
+        from podium.evaluate.pictures import check_suffix
 
         common.check_new(plot, overwrite)
-        check_suffix(Path(plot))
+        check_suffix(plot)
     content = common.read(files, format_, options, unlisted)
     preferences = common.preferences_of(content, files)
     consensus = None if method is None else common.make_method(method).aggregate(preferences)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -97,9 +96,9 @@ def _check_paths(plot: str | None, save: str | None, overwrite: bool) -> None:
     for path in filter(None, (plot, save)):
         common.check_new(path, overwrite)
     if plot is not None:
-        from podium.evaluate.leaderboard.plot import check_suffix
+        from podium.evaluate.pictures import check_suffix
 
-        check_suffix(Path(plot))
+        check_suffix(plot)
 
 
 def _keep(board: Leaderboard, plot: str | None, save: str | None, overwrite: bool, top: int | None) -> None:

@@ -12,10 +12,10 @@ from podium.aggregators.base import LIST_FORMS, Outcome, Tags
 from podium.aggregators.stagewise import Distance, mean_places, stage_order
 from podium.aggregators.supervised.base import SupervisedAggregator, Training
 from podium.aggregators.supervised.examples import Examples, Progress
-from podium.aggregators.supervised.strengths import restricted
 from podium.aggregators.supervised.weighted import learned_for
 from podium.data.features import Features
 from podium.data.preferences import Preferences
+from podium.data.restrict import restricted
 from podium.data.vocabulary import Id
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.stagewise import distances

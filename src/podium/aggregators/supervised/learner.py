@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from podium.kernels.lambdas import Optimiser, Target, lambdas, linear_pass, step
 from podium.metrics.base import parse
 from podium.metrics.targets import learnable
 from podium.params import Choice, Range, Tune
+
+if TYPE_CHECKING:
+    from podium.aggregators.supervised.base import Training
 
 __all__ = [
     "Average",
@@ -52,6 +56,13 @@ class Task:
     check_values: F8 | None = None
     check: Examples | None = None
     progress: Progress = silence
+
+    @classmethod
+    def of(cls, training: Training, values: Callable[[Training], F8]) -> Task:
+        """What a method was given to learn from, as features of the examples."""
+        check = training.validation
+        task = cls(values(training), training.examples, progress=training.progress)
+        return task if check is None else replace(task, check_values=values(check), check=check.examples)
 
 
 class _Stopped(Exception):
@@ -108,28 +119,34 @@ class Learner:
 
     def _train(self, task: Task) -> None:
         """Learn `parameters_` (a row per member), or `trees_`; `passes_` is the pass that was kept."""
-        self.center_ = np.zeros(task.values.shape[1])
-        self.scale_ = np.ones(task.values.shape[1])
-        if self.standardise and len(task.values):
-            self.center_ = task.values.mean(axis=0)
-            spread = task.values.std(axis=0)
-            self.scale_ = np.where(spread > 1e-12, spread, 1.0)
+        self._measure(task.values)
         if self.scorer == "lambdamart":
-            from podium.aggregators.supervised import trees
-
-            task.examples.lesson(self.metric)  # an error where nothing can be learned
-            grown = trees.train(
-                task,
-                self.passes,
-                self.rate,
-                patience=self.patience,
-                seed=self.seed,
-                choose_by=self.choose_by,
-            )
-            self.trees_, self.passes_ = grown.text, [grown.rounds]
+            self._train_trees(task)
             return
         values = np.ascontiguousarray(self._scaled(task.values))
         check = None if task.check_values is None else np.ascontiguousarray(self._scaled(task.check_values))
+        found = self._train_members(Task(values, task.examples, check, task.check, task.progress))
+        self.parameters_ = np.stack([parameters for parameters, _, _ in found])
+        self.passes_ = [kept for _, kept, _ in found]
+        self.quality_ = [float(q) for _, _, q in found]
+
+    def _measure(self, values: F8) -> None:
+        """What features are centred at and divided by."""
+        self.center_, self.scale_ = np.zeros(values.shape[1]), np.ones(values.shape[1])
+        if self.standardise and len(values):
+            self.center_, spread = values.mean(axis=0), values.std(axis=0)
+            self.scale_ = np.where(spread > 1e-12, spread, 1.0)
+
+    def _train_trees(self, task: Task) -> None:
+        from podium.aggregators.supervised import trees
+
+        task.examples.lesson(self.metric)  # an error where nothing can be learned
+        settings = {"patience": self.patience, "seed": self.seed, "choose_by": self.choose_by}
+        grown = trees.train(task, self.passes, self.rate, **settings)  # type: ignore[arg-type]
+        self.trees_, self.passes_ = grown.text, [grown.rounds]
+
+    def _train_members(self, task: Task) -> list[tuple[F8, int, float]]:
+        """All members, in threads; when one fails or the user interrupts, the others stop at their next pass."""
         stopped = threading.Event()
 
         def told(done: int, total: int, what: str) -> None:
@@ -137,13 +154,11 @@ class Learner:
                 raise _Stopped
             task.progress(done, total, what)
 
-        ready = Task(values, task.examples, check, task.check, told)
-
         def member(number: int) -> tuple[F8, int, float]:
             try:
-                return self._one_member(ready, number)
+                return self._one_member(replace(task, progress=told), number)
             except BaseException:
-                stopped.set()  # or the others would learn to the end
+                stopped.set()
                 raise
 
         with ThreadPoolExecutor(min(self.members, dispatch.threads())) as pool:
@@ -154,14 +169,9 @@ class Learner:
                 stopped.set()  # an interrupt reaches this thread, not theirs
                 raise
         problems = [problem for job in jobs if (problem := job.exception()) is not None]
-        for problem in sorted(
-            problems, key=lambda p: isinstance(p, _Stopped)
-        ):  # the cause before its effects
-            raise problem
-        found = [job.result() for job in jobs]
-        self.parameters_ = np.stack([parameters for parameters, _, _ in found])
-        self.passes_ = [kept for _, kept, _ in found]
-        self.quality_ = [float(q) for _, _, q in found]
+        if problems:  # the cause rather than its effects
+            raise next((p for p in problems if not isinstance(p, _Stopped)), problems[0])
+        return [job.result() for job in jobs]
 
     def _one_member(self, task: Task, number: int) -> tuple[F8, int, float]:
         random = np.random.default_rng((self.seed, number))

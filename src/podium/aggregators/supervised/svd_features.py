@@ -13,6 +13,7 @@ from podium.aggregators.supervised.base import SupervisedAggregator, Training
 from podium.aggregators.supervised.learner import Learner, Task
 from podium.data.features import Features
 from podium.data.preferences import Preferences
+from podium.data.restrict import restricted
 from podium.data.vocabulary import Id
 from podium.errors import InputError
 from podium.kernels.dispatch import F8, I8
@@ -171,16 +172,7 @@ class SvdAggregator(SupervisedAggregator, Learner):
         self.own_ = [
             e for e, n in zip(self.experts_, rows.tolist(), strict=True) if n >= self.min_preferences
         ]
-        check = training.validation
-        self._train(
-            Task(
-                self._values(training),
-                training.examples,
-                None if check is None else self._values(check),
-                None if check is None else check.examples,
-                training.progress,
-            )
-        )
+        self._train(Task.of(training, self._values))
 
     def _values(self, training: Training) -> F8:
         """Features of the examples, from the preferences over all items or over the labelled ones alone."""
@@ -190,7 +182,7 @@ class SvdAggregator(SupervisedAggregator, Learner):
         keep = np.zeros(len(preferences.index.items), np.bool_)
         keep[rows] = True
         place = np.cumsum(keep) - 1
-        return np.asarray(self._columns(strengths.restricted(preferences, keep)).values[place[rows]])
+        return np.asarray(self._columns(restricted(preferences, keep)).values[place[rows]])
 
     # -- using it ------------------------------------------------------------------------------------------------
 

@@ -94,16 +94,8 @@ class WeightedRule(SupervisedAggregator):
         )
 
     def _learn(self, training: Training) -> None:
-        weigher, check = self._weigher(), training.validation
-        weigher._train(
-            Task(
-                self._values(training),
-                training.examples,
-                None if check is None else self._values(check),
-                None if check is None else check.examples,
-                training.progress,
-            )
-        )
+        weigher = self._weigher()
+        weigher._train(Task.of(training, self._values))
         found = weigher._linear()
         mean = float(found.mean()) or 1.0
         self.weights_: dict[Id, float] = dict(zip(self.experts_, (found / mean).tolist(), strict=True))

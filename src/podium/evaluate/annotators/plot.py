@@ -2,48 +2,25 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-from pathlib import Path
 from typing import Any
 
-from podium.errors import ParameterError
+from podium.evaluate import pictures
 from podium.evaluate.annotators.report import VERDICTS, Annotators
-from podium.evaluate.leaderboard.plot import check_suffix
 
-__all__ = ["chart", "check_suffix", "plot", "save_chart"]
+__all__ = ["chart", "plot"]
 
 COLOURS = ("#c0392b", "#e67e22", "#95a5a6", "#2874a6")  # in the order of the verdicts
 
 
 def plot(found: Annotators, path: str | os.PathLike[str]) -> None:
     """Write the picture to a .svg, .png or .html file; the page needs no network."""
-    check_suffix(Path(path))
-    save_chart(chart(found), path)
-
-
-def save_chart(drawn: Any, path: str | os.PathLike[str]) -> None:
-    """Write a chart by the suffix of the file."""
-    target = Path(path)
-    if target.suffix == ".html":
-        target.write_text(drawn.to_html(inline=True), encoding="utf-8")
-    else:
-        drawn.save(str(target), scale_factor=2 if target.suffix == ".png" else 1)
-
-
-def altair() -> Any:
-    """Altair, or an error that says how to get it."""
-    try:
-        importlib.import_module("vl_convert")
-        return importlib.import_module("altair")
-    except ImportError:
-        remedy = "install podium-rank[plots]"
-        raise ParameterError(f"plots need altair and vl-convert-python; {remedy}") from None
+    pictures.save(chart(found), path)
 
 
 def chart(found: Annotators) -> Any:
     """The picture as an Altair chart."""
-    alt = altair()
+    alt = pictures.altair()
     values = [
         {
             "annotator": str(row.annotator),

@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
-from pathlib import Path
 from typing import Any
 
-from podium.errors import ParameterError
+from podium.evaluate import pictures
 from podium.evaluate.leaderboard.board import Leaderboard
 
 __all__ = ["chart", "plot"]
 
-SUFFIXES = (".svg", ".png", ".html")
 MOST = 60  # items drawn unless asked for more
 
 
 def plot(board: Leaderboard, path: str | os.PathLike[str], *, top: int | None = None) -> None:
     """Write the picture to a .svg, .png or .html file; the page needs no network."""
-    target = Path(path)
-    check_suffix(target)
-    drawn = chart(board, top=top)
-    if target.suffix == ".html":
-        target.write_text(drawn.to_html(inline=True), encoding="utf-8")
-    else:
-        drawn.save(str(target), scale_factor=2 if target.suffix == ".png" else 1)
-
-
-def check_suffix(path: Path) -> None:
-    """Refuse other kinds of pictures."""
-    if path.suffix not in SUFFIXES:
-        raise ParameterError(f"cannot draw {path}; the name must end in {', '.join(SUFFIXES)}")
+    pictures.save(chart(board, top=top), path)
 
 
 def chart(board: Leaderboard, *, top: int | None = None) -> Any:
     """The picture as an Altair chart."""
-    try:
-        alt: Any = importlib.import_module("altair")
-        importlib.import_module("vl_convert")
-    except ImportError:
-        remedy = "install podium-rank[plots]"
-        raise ParameterError(f"plots need altair and vl-convert-python; {remedy}") from None
+    alt = pictures.altair()
     rows = board.rows[: top or MOST]
     values = [_point(row) for row in rows]
     names = [v["item"] for v in values]

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from podium import formats
-from podium.aggregators.supervised.strengths import restricted
 from podium.data.dataset import Dataset
 from podium.data.labels import Labels
+from podium.data.restrict import restricted
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError
 from podium.params import suggest

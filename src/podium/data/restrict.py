@@ -1,0 +1,48 @@
+"""The same preferences over fewer items."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from podium.data.index import ItemIndex
+from podium.data.lists import Lists
+from podium.data.preferences import Preferences
+from podium.kernels.dispatch import B1, I8
+
+__all__ = ["restricted"]
+
+
+def restricted(preferences: Preferences, keep: B1) -> Preferences:
+    """What is said of the kept slots only: new slot k is old slot `flatnonzero(keep)[k]`; ranks stay as they are."""
+    old, index = np.flatnonzero(keep), preferences.index
+    before = np.concatenate(([0], np.cumsum(keep)))
+    new = before[:-1]  # of every kept slot
+    starts = before[index.starts]
+    order = np.lexsort((index.arrival[old], index.query_of_slot[old]))
+    arrival = np.empty(len(old), np.int32)
+    arrival[order] = np.arange(len(old)) - np.repeat(starts[:-1], np.diff(starts))
+    smaller = ItemIndex(index.queries, starts, index.items.take(old), arrival)
+    lists = _kept_rows(preferences.lists, keep, new)
+    votes = preferences.comparisons
+    both = keep[votes.winner] & keep[votes.loser]
+    votes = votes.keep(both, np.arange(len(preferences.experts)))
+    winner, loser = (new[side].astype(np.int32) for side in (votes.winner, votes.loser))
+    votes = dataclasses.replace(votes, winner=winner, loser=loser)
+    return Preferences(smaller, preferences.experts, lists, votes, preferences.unlisted)
+
+
+def _kept_rows(lists: Lists, keep: B1, new: I8) -> Lists:
+    """The rows on kept slots; lists without any are gone."""
+    rows = np.flatnonzero(keep[lists.item])
+    lengths = np.bincount(lists.list_of_row[rows], minlength=len(lists))
+    left = lengths > 0
+    return Lists(
+        np.concatenate(([0], np.cumsum(left)))[lists.query_starts],
+        lists.expert[left],
+        np.concatenate(([0], np.cumsum(lengths[left]))),
+        new[lists.item[rows]].astype(np.int32),
+        lists.rank[rows],
+        None if lists.score is None else lists.score[rows],
+    )
