@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint types layers check bench clean
+.PHONY: demo test lint types layers check docs bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/podium demo
@@ -22,6 +22,10 @@ layers: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 check: lint types layers test
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -q -E -W --keep-going -b html docs build/docs
+	@echo "open build/docs/index.html"
 
 bench: .venv-bench/.installed
 	.venv-bench/bin/python benchmarks/run.py $(BENCH_ARGS)
@@ -45,6 +49,10 @@ $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,dev]'
 	@touch $@ $(VENV)/.installed-test $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@ $(VENV)/.installed
 
 .venv-bench/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-bench

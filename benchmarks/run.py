@@ -24,7 +24,7 @@ from timing import seconds
 
 RESULTS = Path(__file__).parent / "results" / "latest.json"
 # modules here with a run(quick) that gives rows of a table
-OTHERS = ("reading", "metrics", "svd", "learning", "choice", "leaderboard", "crowd")
+OTHERS = ("reading", "metrics", "svd", "learning", "choice", "leaderboard", "crowd", "tuning", "retargeting")
 SECTIONS = (*fusion.METHODS, "single", "start", "floor", *OTHERS)
 
 

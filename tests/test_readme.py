@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from blocks import blocks, run_page
 from podium import registry
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
+PATH = Path(__file__).parent.parent / "README.md"
+README = PATH.read_text()
 
 
 @pytest.fixture
@@ -21,11 +23,10 @@ def runs(tmp_path, monkeypatch):
 
 
 def test_python_blocks_run_and_give_what_their_comments_say(runs):
-    scope: dict[str, object] = {}
+    scope = run_page(PATH)  # commands are read as far as their options
     checked = 0
-    for block in re.findall(r"```python\n(.*?)```", README, re.S):
-        exec(block, scope)
-        for code, said in re.findall(r"^(podium\.fuse\(.*?)\s+# (\[.*?\])$", block, re.M | re.S):
+    for block in blocks(README):
+        for code, said in re.findall(r"^(podium\.fuse\(.*?)\s+# (\[.*?\])$", block.code, re.M | re.S):
             assert repr(eval(code, scope)) == said
             checked += 1
     assert checked == 2

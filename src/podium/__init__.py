@@ -19,15 +19,20 @@ _NAMES = {
     "Dataset": "podium.data.dataset",
     "Features": "podium.data.features",
     "Labels": "podium.data.labels",
+    "LabelledFeatures": "podium.aggregators.features.labelled_features",
     "LambdaRank": "podium.aggregators.supervised.lambdarank",
     "Preferences": "podium.data.preferences",
     "compare": "podium.evaluate",
     "cross_validate": "podium.evaluate",
+    "diagnose": "podium.evaluate",
+    "explain": "podium.evaluate.explanation",
     "fuse": "podium.aggregators.fuse",
     "load": "podium.models",
     "make": "podium.aggregators.base",
     "read": "podium.formats",
+    "report": "podium.evaluate.report",
     "save": "podium.models",
+    "tune": "podium.evaluate.tuning",
     "write": "podium.formats",
 }
 
@@ -35,6 +40,7 @@ __all__ = ["__version__", *_NAMES]
 
 if TYPE_CHECKING:
     from podium.aggregators.base import Aggregator, make
+    from podium.aggregators.features.labelled_features import LabelledFeatures
     from podium.aggregators.fuse import fuse
     from podium.aggregators.supervised.lambdarank import LambdaRank
     from podium.data.consensus import Consensus
@@ -42,7 +48,10 @@ if TYPE_CHECKING:
     from podium.data.features import Features
     from podium.data.labels import Labels
     from podium.data.preferences import Preferences
-    from podium.evaluate import compare, cross_validate
+    from podium.evaluate import compare, cross_validate, diagnose
+    from podium.evaluate.explanation import explain
+    from podium.evaluate.report import report
+    from podium.evaluate.tuning import tune
     from podium.formats import read, write
     from podium.models import load, save
 

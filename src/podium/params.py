@@ -29,6 +29,7 @@ from podium.errors import ParameterError
 
 __all__ = [
     "Choice",
+    "Fixed",
     "Parameter",
     "Range",
     "Tune",
@@ -82,6 +83,11 @@ class Tune:
 
 
 @dataclass(frozen=True)
+class Fixed:
+    """A choice that no search should make: it does not change how well a method ranks."""
+
+
+@dataclass(frozen=True)
 class Parameter:
     """What one annotation says."""
 
@@ -91,6 +97,13 @@ class Parameter:
     accepts: Range | Choice | None
     tune: Tune | None
     help: str
+    fixed: bool = False
+
+    @property
+    def searched(self) -> bool:
+        """Whether a search has somewhere to look: an interval, a few choices, or yes and no."""
+        several = self.tune is not None or isinstance(self.accepts, Choice) or self.kind is bool
+        return several and not self.fixed
 
     def describe(self) -> str:
         """Words for what is accepted, used in errors, `podium methods` and the docs."""
@@ -127,7 +140,8 @@ def parameters(cls: type) -> tuple[Parameter, ...]:
         tune = next((m for m in marks if isinstance(m, Tune)), None)
         text = next((m for m in marks if isinstance(m, str)), "")
         plain = kind if isinstance(kind, type) else next(iter(get_args(kind)), kind)
-        found.append(Parameter(field.name, plain, default, accepts, tune, text))
+        fixed = any(isinstance(m, Fixed) for m in marks)
+        found.append(Parameter(field.name, plain, default, accepts, tune, text, fixed))
     return tuple(found)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from podium.errors import ParameterError
 from podium.params import suggest
 
-__all__ = ["Registry", "aggregators", "formats", "metrics"]
+__all__ = ["Registry", "aggregators", "formats", "learners", "metrics"]
 
 T = TypeVar("T")
 
@@ -83,3 +83,5 @@ def _load_plug_ins() -> None:
 aggregators: Registry[Any] = Registry("method", "podium.aggregators")
 metrics: Registry[Any] = Registry("metric", "podium.metrics")
 formats: Registry[Any] = Registry("format", "podium.formats")
+# models over features alone; their names are those of their classes
+learners: Registry[Any] = Registry("learner", "podium.aggregators")

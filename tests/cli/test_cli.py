@@ -17,17 +17,21 @@ from podium.cli import program
 VERBS = [
     "annotators",
     "apply",
+    "believe",
     "compare",
     "convert",
     "demo",
     "doctor",
     "eval",
+    "experts",
     "explain",
     "fit",
     "fuse",
     "leaderboard",
     "methods",
+    "report",
     "reproduce",
+    "tune",
 ]
 
 

@@ -23,13 +23,13 @@ def test_tables_are_well_formed(table):
     names = [row.name for row in table.rows]
     assert len({name.lower() for name in names}) == len(names)
     assert table.baseline in names
-    assert set(table.sets) <= set(READERS)
+    assert table.generated or {name.split(" + ")[0] for name in table.sets} <= set(READERS)
     assert set(table.tested) <= set(table.metrics)
-    assert list(map(str, parse_all(table.metrics))) == list(table.metrics)
+    assert table.generated or list(map(str, parse_all(table.metrics))) == list(table.metrics)
     for row in table.rows:
         assert set(row.published) | set(row.without) <= set(table.sets)
         assert all(len(figures) == len(table.metrics) for figures in row.published.values())
-        assert row.method is not None or row.published
+        assert row.method is not None or row.published or table.study
 
 
 def specs():

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL_FORMS",
+    "FEATURES",
     "LIST_FORMS",
     "Aggregator",
     "Outcome",
@@ -39,6 +40,7 @@ __all__ = [
 Weights = Mapping[Id, float] | Sequence[float]
 LIST_FORMS = frozenset({Form.RANKING, Form.TOP_K, Form.RATING})
 ALL_FORMS = frozenset(Form)
+FEATURES = "(item features)"  # in explanations: what does not come from an expert
 
 
 @dataclass(frozen=True)
@@ -249,6 +251,11 @@ class Aggregator(ABC):
         default = {f.name: f.default for f in dataclasses.fields(self)}
         changed = {k: v for k, v in self.parameters().items() if not _same(v, default[k])}
         return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in changed.items())})" if changed else self.name
+
+    def _repr_html_(self) -> str:
+        from podium.aggregators.notebook import of_aggregator
+
+        return of_aggregator(self)
 
 
 def check_weights(weights: Weights | Any, name: str) -> None:

@@ -24,6 +24,7 @@ from podium.kernels.ordering import TOLERANCE
 
 __all__ = ["Fused", "fuse"]
 
+SHOWN = 10  # items in a notebook
 Answer = Sequence[Id] | Mapping[Id, float]
 # methods that are exactly "sum of weight x points(rank)", and their one parameter
 _QUICK: dict[type, str] = {ReciprocalRankFusion: "k", RankBiasedCentroids: "persistence"}
@@ -44,6 +45,17 @@ class Fused:
         if self._weights is None:
             return repr(self._by)
         return repr(make(self._by.name, **(self._by.parameters() | {"weights": self._weights})))
+
+    def _repr_html_(self) -> str:
+        from podium.data.markup import Grid, block, table
+
+        marks = self.tied[:SHOWN]
+        rows = tuple(
+            (str(i + 1), str(item), f"{score:.6g}", "tied" if marks[i] else "")
+            for i, (item, score) in enumerate([*self][:SHOWN])
+        )
+        grid = Grid(("rank", "item", "score", ""), rows, 2)
+        return block(f"{self.method}: {len(self):,} items", table(grid, more=len(self) - len(rows)))
 
     def __iter__(self) -> Any:
         return iter(zip(self.ranking, self.scores, strict=True))

@@ -14,7 +14,7 @@ from podium.kernels import linear_ordering as ordering
 from podium.kernels import majority
 from podium.kernels.dispatch import F8, I8, large
 from podium.kernels.pairs import margins, silent_items, vote_matrix
-from podium.params import Choice, Range
+from podium.params import Choice, Fixed, Range
 
 __all__ = ["Kemeny"]
 
@@ -47,7 +47,7 @@ class Kemeny(Aggregator):
     }
     limit: ClassVar[int] = 3_000
 
-    method: Annotated[str, Choice("auto", "exact", "local"), "how each group is solved"] = "auto"
+    method: Annotated[str, Choice("auto", "exact", "local"), Fixed(), "how each group is solved"] = "auto"
     exact_limit: Annotated[int, Range(0, 200), "largest group for which `auto` seeks a proof"] = 50
     most_nodes: Annotated[int, Range(1, 10**9), "branches after which `exact` gives up"] = 10_000
 

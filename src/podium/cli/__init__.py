@@ -108,6 +108,8 @@ def program() -> None:
     podium fuse bm25.run dense.run -o fused.run          fuse runs
     podium eval fused.run --qrels qrels.txt              judge a run
     podium compare *.run --qrels qrels.txt -m rrf -m combmnz
+    podium tune *.run --qrels qrels.txt -o best.podium             which method, which parameters, is it real?
+    podium report *.run --qrels qrels.txt -o report.html           one file for your boss
     podium fit *.run --qrels qrels.txt -m svd -o model.podium      learn whom to trust
     podium apply model.podium new/*.run -o fused.run
     """

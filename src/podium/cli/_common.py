@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from podium.data.markup import finite
 from podium.errors import ParameterError
 from podium.params import parse_spec
 
@@ -120,16 +120,22 @@ def preferences_of(content: Content, files: Sequence[str]) -> Preferences:
 
 def features_for(method: Aggregator, content: Content, paths: Sequence[str] = ()) -> Features | None:
     """Item features from `--features`, or those that came with the input; None for a method that uses none."""
-    from podium import formats
-
-    found = formats.read(list(paths)).features if paths else content.features
+    found = _described(paths).features if paths else content.features
     if paths and found is None:
         raise ParameterError(
-            f"{', '.join(paths)} holds no item features; give a LETOR file of feature values"
+            f"{', '.join(paths)} holds no item features; give a LETOR file, or a table with columns of them"
         )
     if paths and not method.tags.uses_features:
         raise ParameterError(f"{method.name} does not use item features; leave --features out")
     return found if method.tags.uses_features else None
+
+
+def _described(paths: Sequence[str]) -> Content:
+    """Files of item features; a table is told that its columns are features, which other formats know by themselves."""
+    from podium import formats, registry
+
+    able = all("kind" in registry.formats.get(formats.sniff(p))().options("read") for p in paths if p != "-")
+    return read(paths, None, ["kind=features"] if able else [])
 
 
 def check_new(path: str, overwrite: bool) -> None:
@@ -185,18 +191,9 @@ def emit(document: Any) -> None:
     """Print JSON."""
     click.echo(
         json.dumps(
-            _finite(document), ensure_ascii=False, indent=2 if sys.stdout.isatty() else None, default=str
+            finite(document), ensure_ascii=False, indent=2 if sys.stdout.isatty() else None, default=str
         )
     )
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no NaN; what is not defined is null."""
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(v) for v in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", left: int = 1) -> None:

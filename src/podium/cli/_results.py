@@ -93,6 +93,7 @@ def _document(consensus: Consensus, top: int | None) -> dict[str, Any]:
         "fingerprint": consensus.fingerprint,
         "milliseconds": round(consensus.diagnostics.seconds * 1e3, 3),
         "converged": consensus.diagnostics.converged,
+        "notes": list(consensus.diagnostics.notes),
         "ties": consensus.ties,
         "results": lists,
     }
@@ -105,6 +106,8 @@ def _show(consensus: Consensus, queries: int = 3, items: int = 10) -> None:
             for r in consensus[query][:items]
         ]
         common.table(["rank", "item", "score", ""], rows, title=f"query {query}", left=2)
+    for note in consensus.diagnostics.notes:
+        click.echo(f"{note[:1].upper()}{note[1:]}{'' if note.endswith('.') else '.'}")
     click.echo(
         f"{consensus.method}: {len(consensus):,} queries; use -o FILE to write all of it, --json for JSON."
     )

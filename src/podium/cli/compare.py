@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any
+import re
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -11,8 +13,27 @@ from podium.cli import _common as common
 from podium.cli.eval import ranked, read_labels
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from podium.data.consensus import Consensus
+    from podium.data.labels import Labels
+    from podium.data.markup import Grid
+    from podium.data.preferences import Preferences
     from podium.evaluate import Comparison
+    from podium.evaluate.curves import Curve
+    from podium.formats import Content
+
+ROOM = 100  # characters that the tables take
+SHORT = {
+    "difference": "diff",
+    "95 % interval": "95 %",
+    "baseline": "base",
+    "won/tied/lost": "w/t/l",
+    "p (Holm)": "p",
+}
+BEST = 3  # single runs shown beside the methods
+WRITERS = {"md": "to_markdown", "tex": "to_latex", "csv": "to_csv", "json": "to_json", "html": "to_html"}
+ENDINGS = {"markdown": "md", "latex": "tex", "htm": "html"}
 
 
 @click.command(name="compare", short_help="Compare methods, and the runs themselves, on judgements.")
@@ -20,11 +41,31 @@ if TYPE_CHECKING:
 @click.option(
     "-q", "--qrels", type=common.FILES, help="Judgements; not needed when the input holds them (LETOR)."
 )
-@click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated.  "
-              "[default: rrf, borda, combmnz, condorcet, mc4]")  # fmt: skip
-@click.option("--runs/--no-runs", default=True, show_default=True, help="Show the best single runs too.")
+@click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated; `all`: every "
+              "method that need not learn (slow).  [default: rrf, borda, combmnz, condorcet, mc4]")  # fmt: skip
+@click.option("--runs", type=click.Choice(["all", "best", "none"]), default="best", show_default=True,
+              help="Which single runs to show beside the methods; best: the best three.")  # fmt: skip
+@click.option("--no-runs", "runs", flag_value="none", help="The same as --runs none.")
+@click.option("--features", "features", type=common.FILES, multiple=True,
+              help="A LETOR file of item features, for the methods that use them.")  # fmt: skip
 @click.option("--baseline", help="Name of the row the others are compared with.  [default: the first method]")
 @common.metrics_option("ndcg@10", "map")
+@click.option("--test", type=click.Choice(["randomisation", "t", "wilcoxon"]), default="randomisation",
+              show_default=True, help="The paired test.")  # fmt: skip
+@click.option("--pairs", is_flag=True, help="Test all pairs, not only those with the baseline.")
+@click.option("--curve", is_flag=True, help="Show the first metric by depth, 1 to 20.")
+@click.option(
+    "--per-query", is_flag=True, help="Show the first metric query by query, largest difference first."
+)
+@click.option("--top", type=click.IntRange(1), metavar="N", help="With --per-query, show N queries only.")
+@click.option("--plot", type=click.Path(), help="Draw curves and differences: a .svg, .png or .html file.")
+@click.option(
+    "-o", "--output", type=click.Path(), help="Write the tables: a .md, .tex, .csv, .json or .html file."
+)
+@click.option(
+    "--as", "as_", type=click.Choice([*WRITERS, *ENDINGS]), help="What to write  [default: by the suffix]"
+)
+@click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 @click.option("--ties", type=click.Choice(["trec", "item", "input"]), default="trec", show_default=True)
 @common.reading
 @common.as_json
@@ -32,9 +73,19 @@ def verb(
     files: tuple[str, ...],
     qrels: str | None,
     methods: tuple[str, ...],
-    runs: bool,
+    runs: str,
+    features: tuple[str, ...],
     baseline: str | None,
     metrics: tuple[str, ...],
+    test: str,
+    pairs: bool,
+    curve: bool,
+    per_query: bool,
+    top: int | None,
+    plot: str | None,
+    output: str | None,
+    as_: str | None,
+    overwrite: bool,
     ties: Any,
     format_: str | None,
     unlisted: str | None,
@@ -43,34 +94,110 @@ def verb(
 ) -> None:
     """Compare methods, and the runs themselves, on judgements.
 
-    Each row: the mean, its difference to the baseline with a 95 % interval, the Holm-corrected p-value of a paired
-    randomisation test, queries won / tied / lost, and how much of what the metric looks at was judged at all.
+    Each row: the mean, how much of what the metric looks at was judged at all, the difference to the baseline with a
+    95 % interval, the Holm-corrected p-value of a paired test, and queries won / tied / lost. Below the table: what can
+    be concluded, and what cannot.
 
     \b
     podium compare *.run --qrels qrels.txt -m rrf -m 'combmnz(normalizer=zscore)' --baseline rrf
+    podium compare *.run --qrels qrels.txt -m all --runs all -o table.tex
+    podium compare *.run --qrels qrels.txt -m rrf -m mc4 --runs none --curve --per-query --plot curves.svg
     """
-    from podium.evaluate import compare, evaluate, expert_rankings
+    from podium.evaluate import compare
+    from podium.evaluate.curves import curves
+    from podium.metrics.base import parse_all
 
+    kind = _checked_targets(output, as_, plot, overwrite)
     content = common.read(files, format_, options, unlisted)
     preferences = common.preferences_of(content, files)
     labels = read_labels(qrels, content)
-    results: dict[str, Consensus] = {}
-    for spec in common.progress(methods or default_methods(preferences.forms), "aggregating"):
-        results[spec] = ranked(common.make_method(spec).aggregate(preferences), ties)
-    if runs and preferences.lists.rows:
-        alone = {str(e): ranked(expert_rankings(preferences, e), ties) for e in preferences.experts}
-        score = {
-            n: next(iter(evaluate(c, labels, metrics, queries="all").mean().values()))
-            for n, c in alone.items()
-        }
-        for name in sorted(alone, key=lambda n: -score[n])[:3]:
-            results[f"run {name}"] = alone[name]
-    found = compare(results, labels, metrics, baseline=baseline)
+    asked = parse_all(metrics)
+    results = _fused(methods, preferences, content, features, ties)
+    results |= _alone(preferences, labels, asked, runs, ties)
+    found = compare(results, labels, asked, baseline=baseline, test=test)
+    has_depth = asked[0].cutoff_rule != "none"
+    lines = curves(results, labels, asked[0]) if curve or (plot and has_depth) else ()
+    if plot is not None:
+        from podium.evaluate.comparison_plot import plot as draw
+
+        draw(found, lines, plot)
+    asked_for = _Extra(lines if curve else (), pairs, per_query, top)
+    if output is not None or as_ is not None:
+        _deliver(found, _text(found, asked_for, kind), output, overwrite)
     if json_:
-        common.emit({"baseline": found.baseline, "test": found.test, "level": found.level, "queries": found.queries,
-                     "rows": [dataclasses.asdict(r) for r in found.rows]})  # fmt: skip
-    else:
-        show(found)
+        common.emit(_document(found, asked_for))
+    elif output is None and as_ is None:
+        show(found, _further(found, asked_for, short=sys.stdout.isatty()))
+
+
+def _checked_targets(output: str | None, as_: str | None, plot: str | None, overwrite: bool) -> str:
+    """Refuse what cannot be written before any work is done; returns the kind of table."""
+    from podium.errors import ParameterError
+
+    if plot is not None:
+        from podium.evaluate.pictures import check_suffix
+
+        common.check_new(plot, overwrite)
+        check_suffix(plot)
+    ending = as_ or (output or ".md").rpartition(".")[2].lower()
+    kind = ENDINGS.get(ending, ending)
+    if kind not in WRITERS:
+        wanted = ", ".join(f".{w}" for w in WRITERS)
+        raise ParameterError(
+            f"cannot tell what to write from {output!r}; end the name in {wanted}, or give --as"
+        )
+    if output is not None and output != "-":
+        common.check_new(output, overwrite)
+    return kind
+
+
+def _fused(
+    methods: Sequence[str], preferences: Preferences, content: Content, features: Sequence[str], ties: Any
+) -> dict[str, Consensus]:
+    """The results of the methods, by what was typed."""
+    from podium.errors import ParameterError, PodiumError
+
+    results: dict[str, Consensus] = {}
+    asked = list(methods) or default_methods(preferences.forms)
+    every = unlearned(preferences.forms) if "all" in asked else []
+    specs = list(dict.fromkeys(name for spec in asked for name in (every if spec == "all" else [spec])))
+    made = {spec: common.make_method(spec) for spec in specs}
+    if features and not any(m.tags.uses_features for m in made.values()):
+        raise ParameterError(f"none of {', '.join(made)} uses item features; leave --features out")
+    for spec in common.progress(specs, "aggregating"):
+        method = made[spec]
+        own = common.features_for(method, content, features if method.tags.uses_features else ())
+        try:
+            found = method.aggregate(preferences, own)
+        except PodiumError as error:
+            if spec in asked:
+                raise
+            click.echo(f"podium: {spec} is left out: {error}", err=True)
+            continue
+        results[spec] = ranked(found, ties)
+    return results
+
+
+def _alone(
+    preferences: Preferences, labels: Labels, metrics: Sequence[Any], runs: str, ties: Any
+) -> dict[str, Consensus]:
+    """The runs as results of their own: all of them, the best by the first metric, or none."""
+    from podium.evaluate import expert_rankings
+    from podium.evaluate.evaluation import mean_of
+    from podium.metrics.base import measure
+    from podium.metrics.judgements import Judgements
+
+    if runs == "none" or not preferences.lists.rows:
+        return {}
+    alone = {
+        f"run {e}": ranked(expert_rankings(preferences, e), ties)
+        for e in common.progress(preferences.experts.tolist(), "single runs")
+    }
+    if runs == "best" and len(alone) > BEST:
+        which = (Judgements.of(labels).judged > 0).nonzero()[0]
+        score = {n: mean_of(measure(metrics[:1], c, labels, which)[0]) for n, c in alone.items()}
+        alone = {n: alone[n] for n in sorted(alone, key=lambda n: -score[n])[:BEST]}
+    return alone
 
 
 def default_methods(forms: frozenset[Any]) -> list[str]:
@@ -82,19 +209,101 @@ def default_methods(forms: frozenset[Any]) -> list[str]:
     return able or ["copeland"]
 
 
-def show(found: Comparison) -> None:
-    """The table, metric by metric, best first."""
-    columns = ["", "mean", "difference", "95 % interval", "p (Holm)", "won/tied/lost", "judged"]
-    for metric in dict.fromkeys(r.metric for r in found.rows):
-        rows = []
-        for r in sorted((r for r in found.rows if r.metric == metric), key=lambda r: -r.mean):
-            if r.difference is None or r.low is None or r.high is None:
-                rows.append((f"{r.name}", common.number(r.mean), "baseline", "", "", "", f"{r.judged:.0%}"))
-                continue
-            span = f"{r.low:+.4f} .. {r.high:+.4f}"
-            count = f"{r.wins}/{r.ties}/{r.losses}"
-            p = "<0.001" if (r.p_holm or 0) < 0.001 else common.number(r.p_holm, 3)
-            rows.append(
-                (r.name, common.number(r.mean), f"{r.difference:+.4f}", span, p, count, f"{r.judged:.0%}")
+def unlearned(forms: frozenset[Any]) -> list[str]:
+    """Every method that can read these forms and needs neither labels nor item features."""
+    from podium import registry
+
+    return [
+        name
+        for name, cls in registry.aggregators.all().items()
+        if forms <= cls.tags.accepts and not cls.tags.supervised and not cls.tags.uses_features
+    ]
+
+
+class _Extra(NamedTuple):
+    """Tables that are shown on demand."""
+
+    lines: Sequence[Curve]
+    pairs: bool
+    per_query: bool
+    top: int | None
+
+
+def _text(found: Comparison, extra: _Extra, kind: str) -> str:
+    """The content of a file; a .csv file holds the one table that was asked for."""
+    from podium.data import markup
+    from podium.errors import ParameterError
+
+    if kind == "json":
+        return markup.json_text(_document(found, extra))
+    further = _further(found, extra)
+    if kind == "csv" and further:
+        if len(further) > 1:
+            raise ParameterError(
+                "a .csv file holds one table; ask for one of --curve, --per-query and --pairs"
             )
-        common.table([metric, *columns[1:]], rows, title=f"{metric}, {found.queries} queries")
+        return markup.csv_text(further[0].head, further[0].rows)
+    writer: Callable[..., str] = getattr(found, WRITERS[kind])
+    return writer() if kind == "csv" else writer(further)
+
+
+def _deliver(found: Comparison, text: str, output: str | None, overwrite: bool) -> None:
+    if output is None or output == "-":
+        click.echo(text, nl=False)
+        return
+    from podium.formats.files import save
+
+    save([text.encode()], output, overwrite=overwrite)
+    click.echo(f"{len(found.evaluations)} results on {found.queries:,} queries written to {output}", err=True)
+
+
+def _document(found: Comparison, extra: _Extra) -> dict[str, Any]:
+    import dataclasses
+
+    document = found.to_dict()
+    if extra.pairs:
+        document["pairs"] = [dataclasses.asdict(p) for m in found.metrics for p in found.pairs(m)]
+    if extra.per_query:
+        document["per_query"] = [dataclasses.asdict(r) for r in found.per_query()[: extra.top]]
+    if extra.lines:
+        document["curves"] = [dataclasses.asdict(c) for c in extra.lines]
+    return document
+
+
+def _further(found: Comparison, extra: _Extra, *, short: bool = False) -> list[Grid]:
+    """The tables asked for; a person gets a few depths side by side, a pipe and a file get all."""
+    from podium.data.markup import Grid
+    from podium.evaluate import comparison_text as text
+
+    grids = [(text.curve_summary if short else text.curve_grid)(extra.lines)] if extra.lines else []
+    if extra.pairs:
+        grids += [text.pairs_grid(found, m) for m in found.metrics]
+    if extra.per_query:
+        whole = text.query_grid(found, found.metrics[0])
+        grids.append(Grid(whole.head, whole.rows[: extra.top], whole.left, whole.title))
+    return grids
+
+
+def show(found: Comparison, further: Sequence[Grid] = ()) -> None:
+    """The tables, metric by metric, best first, each with its verdict; words go beside a pipe."""
+    for metric, grid in zip(found.metrics, found.grids(), strict=True):
+        _draw(grid)
+        click.echo(found.verdict(metric), err=not sys.stdout.isatty())
+        common.say("")
+    for grid in further:
+        _draw(grid)
+    for note in found.notes:
+        click.echo(f"Note: {note}", err=not sys.stdout.isatty())
+
+
+def _draw(grid: Grid) -> None:
+    """A table, with shorter headings and without zeros before the point where the terminal is narrow."""
+    head, rows = list(grid.head), [list(row) for row in grid.rows]
+    if sys.stdout.isatty() and shutil.get_terminal_size().columns < ROOM:
+        head = [SHORT.get(name, name) for name in head]
+        rows = [[*row[: grid.left], *(_short(c) for c in row[grid.left :])] for row in rows]
+    common.table(head, rows, title=grid.title, left=grid.left)
+
+
+def _short(cell: str) -> str:
+    return SHORT.get(cell) or re.sub(r"(?<!\d)0\.", ".", cell)

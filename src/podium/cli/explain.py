@@ -1,4 +1,4 @@
-"""podium explain: why an item is where it is."""
+"""podium explain: why an item is where it is, and what would change that."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import click
 from podium.cli import _common as common
 
 if TYPE_CHECKING:
-    from podium.data.consensus import Consensus, Ranked
+    from podium.aggregators.base import Aggregator
     from podium.data.preferences import Preferences
     from podium.data.vocabulary import Id
+    from podium.evaluate.explanation import Explanation, Voice
 
 
 @click.command(name="explain", short_help="Say why an item is where it is.")
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
     multiple=True,
     help="Item features, for a method that uses them; may be repeated.",
 )
+@click.option("-q", "--qrels", type=common.FILES, help="Judgements, to be shown in the heatmap.")
+@click.option("--plot", type=click.Path(), help="Draw what each expert adds: a .svg, .png or .html file.")
+@click.option(
+    "--heatmap", type=click.Path(), help="Draw where each expert puts each item: a .svg, .png or .html file."
+)
+@click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 @common.reading
 @common.as_json
 def verb(
@@ -37,101 +44,106 @@ def verb(
     method: str,
     parameters: tuple[str, ...],
     weights: str | None,
-    query: str,
-    item: str | None,
-    over: str | None,
-    features: tuple[str, ...],
-    format_: str | None,
-    unlisted: str | None,
-    options: tuple[str, ...],
+    plot: str | None,
+    heatmap: str | None,
+    overwrite: bool,
     json_: bool,
+    **asked: Any,
 ) -> None:
     """Say what each expert adds to the score of an item, or how much it speaks for one item rather than another.
 
+    With --over also what would have to change for the two to swap: the weight of an expert, a place in one list, more
+    votes. Each change that is told has been tried.
+
     \b
     podium explain *.run --query 301                           why is the first item first
-    podium explain *.run --query 301 --item d7 --over d9       why is d7 above d9
+    podium explain *.run --query 301 --item d7 --over d9       why is d7 above d9, what would change that
+    podium explain *.run --query 301 --heatmap 301.svg --qrels qrels.txt
     """
-    asked = common.make_method(method, parameters, weights)
-    content = common.read(files, format_, options, unlisted)
+    for path in filter(None, (plot, heatmap)):
+        from podium.evaluate.pictures import check_suffix
+
+        common.check_new(path, overwrite)
+        check_suffix(path)
+    chosen = common.make_method(method, parameters, weights)
+    content = common.read(files, asked["format_"], asked["options"], asked["unlisted"])
     everything = common.preferences_of(content, files)
-    aggregator = common.weighted(asked, everything)
-    described = common.features_for(aggregator, content, features)
-    q = _known(query, everything.queries.tolist(), "query")
-    one = everything.select([q]) if aggregator.tags.per_query else everything
-    consensus = aggregator.aggregate(one, described)
-    ranking = {r.item: r for r in consensus[q]}
-    names = [n for n in (item if item is not None else next(iter(ranking)), over) if n is not None]
-    shown = [ranking[_known(n, list(ranking), f"item of query {q!r}")] for n in names]
-    ids = [r.item for r in shown]
-    if over is None:
-        parts = aggregator.explain(one, q, ids[0], described)
-        parts = dict(sorted(parts.items(), key=lambda pair: -abs(pair[1])))
-    else:
-        parts = aggregator.explain_order(one, q, ids[0], ids[1], described)
-    facts = _facts(consensus, q, shown, parts, one, exact=aggregator.explains_exactly)
+    aggregator = common.weighted(chosen, everything)
+    features = common.features_for(aggregator, content, asked["features"])
+    found = _explained(aggregator, everything, features, asked)
+    if plot is not None:
+        from podium.evaluate.explanation.plot import plot as draw
+
+        draw(found, plot)
+    if heatmap is not None:
+        labels = _labels(asked["qrels"], content)
+        _heatmap(aggregator, everything, found.query, features, labels, heatmap)
     if json_:
-        common.emit(facts)
+        common.emit(found.to_dict())
     else:
-        _tell(facts)
+        _tell(found)
 
 
-def _known(given: Id, known: list[Id], what: str) -> Id:
+def _explained(
+    aggregator: Aggregator, preferences: Preferences, features: Any, asked: dict[str, Any]
+) -> Explanation:
+    """Of what was typed."""
+    from podium.evaluate.explanation import explain
+
+    query = known(asked["query"], preferences.queries.tolist(), "query")
+    here = preferences.select([query]).index.items.tolist()
+    item, over = (
+        None if asked[n] is None else known(asked[n], here, f"item of query {query!r}")
+        for n in ("item", "over")
+    )
+    return explain(aggregator, preferences, query, item, over=over, features=features)
+
+
+def known(given: Id, ids: list[Id], what: str) -> Id:
     """The id that was meant: what is typed is text, and an id may be a number."""
     from podium.errors import ParameterError
 
-    by_text = {str(k): k for k in reversed(known)}
-    found = given if given in known else by_text.get(str(given))
+    by_text = {str(k): k for k in reversed(ids)}
+    found = given if given in ids else by_text.get(str(given))
     if found is None:
-        few = ", ".join(map(str, known[:5]))
+        few = ", ".join(map(str, ids[:5]))
         raise ParameterError(
-            f"there is no {what} {given!r}; there are {few}{', ...' if len(known) > 5 else ''}"
+            f"there is no {what} {given!r}; there are {few}{', ...' if len(ids) > 5 else ''}"
         )
     return found
 
 
-def _facts(
-    consensus: Consensus,
-    query: Id,
-    shown: list[Ranked],
-    parts: dict[Id, float],
-    preferences: Preferences,
-    exact: bool,
-) -> dict[str, Any]:
-    places = [_ranks(preferences, query, r.item) for r in shown]
-    return {
-        "method": consensus.method,
-        "query": query,
-        "items": [{**r._asdict(), "of": len(consensus[query])} for r in shown],
-        "exact": exact,
-        "experts": [
-            {"expert": e, "ranks": [place.get(e) for place in places], "value": value}
-            for e, value in parts.items()
-        ],
-    }
+def _labels(qrels: str | None, content: Any) -> Any:
+    from podium.cli.eval import read_labels
+
+    return None if qrels is None and content.labels is None else read_labels(qrels, content)
 
 
-def _ranks(preferences: Preferences, query: Id, item: Id) -> dict[Id, int]:
-    """Where each expert that lists the item puts it."""
-    lists, slot = preferences.lists, preferences.index.slot(query, item)
-    rows = (lists.item == slot).nonzero()[0]
-    experts = lists.expert[lists.list_of_row[rows]].tolist()
-    ranks = lists.rank[rows].tolist()
-    return {preferences.experts[e]: r for e, r in zip(experts, ranks, strict=True)}
+def _heatmap(
+    aggregator: Aggregator, everything: Preferences, query: Id, features: Any, labels: Any, path: str
+) -> None:
+    from podium.evaluate.figures import rank_heatmap
+    from podium.evaluate.pictures import save
+
+    one = everything.select([query]) if aggregator.tags.per_query else everything
+    consensus = aggregator.aggregate(one, features)
+    save(rank_heatmap(everything, query, {aggregator.name: consensus}, labels), path)
 
 
-def _tell(facts: dict[str, Any]) -> None:
-    items = facts["items"]
-    for r in items:
-        tied = ", tied" if r["tied"] else ""
-        common.say(
-            f"{r['item']}: place {r['rank']} of {r['of']} for {facts['query']}, score {r['score']:.6g}{tied}"
-        )
-    value = "adds" if len(items) == 1 else f"speaks for {items[0]['item']}"
-    rows = [
-        (str(e["expert"]), *("" if r is None else str(r) for r in e["ranks"]), f"{e['value']:+.6g}")
-        for e in facts["experts"]
-    ]
-    common.table(["expert", *(f"rank of {r['item']}" for r in items), value], rows)
-    how = "a sum over the experts" if facts["exact"] else "the score less the score without the expert"
-    common.say(f"{facts['method']}: {how}.")
+def _tell(found: Explanation) -> None:
+    """The table and, for a person, the sentences around it."""
+    for line in found.lines:
+        common.say(f"{line}.")
+    items = [r.item for r in (found.item, found.over) if r is not None]
+    value = "adds" if found.over is None else f"speaks for {items[0]}"
+    votes = any(v.votes for v in found.voices)
+    columns = ["expert", *(f"rank of {i}" for i in items), *(["votes"] if votes else []), value]
+    common.table(columns, [_row(v, votes) for v in found.voices])
+    how = "a sum over the experts" if found.exact else "the score less the score without the expert"
+    common.say(f"{found.method}: {how}.")
+
+
+def _row(voice: Voice, votes: bool) -> tuple[str, ...]:
+    cast = "" if voice.votes is None else f"{voice.votes[0]:g}:{voice.votes[1]:g}"
+    ranks = ("" if r is None else str(r) for r in voice.ranks)
+    return (str(voice.expert), *ranks, *([cast] if votes else []), f"{voice.value:+.6g}")

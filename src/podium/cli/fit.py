@@ -115,7 +115,16 @@ def _learn(model: Aggregator, train: Dataset, held: Dataset | None) -> dict[str,
         "passes": getattr(model, "passes_", None),
         "seconds": round(time.perf_counter() - begin, 3),
         **_quality(model, train, held),
+        **_noted(model, train),
     }
+
+
+def _noted(model: Aggregator, train: Dataset) -> dict[str, Any]:
+    """What a method that learns without labels says of its result."""
+    if model.tags.supervised:
+        return {}
+    notes = model.aggregate(train.preferences, train.features).diagnostics.notes
+    return {"notes": list(notes)} if notes else {}
 
 
 def _other_input(
@@ -209,4 +218,5 @@ def _tell(facts: dict[str, Any], model: Aggregator) -> None:
         where = f"{facts['metric']} on {facts['measured_on']} queries"
         rows.append((f"{where}, {facts['baseline']}", common.number(facts["before"])))
         rows.append((f"{where}, this model", common.number(facts["after"])))
+    rows += [("note", note) for note in facts.get("notes", ())]
     common.table(["fact", "value"], [*rows, ("saved as", facts["model"])], left=2)

@@ -19,6 +19,12 @@ from podium.cli._results import Wanted, deliver, writing
     "-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the method."
 )
 @click.option("--weights", metavar="NAME=W,...", help="Weights of the experts, such as bm25=1,dense=2.")
+@click.option(
+    "--features",
+    type=common.FILES,
+    multiple=True,
+    help="Item features, for a method that uses them; may be repeated.",
+)
 @writing
 @common.reading
 @common.as_json
@@ -27,6 +33,7 @@ def verb(
     method: str,
     parameters: tuple[str, ...],
     weights: str | None,
+    features: tuple[str, ...],
     output: str | None,
     to: str | None,
     top: int | None,
@@ -44,11 +51,12 @@ def verb(
     podium fuse bm25.run dense.run                         a look at the first queries
     podium fuse *.run -m 'rrf(k=20)' -o fused.run          a TREC run
     podium fuse *.run --weights bm25=1,dense=2 -o fused.csv
+    podium fuse *.run -m retargeting --features items.csv -o fused.run
     zcat votes.csv.gz | podium fuse - -m copeland --json
     """
     aggregator = common.make_method(method, parameters, weights)
     content = common.read(files, format_, options, unlisted)
     preferences = common.preferences_of(content, files)
-    features = common.features_for(aggregator, content)
-    consensus = common.weighted(aggregator, preferences).aggregate(preferences, features, ties=ties)
+    described = common.features_for(aggregator, content, features)
+    consensus = common.weighted(aggregator, preferences).aggregate(preferences, described, ties=ties)
     deliver(consensus, method, Wanted(output, to, top, tag, overwrite, json_))

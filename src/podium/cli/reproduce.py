@@ -54,7 +54,7 @@ def verb(
         _list(json_)
         return
     what = package.table(table)
-    if data is None:
+    if data is None and not what.generated:
         raise ParameterError(
             "the data sets are not given; name their folder with --data, or in the variable PODIUM_DATA"
         )
@@ -103,6 +103,8 @@ def _show(found: Reproduction) -> None:
         if qualities:
             title = f"{one.name}: qualities of annotators, estimated against true"
             _table(one.name, qualities[0], qualities[1:], title)
+        for title, (first, *lines) in one.more:
+            _table(one.name, first, lines, f"{one.name}: {title}")
     for note in found.notes:
         common.say(note)
 

@@ -167,6 +167,11 @@ class Consensus:
 
         return consensus_frame(self, backend, top)
 
+    def _repr_html_(self) -> str:
+        from podium.data.notebook import of_consensus
+
+        return of_consensus(self)
+
     def __repr__(self) -> str:
         queries = f"{len(self):,} quer{'y' if len(self) == 1 else 'ies'}"
         ties = f", {int(self.tied.sum()):,} tied" if self.tied.any() else ""

@@ -134,6 +134,11 @@ class Labels:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def _repr_html_(self) -> str:
+        from podium.data.notebook import of_labels
+
+        return of_labels(self)
+
     def __repr__(self) -> str:
         judged = self.grades[~np.isnan(self.grades)]
         span = f", grades {judged.min():g}..{judged.max():g}" if len(judged) else ""

@@ -248,6 +248,11 @@ class Preferences:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def _repr_html_(self) -> str:
+        from podium.data.notebook import of_preferences
+
+        return of_preferences(self)
+
     def __repr__(self) -> str:
         def count(n: int, word: str) -> str:
             plural = word[:-1] + "ies" if word.endswith("y") else word + "s"

@@ -62,6 +62,11 @@ class Ids(Sequence[Id]):
         """Whether the ids lie in one UTF-8 buffer."""
         return self.buffer is not None
 
+    @property
+    def integers(self) -> I8 | None:
+        """The ids as an array, where they are held as 64-bit integers."""
+        return self._values if self.buffer is None and self._values.dtype.kind == "i" else None
+
     def __len__(self) -> int:
         return len(self._values) if self.offsets is None else len(self.offsets) - 1
 
@@ -155,6 +160,12 @@ class Coded(NamedTuple):
 
     def sorted(self) -> Coded:
         """The same column with its distinct ids in id order."""
+        numbers = self.ids.integers
+        if numbers is not None:
+            by_value = np.argsort(numbers)
+            place = np.empty(len(by_value), np.int64)
+            place[by_value] = np.arange(len(by_value))
+            return Coded(place[self.codes], Ids(numbers[by_value]))
         values = self.ids.tolist()
         order = sorted(range(len(values)), key=lambda i: id_order(values[i]))
         if order == list(range(len(values))):

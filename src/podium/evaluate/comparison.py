@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
-from podium.errors import ParameterError
-from podium.evaluate.evaluation import Evaluation, Queries, evaluate
-from podium.evaluate.significance import TESTS, bootstrap_interval, holm
+from podium.data.markup import Grid
+from podium.data.vocabulary import Id
+from podium.errors import InputError, ParameterError
+from podium.evaluate.evaluation import Evaluation, Queries, evaluate, mean_of
+from podium.evaluate.significance import TESTS, bootstrap_intervals, holm
 from podium.kernels.dispatch import F8
-from podium.metrics.base import Metric, MetricSpec, parse_all
+from podium.metrics.base import Metric, MetricSpec, parse, parse_all
 from podium.metrics.binary import Judged
 from podium.params import suggest
 
-__all__ = ["Comparison", "ComparisonRow", "compare", "compare_evaluations"]
+__all__ = ["Comparison", "ComparisonRow", "Pair", "QueryRow", "compare", "compare_evaluations"]
+
+NEAR = 1e-12  # values of a query nearer than this are a tie
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,35 @@ class ComparisonRow:
     losses: int | None = None
 
 
+@dataclass(frozen=True)
+class Pair:
+    """Two results on one metric, the one with the higher mean first; p is corrected over all pairs of the metric."""
+
+    better: str
+    worse: str
+    metric: str
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    wins: int  # queries where `better` is better
+    ties: int
+    losses: int
+
+
+@dataclass(frozen=True)
+class QueryRow:
+    """All results on one query: `difference` is the value of `other` less that of the baseline."""
+
+    query: Id
+    values: Mapping[str, float]  # by result; NaN where the metric is not defined
+    judged: Mapping[str, float]  # by result: share of the places looked at that have a grade
+    other: str  # the result asked for, or the one farthest from the baseline
+    difference: float
+    winner: str | None  # the best result; None when several share the best value
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """All rows, metric by metric, and the evaluations they were made from."""
@@ -49,6 +83,8 @@ class Comparison:
     test: str
     level: float
     queries: int
+    rounds: int = 10_000
+    seed: int = 0
 
     def __repr__(self) -> str:
         what = f"{len(self.evaluations)} results on {self.queries:,} queries"
@@ -61,6 +97,86 @@ class Comparison:
             if (row.name, row.metric) == (name, wanted):
                 return row
         raise ParameterError(f"there is no row for {name!r} and {wanted}; {suggest(name, self.evaluations)}")
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Printed forms of the metrics, in the order of the rows."""
+        return tuple(dict.fromkeys(row.metric for row in self.rows))
+
+    def pairs(self, metric: MetricSpec | None = None) -> tuple[Pair, ...]:
+        """All pairs of results on one metric (the first unless given), best first; Holm's correction is over them."""
+        return _pairs(self, self._metric(metric))
+
+    def per_query(self, metric: MetricSpec | None = None, *, name: str | None = None) -> tuple[QueryRow, ...]:
+        """One row per query, the largest difference to the baseline first.
+
+        The difference is that of the result `name`, or of whichever is farthest from the baseline on that query.
+        """
+        return _per_query(self, self._metric(metric), name)
+
+    def verdict(self, metric: MetricSpec | None = None) -> str:
+        """What can be said of all results against the baseline, in one or two sentences."""
+        from podium.evaluate.comparison_text import verdict
+
+        return verdict(self, self._metric(metric))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the figures must know: too few queries, too few judged items, no difference at all."""
+        from podium.evaluate.comparison_text import notes
+
+        return notes(self)
+
+    def grids(self) -> list[Grid]:
+        """One table of text per metric, best first, with the judged share beside every figure."""
+        from podium.evaluate.comparison_text import metric_grid
+
+        return [metric_grid(self, metric) for metric in self.metrics]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the queries' values as plain values; None where a figure is not defined."""
+        from podium.evaluate.comparison_text import document
+
+        return document(self)
+
+    def to_markdown(self, further: Sequence[Grid] = ()) -> str:
+        """Markdown: tables, verdicts and notes; then further tables."""
+        from podium.evaluate.comparison_text import as_markdown
+
+        return as_markdown(self, further)
+
+    def to_latex(self, further: Sequence[Grid] = ()) -> str:
+        """LaTeX tables with the rules of booktabs; verdicts and notes as comments."""
+        from podium.evaluate.comparison_text import as_latex
+
+        return as_latex(self, further)
+
+    def to_csv(self) -> str:
+        """One line per result and metric with all digits."""
+        from podium.evaluate.comparison_text import as_csv
+
+        return as_csv(self)
+
+    def to_json(self) -> str:
+        """The document of `to_dict` as JSON text."""
+        from podium.data.markup import json_text
+
+        return json_text(self.to_dict())
+
+    def to_html(self, further: Sequence[Grid] = (), *, page: bool = True) -> str:
+        """A page that needs no network, or only the part inside it."""
+        from podium.evaluate.comparison_text import as_html
+
+        return as_html(self, further, page=page)
+
+    def _repr_html_(self) -> str:
+        return self.to_html(page=False)
+
+    def _metric(self, metric: MetricSpec | None) -> Metric:
+        wanted = parse(self.metrics[0] if metric is None else metric)
+        if str(wanted) not in self.metrics:
+            raise ParameterError(f"{wanted} was not compared; there are {', '.join(self.metrics)}")
+        return wanted
 
 
 def compare(
@@ -89,6 +205,7 @@ def compare(
     if not results:
         raise ParameterError("there is nothing to compare; give at least one result by name")
     chosen = parse_all(metrics)
+    _check_common(results, labels)
     asked = tuple(dict.fromkeys((*chosen, *(Judged(cutoff=m.cutoff) for m in chosen))))
     whole = {name: evaluate(c, labels, asked, queries=queries) for name, c in results.items()}
     return compare_evaluations(
@@ -113,10 +230,22 @@ def compare_evaluations(
     if test not in TESTS:
         raise ParameterError(f"test is {test!r}; accepted: {', '.join(TESTS)}")
     aligned = _on_common_queries(evaluations)
-    settings = {"test": test, "level": level, "rounds": rounds, "seed": seed}
-    rows = [_row(name, m, aligned, base, settings) for m in parse_all(metrics) for name in evaluations]
+    how = _How(test, level, rounds, seed)
+    rows = [row for m in parse_all(metrics) for row in _rows(m, aligned, base, how)]
     count = len(next(iter(aligned.values())))
-    return Comparison(base, _corrected(rows), aligned, test, level, count)
+    return Comparison(base, _corrected(rows), aligned, test, level, count, rounds, seed)
+
+
+def _check_common(results: Mapping[str, Consensus], labels: Labels) -> None:
+    """Results of which none has a labelled query would all be 0, which says nothing of them."""
+    known = set(labels.queries)
+    if any(q in known for c in results.values() for q in c.queries):
+        return
+    ours = next(iter(results.values())).queries[:3]
+    raise InputError(
+        f"no result shares a query with the labels: the results have {ours}, the labels have {labels.queries[:3]}",
+        remedy="ids are compared exactly, case and type included",
+    )
 
 
 def _on_common_queries(evaluations: Mapping[str, Evaluation]) -> dict[str, Evaluation]:
@@ -124,6 +253,10 @@ def _on_common_queries(evaluations: Mapping[str, Evaluation]) -> dict[str, Evalu
     first, *others = evaluations.values()
     known = [set(e.queries) for e in others]
     common = [q for q in first.queries if all(q in k for k in known)]
+    if not common:
+        raise InputError(
+            "there is no judged query that all results have", remedy="compare those that share some"
+        )
     out = {}
     for name, e in evaluations.items():
         at = np.array([e.queries.code_of(q) for q in common], np.int64)
@@ -131,46 +264,112 @@ def _on_common_queries(evaluations: Mapping[str, Evaluation]) -> dict[str, Evalu
     return out
 
 
-def _row(
-    name: str,
-    metric: Metric,
-    evaluations: Mapping[str, Evaluation],
-    base: str,
-    settings: Mapping[str, object],
-) -> ComparisonRow:
-    own = evaluations[name]
-    means = own.mean()
-    judged = means.get(str(Judged(cutoff=metric.cutoff)), math.nan)
-    row = ComparisonRow(name, str(metric), means[str(metric)], judged)
-    if name == base:
-        return row
-    d = own[metric] - evaluations[base][metric]
-    d = d[~np.isnan(d)]
-    p, low, high = _tested(d, **settings)  # type: ignore[arg-type]
-    near = np.abs(d) <= 1e-12
-    return replace(
-        row,
-        difference=math.fsum(d.tolist()) / len(d) if len(d) else math.nan,
-        low=low,
-        high=high,
-        p=p,
-        wins=int((d[~near] > 0).sum()),
-        ties=int(near.sum()),
-        losses=int((d[~near] < 0).sum()),
-    )
+class _How(NamedTuple):
+    """How differences are tested."""
+
+    test: str
+    level: float
+    rounds: int
+    seed: int
+
+    def p(self, d: F8) -> float:
+        """The p-value of the differences of one pair; a single query proves nothing."""
+        more = {"rounds": self.rounds, "seed": self.seed} if self.test == "randomisation" else {}
+        return TESTS[self.test](d, **more) if len(d) > 1 else math.nan
 
 
-def _tested(d: F8, test: str, level: float, rounds: int, seed: int) -> tuple[float, float, float]:
-    if not len(d):
-        return math.nan, math.nan, math.nan
-    more = {"rounds": rounds, "seed": seed} if test == "randomisation" else {}
-    return TESTS[test](d, **more), *bootstrap_interval(d, level=level, rounds=rounds, seed=seed)
+class _Paired(NamedTuple):
+    """What two results' differences by query come to."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+    wins: int
+    ties: int
+    losses: int
+
+
+def _paired(differences: F8, how: _How) -> list[_Paired]:
+    """One outcome for every row of differences by query; NaN marks queries where the metric is not defined."""
+    low, high = bootstrap_intervals(differences, level=how.level, rounds=how.rounds, seed=how.seed)
+    found = []
+    for i, row in enumerate(differences):
+        d = row[~np.isnan(row)]
+        near = np.abs(d) <= NEAR
+        counts = int((d[~near] > 0).sum()), int(near.sum()), int((d[~near] < 0).sum())
+        found.append(_Paired(mean_of(d), float(low[i]), float(high[i]), how.p(d), *counts))
+    return found
+
+
+def _rows(metric: Metric, evaluations: Mapping[str, Evaluation], base: str, how: _How) -> list[ComparisonRow]:
+    """The rows of one metric, in the order of the results."""
+    judged = Judged(cutoff=metric.cutoff)
+    rows = {
+        name: ComparisonRow(
+            name,
+            str(metric),
+            mean_of(own[metric]),
+            mean_of(own[judged]) if judged in own.metrics else math.nan,
+        )
+        for name, own in evaluations.items()
+    }
+    others = [name for name in evaluations if name != base]
+    width = len(evaluations[base])
+    values = np.array([evaluations[name][metric] for name in others]).reshape(len(others), width)
+    for name, found in zip(others, _paired(values - evaluations[base][metric], how), strict=True):
+        rows[name] = replace(rows[name], **found._asdict())
+    return list(rows.values())
 
 
 def _corrected(rows: list[ComparisonRow]) -> tuple[ComparisonRow, ...]:
     tested = [i for i, r in enumerate(rows) if r.p is not None]
-    adjusted = holm([rows[i].p or 0.0 for i in tested])
+    adjusted = holm([math.nan if (p := rows[i].p) is None else p for i in tested])
     out = list(rows)
     for i, p in zip(tested, adjusted.tolist(), strict=True):
         out[i] = replace(rows[i], p_holm=p)
     return tuple(out)
+
+
+def _pairs(found: Comparison, metric: Metric) -> tuple[Pair, ...]:
+    means = {name: mean_of(e[metric]) for name, e in found.evaluations.items()}
+    best_first = sorted(means, key=lambda name: -means[name] if means[name] == means[name] else math.inf)
+    named = [(a, b) for i, a in enumerate(best_first) for b in best_first[i + 1 :]]
+    value = {name: e[metric] for name, e in found.evaluations.items()}
+    differences = np.array([value[a] - value[b] for a, b in named]).reshape(len(named), found.queries)
+    outcomes = _paired(differences, _How(found.test, found.level, found.rounds, found.seed))
+    adjusted = holm([o.p for o in outcomes]).tolist()
+    return tuple(
+        Pair(a, b, str(metric), *o[:4], p_holm, *o[4:])
+        for (a, b), o, p_holm in zip(named, outcomes, adjusted, strict=True)
+    )
+
+
+def _per_query(found: Comparison, metric: Metric, name: str | None) -> tuple[QueryRow, ...]:
+    names = list(found.evaluations)
+    others = [n for n in names if n != found.baseline] if name is None else [name]
+    if name is not None and name not in found.evaluations:
+        raise ParameterError(f"there is no result {name!r}; {suggest(name, names)}")
+    if not others:
+        raise ParameterError("there is one result only; give another one to compare it with")
+    first = found.evaluations[names[0]]
+    judged = Judged(cutoff=metric.cutoff)
+    value = {n: e[metric].tolist() for n, e in found.evaluations.items()}
+    unknown = [math.nan] * found.queries
+    shares = {n: e[judged].tolist() if judged in e.metrics else unknown for n, e in found.evaluations.items()}
+    rows = []
+    for i, query in enumerate(first.queries):
+        mine = {n: value[n][i] for n in names}
+        gaps = {n: mine[n] - mine[found.baseline] for n in others}
+        other = max(others, key=lambda n: abs(gaps[n]) if gaps[n] == gaps[n] else -1.0)
+        rows.append(
+            QueryRow(query, mine, {n: shares[n][i] for n in names}, other, gaps[other], _winner(mine))
+        )
+    return tuple(sorted(rows, key=lambda r: -abs(r.difference) if r.difference == r.difference else 1.0))
+
+
+def _winner(values: Mapping[str, float]) -> str | None:
+    known = {n: v for n, v in values.items() if v == v}
+    best = max(known.values(), default=math.nan)
+    top = [n for n, v in known.items() if best - v <= NEAR]
+    return top[0] if len(top) == 1 else None

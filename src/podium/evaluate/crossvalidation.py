@@ -17,6 +17,7 @@ from podium.aggregators.base import Aggregator, make
 from podium.aggregators.supervised.examples import Progress, silence
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset, Fold
+from podium.data.markup import Grid, block, figure, table
 from podium.data.vocabulary import Id, Ids
 from podium.errors import InputError, ParameterError
 from podium.evaluate.checkpoints import Folder, digest_of, digest_of_data
@@ -73,6 +74,12 @@ class CrossValidation:
             for name in self.results
         )
         return f"CrossValidation({folds} folds; {means})"
+
+    def _repr_html_(self) -> str:
+        head = ("method", *map(str, self.metrics))
+        rows = tuple((name, *map(figure, self.mean(name, digits=None).values())) for name in self.results)
+        folds = len(next(iter(self.results.values())))
+        return block(f"CrossValidation, means over {folds} folds", table(Grid(head, rows)))
 
     def __getitem__(self, name: str) -> tuple[FoldResult, ...]:
         if name not in self.results:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
+from podium.data.markup import Grid, block, figure, paragraph, table
 from podium.data.vocabulary import Id, Ids
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.kernels.dispatch import F8, I8
@@ -96,6 +97,15 @@ class Evaluation:
 
         columns = {str(m): v for m, v in zip(self.metrics, self.values, strict=True)}
         return values_frame(self.queries, columns, backend)
+
+    def _repr_html_(self) -> str:
+        undefined = self.undefined()
+        rows = tuple((m, figure(v), f"{len(self) - undefined[m]:,}") for m, v in self.mean().items())
+        gaps = {"without an answer": self.missing, "without labels": self.unlabelled}
+        facts = "; ".join(f"{n:,} queries {what}" for what, n in gaps.items() if n)
+        title = f"Evaluation of {self.method}" if self.method else "Evaluation"
+        parts = [table(Grid(("metric", "mean", "queries"), rows)), paragraph(facts) if facts else ""]
+        return block(title, *parts)
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name} {value:.4f}" for name, value in self.mean().items())

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 from podium.errors import ParameterError
 
-__all__ = ["altair", "check_suffix", "save"]
+__all__ = ["altair", "browser_code", "check_suffix", "drawing", "save", "svg"]
 
 SUFFIXES = (".svg", ".png", ".html")
+# colours that nobody mixes up (Okabe & Ito), letters that can be read on paper
+STYLE: dict[str, dict[str, Any]] = {
+    "range": {
+        "category": ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c8c8c"]
+    },
+    "axis": {"labelFontSize": 11, "titleFontSize": 12},
+    "legend": {"labelFontSize": 12, "titleFontSize": 12, "symbolOpacity": 1},
+}
 
 
 def altair() -> Any:
@@ -33,8 +42,40 @@ def check_suffix(path: str | os.PathLike[str]) -> None:
 def save(chart: Any, path: str | os.PathLike[str]) -> None:
     """Write a chart as the suffix of the file says; a page needs no network."""
     check_suffix(path)
-    target = Path(path)
+    target, spec = Path(path), drawing(chart)
+    vl = importlib.import_module("vl_convert")
     if target.suffix == ".html":
-        target.write_text(chart.to_html(inline=True), encoding="utf-8")
+        target.write_text(vl.vegalite_to_html(spec, bundle=True), encoding="utf-8")
+    elif target.suffix == ".png":
+        target.write_bytes(vl.vegalite_to_png(spec, scale=2))
     else:
-        chart.save(str(target), scale_factor=2 if target.suffix == ".png" else 1)
+        target.write_text(vl.vegalite_to_svg(spec), encoding="utf-8")
+
+
+def svg(chart: Any, prefix: str) -> str:
+    """A chart as SVG to be put into a page: ids begin with the prefix, so that several pictures can share the page.
+
+    Marks carry no descriptions of their own; the page describes the picture as a whole.
+    """
+    spec = drawing(chart)
+    spec["config"]["aria"] = False
+    drawn: str = importlib.import_module("vl_convert").vegalite_to_svg(spec)
+    drawn = re.sub(r'\s(?:xmlns(?::\w+)?|version|aria-\w+|role)="[^"]*"', "", drawn)
+    drawn = re.sub(r'\bid="', f'id="{prefix}-', drawn)
+    return re.sub(r'(url\(["\']?|href=")#', rf"\1#{prefix}-", drawn)
+
+
+def browser_code() -> str:
+    """The plotting library's own browser code, to be put into a page that draws charts itself."""
+    altair()
+    code: str = importlib.import_module("vl_convert").javascript_bundle()
+    return code
+
+
+def drawing(chart: Any) -> dict[str, Any]:
+    """The chart as a Vega-Lite document, in the style that all charts share, except where it has one of its own."""
+    altair()
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    own = spec.get("config", {})
+    spec["config"] = own | {k: v | own.get(k, {}) for k, v in STYLE.items()}
+    return spec

@@ -15,7 +15,15 @@ import numpy.typing as npt
 from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import F8
 
-__all__ = ["TESTS", "bootstrap_interval", "holm", "paired_t", "randomisation", "wilcoxon"]
+__all__ = [
+    "TESTS",
+    "bootstrap_interval",
+    "bootstrap_intervals",
+    "holm",
+    "paired_t",
+    "randomisation",
+    "wilcoxon",
+]
 
 Differences = Sequence[float] | npt.NDArray[Any]
 EXACT = 16  # up to so many non-zero differences all sign patterns are tried
@@ -89,18 +97,49 @@ def randomisation(differences: Differences, *, rounds: int = 10_000, seed: int =
 def bootstrap_interval(
     differences: Differences, *, level: float = 0.95, rounds: int = 10_000, seed: int = 0
 ) -> tuple[float, float]:
-    """Percentile interval of the mean difference over queries drawn with replacement; NaN without queries."""
-    d = _checked(differences)
+    """Percentile interval of the mean difference over queries drawn with replacement; NaN below two queries."""
+    low, high = bootstrap_intervals(_checked(differences)[None], level=level, rounds=rounds, seed=seed)
+    return float(low[0]), float(high[0])
+
+
+def bootstrap_intervals(
+    differences: npt.NDArray[Any], *, level: float = 0.95, rounds: int = 10_000, seed: int = 0
+) -> tuple[F8, F8]:
+    """The same for many rows of differences by query at once, all over the same draws of queries.
+
+    NaN marks queries that a row leaves out. The interval of a row with fewer than two queries is NaN: one query
+    says nothing of others.
+    """
     if not 0 < level < 1:
         raise ParameterError(f"level is {level}; accepted: numbers between 0 and 1, both excluded")
     if rounds < 1:
         raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 1")
-    if not len(d):
-        return math.nan, math.nan
-    n = len(d)
-    means = np.concatenate(_in_chunks(rounds, n, seed, lambda r, k: d[r.integers(0, n, (k, n))].mean(axis=1)))
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    d = np.asarray(differences, np.float64)
+    known = ~np.isnan(d)
+    low, high = np.full(len(d), math.nan), np.full(len(d), math.nan)
+    patterns: dict[bytes, list[int]] = {}
+    for i in range(len(d)):
+        patterns.setdefault(known[i].tobytes(), []).append(i)
+    for rows in patterns.values():
+        values = d[rows][:, known[rows[0]]]
+        if values.shape[1] > 1:
+            low[rows], high[rows] = _percentiles(values, level, rounds, seed)
+    return low, high
+
+
+def _percentiles(d: F8, level: float, rounds: int, seed: int) -> F8:
+    """How often each query is drawn is a matrix, and the means of all rows are one product with it."""
+    n = d.shape[1]
+
+    def means(rng: np.random.Generator, k: int) -> F8:
+        drawn = rng.integers(0, n, (k, n)) + n * np.arange(k)[:, None]
+        counts = np.bincount(drawn.reshape(-1), minlength=k * n).reshape(k, n)
+        product: F8 = counts.astype(np.float64) @ d.T / n
+        return product
+
+    whole = np.concatenate(_in_chunks(rounds, n, seed, means))
+    bounds: F8 = np.quantile(whole, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return bounds
 
 
 def holm(p_values: Sequence[float] | npt.NDArray[Any]) -> F8:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from podium.data.build import Duplicates
+from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
 from podium.data.vocabulary import Coded, Id, Ids, code_ids
@@ -23,9 +24,9 @@ from podium.kernels.dispatch import F8, I8
 
 __all__ = ["Kind", "Table", "TableFormat", "Writable", "pick"]
 
-Kind = Literal["auto", "lists", "votes", "ratings", "labels"]
+Kind = Literal["auto", "lists", "votes", "ratings", "labels", "features"]
 Writable = Literal["lists", "votes", "labels"]
-_KINDS = ("auto", "lists", "votes", "ratings", "labels")
+_KINDS = ("auto", "lists", "votes", "ratings", "labels", "features")
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,13 @@ class Table:
         columns = {name: [cells[k] for k in where] for name, cells in self.columns.items()}
         return Table(self.source, columns, [self.lines[k] for k in where], self.missing)
 
+    def numbers_or_nan(self, name: str, role: str) -> F8:
+        """A column of finite numbers in which cells that are empty, or a missing mark, are NaN."""
+        given = np.flatnonzero([v != "" and not self.absent(v) and v == v for v in self.columns[name]])
+        found = np.full(len(self), np.nan)
+        found[given] = self.only(given).numbers(name, role)
+        return found
+
     def with_values(self, name: str) -> Table:
         """Without the rows whose cell in a column is one of the missing marks."""
         if not self.missing:
@@ -125,7 +133,8 @@ class TableFormat(Format):
     """What CSV, JSONL and Parquet share: columns with names, recognised by the words people use.
 
     `kind` is sniffed from the columns: votes (winner and loser, or two items and the winner), lists (item with rank
-    or score), ratings, or labels (item and grade, no expert). Every role may be given its column by name, or '' for
+    or score), ratings, or labels (item and grade, no expert); `features` reads every column but query, item and grade
+    as a feature, and has to be asked for. Every role may be given its column by name, or '' for
     none. Without an expert column a list is called after its file; without a query column there is one query,
     'all'. `missing` lists the cells that mean "no value" (their rows are left out); `self_votes="skip"`
     leaves out votes between an item and itself.
@@ -200,6 +209,9 @@ def _content(
         raise _unreadable(table, "no column of items")
     if kind == "labels":
         return Content(labels=_labels(table, roles, warn))
+    if kind == "features":
+        labels = _labels(table, roles, warn) if "grade" in roles else None
+        return Content(labels=labels, features=read_features(table, roles, _shared(table, roles)[0]))
     if "items" not in roles and "rank" not in roles and "score" not in roles and "grade" in roles:
         roles = {**roles, "score": roles["grade"]}
         roles.pop("grade")
@@ -270,6 +282,16 @@ def _lists(
     )
 
 
+def read_features(table: Table, roles: Mapping[str, str], query: Coded) -> Features:
+    """Every column that is not the query, the item or the grade; empty cells are missing values."""
+    taken = {roles.get(role) for role in ("query", "item", "grade")}
+    names = [name for name in table.columns if name not in taken]
+    if not names:
+        raise _unreadable(table, "no column is left to be a feature")
+    values = np.stack([table.numbers_or_nan(name, f"feature {name!r}") for name in names], axis=1)
+    return Features.from_rows(query, table.ids(roles["item"], "item"), values, names, origin=table.origin)
+
+
 def _seconds(table: Table, roles: dict[str, str], expert: Coded) -> dict[Id, F8] | None:
     """The times of each expert's judgements; cells without a number tell nothing."""
     if "seconds" not in roles:
@@ -295,10 +317,7 @@ def _scores(table: Table, name: str, optional: bool) -> F8:
     """Scores; beside ranks they may be left empty (NaN)."""
     if not optional:
         return table.numbers(name, "score")
-    given = np.flatnonzero([v not in ("", None) for v in table.columns[name]])
-    score = np.full(len(table), np.nan)
-    score[given] = table.only(given).numbers(name, "score")
-    return score
+    return table.numbers_or_nan(name, "score")
 
 
 def _refuse_half_scored(table: Table, q: Coded, e: Coded, score: F8) -> None:

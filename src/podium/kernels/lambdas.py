@@ -59,6 +59,11 @@ class Optimiser(NamedTuple):
     rate: float
     l2: float
     positive: bool  # weights stay at or above 0
+    towards: F8 | None = None  # where the penalty pulls the weights, 0 if not given
+
+    def centre(self) -> F8:
+        """Where the penalty pulls, as an array: compiled kernels know no None."""
+        return np.zeros(len(self.weights)) if self.towards is None else self.towards
 
 
 def lambdas(scores: F8, starts: I8, target: Target) -> F8:
@@ -91,7 +96,7 @@ def linear_pass(
         from podium.kernels.compiled.lambdas import linear_pass as kernel
 
         state = (optimiser.weights, optimiser.mean, optimiser.square, optimiser.steps)
-        settings = (optimiser.adam, optimiser.rate, optimiser.l2, optimiser.positive)
+        settings = (optimiser.adam, optimiser.rate, optimiser.l2, optimiser.positive, optimiser.centre())
         kernel(values, starts, *(*target.columns(), visit, batch, *state, *settings))
         return
     for first in range(0, len(visit), batch):
@@ -107,8 +112,8 @@ def linear_pass(
 
 def step(optimiser: Optimiser, gradient: F8) -> None:
     """One step against a gradient, plain or by Adam (Kingma & Ba, ICLR 2015)."""
-    weights, mean, square, steps, adam, rate, l2, positive = optimiser
-    gradient = gradient + l2 * weights
+    weights, mean, square, steps, adam, rate, l2, positive, towards = optimiser
+    gradient = gradient + l2 * (weights if towards is None else weights - towards)
     steps[0] += 1
     if adam:
         mean += 0.1 * (gradient - mean)

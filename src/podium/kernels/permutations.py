@@ -20,7 +20,17 @@ from podium.kernels.dispatch import F8, I4, I8, large
 from podium.kernels.lambdas import Optimiser, Target, step
 from podium.kernels.measures import PRECISION, SUM
 
-__all__ = ["LARGEST", "Potentials", "expected", "learn_pass", "place_weights", "scores", "subsets", "totals"]
+__all__ = [
+    "LARGEST",
+    "Potentials",
+    "expected",
+    "learn_pass",
+    "place_weights",
+    "rankings",
+    "scores",
+    "subsets",
+    "totals",
+]
 
 LARGEST = 7  # items of a subset
 VISIT = 50  # units of work of one visit to a query
@@ -57,7 +67,7 @@ def place_weights(n: int) -> F8:
 
 
 @functools.cache
-def _rankings(n: int) -> tuple[I8, F8]:
+def rankings(n: int) -> tuple[I8, F8]:
     """All rankings of n items: the item at each place, and the weight of the place of each item."""
     order = np.array(list(itertools.permutations(range(n))), np.int64).reshape(math.factorial(n), n)
     return order, place_weights(n)[np.argsort(order, axis=1)]
@@ -69,7 +79,7 @@ def expected(omega: F8, gain: F8, kind: int, discount: F8, limit: I8) -> tuple[F
     `omega` and `gain` are (queries, items); best grades first, so that the rows as they lie are ideal rankings. The
     metric is divided by its ideal value; rows whose ideal is 0 give 0.
     """
-    order, fall = _rankings(omega.shape[1])
+    order, fall = rankings(omega.shape[1])
     energy = omega @ fall.T
     chance = np.exp(energy - energy.max(axis=1, keepdims=True))
     chance /= chance.sum(axis=1, keepdims=True)
@@ -155,7 +165,7 @@ def learn_pass(
         from podium.kernels.compiled.permutations import learn_pass as kernel
 
         state = (optimiser.weights, optimiser.mean, optimiser.square, optimiser.steps)
-        settings = (optimiser.adam, optimiser.rate, optimiser.l2, optimiser.positive)
+        settings = (optimiser.adam, optimiser.rate, optimiser.l2, optimiser.positive, optimiser.centre())
         walk = (target.kind, target.gain, target.discount, target.limit)
         falls = place_weights(rows.shape[1])
         return float(kernel(*potentials, *walk, weight, visit, rows, falls, batch, *state, *settings))

@@ -23,6 +23,7 @@ __all__ = [
     "kendall_tau",
     "pair_shares",
     "rbo",
+    "rbos",
     "spearman_rho",
     "spearmans",
     "tau_ap",
@@ -76,20 +77,12 @@ def rbo(a: Sequence[Hashable], b: Sequence[Hashable], p: float = 0.9) -> float:
     short, long = (a, b) if len(a) <= len(b) else (b, a)
     if not short:
         return 1.0 if not long else 0.0
-    overlap = _overlaps(short, long)
-    s, n = len(short), len(long)
-    depth = np.arange(1, n + 1)
-    beyond = np.maximum(depth - s, 0)
-    both = overlap[s - 1]
-    total = ((overlap / depth + both * beyond / (s * depth)) * p**depth).sum()
-    return float((1 - p) / p * total + ((overlap[-1] - both) / n + both / s) * p**n)
-
-
-def _overlaps(short: Sequence[Hashable], long: Sequence[Hashable]) -> F8:
-    """How many items the first d of both lists share, for d = 1 .. length of the longer."""
-    place = {item: i for i, item in enumerate(short)}
-    met = [max(i, place[item]) for i, item in enumerate(long) if item in place]
-    return np.cumsum(np.bincount(met, minlength=len(long))).astype(np.float64)
+    place = {item: i for i, item in enumerate(short, 1)}
+    met = np.array([(place[item], i) for i, item in enumerate(long, 1) if item in place], np.int64).reshape(
+        -1, 2
+    )
+    lengths = np.array([[len(short)], [len(long)]])
+    return float(rbos(np.zeros(len(met), np.int64), met[:, 0], met[:, 1], lengths[0], lengths[1], p)[0])
 
 
 # -- many rankings at once: segment q has rows starts[q] .. starts[q + 1] ---------------------------------
@@ -223,3 +216,24 @@ def footrules(starts: I8, x: F8, y: F8) -> F8:
     return 1.0 - _quotient(
         _total(starts, np.abs(_ranks(starts, x) - _ranks(starts, y))), (n * n // 2).astype(np.float64)
     )
+
+
+def rbos(segment: I8, place_a: I8, place_b: I8, lengths_a: I8, lengths_b: I8, p: float = 0.9) -> F8:
+    """Extrapolated RBO of every pair of lists that are not empty.
+
+    One row per item that both lists of a pair hold: its pair, and its places there, from 1; and the lengths of the two
+    lists of each pair. Depth d adds (overlap at d) p^d / d, so an item that both hold from depth m on adds a tail of
+    one series, which is a table.
+    """
+    s, n = np.minimum(lengths_a, lengths_b), np.maximum(lengths_a, lengths_b)
+    pairs, deepest = len(s), int(n.max(initial=0))
+    power = p ** np.arange(deepest + 1, dtype=np.float64)
+    by_depth = np.cumsum(np.concatenate(([0.0], power[1:] / np.arange(1, deepest + 1))))
+    plain = np.cumsum(np.concatenate(([0.0], power[1:])))
+    met = np.maximum(place_a, place_b)
+    early = np.bincount(segment[met <= s[segment]], minlength=pairs)  # overlap at the end of the shorter list
+    common = np.bincount(segment, minlength=pairs)
+    seen = np.bincount(segment, weights=by_depth[n[segment]] - by_depth[met - 1], minlength=pairs)
+    beyond = (plain[n] - plain[s]) / s - (by_depth[n] - by_depth[s])
+    found: F8 = (1 - p) / p * (seen + early * beyond) + ((common - early) / n + early / s) * power[n]
+    return found

@@ -16,7 +16,7 @@ from podium import registry
 from podium.errors import ModelFileError, ParameterError
 from podium.formats.files import save as write_whole
 
-__all__ = ["contents", "load", "save"]
+__all__ = ["contents", "dumps", "fingerprint", "load", "loads", "save"]
 
 VERSION = 1
 LIMIT = 16 << 20  # bytes of JSON header; safetensors itself allows 100 MB
@@ -31,11 +31,26 @@ def save(aggregator: Any, path: str | os.PathLike[str], *, overwrite: bool = Fal
     ...     load(f"{folder}/a.podium")
     rrf(k=10)
     """
-    from safetensors.numpy import save as to_bytes
-
     target = Path(path)
     if target.exists() and not overwrite:
         raise ModelFileError(f"{target} exists; pass overwrite=True to replace it")
+    write_whole([dumps(aggregator)], target, overwrite=True)
+
+
+def dumps(aggregator: Any) -> bytes:
+    """What `save` writes, as bytes: for sending an aggregator to another process."""
+    from safetensors.numpy import save as to_bytes
+
+    document, tensors = _described(aggregator)
+    return to_bytes(tensors, metadata={"podium": document, "checksum": _checksum(document, tensors)})
+
+
+def fingerprint(aggregator: Any) -> str:
+    """The checksum of a model file: equal for equal parameters and learned values."""
+    return _checksum(*_described(aggregator))
+
+
+def _described(aggregator: Any) -> tuple[str, dict[str, Any]]:
     learned = {k: v for k, v in vars(aggregator).items() if k.endswith("_") and not k.startswith("_")}
     tensors = {k: np.ascontiguousarray(v) for k, v in learned.items() if isinstance(v, np.ndarray)}
     plain = {k: _encode(v) for k, v in learned.items() if k not in tensors}
@@ -44,15 +59,20 @@ def save(aggregator: Any, path: str | os.PathLike[str], *, overwrite: bool = Fal
         {"version": VERSION, "method": aggregator.name, "parameters": parameters, "learned": plain},
         sort_keys=True,
     )
-    content = to_bytes(tensors, metadata={"podium": document, "checksum": _checksum(document, tensors)})
-    write_whole([content], target, overwrite=True)
+    return document, tensors
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read an aggregator back; a damaged, foreign or newer file is refused with the reason."""
-    name, parameters, learned = contents(path)
+    return loads(_bytes_of(path), str(path))
+
+
+def loads(content: bytes, path: str = "model") -> Any:
+    """The same from bytes; `path` is what messages call them."""
+    name, parameters, learned = _contents(content, path)
     try:
-        made = registry.aggregators.get(name)(**parameters)
+        known = registry.learners if str(name)[:1].isupper() else registry.aggregators
+        made = known.get(name)(**parameters)
     except (ParameterError, TypeError) as error:
         raise ModelFileError(f"{path}: {error}") from None
     for key, value in learned.items():
@@ -62,11 +82,17 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def contents(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """The name, the parameters and the learned values (all ending in _) that a file holds."""
-    source = Path(path)
+    return _contents(_bytes_of(path), str(path))
+
+
+def _bytes_of(path: str | os.PathLike[str]) -> bytes:
     try:
-        content = source.read_bytes()
+        return Path(path).read_bytes()
     except OSError as error:
-        raise ModelFileError(f"{source}: cannot be read ({error.strerror})") from None
+        raise ModelFileError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _contents(content: bytes, source: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
     document, tensors = _parse(source, content)
     try:
         about = json.loads(document)
@@ -85,7 +111,7 @@ def contents(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[st
     return name, parameters, learned | tensors
 
 
-def _parse(source: Path, content: bytes) -> tuple[str, dict[str, Any]]:
+def _parse(source: str, content: bytes) -> tuple[str, dict[str, Any]]:
     from safetensors import SafetensorError
     from safetensors.numpy import load as from_bytes
 

@@ -19,7 +19,7 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import NotFittedError, ParameterError, PodiumWarning
 from podium.kernels.dispatch import F8, I8
-from podium.params import Choice
+from podium.params import Choice, Fixed
 
 __all__ = ["SupervisedAggregator", "Training"]
 
@@ -40,7 +40,10 @@ class SupervisedAggregator(Aggregator):
     """Base of the methods that learn. A subclass computes `_learn(training)` and `_scores`."""
 
     unseen: Annotated[
-        str, Choice("error", "ignore"), "experts that training did not see: refuse them, or leave them out"
+        str,
+        Choice("error", "ignore"),
+        Fixed(),
+        "experts that training did not see: refuse them, or leave them out",
     ] = "error"
 
     def fit(

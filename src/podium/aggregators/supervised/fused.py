@@ -8,7 +8,7 @@ from typing import Annotated
 
 import numpy as np
 
-from podium.aggregators.base import ALL_FORMS, Outcome, Tags
+from podium.aggregators.base import ALL_FORMS, FEATURES, Outcome, Tags
 from podium.aggregators.supervised.base import SupervisedAggregator, Training
 from podium.aggregators.supervised.learner import (
     Average,
@@ -30,9 +30,8 @@ from podium.errors import InputError, PodiumWarning
 from podium.kernels.dispatch import F8
 from podium.params import Range
 
-__all__ = ["FEATURES", "FusedAggregator"]
+__all__ = ["FusedAggregator"]
 
-FEATURES = "(item features)"  # in explanations: what does not come from an expert
 PARTS = 5  # for trees, scores of training queries come from models that did not see them
 TREE_RATE = 0.03
 

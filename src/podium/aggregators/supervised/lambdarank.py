@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from podium import params
+from podium.aggregators.features.labelled_features import LabelledFeatures
+from podium.aggregators.features.learners import FeatureModel
+from podium.aggregators.features.normalise import normalised
 from podium.aggregators.supervised.examples import Examples, Progress, silence
 from podium.aggregators.supervised.learner import Learner, Task
+from podium.aggregators.supervised.networks import Network
 from podium.data.consensus import Consensus, TieRule
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.vocabulary import Id
-from podium.errors import InputError, NotFittedError
+from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import F8
+from podium.params import Choice, suggest
 
 __all__ = ["LambdaRank"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LambdaRank(Learner):
+class LambdaRank(FeatureModel, Learner):
     """A linear or feed-forward scorer of (query, item) features that raises a ranking metric.
+
+    `normalise` makes features comparable inside each query first, as `LabelledFeatures` does. `prior` gives the weights
+    of features that are known or believed before any label is seen (the others 0), or a fitted `LabelledFeatures`:
+    training starts there, and `l2` pulls towards it instead of 0. It needs a linear scorer.
 
     >>> from podium import Features, Labels
     >>> x = Features.from_rows(["q"] * 3, ["a", "b", "c"], [[1.0, 0.0], [0.0, 1.0], [0.5, 0.2]], ["good", "bad"])
@@ -34,9 +43,29 @@ class LambdaRank(Learner):
     {'good': True, 'bad': False}
     """
 
+    normalise: Annotated[
+        str, Choice("no", "range", "deviation"), "how features are made comparable inside each query"
+    ] = "no"
+    prior: Mapping[str, float] | LabelledFeatures | None = None
+
     def __post_init__(self) -> None:
         params.validate(self)
         self._check_learner()
+        if self.prior is None:
+            return
+        if not self._is_linear:
+            raise ParameterError(
+                "LambdaRank: a prior gives weights of features, which only a linear scorer has; "
+                "use hidden=0, scorer='lambdarank', or leave the prior out"
+            )
+        if isinstance(self.prior, LabelledFeatures):
+            if self.prior.normalise != self.normalise:
+                raise ParameterError(
+                    f"LambdaRank: the prior's weights are of features with normalise={self.prior.normalise!r}, not "
+                    f"{self.normalise!r}; set normalise={self.prior.normalise!r}"
+                )
+            self.prior = self.prior.weights()
+        _check_prior(self.prior)
 
     def fit(
         self,
@@ -54,11 +83,12 @@ class LambdaRank(Learner):
         otherwise; a pair of items weighs the product of the two.
         """
         examples = Examples.of(features.index, labels, dict(query_weights or {})).weighed(sample_weights)
-        task = Task(_filled(features.values)[examples.rows], examples, progress=progress)
+        task = Task(self._values(features)[examples.rows], examples, progress=progress)
         if validation is not None:
-            self._known(validation[0], features.names)
+            self._check_columns(validation[0], features.names)
             check = Examples.of(validation[0].index, validation[1], teaches=False)
-            task = Task(task.values, examples, _filled(validation[0].values)[check.rows], check, progress)
+            task = Task(task.values, examples, self._values(validation[0])[check.rows], check, progress)
+        self._before = self._prior_for(features.names)
         self.__dict__.pop("names_", None)  # what is begun is not fitted
         self._train(task)
         self.names_ = list(features.names)
@@ -66,9 +96,9 @@ class LambdaRank(Learner):
 
     def predict(self, features: Features) -> F8:
         """One score per slot of the features' index."""
-        self._check_fitted()
-        self._known(features, tuple(self.names_))
-        return self._predict(_filled(features.values))
+        self._check_fitted("fit(features, labels)")
+        self._check_columns(features, self.names_)
+        return self._predict(self._values(features))
 
     def rank(self, features: Features, *, ties: TieRule = "item") -> Consensus:
         """The items of every query by falling score."""
@@ -76,24 +106,45 @@ class LambdaRank(Learner):
 
     def weights(self) -> dict[str, float]:
         """What each feature counts in a linear scorer."""
-        self._check_fitted()
+        self._check_fitted("fit(features, labels)")
         if not self._is_linear:
             raise InputError(
                 "only a linear scorer has weights by feature", remedy="use hidden=0, scorer='lambdarank'"
             )
         return dict(zip(self.names_, self._linear().tolist(), strict=True))
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "names_"):
-            raise NotFittedError("LambdaRank has not been fitted; call fit(features, labels)")
+    def _values(self, features: Features) -> F8:
+        if self.normalise == "no":
+            return np.nan_to_num(features.values, nan=0.0)
+        return normalised(features.index.starts, features.values, self.normalise)
 
-    def _known(self, features: Features, names: tuple[str, ...]) -> None:
-        if tuple(features.names) != tuple(names):
-            raise InputError(
-                f"the features are {list(features.names)[:6]}, training had {list(names)[:6]}",
-                remedy="give the same columns in the same order",
+    def _prior_for(self, names: tuple[str, ...]) -> F8 | None:
+        if self.prior is None:
+            return None
+        assert isinstance(self.prior, Mapping)
+        for name in self.prior:
+            if name not in names:
+                raise ParameterError(
+                    f"LambdaRank: the prior names the feature {name!r}; {suggest(name, names)}"
+                )
+        return np.array([float(self.prior.get(name, 0.0)) for name in names])
+
+    def _towards(self) -> F8 | None:
+        return None if self._before is None else self._before * self.scale_
+
+    def _start(self, network: Network, random: np.random.Generator) -> F8:
+        before = self._towards()
+        return network.start(random) if before is None else before.copy()
+
+
+def _check_prior(prior: Mapping[str, float]) -> None:
+    if not isinstance(prior, Mapping):
+        raise ParameterError(
+            f"LambdaRank: the prior is {prior!r}; give weights by feature, or a fitted LabelledFeatures"
+        )
+    for name, weight in prior.items():
+        number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
+        if not number or not np.isfinite(weight):
+            raise ParameterError(
+                f"LambdaRank: the prior weight of {name!r} is {weight!r}; give a finite number"
             )
-
-
-def _filled(values: F8) -> F8:
-    return np.nan_to_num(values, nan=0.0)

@@ -182,7 +182,8 @@ class Learner:
         total, best, kept, best_quality = np.zeros_like(weights), weights.copy(), 0, -np.inf
         for done in range(1, self.passes + 1):
             rate = self.rate / (1 + (done - 1) / self.decay) if self.decay else self.rate
-            optimiser = Optimiser(weights, *state, self.optimizer == "adam", rate, self.l2, self._positive())
+            adam, positive, towards = self.optimizer == "adam", self._positive(), self._towards()
+            optimiser = Optimiser(weights, *state, adam, rate, self.l2, positive, towards)
             self._pass(network, task, target, random.permutation(useful), optimiser)
             total += weights
             now = total / done if self.average else weights
@@ -199,6 +200,10 @@ class Learner:
 
     def _positive(self) -> bool:
         return False
+
+    def _towards(self) -> F8 | None:
+        """Where the penalty pulls the parameters, if not to 0."""
+        return None
 
     def _pass(self, network: Network, task: Task, target: Target, visit: I8, optimiser: Optimiser) -> None:
         starts, values = task.examples.starts, task.values

@@ -14,6 +14,7 @@ import numpy as np
 from podium.aggregators.base import make
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
+from podium.data.markup import Grid, block, paragraph, table
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError, PodiumWarning
@@ -30,6 +31,7 @@ TOLD = (RELIABLE, RANDOM, MALICIOUS, FEW)  # in the order of a sentence
 GOOD = 0.75  # a quality that must be ruled out, and its opposite too, before somebody is called random
 SILENT = 20  # judgements, all equal, that say as little as random ones
 SHOWN = 5  # names in a sentence
+ROWS = 15  # annotators in a notebook
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,16 @@ class Annotators:
 
     def __repr__(self) -> str:
         return f"Annotators({self.lines[0]})"
+
+    def _repr_html_(self) -> str:
+        head = ("annotator", "verdict", "flags", "quality", "interval", "judgements")
+        rows = tuple(
+            (str(r.annotator), r.verdict, ", ".join(r.flags), f"{r.quality:.2f}", f"{r.low:.2f} .. {r.high:.2f}",
+             f"{r.judgements:,}")
+            for r in self.rows[:ROWS]
+        )  # fmt: skip
+        said = "".join(map(paragraph, self.lines))
+        return block("Annotators", said, table(Grid(head, rows, 3), more=len(self.rows) - len(rows)))
 
     @property
     def counts(self) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from podium.data.markup import Grid, block, paragraph, table
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError
@@ -21,6 +22,7 @@ from podium.params import suggest
 
 __all__ = ["Leaderboard", "Proposal", "Settings", "Standing", "leaderboard"]
 
+SHOWN = 15  # items in a notebook
 ELO = 400 / math.log(
     10
 )  # points by which the log odds are multiplied, so that 400 points are odds of ten to one
@@ -149,6 +151,18 @@ class Leaderboard:
         what = f"{len(self.rows)} items, {self.tally.votes:,.10g} votes, first: {self.rows[0].item!r}"
         return f"Leaderboard({what}{doubts})"
 
+    def _repr_html_(self) -> str:
+        head = ("rank", "item", "score", "interval", "ranks", "votes")
+        rows = tuple(
+            (str(r.rank), str(r.item), f"{r.score:.5g}", _span(r.low, r.high),
+             f"{r.rank_low}-{r.rank_high}", f"{r.votes:,.10g}")
+            for r in self.rows[:SHOWN]
+        )  # fmt: skip
+        left_out = len(self.rows) - len(rows)
+        return block(
+            repr(self), table(Grid(head, rows, 2), more=left_out), paragraph(f"Verdict: {self.verdict}.")
+        )
+
     def __getitem__(self, item: Id) -> Standing:
         for row in self.rows:
             if row.item == item:
@@ -222,6 +236,12 @@ def leaderboard(
     told = [tuple(tally.items[i] for i in g) for g in u.groups(e.order, p, how.level)]
     checks = trust(tally, e, judges, silent)
     return Leaderboard(rows, how, tuple(told), checks, tally, e, matrix, draws, judges)
+
+
+def _span(low: float, high: float) -> str:
+    """An interval in words where votes do not bound it."""
+    below, above = (f"{v:.5g}" if math.isfinite(v) else "open" for v in (low, high))
+    return f"{below} .. {above}"
 
 
 def _settings(settings: Settings | None, changes: dict[str, Any]) -> Settings:

@@ -50,6 +50,8 @@ class Table:
     )
     annotators: bool = False  # compare the annotators' estimated qualities with those against the labels
     notes: tuple[str, ...] = ()
+    generated: bool = False  # from made data: no folder is needed
+    study: str = ""  # the module of this package that computes it, where rows are not methods by metrics
 
 
 def figures(text: str) -> Figures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -65,6 +66,8 @@ class SetResult:
     rows: tuple[RowResult, ...]
     tests: tuple[ComparisonRow, ...] = ()
     annotators: tuple[Qualities, ...] = ()
+    columns: tuple[str, ...] = ()  # what the figures are, where they are not the table's metrics
+    more: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = ()  # further tables: title, header and lines
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class Reproduction:
 
 def reproduce(
     name: str | Table,
-    folder: str | os.PathLike[str],
+    folder: str | os.PathLike[str] | None = None,
     *,
     only: Sequence[str] = (),
     sets: Sequence[str] = (),
@@ -105,6 +108,13 @@ def reproduce(
     names = _chosen("row", only, [row.name for row in what.rows])
     rows = [row for row in what.rows if row.name in names]
     wanted = _chosen("data set", sets, what.sets)
+    if folder is None and not what.generated:
+        raise ParameterError(f"the data sets of {what.name} are not given; name their folder")
+    if what.study:
+        study = importlib.import_module(f"podium.evaluate.reproduce.{what.study}")
+        results = study.results(rows, wanted, folder, seed, progress)
+        return Reproduction(what, results, seed, time.perf_counter() - begin)
+    assert folder is not None
     data = [data_sets.load(n, folder) for n in wanted]  # all of them, so that a missing one is told at once
     found = [
         _one_set(what, rows, one, folder, seed, resume, part_of(progress, number, len(data)))

@@ -56,6 +56,15 @@ def _parts(folder: Path) -> Dataset:
     return formats.read([_file(folder, f"A{part}.txt") for part in range(1, 6)], "letor").dataset()
 
 
+def _described(*names: str) -> Callable[[Path], Dataset]:
+    """A LETOR set of item features; the files are its parts, and nobody ranks anything."""
+
+    def read(folder: Path) -> Dataset:
+        return formats.read([_file(folder, name) for name in names], "letor", kind="features").dataset()
+
+    return read
+
+
 def _crowd(folder: Path) -> Dataset:
     """Judgements of workers, 0 or 1, and gold labels for some of the documents."""
     columns = {"score": "label_binary", "grade": "gold_binary"}
@@ -102,4 +111,7 @@ READERS: dict[str, Callable[[Path], Dataset]] = {
     "trec2011-crowd": _crowd,
     "mirex2005": _melodies,
     "reading-level": _reading,
+    "mslr-web10k-sample": _described("train.5k.txt", "test.5k.txt"),
+    "mq2008": _described(*(f"S{part}.txt" for part in range(1, 6))),
+    "ohsumed": _described(*(f"Fold{part}.test.txt" for part in range(1, 6))),
 }

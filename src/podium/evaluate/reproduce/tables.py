@@ -6,7 +6,7 @@ Figures are percentages, in the order of the table's metrics. A row without a me
 from __future__ import annotations
 
 from podium.errors import ParameterError
-from podium.evaluate.reproduce import crowd
+from podium.evaluate.reproduce import beliefs_table, crowd, retargeting, retargeting_synthetic
 from podium.evaluate.reproduce.rows import Figures, Row, Table, figures
 from podium.params import suggest
 
@@ -185,7 +185,8 @@ _FUSED = Table(
     ),
 )
 
-TABLES = {t.name: t for t in (_METASEARCH, _CRF, _CROWD, _FUSED, *crowd.TABLES)}
+_STUDIES = (beliefs_table.TABLE, retargeting.TABLE, retargeting_synthetic.TABLE)
+TABLES = {t.name: t for t in (_METASEARCH, _CRF, _CROWD, _FUSED, *crowd.TABLES, *_STUDIES)}
 
 
 def table(name: str) -> Table:

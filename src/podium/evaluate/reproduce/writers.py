@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
-import json
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from podium.data import markup
 from podium.evaluate.comparison import ComparisonRow
 from podium.evaluate.reproduce.rows import Table
 from podium.evaluate.reproduce.runner import Reproduction, RowResult, SetResult
@@ -40,14 +37,13 @@ def short(metric: str) -> str:
 
 def figure_lines(table: Table, found: SetResult) -> list[list[str]]:
     """A header, then up to three lines a row: published, ours, difference."""
-    lines = [["", "", *map(short, table.metrics)]]
+    lines = [["", "", *(found.columns or map(short, table.metrics))]]
     for row in found.rows:
         for what in ("published", "ours", "difference"):
             figures = getattr(row, what)
             if figures is not None:
-                sign = "+" if what == "difference" else ""
-                # adding 0.0 after rounding makes -0.00 a plain zero
-                lines.append([row.name, what, *(f"{round(f, 2) + 0.0:{sign}.2f}" for f in figures)])
+                sign = what == "difference"
+                lines.append([row.name, what, *(markup.figure(f, 2, sign=sign) for f in figures)])
     return lines
 
 
@@ -60,15 +56,16 @@ def test_lines(table: Table, tests: Iterable[ComparisonRow]) -> list[list[str]]:
         [f"against {table.baseline}", "metric", "difference", "95 % interval", "p (Holm)", "won/tied/lost"]
     ]
     for t in tested:
-        low, high, difference = (100 * (v or 0.0) for v in (t.low, t.high, t.difference))
-        p = math.nan if t.p_holm is None else t.p_holm
+        low, high, difference = (
+            markup.figure(None if v is None else 100 * v, 2, sign=True) for v in (t.low, t.high, t.difference)
+        )
         lines.append(
             [
                 t.name,
                 short(t.metric),
-                f"{difference:+.2f}",
-                f"{low:+.2f} .. {high:+.2f}",
-                "<0.001" if p < 0.001 else f"{p:.3f}",
+                difference,
+                f"{low} .. {high}" if low and high else "",
+                markup.p_value(t.p_holm),
                 f"{t.wins}/{t.ties}/{t.losses}",
             ]
         )
@@ -95,6 +92,8 @@ def as_markdown(found: Reproduction) -> str:
         out += [*_grid(tests, left=2), ""] if tests else []
         qualities = quality_lines(one)
         out += [*_grid(qualities, left=1), ""] if qualities else []
+        for title, lines in one.more:
+            out += [f"{title}:", "", *_grid(lines, left=1), ""]
     out += [f"- {note}" for note in found.notes]
     methods = {r.name: r.method for s in found.sets for r in s.rows if r.method is not None}
     out += ["", "Methods: " + "; ".join(f"{name} = `{method}`" for name, method in methods.items()) + "."]
@@ -103,28 +102,24 @@ def as_markdown(found: Reproduction) -> str:
 
 
 def _grid(lines: Sequence[Sequence[str]], left: int) -> list[str]:
-    head, *body = lines
-    rule = ["---"] * left + ["---:"] * (len(head) - left)
-    return [
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in (head, rule, *body)
-    ]
+    head, *body = (tuple(line) for line in lines)
+    return [markup.markdown(markup.Grid(head, tuple(body), left))]
 
 
 def as_csv(found: Reproduction) -> str:
     """One line per data set, row and metric."""
-    text = io.StringIO()
-    out = csv.writer(text, lineterminator="\n")
-    out.writerow(["table", "data", "row", "method", "metric", "published", "ours", "difference"])
+    head = ["table", "data", "row", "method", "metric", "published", "ours", "difference"]
+    lines = []
     for one in found.sets:
         for row in one.rows:
-            for i, metric in enumerate(found.table.metrics):
+            for i, metric in enumerate(one.columns or found.table.metrics):
                 cells = [_cell(figures, i) for figures in (row.published, row.ours, row.difference)]
-                out.writerow([found.table.name, one.name, row.name, row.method or "", metric, *cells])
-    return text.getvalue()
+                lines.append([found.table.name, one.name, row.name, row.method or "", metric, *cells])
+    return markup.csv_text(head, lines)
 
 
 def _cell(figures: Sequence[float] | None, at: int) -> str:
-    return "" if figures is None else f"{round(figures[at], 2) + 0.0:.2f}"
+    return "" if figures is None else markup.figure(figures[at], 2)
 
 
 def document(found: Reproduction) -> dict[str, Any]:
@@ -148,6 +143,11 @@ def document(found: Reproduction) -> dict[str, Any]:
                 "rows": [_row(row) for row in one.rows],
                 "tests": [_test(t) for t in one.tests if t.difference is not None],
                 "annotators": [q._asdict() for q in one.annotators],
+                "columns": list(one.columns),
+                "more": {
+                    title: [dict(zip(head, line, strict=True)) for line in lines]
+                    for title, (head, *lines) in one.more
+                },
             }
             for one in found.sets
         ],
@@ -164,7 +164,7 @@ def _test(test: ComparisonRow) -> dict[str, Any]:
 
 def as_json(found: Reproduction) -> str:
     """The document as JSON."""
-    return json.dumps(document(found), ensure_ascii=False, indent=1) + "\n"
+    return markup.json_text(document(found))
 
 
 WRITERS = {".md": as_markdown, ".csv": as_csv, ".json": as_json}

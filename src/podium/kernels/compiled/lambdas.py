@@ -23,7 +23,7 @@ def lambdas(first, last, starts, scores, kind, gain, level, discount, limit, sca
 @njit(cache=True, nogil=True)
 def linear_pass(
     values, starts, kind, gain, level, discount, limit, scale, weight, visit, batch, weights, mean, square, steps,
-    adam, rate, l2, positive,
+    adam, rate, l2, positive, towards,
 ):  # fmt: skip
     """Queries in the order of `visit`, a step after every `batch`."""
     width = values.shape[1]
@@ -49,15 +49,15 @@ def linear_pass(
                     for c in range(width):
                         gradient[c] += out[i] * values[i, c]
         if (at + 1) % batch == 0 or at + 1 == len(visit):
-            step(gradient, at % batch + 1, weights, mean, square, steps, adam, rate, l2, positive)
+            step(gradient, at % batch + 1, weights, mean, square, steps, adam, rate, l2, positive, towards)
 
 
 @njit(cache=True, nogil=True)
-def step(gradient, count, weights, mean, square, steps, adam, rate, l2, positive):
+def step(gradient, count, weights, mean, square, steps, adam, rate, l2, positive, towards):
     steps[0] += 1
     grown_mean, grown_square = 1.0 - 0.9 ** float(steps[0]), 1.0 - 0.999 ** float(steps[0])
     for c in range(len(weights)):
-        g = gradient[c] / count + l2 * weights[c]
+        g = gradient[c] / count + l2 * (weights[c] - towards[c])
         if adam:
             mean[c] += 0.1 * (g - mean[c])
             square[c] += 0.001 * (g * g - square[c])

@@ -11,7 +11,7 @@ from podium.kernels.compiled.lambdas import step
 @njit(cache=True, nogil=True)
 def learn_pass(
     starts, group, values, kind, gain, discount, limit, weight, visit, rows, fall, batch, weights, mean, square, steps,
-    adam, rate, l2, positive,
+    adam, rate, l2, positive, towards,
 ):  # fmt: skip
     """Queries in the order of `visit`, each through its rows (-1 fills up), a step after every `batch`."""
     size = rows.shape[1]
@@ -38,7 +38,7 @@ def learn_pass(
                 for c in range(3):
                     gradient[3 * group[e] + c] -= weight[q] * slope[k] * values[e, c]
         if (at + 1) % batch == 0 or at + 1 == len(visit):
-            step(gradient, at % batch + 1, weights, mean, square, steps, adam, rate, l2, positive)
+            step(gradient, at % batch + 1, weights, mean, square, steps, adam, rate, l2, positive, towards)
     return lost / max(total, 1e-300)
 
 

@@ -1,0 +1,324 @@
+"""Directives that write what Podium knows of itself, so that no fact is written twice.
+
+    {podium-method} NAME      what a method is: summary, how to call it, what it reads, citation
+    {podium-details} NAME     the rest of its docstring, its parameters, an example
+    {podium-methods}          all methods by family
+    {podium-metrics}          all metrics       {podium-formats}   all file formats
+    {podium-commands}         the help of every verb of the command line
+    {podium-names}            the names that `import podium` gives
+    {podium-packages} NAME    the API of all packages below a package
+    {podium-learners}         the API of the models over item features
+
+Each writes Markdown, which is then read like the rest of the page.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+import podium
+import podium.evaluate
+from podium import params, registry
+from podium.cli import program
+from podium.cli.methods import _facts
+from podium.data.preferences import Form
+
+# module (or package) below podium.aggregators -> family; a module that is not here is a family of its own name
+FAMILIES = {
+    "positions": "Positions",
+    "scores": "Scores",
+    "majority": "Majority",
+    "kemeny": "Majority",
+    "chains": "Markov chains",
+    "choice": "Choice models",
+    "permutations": "Models of rankings and matrices",
+    "stagewise": "Models of rankings and matrices",
+    "matrix": "Models of rankings and matrices",
+    "crowd": "Crowds and judges",
+    "features": "Item features and beliefs",
+    "supervised": "Learned from labels",
+}
+PLURAL = {
+    Form.RANKING: "rankings",
+    Form.TOP_K: "top-k lists",
+    Form.RATING: "ratings",
+    Form.COMPARISON: "comparisons",
+}
+HELP_WIDTH = 84
+
+
+class Written(SphinxDirective):
+    """A directive whose Markdown a subclass writes."""
+
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Called by docutils."""
+        text = "\n".join(self.lines())
+        return list(self.parse_text_to_nodes(text, allow_section_headings=True))
+
+    def lines(self) -> Iterator[str]:
+        """The Markdown."""
+        raise NotImplementedError
+
+    @property
+    def method(self) -> Any:
+        """The class of the method named in the argument."""
+        return registry.aggregators.get(self.arguments[0])
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A Markdown table."""
+    for row in (head, ["---"] * len(head), *rows):
+        yield "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |"
+    yield ""
+
+
+def prose(cls: type) -> tuple[str, str, str]:
+    """The first paragraph of a docstring, the rest, and its example."""
+    text, _, example = (inspect.getdoc(cls) or "").partition(">>> ")
+    first, _, rest = text.strip().partition("\n\n")
+    return first.replace("\n", " "), rest, f">>> {example}" if example else ""
+
+
+class Method(Written):
+    """What a method is, in one table."""
+
+    def lines(self) -> Iterator[str]:
+        cls = self.method
+        yield prose(cls)[0]
+        yield ""
+        yield from table(("", ""), list(_facts_of(cls).items()))
+
+    def run(self) -> list[nodes.Node]:
+        """As usual, with a mark for the style sheet."""
+        found = super().run()
+        for node in found:
+            for drawn in node.findall(nodes.table):
+                drawn["classes"].append("facts")
+        return found
+
+
+def _facts_of(cls: Any) -> dict[str, str]:
+    facts, tags = _facts(cls), cls.tags
+    exact = "exactly: contributions add up to the score"
+    found = {
+        "Python": f'`podium.make("{cls.name}")`, class `podium.{cls.__name__}`',
+        "Command line": f"`-m {cls.name}`",
+        "Reads": _forms(cls),
+        "Needs labels": "yes, for `fit`" if tags.supervised else "no",
+        "Weights": "one per expert" if tags.weighted else "takes none",
+        "Explains": exact if cls().explains_exactly else "by leaving each expert out",
+        "Queries": "each by itself" if tags.per_query else "share what is learned about experts",
+    }
+    if tags.uses_features:
+        found["Item features"] = "used"
+    if tags.condorcet:
+        found["Condorcet"] = "an item that beats every other by majority comes first"
+    return found | {"Citation": facts["citation"] or "none"}
+
+
+class Details(Written):
+    """The rest of the docstring, the parameters and the example."""
+
+    def lines(self) -> Iterator[str]:
+        cls = self.method
+        _, rest, example = prose(cls)
+        if rest.strip():
+            yield from ("## In detail", "", rest, "")
+        found = params.parameters(cls)
+        yield from ("## Parameters", "")
+        if cls.tags.weighted:
+            yield f"`weights`, one number from 0 per expert, by name or in order{', and:' if found else '.'}\n"
+        elif not found:
+            yield "None.\n"
+        if found:
+            rows = [(f"`{p.name}`", f"`{p.default!r}`", _accepts(p), p.help) for p in found]
+            yield from table(("name", "default", "accepted", "what it does"), rows)
+        if cls.exempt:
+            yield from ("## Known exceptions", "", "Checks of `podium.testing` that it need not pass:", "")
+            yield from (f"- `{check}`: {reason}." for check, reason in cls.exempt.items())
+            yield ""
+        if example:
+            yield from ("## Example", "", "```python", example, "```", "")
+
+
+def _accepts(p: params.Parameter) -> str:
+    if isinstance(p.accepts, params.Choice):
+        return ", ".join(f"`{v}`" for v in p.accepts.values)
+    return p.describe() + (f"; searched in {p.tune.low:g} to {p.tune.high:g}" if p.tune else "")
+
+
+def family(cls: type) -> str:
+    """The family a method belongs to, from the module that defines it."""
+    part = cls.__module__.removeprefix("podium.aggregators.").split(".")[0]
+    return FAMILIES.get(part, part.replace("_", " ").capitalize())
+
+
+class Methods(Written):
+    """A table of methods for every family."""
+
+    def lines(self) -> Iterator[str]:
+        found: dict[str, list[Any]] = {name: [] for name in FAMILIES.values()}
+        for cls in registry.aggregators.all().values():
+            if cls.__module__.startswith("podium."):
+                found.setdefault(family(cls), []).append(cls)
+        for name, classes in found.items():
+            if classes:
+                yield from (f"## {name}", "")
+                yield from table(("method", "what it does", "reads", "weights"), [_row(c) for c in classes])
+
+
+def _row(cls: Any) -> tuple[str, ...]:
+    reads = "everything" if len(cls.tags.accepts) == len(PLURAL) else _forms(cls)
+    return (
+        f"[`{cls.name}`](/methods/{cls.name}.md)",
+        prose(cls)[0],
+        reads,
+        "yes" if cls.tags.weighted else "no",
+    )
+
+
+def _forms(cls: Any) -> str:
+    return ", ".join(word for form, word in PLURAL.items() if form in cls.tags.accepts)
+
+
+class Metrics(Written):
+    """All metrics."""
+
+    def lines(self) -> Iterator[str]:
+        rows = []
+        for cls in registry.metrics.all().values():
+            own = [f"`{p.name}={p.default}`: {p.help}" for p in params.parameters(cls) if p.name != "cutoff"]
+            rows.append((f"`{cls.name}`", prose(cls)[0], cls.cutoff_rule, "; ".join(own), cls.citation))
+        yield from table(("metric", "what it is", "cutoff", "parameters", "citation"), rows)
+
+
+class Formats(Written):
+    """All file formats."""
+
+    def lines(self) -> Iterator[str]:
+        rows = []
+        for cls in registry.formats.all().values():
+            made = cls()
+            options = [", ".join(f"`{o}`" for o in made.options(verb)) for verb in ("read", "write")]
+            rows.append((f"`{cls.name}`", cls.summary, " ".join(cls.suffixes), *options))
+        yield from table(("format", "what it holds", "suffixes", "options to read", "to write"), rows)
+
+
+class Commands(Written):
+    """What `podium VERB --help` prints, for every verb."""
+
+    def lines(self) -> Iterator[str]:
+        width = {"max_content_width": HELP_WIDTH, "terminal_width": HELP_WIDTH}
+        root = click.Context(program, info_name="podium", **program.context_settings | width)
+        yield from ("## podium", "")
+        yield from _help(program, root)
+        for name in program.list_commands(root):
+            verb = program.get_command(root, name)
+            assert verb is not None
+            yield from (f"## podium {name}", "")
+            yield from _help(verb, click.Context(verb, parent=root, info_name=name))
+
+
+def _help(command: click.Command, context: click.Context) -> Iterator[str]:
+    yield from ("```text", command.get_help(context), "```", "")
+
+
+def home(name: str) -> str:
+    """Where a public name is written about: evaluation has pages of its own."""
+    if name in podium.evaluate.__all__:
+        return f"podium.evaluate.{name}"
+    module = podium._NAMES.get(name, "")
+    return f"{module}.{name}" if module.startswith("podium.evaluate.") else f"podium.{name}"
+
+
+class Names(Written):
+    """The public names of the package, with the first sentence of each."""
+
+    def lines(self) -> Iterator[str]:
+        rows = []
+        for name in podium.__all__:
+            if not name.startswith("__"):
+                rows.append((f"{{py:obj}}`podium.{name} <{home(name)}>`", prose(getattr(podium, name))[0]))
+        yield from table(("name", "what it is"), rows)
+
+
+class Packages(Written):
+    """The packages below a package, each under a heading of its own."""
+
+    def lines(self) -> Iterator[str]:
+        package = importlib.import_module(self.arguments[0])
+        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            if found.ispkg:
+                yield from (f"## {found.name.rpartition('.')[2].replace('_', ' ').capitalize()}", "")
+                yield from ("```{eval-rst}", f".. automodule:: {found.name}")
+                yield from (f"   :exclude-members: {_shared(package, found.name)}", "```", "")
+
+
+class Learners(Written):
+    """The API of the models over item features: what `import podium` gives that can be fitted and is no aggregator."""
+
+    def lines(self) -> Iterator[str]:
+        for name in podium.__all__:
+            found = getattr(podium, name)
+            if isinstance(found, type) and hasattr(found, "fit") and not issubclass(found, podium.Aggregator):
+                yield from (
+                    "```{eval-rst}",
+                    f".. autoclass:: podium.{name}",
+                    "   :inherited-members:",
+                    "```",
+                    "",
+                )
+
+
+def _shared(package: Any, name: str) -> str:
+    """What a package below hands on to the one above, where it is described already."""
+    below = vars(importlib.import_module(name))
+    upper = {id(getattr(package, n)) for n in package.__all__}
+    return ", ".join(n for n in below.get("__all__", ()) if id(below[n]) in upper)
+
+
+DIRECTIVES: Mapping[str, type[Written]] = {
+    "podium-method": Method,
+    "podium-details": Details,
+    "podium-methods": Methods,
+    "podium-metrics": Metrics,
+    "podium-formats": Formats,
+    "podium-commands": Commands,
+    "podium-names": Names,
+    "podium-packages": Packages,
+    "podium-learners": Learners,
+}
+
+
+# pages of the repository -> the pages here that show them
+SHOWN = {
+    "../ARCHITECTURE.md": "/project/architecture.md",
+    "../CHANGELOG.md": "/project/changelog.md",
+    "../CONTRIBUTING.md": "/project/contributing.md",
+    "../benchmarks/README.md": "/project/benchmarks.md",
+}
+
+
+def _follow(app: Sphinx, name: str, source: list[str]) -> None:  # noqa: ARG001 - called by Sphinx
+    """Links out of this folder lead to the page that shows what they name."""
+    for there, here in SHOWN.items():
+        source[0] = source[0].replace(f"]({there}", f"]({here}")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Called by Sphinx."""
+    app.connect("source-read", _follow)
+    for name, directive in DIRECTIVES.items():
+        app.add_directive(name, directive)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

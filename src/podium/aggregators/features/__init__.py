@@ -1,0 +1,1 @@
+"""Methods that use item features and need no labels."""

@@ -1,0 +1,186 @@
+"""Consensus by beliefs: every expert's list is a column beside the item features, and some columns are graded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Self
+
+import numpy as np
+
+from podium.aggregators.base import LIST_FORMS, Aggregator, Outcome, Tags
+from podium.aggregators.features.beliefs import (
+    Cutoff,
+    Kept,
+    Learned,
+    Limit,
+    Shrinkage,
+    check_grades,
+    grades_for,
+    spread_beliefs,
+)
+from podium.aggregators.features.normalise import Normaliser, normalised
+from podium.aggregators.supervised.svd_features import check_size
+from podium.data.features import Features
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id, id_order
+from podium.errors import InputError, ParameterError
+from podium.kernels import segments
+from podium.kernels.dispatch import F8, I8
+
+__all__ = ["LabelledFeaturesAggregator"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LabelledFeaturesAggregator(Aggregator):
+    """Experts' lists and item features as columns of one linear scorer, learned from grades of some of them.
+
+    The column of an expert is 1 for its top item, falls evenly down its list, and is 0 for what it does not list.
+    `beliefs` grades experts and features by name in [-2, 2], as `LabelledFeatures` does; without it every expert is
+    graded 1. No labels are used: `fit` learns the weights from the queries it is given, and without it `aggregate`
+    learns them from the queries at hand. Items that no expert lists go last, whatever their features.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {"good": ["a", "b", "c"], "also good": ["b", "a", "c"], "bad": ["c", "b"]}})
+    >>> LabelledFeaturesAggregator(beliefs={"good": 2, "bad": -1}).aggregate(p).ranking("q")
+    ['a', 'b', 'c']
+    """
+
+    name = "labelled_features"
+    citation = "Diaz, ICTIR 2016"
+    tags = Tags(accepts=LIST_FORMS, per_query=False, additive=True, weighted=False, uses_features=True)
+
+    exempt: ClassVar[Mapping[str, str]] = {
+        "doubling": "a copy of an expert is one more belief, so preferences get steeper, and copies share the penalty"
+    }
+
+    beliefs: Annotated[
+        Mapping[Id, float] | None, "grades of experts and features, by name; every expert 1 when not given"
+    ] = None
+    normalise: Normaliser = "range"
+    l2: Shrinkage = 0.5
+    kept: Kept = 0.5
+    cutoff: Cutoff = 10
+    passes: Limit = 200
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.beliefs is not None:
+            check_grades(self.beliefs, self.name)  # type: ignore[arg-type]
+
+    def fit(
+        self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
+    ) -> Self:
+        """Learn the weights from these queries; labels are not looked at."""
+        self._check_forms(preferences)
+        self.__dict__.pop("weights_", None)
+        self.experts_: list[Id] = preferences.experts.tolist()
+        self.features_: list[str] = [] if features is None else list(features.names)
+        self._check_names()
+        values = self._columns(preferences, features)
+        found = self._learn(preferences, values)
+        self.converged_, self.history_, self.weights_ = found.converged, found.history, found.weights
+        return self
+
+    # -- columns -------------------------------------------------------------------------------------------------
+
+    def _check_names(self) -> None:
+        both = {str(e) for e in self.experts_} & set(self.features_)
+        if both:
+            raise ParameterError(
+                f"{self.name}: {min(both)!r} is an expert and a feature, so a belief in it could mean either; "
+                "rename one of them"
+            )
+
+    def _columns(self, preferences: Preferences, features: Features | None) -> F8:
+        """A normalised column for every expert, then for every feature, that was learned with."""
+        index, lists = preferences.index, preferences.lists
+        codes = self._codes(preferences)
+        width = len(self.experts_) + len(self.features_)
+        check_size(preferences, width, "leave out experts or features, or aggregate in parts")
+        table = np.zeros((len(index.items), width))
+        place = segments.fractional_ranks(lists.starts, lists.rank)
+        high = 1.0 - (place - 1.0) / np.maximum(lists.lengths, 1)[lists.list_of_row]
+        expert = codes[lists.expert][lists.list_of_row]
+        table[lists.item, expert] = high
+        if self.features_:
+            table[:, len(self.experts_) :] = self._described(preferences, features)
+        elif features is not None:
+            raise InputError(
+                f"{self.name} was fitted without item features", remedy="leave them out, or fit with them"
+            )
+        return normalised(index.starts, table, self.normalise)
+
+    def _described(self, preferences: Preferences, features: Features | None) -> F8:
+        if features is None or list(features.names) != self.features_:
+            got = "none" if features is None else str(list(features.names)[:6])
+            raise InputError(
+                f"{self.name} was fitted with the item features {self.features_[:6]}, and got {got}",
+                remedy="give the same columns in the same order",
+            )
+        return features.align(preferences.index)
+
+    def _codes(self, preferences: Preferences) -> I8:
+        known = {(type(e), e): c for c, e in enumerate(self.experts_)}
+        codes = np.array([known.get((type(e), e), -1) for e in preferences.experts], np.int64)
+        strange = np.flatnonzero((codes < 0) & preferences.speaking)
+        if len(strange):
+            raise ParameterError(
+                f"{self.name} was not fitted with expert {preferences.experts[int(strange[0])]!r}; fitted with "
+                f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}; fit again"
+            )
+        return codes
+
+    # -- learning and using it -----------------------------------------------------------------------------------
+
+    def _learn(self, preferences: Preferences, values: F8) -> Learned:
+        names: list[object] = [*self.experts_, *self.features_]
+        if self.beliefs is None:
+            grades = np.array([1.0] * len(self.experts_) + [0.0] * len(self.features_))
+        else:
+            grades = grades_for(self.beliefs, names, self.name)  # type: ignore[arg-type]
+        queries = preferences.queries.tolist()
+        order = np.array(sorted(range(len(queries)), key=lambda c: id_order(queries[c])), np.int64)
+        starts, rows = segments.gather(
+            preferences.index.starts, order
+        )  # by id: the order of rows does not matter
+        return spread_beliefs(
+            values[rows], starts, grades, l2=self.l2, kept=self.kept, cutoff=self.cutoff, passes=self.passes
+        )
+
+    def _ready(self, preferences: Preferences, features: Features | None) -> LabelledFeaturesAggregator:
+        """Itself when fitted, else a copy fitted to the queries at hand."""
+        if hasattr(self, "weights_"):
+            return self
+        return type(self)(**self.parameters()).fit(preferences, None, features)
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        return self._raw(preferences, weights, None)
+
+    def _raw(self, preferences: Preferences, weights: F8, features: Features | None) -> Outcome:
+        model = self._ready(preferences, features)
+        scores = np.einsum("ij,j->i", model._columns(preferences, features), model.weights_)
+        codes = model._codes(preferences)
+        notes = () if model.converged_ else (f"the weights still moved after {self.passes} passes",)
+        return Outcome(
+            np.asarray(scores),
+            tolerance=1e-9,
+            converged=model.converged_,
+            iterations=len(model.history_),
+            objective=model.history_[-1]["objective"],
+            notes=notes,
+            expert_weights=np.where(codes >= 0, np.append(model.weights_, 0.0)[codes], 0.0),
+        )
+
+    def explain(
+        self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
+    ) -> dict[Id, float]:
+        """What each expert and each feature adds to an item's score; they sum to it."""
+        self._check_forms(preferences)
+        model = self._ready(
+            preferences, features
+        )  # learned from all queries, not from the one that is explained
+        one = preferences.select([query])
+        terms = model._columns(one, features)[one.index.slot(query, item)] * model.weights_
+        return dict(zip([*model.experts_, *model.features_], terms.tolist(), strict=True))

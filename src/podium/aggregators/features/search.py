@@ -1,0 +1,269 @@
+"""From columns of lists and features to weights: starts, the best of them, and which side to believe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.aggregators.features.lists import copies
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.isotonic import order_of
+from podium.kernels.retargeting import Settings, Side, Solution, alternate, centred, squared_misfit, unit
+
+__all__ = ["Found", "Search", "agreement_weights", "search"]
+
+NEAR = 10.0  # times the smallest misfit: what fits about as well
+SLIGHT = 0.1  # share of the weights below which a list may be dropped
+SETTLED = 1e-3  # misfit below which the features have the order of the lists
+FIRST = 3  # turns from every start
+LAST = 4  # starts from which all turns are taken
+SINGLE = 16  # lists to begin from, at most: those that the features explain best
+ROUNDS = 500  # of the power iteration
+STILL = 1e-12  # change of weights at which it ends
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is asked for."""
+
+    l1: float = 0.02
+    l2: float = 1e-6
+    feature_l1: float = 0.0
+    feature_l2: float = 1e-3
+    trust: float = 0.5
+    side: str = "auto"
+    singles: bool = True
+    settings: Settings = field(default_factory=Settings)
+    traced: bool = False
+
+
+class Found(NamedTuple):
+    """Weights by list and by feature, each for a predictor of size 1, and how much either predictor counts."""
+
+    weights: F8
+    coefficients: F8
+    balance: F8  # of the lists and of the features
+    mode: str  # "lists": features not trusted; "settled": both sides agree; "open": they do not quite
+    explained: float  # share of what the lists agree on that the features explain
+    objective: float
+    turns: int
+    history: list[float]
+    trace: list[tuple[F8, F8]]
+
+
+def search(table: F8, values: F8, starts: I8, asked: Search) -> Found:
+    """Weights of the lists (columns of `table`) and of the features (columns of `values`)."""
+    same = copies(table)
+    first, count = np.unique(same, return_counts=True)
+    size = float(np.sqrt(np.mean(table[:, first] ** 2))) if table[:, first].size else 0.0
+    used = table[:, first] / (size or 1.0)
+    found = _search(used, values, starts, asked)
+    weights = np.zeros(table.shape[1])
+    weights[:] = (found.weights / count / (size or 1.0))[np.searchsorted(first, same)]
+    return found._replace(weights=weights)
+
+
+def _search(table: F8, values: F8, starts: I8, asked: Search) -> Found:
+    how = asked.settings
+    lists = Side(table, starts, how.loss, asked.l1, asked.l2, positive=True)
+    features = Side(values, starts, how.loss, asked.feature_l1, asked.feature_l2)
+    plain = agreement_weights(table)
+    agreed = unit(table @ plain)
+    straight = Side(values, starts, "squared", 0.0, max(asked.feature_l2, 1e-6))
+    explained = _explained(agreed, straight, len(agreed) - (len(starts) - 1))
+    if not values.shape[1] or not agreed.any() or explained < asked.trust:
+        return _lists_only(table, plain, straight, agreed, explained, asked.side)
+    runs = _runs(_starts(table, plain, lists, straight, asked.singles), lists, features, asked)
+    # the features fit a list and its reverse alike: what the lists agree on tells which way is up
+    runs = [run for run in runs if float(run.lists.predictor @ agreed) > 0] or runs
+    settled = [run for run in runs if _apart(run) < SETTLED]
+    if settled:
+        return _settled(_pruned(settled, lists, features, asked), table, explained, asked.side)
+    best = min(runs, key=_apart)
+    weights = best.lists.coefficients
+    balance = _jury(table, weights, best, starts) if asked.side == "auto" else _asked_for(asked.side)
+    return _found(best, weights, table, balance, "open", explained)
+
+
+def _runs(starts: Iterator[tuple[F8, bool]], lists: Side, features: Side, asked: Search) -> list[Solution]:
+    """A few turns from every start, and all turns from the best few of them."""
+    how = asked.settings
+    few = replace(how, turns=min(FIRST, how.turns))
+    tried = [
+        (begin, handover, alternate(lists, features, begin, few, handover=handover))
+        for begin, single in starts
+        for handover in ((False,) if single or how.loss != "squared" else (False, True))
+    ]
+    tried.sort(key=lambda t: _apart(t[2]))
+    whole = [
+        alternate(lists, features, begin, how, handover=handover, traced=asked.traced)
+        for begin, handover, _ in tried[:LAST]
+    ]
+    return whole + [run for *_, run in tried[LAST:]]
+
+
+def agreement_weights(table: F8) -> F8:
+    """The first principal direction of the lists that is not negative, found from equal weights; sums to 1.
+
+    Lists that contradict the others get 0. Lists that cancel out keep equal weights.
+    """
+    n = table.shape[1]
+    if not n:
+        return np.zeros(0)
+    gram = table.T @ table / max(len(table), 1)
+    weights = np.full(n, 1.0 / n)
+    noise = 1e-12 * float(np.abs(gram).max(initial=0.0))
+    for _ in range(ROUNDS):
+        new = gram @ weights
+        new = np.where(new > noise, new, 0.0)
+        if not new.any():
+            return np.full(n, 1.0 / n)
+        new /= new.sum()
+        if np.abs(new - weights).max() < STILL:
+            return new
+        weights = new
+    return weights
+
+
+def _explained(agreed: F8, features: Side, freedom: int) -> float:
+    """The share of the lists' common order that a regression on the features explains, corrected for their number."""
+    width = features.columns.shape[1]
+    if not width or not agreed.any():
+        return 0.0
+    left = float(np.mean((agreed - features.predict(features.fit(agreed))) ** 2))
+    return 1.0 - left * max(freedom, 1) / max(freedom - width, 1) if freedom > width else 0.0
+
+
+def _starts(table: F8, plain: F8, lists: Side, features: Side, singles: bool) -> Iterator[tuple[F8, bool]]:
+    """The lists' agreement, the first canonical pair, and (True) the single lists that the features explain best."""
+    yield plain, False
+    weights = plain
+    for _ in range(30):
+        found = lists.fit(unit(features.predict(features.fit(unit(table @ weights)))))
+        if not found.any():
+            break
+        weights = found
+    else:
+        yield weights, False
+    if not singles:
+        return
+    sizes = np.sqrt(np.mean(table * table, axis=0))
+    left = [
+        float(np.mean((column - features.predict(features.fit(column))) ** 2))
+        for column in (table / np.where(sizes > 0, sizes, 1.0)).T
+    ]
+    near = [k for k in np.argsort(np.round(left, 9), kind="stable").tolist() if sizes[k] > 0]
+    for k in near[:SINGLE]:
+        yield np.eye(table.shape[1])[k], True
+
+
+def _lists_only(table: F8, plain: F8, features: Side, agreed: F8, explained: float, side: str) -> Found:
+    coefficients = features.fit(agreed)
+    predictor = features.predict(coefficients)
+    balance = np.array([1.0, 0.0])
+    if side in ("features", "both") and predictor.any():
+        balance = _asked_for(side)
+    size = _size(table @ plain)
+    return Found(
+        plain / size,
+        coefficients / _size(predictor),
+        balance,
+        "lists",
+        explained,
+        1.0,
+        0,
+        [],
+        [(agreed, predictor)],
+    )
+
+
+def _apart(run: Solution) -> float:
+    """How far both sides are from their common order, in squares.
+
+    Runs of the other losses are compared by it too: those look at the top, where any two lists may happen to agree.
+    """
+    return round(sum(squared_misfit(side.target, side.predictor) for side in (run.lists, run.features)), 9)
+
+
+def _pruned(runs: list[Solution], lists: Side, features: Side, asked: Search) -> list[Solution]:
+    """The same runs without lists that hardly count, where the features still have the order of what is left."""
+    once = replace(asked.settings, turns=1)
+    sizes = np.sqrt(np.mean(lists.columns**2, axis=0))
+    tried = []
+    for run in runs:
+        share = run.lists.coefficients * sizes
+        kept = np.where(share >= SLIGHT * share.sum(), run.lists.coefficients, 0.0)
+        less = (
+            run
+            if (kept == run.lists.coefficients).all()
+            else alternate(lists, features, kept, once, handover=False)
+        )
+        tried.append(less._replace(trace=run.trace) if _apart(less) < SETTLED else run)
+    return tried
+
+
+def _settled(runs: list[Solution], table: F8, explained: float, side: str) -> Found:
+    """The fewest lists whose order the features have; where several choices of lists fit about as well, all of them."""
+    near = NEAR * min(map(_apart, runs))
+    runs = [run for run in runs if _apart(run) <= near]
+    fewest = min(int((run.lists.coefficients > 0).sum()) for run in runs)
+    chosen = {
+        (run.lists.coefficients > 0).tobytes(): run
+        for run in sorted(runs, key=_apart, reverse=True)
+        if int((run.lists.coefficients > 0).sum()) == fewest
+    }
+    best = min(chosen.values(), key=_apart)
+    sums = [run.lists.coefficients / _size(run.lists.predictor) for run in chosen.values()]
+    balance = np.array([1.0, 0.0]) if side == "auto" else _asked_for(side)
+    return _found(best, np.mean(sums, axis=0), table, balance, "settled", explained)
+
+
+def _found(run: Solution, weights: F8, table: F8, balance: F8, mode: str, explained: float) -> Found:
+    return Found(
+        weights / _size(table @ weights),
+        run.features.coefficients / _size(run.features.predictor),
+        balance,
+        mode,
+        explained,
+        run.objective,
+        run.turns,
+        run.history,
+        run.trace,
+    )
+
+
+def _jury(table: F8, weights: F8, run: Solution, starts: I8) -> F8:
+    """How much each list, on the whole, follows the other lists and the features: a regression of it on both."""
+    features, balance = unit(_places(run.features.predictor, starts)), np.zeros(2)
+    for k in np.flatnonzero(weights > 0):
+        others = table @ np.where(np.arange(len(weights)) == k, 0.0, weights)
+        if _size(others) <= 1e-9:
+            continue
+        both = np.stack((unit(_places(others, starts)), features), axis=1)
+        gram = both.T @ both + 1e-3 * len(both) * np.eye(2)
+        balance += weights[k] * np.maximum(np.linalg.solve(gram, both.T @ table[:, k]), 0.0)
+    return balance / balance.sum() if balance.any() else np.array([0.5, 0.5])
+
+
+def _places(values: F8, starts: I8) -> F8:
+    """Minus the place of each item, equal ones sharing the best, over the number of items; mean 0 in each query."""
+    order = order_of(values, starts)
+    first = np.flatnonzero(np.diff(order.block, prepend=-1))
+    sizes = np.diff(starts)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    place = first[order.block] - starts[:-1][query]
+    out = np.empty(len(values))
+    out[order.rows] = -place / np.maximum(sizes, 1)[query]
+    return centred(out, starts)
+
+
+def _asked_for(side: str) -> F8:
+    return np.array({"lists": [1.0, 0.0], "features": [0.0, 1.0]}.get(side, [0.5, 0.5]))
+
+
+def _size(values: F8) -> float:
+    size = float(np.sqrt(np.mean(values * values))) if len(values) else 0.0
+    return size if size > 1e-10 else 1.0

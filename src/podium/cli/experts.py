@@ -1,0 +1,107 @@
+"""podium experts: what the experts are like: agreement, copies, coverage, who helps, whose ids do not meet."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.cli import _common as common
+
+WIDE = ("queries", "length", "moved", "judged", "interval")  # columns that a narrow terminal has no room for
+ROOM = 125  # characters that the whole table takes
+
+if TYPE_CHECKING:
+    from podium.data.markup import Grid
+    from podium.evaluate.diagnostics import Diagnosis
+
+
+@click.command(name="experts", short_help="Diagnose the experts: agreement, copies, coverage, who helps.")
+@click.argument("files", nargs=-1, type=common.FILES)
+@click.option("-q", "--qrels", type=common.FILES, help="Judgements, to measure what each expert is worth.")
+@click.option("-m", "--method", help="Method of the consensus.  [default: rrf; copeland for votes]")
+@click.option(
+    "-M", "--metric", default="ndcg@10", show_default=True, help="Measured where there are judgements."
+)
+@click.option("--features", type=common.FILES, multiple=True,
+              help="A LETOR file of item features, for a method that uses them.")  # fmt: skip
+@click.option("--matrix", type=click.Choice(["agreement", "overlap", "shared"]), multiple=True,
+              help="Show a matrix instead of the table; may be repeated.")  # fmt: skip
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--plot", type=click.Path(), help="Draw the agreement: a .svg, .png or .html file.")
+@click.option("--overwrite", is_flag=True, help="Replace files that exist.")
+@common.reading
+@common.as_json
+def verb(
+    files: tuple[str, ...],
+    qrels: str | None,
+    method: str | None,
+    metric: str,
+    features: tuple[str, ...],
+    matrix: tuple[str, ...],
+    level: float,
+    plot: str | None,
+    overwrite: bool,
+    format_: str | None,
+    unlisted: str | None,
+    options: tuple[str, ...],
+    json_: bool,
+) -> None:
+    """Who agrees with whom, who copies whom, who lists what nobody else does, who helps the consensus, whose ids never
+    meet the others'.
+
+    `effect` is the metric of the consensus of all experts less that of the consensus without this one: positive means
+    that the expert helps. `moved` says how far the consensus moves without it, from 0 to 1.
+
+    \b
+    podium experts *.run
+    podium experts *.run --qrels qrels.txt -m combmnz --plot agreement.svg
+    podium experts *.run --matrix agreement --matrix overlap
+    """
+    from podium.cli.eval import read_labels
+    from podium.evaluate.diagnostics import diagnose
+
+    if plot is not None:
+        from podium.evaluate.pictures import check_suffix
+
+        common.check_new(plot, overwrite)
+        check_suffix(plot)
+    content = common.read(files, format_, options, unlisted)
+    preferences = common.preferences_of(content, files)
+    labels = read_labels(qrels, content) if qrels or content.labels is not None else None
+    chosen = None if method is None else common.make_method(method)
+    own = None if chosen is None else common.features_for(chosen, content, features)
+    found = diagnose(preferences, labels, chosen, metric, features=own, level=level)
+    if plot is not None:
+        from podium.evaluate.diagnostics.plot import plot as draw
+
+        draw(found, plot)
+    if json_:
+        common.emit(found.to_dict())
+    else:
+        _show(found, matrix)
+
+
+def _fitting(grid: Grid) -> Grid:
+    """The table without its less important columns where a terminal has no room for them; a pipe gets all."""
+    import shutil
+
+    from podium.data.markup import Grid
+
+    if not sys.stdout.isatty() or shutil.get_terminal_size().columns >= ROOM:
+        return grid
+    kept = [i for i, name in enumerate(grid.head) if name not in WIDE]
+    rows = tuple(tuple(row[i] for i in kept) for row in grid.rows)
+    return Grid(tuple(grid.head[i] for i in kept), rows, grid.left, grid.title)
+
+
+def _show(found: Diagnosis, matrix: tuple[str, ...]) -> None:
+    """The table or the matrices, then the warnings; beside a pipe, so that the table stays a table."""
+    for grid in [found.matrix_grid(name) for name in matrix] or [_fitting(found.grid())]:
+        common.table(grid.head, grid.rows, title=grid.title, left=grid.left)
+    for text in found.warnings:
+        click.echo(f"Warning: {text}", err=not sys.stdout.isatty())
+    if found.metric is not None and found.value is not None:
+        common.say(f"{found.metric} of {found.method} with all experts: {found.value:.4f}")
+    common.say(f"agreement: {found.measure}; see --matrix, --plot and --json for more")

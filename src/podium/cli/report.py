@@ -1,0 +1,186 @@
+"""podium report: everything worth knowing about some input, as one HTML file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from podium.cli import _common as common
+from podium.errors import ParameterError
+
+if TYPE_CHECKING:
+    from podium.aggregators.base import Aggregator
+    from podium.evaluate.report import Report
+
+
+@click.command(name="report", short_help="One HTML file: verdict, checks, curves, heatmaps, experts.")
+@click.argument("files", nargs=-1, type=common.FILES)
+@click.option("-o", "--output", type=click.Path(allow_dash=True), help="The page to write, or - .")
+@click.option(
+    "-q", "--qrels", type=common.FILES, help="Judgements; not needed when the input holds them (LETOR)."
+)
+@click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated.  "
+              "[default: a few that suit the input]")  # fmt: skip
+@click.option("--model", "models", multiple=True, type=click.Path(exists=True, dir_okay=False),
+              help="A saved model, beside the methods; may be repeated.")  # fmt: skip
+@common.metrics_option("ndcg@10", "map")
+@click.option(
+    "--query", "queries", multiple=True, help="A query to show in full; may be repeated.  [default: three]"
+)
+@click.option("--features", type=common.FILES, multiple=True, help="Item features, for models that use them.")
+@click.option(
+    "--tuning", type=click.Path(exists=True, dir_okay=False), help="The JSON document of a tuning run."
+)
+@click.option("--learn/--no-learn", default=True, show_default=True,
+              help="Learn a model to show whom it trusts, if there are labels enough and no --model.")  # fmt: skip
+@click.option(
+    "--figures", type=click.Path(file_okay=False), help="Also write every picture as .svg and .png here."
+)
+@click.option("--interactive", is_flag=True, help="Pictures with tooltips; the page grows by a megabyte.")
+@click.option("--title", default="", help="The heading.")
+@click.option("--demo", is_flag=True, help="Use the embedded data instead of files.")
+@click.option("--overwrite", is_flag=True, help="Replace files that exist.")
+@common.reading
+@common.as_json
+def verb(
+    files: tuple[str, ...],
+    output: str | None,
+    methods: tuple[str, ...],
+    models: tuple[str, ...],
+    figures: str | None,
+    interactive: bool,
+    overwrite: bool,
+    json_: bool,
+    **asked: Any,
+) -> None:
+    """One HTML file on some input: the verdict, whether to trust it, and the pictures behind it.
+
+    It opens by a double click, needs no network and prints. Rankings, ratings and votes will do, with judgements or
+    without; the sections follow from what the data are.
+
+    \b
+    podium report *.run --qrels qrels.txt -o report.html
+    podium report A*.txt -m rrf -m condorcet --model model.podium -o report.html --figures pictures
+    podium report votes.csv -o votes.html
+    podium report --demo -o report.html
+    """
+    if output is None and figures is None and not json_:
+        raise click.UsageError("nothing to write; give -o report.html, --figures FOLDER or --json")
+    if output not in (None, "-"):
+        common.check_new(output, overwrite)
+    if asked["demo"] == bool(files):
+        raise click.UsageError("give input files, or --demo for the embedded data")
+    with _waiting():
+        found = _report(files, _named(methods, models), asked)
+        if figures is not None:
+            found.save_figures(figures, overwrite=overwrite)
+        if output is not None:
+            found.save(output, interactive=interactive, overwrite=overwrite)
+    if json_:
+        common.emit(found.to_dict())
+    elif output != "-":
+        _tell(found, output, figures)
+
+
+def _waiting() -> contextlib.AbstractContextManager[Any]:
+    """A sign of life on the terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        return contextlib.nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status("writing the report")
+
+
+def _named(methods: tuple[str, ...], models: tuple[str, ...]) -> dict[str, Aggregator]:
+    """By what was typed; a model by the name of its file."""
+    named: dict[str, Aggregator] = {}
+    for spec in (*methods, *models):
+        name = os.path.basename(spec).removesuffix(".podium") if os.path.isfile(spec) else spec
+        if name in named:
+            raise ParameterError(f"method {name!r} is given twice; give it once, or rename the file")
+        named[name] = common.make_method(spec)
+    return named
+
+
+def _report(files: tuple[str, ...], named: dict[str, Aggregator], asked: dict[str, Any]) -> Report:
+    from podium.cli.explain import known
+    from podium.evaluate.report import report
+    from podium.evaluate.report.material import default_methods
+
+    content = _content(files, asked)
+    preferences = common.preferences_of(content, files)
+    labels = _labels(asked["qrels"], content)
+    if named and all(m.tags.supervised for m in named.values()):
+        named = {**default_methods(preferences), **named}  # a model alone says little
+    user = next((m for m in named.values() if m.tags.uses_features), None)
+    if asked["features"] and user is None:
+        raise ParameterError(
+            "no method here uses item features; give a --model that does, or leave --features out"
+        )
+    features = None if user is None else common.features_for(user, content, asked["features"])
+    queries = [known(q, preferences.queries.tolist(), "query") for q in asked["queries"]]
+    title = asked["title"] or f"Report on {'the embedded data' if asked['demo'] else _few(files)}"
+    return report(
+        preferences,
+        labels,
+        methods=named,
+        metrics=asked["metrics"],
+        queries=queries,
+        features=features,
+        times=content.seconds,
+        tuning=_tuning(asked["tuning"]),
+        learn=asked["learn"],
+        title=title,
+        made={"files": "the embedded data" if asked["demo"] else ", ".join(map(os.path.basename, files))},
+    )
+
+
+def _few(files: tuple[str, ...]) -> str:
+    names = [os.path.basename(f) for f in files]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more files" if len(names) > 3 else "")
+
+
+def _content(files: tuple[str, ...], asked: dict[str, Any]) -> Any:
+    if not asked["demo"]:
+        return common.read(files, asked["format_"], asked["options"], asked["unlisted"])
+    from podium.data.demo import demo
+    from podium.formats.base import content_of
+
+    return content_of(demo())
+
+
+def _labels(qrels: str | None, content: Any) -> Any:
+    from podium.cli.eval import read_labels
+
+    return None if qrels is None and content.labels is None else read_labels(qrels, content)
+
+
+def _tuning(path: str | None) -> Any:
+    if path is None:
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except ValueError as error:
+        raise ParameterError(
+            f"{path} is not JSON: {error}; give what `--json` of a tuning run printed"
+        ) from None
+    if not isinstance(found, dict):
+        raise ParameterError(f"{path} holds a JSON {type(found).__name__}; give an object")
+    return found
+
+
+def _tell(found: Report, output: str | None, figures: str | None) -> None:
+    for line in found.verdict:
+        click.echo(line)
+    marks = {"wrong": "WRONG", "look": "LOOK"}
+    for finding in found.findings:
+        if finding.verdict in marks:
+            click.echo(f"{marks[finding.verdict]:>6}  {finding.name}: {finding.text}")
+    for what in filter(None, (output, figures)):
+        click.echo(f"written to {what}", err=True)

@@ -1,0 +1,231 @@
+"""Small tables as text: HTML, Markdown, LaTeX, CSV, and JSON without NaN. Plain values in, text out.
+
+What is not defined is left empty, never printed as "nan". Colours are not fixed, so that pages and notebooks may be
+light or dark. Ids may hold anything, and are escaped here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = [
+    "Grid",
+    "block",
+    "csv_text",
+    "escape",
+    "figure",
+    "finite",
+    "heading",
+    "json_text",
+    "latex",
+    "markdown",
+    "p_value",
+    "page",
+    "paragraph",
+    "percent",
+    "shortened",
+    "table",
+]
+
+LONGEST = 80  # characters of a cell in a notebook
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of text: column names and rows of cells; the first `left` columns are words, the others figures.
+
+    >>> print(markdown(Grid(("method", "mean"), (("rrf", "0.5"),))))
+    | method | mean |
+    | --- | ---: |
+    | rrf | 0.5 |
+    """
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: int = 1
+    title: str = ""
+
+
+# -- figures -------------------------------------------------------------------------------------------------
+
+
+def figure(value: float | None, digits: int = 4, *, sign: bool = False) -> str:
+    """A number with so many digits, or nothing when there is none.
+
+    >>> figure(0.25, 2), figure(-0.00001, 2, sign=True), figure(float("nan")), figure(None)
+    ('0.25', '+0.00', '', '')
+    """
+    if value is None or not math.isfinite(value):
+        return ""
+    rounded = round(value, digits) + 0.0  # -0.0 becomes a plain zero
+    return f"{rounded:{'+' if sign else ''}.{digits}f}"
+
+
+def percent(share: float | None) -> str:
+    """A share as whole percent; neither 0 % nor 100 % unless it is exactly that.
+
+    >>> percent(0.9999), percent(1.0), percent(0.0001), percent(0.5), percent(float("nan"))
+    ('>99%', '100%', '<1%', '50%', '')
+    """
+    if share is None or not math.isfinite(share):
+        return ""
+    if 0 < share < 0.005:
+        return "<1%"
+    return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
+
+
+def p_value(p: float | None) -> str:
+    """A p-value in three digits, `<0.001` below, nothing where nothing was tested."""
+    if p is None or not math.isfinite(p):
+        return ""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def finite(value: Any) -> Any:
+    """The same document with None for every number that JSON does not have."""
+    if isinstance(value, dict):
+        return {k: finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# -- text formats --------------------------------------------------------------------------------------------
+
+
+def markdown(grid: Grid) -> str:
+    """A Markdown table."""
+    rule = ["---"] * grid.left + ["---:"] * (len(grid.head) - grid.left)
+    lines = [map(_markdown_cell, grid.head), rule, *(map(_markdown_cell, row) for row in grid.rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _markdown_cell(text: str) -> str:
+    flat = " ".join(str(text).split())
+    # a < before a figure is no tag
+    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", flat.replace("\\", "\\\\").replace("|", "\\|"))
+
+
+_TEX = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}",
+    **{c: "\\" + c for c in "&%$#_{}"},
+}  # fmt: skip
+
+
+def latex_escape(text: str) -> str:
+    """Text with everything that TeX would read as a command made harmless.
+
+    >>> latex_escape("rrf_k=20 & 5%")
+    'rrf\\\\_k=20 \\\\& 5\\\\%'
+    """
+    return "".join(_TEX.get(c, c) for c in " ".join(str(text).split()))
+
+
+def latex(grid: Grid, *, caption: str = "", label: str = "") -> str:
+    r"""A LaTeX table with the rules of the package booktabs."""
+    columns = "l" * grid.left + "r" * (len(grid.head) - grid.left)
+
+    def line(row: Iterable[str]) -> str:
+        return " & ".join(map(latex_escape, row)) + r" \\"
+
+    body = [r"\begin{tabular}{" + columns + "}", r"\toprule", line(grid.head), r"\midrule"]
+    body += [*map(line, grid.rows), r"\bottomrule", r"\end{tabular}"]
+    if not caption and not label:
+        return "\n".join(body)
+    about = [rf"\caption{{{latex_escape(caption)}}}"] if caption else []
+    about += [rf"\label{{{label}}}"] if label else []
+    return "\n".join([r"\begin{table}", r"\centering", *about, *body, r"\end{table}"])
+
+
+def csv_text(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Comma-separated values with full figures; what is not defined is empty."""
+    text = io.StringIO()
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(head)
+    for row in rows:
+        out.writerow(["" if (v := finite(value)) is None else v for value in row])
+    return text.getvalue()
+
+
+def json_text(document: Any) -> str:
+    """JSON that every reader takes: null where a figure is not defined."""
+    return json.dumps(finite(document), ensure_ascii=False, indent=1, default=str) + "\n"
+
+
+# -- HTML ----------------------------------------------------------------------------------------------------
+
+
+def escape(value: Any) -> str:
+    """Any value as text inside HTML, attributes included."""
+    return html.escape(str(value), quote=True)
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """Text that fits a cell.
+
+    >>> shortened("abcdef", 4)
+    'abc…'
+    """
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def table(grid: Grid, *, most: int | None = None, more: int = 0) -> str:
+    """An HTML table of at most `most` rows; `more` rows that the grid does not hold are counted too."""
+    rows = grid.rows[:most]
+    left_out = len(grid.rows) - len(rows) + more
+
+    def cells(row: Sequence[str], tag: str) -> str:
+        sides = ("left" if i < grid.left else "right" for i in range(len(row)))
+        return "".join(
+            f'<{tag} style="text-align:{side}">{escape(shortened(str(cell)))}</{tag}>'
+            for cell, side in zip(row, sides, strict=True)
+        )
+
+    caption = f'<caption style="text-align:left">{escape(grid.title)}</caption>' if grid.title else ""
+    head = f"<thead><tr>{cells(grid.head, 'th')}</tr></thead>" if any(grid.head) else ""
+    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    rest = f'<tr><td colspan="{len(grid.head)}">... {left_out:,} more</td></tr>' if left_out > 0 else ""
+    return f"<table>{caption}{head}<tbody>{body}{rest}</tbody></table>"
+
+
+def paragraph(text: str) -> str:
+    """A paragraph of plain text."""
+    return f"<p>{escape(text)}</p>"
+
+
+def block(title: str, *parts: str) -> str:
+    """What a notebook shows of an object: a bold line, then parts that are HTML already."""
+    return f'<div style="overflow-x:auto"><p><b>{escape(title)}</b></p>{"".join(parts)}</div>'
+
+
+_STYLE = (
+    ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;"
+    "padding:0 1rem}table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}"
+    "caption{font-weight:600;padding:.3rem 0}th,td{padding:.2rem .7rem;border-bottom:1px solid color-mix(in srgb,"
+    "currentColor 20%,transparent)}thead th{border-bottom:2px solid currentColor}"
+    "h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}"
+)
+
+
+def page(title: str, *parts: str, style: str = "") -> str:
+    """A whole page from parts that are HTML already; it needs no network and follows light or dark settings."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_STYLE}{style}</style></head>\n"
+        f"<body><h1>{escape(title)}</h1>\n" + "\n".join(parts) + "\n</body></html>\n"
+    )
+
+
+def heading(text: str) -> str:
+    """A heading inside a page."""
+    return f'<h2 id="{re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")}">{escape(text)}</h2>'

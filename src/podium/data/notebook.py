@@ -1,0 +1,72 @@
+"""How data and results show themselves in a notebook: what they are, then a few rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from podium.data.markup import Grid, block, figure, paragraph, percent, table
+
+if TYPE_CHECKING:
+    from podium.data.consensus import Consensus
+    from podium.data.labels import Labels
+    from podium.data.preferences import Preferences
+
+__all__ = ["of_consensus", "of_labels", "of_preferences"]
+
+QUERIES = 3
+ITEMS = 5
+EXPERTS = 10
+
+
+def of_consensus(consensus: Consensus) -> str:
+    """The top of a few queries, and what the method had to say."""
+    parts = [paragraph(note) for note in consensus.diagnostics.notes]
+    if not consensus.diagnostics.converged:
+        parts.insert(0, paragraph("The method did not converge; the order may still change."))
+    for query in consensus.queries[:QUERIES]:
+        ranked = consensus[query]
+        rows = tuple(
+            (str(r.rank), str(r.item), f"{r.score:.6g}", "tied" if r.tied else "") for r in ranked[:ITEMS]
+        )
+        grid = Grid(("rank", "item", "score", ""), rows, 2, f"query {query}")
+        parts.append(table(grid, more=len(ranked) - len(rows)))
+    return block(repr(consensus), *parts, _further(len(consensus) - QUERIES, "queries"))
+
+
+def of_preferences(preferences: Preferences) -> str:
+    """Who said how much."""
+    lists, votes, names = preferences.lists, preferences.comparisons, preferences.experts
+    answers = np.bincount(lists.expert[lists.lengths > 0], minlength=len(names))
+    rows = np.bincount(lists.expert, weights=lists.lengths, minlength=len(names))
+    voted = np.bincount(votes.expert, minlength=len(names))
+    head: tuple[str, ...] = ("expert",)
+    head += ("lists", "items", "mean length") if lists.rows else ()
+    head += ("votes",) if len(votes) else ()
+    shown = []
+    for code, name in enumerate(names[:EXPERTS]):
+        mean = rows[code] / answers[code] if answers[code] else None
+        cells = (f"{answers[code]:,}", f"{rows[code]:,.0f}", figure(mean, 1)) if lists.rows else ()
+        shown.append((str(name), *cells, *((f"{voted[code]:,}",) if len(votes) else ())))
+    forms = ", ".join(sorted(f.value for f in preferences.forms)) or "nothing"
+    below = "below those it lists" if preferences.unlisted == "below" else "unknown"
+    about = paragraph(f"Forms: {forms}. Items that an expert does not list are {below}.")
+    grid = Grid(head, tuple(shown))
+    return block(repr(preferences), about, table(grid, more=max(0, len(names) - EXPERTS)))
+
+
+def of_labels(labels: Labels) -> str:
+    """How often each grade was given."""
+    known = labels.grades[~np.isnan(labels.grades)]
+    values, counts = np.unique(known, return_counts=True)
+    rows = tuple(
+        (f"{v:g}", f"{n:,}", percent(n / len(known)))
+        for v, n in zip(values[:EXPERTS].tolist(), counts[:EXPERTS].tolist(), strict=True)
+    )
+    grid = Grid(("grade", "items", "share"), rows, 0)
+    return block(repr(labels), table(grid, more=max(0, len(values) - EXPERTS)) if len(known) else "")
+
+
+def _further(count: int, what: str) -> str:
+    return paragraph(f"... {count:,} more {what}") if count > 0 else ""

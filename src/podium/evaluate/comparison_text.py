@@ -1,0 +1,280 @@
+"""A comparison in words and in tables: what the figures say, and what they cannot say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from podium.data import markup
+from podium.evaluate.comparison import Comparison, ComparisonRow
+from podium.evaluate.curves import Curve
+from podium.metrics.base import Metric, parse
+
+__all__ = [
+    "as_csv",
+    "as_html",
+    "as_latex",
+    "as_markdown",
+    "curve_grid",
+    "curve_summary",
+    "document",
+    "metric_grid",
+    "notes",
+    "pairs_grid",
+    "query_grid",
+    "verdict",
+]
+
+COLUMNS = (
+    "name",
+    "metric",
+    "mean",
+    "judged",
+    "difference",
+    "low",
+    "high",
+    "p",
+    "p_holm",
+    "wins",
+    "ties",
+    "losses",
+)
+UNEVEN = 0.1  # judged shares that differ by more than this make a comparison doubtful
+FEW = 10  # queries below which little can be shown
+SHOWN_DEPTHS = (1, 3, 5, 10, 20)
+NAMED = 4  # results named in a sentence before it says how many more
+
+
+# -- words -------------------------------------------------------------------------------------------------------
+
+
+def verdict(found: Comparison, metric: Metric) -> str:
+    """Better, worse, or no difference that can be shown; by the corrected p-value."""
+    rows = [r for r in found.rows if r.metric == str(metric) and r.difference is not None]
+    if not rows:
+        return f"{found.baseline} is the only result; there is nothing to compare it with."
+    if found.queries < 2:
+        return "There is one query only; nothing can be said beyond it."
+    alpha = 1 - found.level
+    shown = [r for r in rows if r.p_holm is not None and r.p_holm < alpha]
+    said = []
+    for word, wanted in (("better", 1), ("worse", -1)):
+        group = [r for r in shown if (r.difference or 0.0) * wanted > 0]
+        group.sort(key=lambda r: -abs(r.difference or 0.0))
+        if group:
+            some = "; ".join(f"{r.name} ({_gain(r)})" for r in group[:NAMED])
+            verb = "is" if len(group) == 1 else "are"
+            said.append(f"{word.capitalize()} than {found.baseline} in {metric} {verb} {some}{_more(group)}.")
+    same = [r for r in rows if r.wins == r.losses == 0]
+    open_ = [r for r in rows if r not in shown and r not in same]
+    if open_:
+        names = ", ".join(r.name for r in open_[:NAMED]) + _more(open_)
+        said.append(f"No difference to {found.baseline} can be shown for {names}.")
+    if same:
+        names = ", ".join(r.name for r in same[:NAMED]) + _more(same)
+        verb = "equals" if len(same) == 1 else "equal"
+        said.append(f"{names} {verb} {found.baseline} on every query.")
+    return " ".join(said)
+
+
+def _gain(row: ComparisonRow) -> str:
+    low, high = markup.figure(row.low, sign=True), markup.figure(row.high, sign=True)
+    span = f" [{low} .. {high}]" if low and high else ""
+    p = markup.p_value(row.p_holm)
+    said = p.replace("<", "< ") if p.startswith("<") else f"= {p}"
+    return f"{markup.figure(row.difference, sign=True)}{span}, p {said}"
+
+
+def _more(rows: list[Any]) -> str:
+    return f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
+
+
+def notes(found: Comparison) -> tuple[str, ...]:
+    """Sentences on queries, on judged shares and on missing queries."""
+    said = []
+    if found.queries == 1:
+        said.append("One query only: differences have no interval and no test.")
+    elif found.queries < FEW:
+        said.append(f"Only {found.queries} queries: few differences can be shown with so few.")
+    for metric in found.metrics:
+        said += _on_judged(found, metric)
+    for name, e in found.evaluations.items():
+        zero = 0 if e.result_queries is None else int((e.result_queries.codes_of(e.queries) < 0).sum())
+        if zero:
+            what = "query, which counts" if zero == 1 else "queries, which count"
+            said.append(f"{name} does not answer {zero} judged {what} as 0.")
+    undefined = {m: max(e.undefined().get(m, 0) for e in found.evaluations.values()) for m in found.metrics}
+    for m, n in undefined.items():
+        if n:
+            said.append(f"{m} is not defined on up to {n} of {found.queries} queries; they are left out.")
+    return tuple(dict.fromkeys(said))
+
+
+def _on_judged(found: Comparison, metric: str) -> list[str]:
+    """Unjudged items count as not relevant, which is unfair to results that were not part of the judging."""
+    where = _where(metric)
+    shares = {r.name: r.judged for r in found.rows if r.metric == metric and math.isfinite(r.judged)}
+    nothing = [name for name, share in shares.items() if share == 0]
+    if nothing and len(nothing) == len(shares):
+        return [f"No item {where} of any result is judged: the figures say nothing."]
+    said = [f"No item {where} of {name} is judged: its {metric} says nothing." for name in nothing]
+    left = {name: share for name, share in shares.items() if share > 0}
+    if left and max(left.values()) - min(left.values()) > UNEVEN:
+        low, high = min(left, key=lambda n: left[n]), max(left, key=lambda n: left[n])
+        said.append(
+            f"Judged {where}: {markup.percent(left[low])} of {low}, {markup.percent(left[high])} of {high}; "
+            "unjudged items count as not relevant, so the first may be better than its figures."
+        )
+    return said
+
+
+def _where(metric: str) -> str:
+    cutoff = parse(metric).cutoff
+    return "in the ranking" if cutoff is None else f"in the top {cutoff}"
+
+
+# -- tables ------------------------------------------------------------------------------------------------------
+
+
+def metric_grid(found: Comparison, metric: str) -> markup.Grid:
+    """All results on one metric, best first."""
+    rows = [r for r in found.rows if r.metric == metric]
+    rows.sort(key=lambda r: -r.mean if math.isfinite(r.mean) else math.inf)
+    head = (metric, "mean", "judged", "difference", f"{100 * found.level:.6g} % interval",
+            "p (Holm)", "won/tied/lost")  # fmt: skip
+    count = f"{found.queries:,} quer{'y' if found.queries == 1 else 'ies'}"
+    return markup.Grid(head, tuple(_line(found, r) for r in rows), 1, f"{metric}, {count}")
+
+
+def _line(found: Comparison, r: ComparisonRow) -> tuple[str, ...]:
+    first = (r.name, markup.figure(r.mean), markup.percent(r.judged))
+    if r.difference is None:
+        return (*first, "baseline" if r.name == found.baseline else "", "", "", "")
+    low, high = markup.figure(r.low, sign=True), markup.figure(r.high, sign=True)
+    span = f"{low} .. {high}" if low and high else ""
+    count = f"{r.wins}/{r.ties}/{r.losses}"
+    return (*first, markup.figure(r.difference, sign=True), span, markup.p_value(r.p_holm), count)
+
+
+def query_grid(found: Comparison, metric: str, name: str | None = None) -> markup.Grid:
+    """All queries on one metric, the largest difference first; beside every value the judged share."""
+    base = found.baseline
+    head = ("query", base, "judged", "other", "value", "judged", "difference", "best")
+    rows = []
+    for r in found.per_query(metric, name=name):
+        mine, theirs = ((markup.figure(r.values[n]), markup.percent(r.judged[n])) for n in (base, r.other))
+        best = "tied" if r.winner is None else r.winner
+        rows.append((str(r.query), *mine, r.other, *theirs, markup.figure(r.difference, sign=True), best))
+    title = f"{metric} by query: {base} and " + (name or "the result farthest from it")
+    return markup.Grid(head, tuple(rows), 1, title)
+
+
+def pairs_grid(found: Comparison, metric: str) -> markup.Grid:
+    """All pairs on one metric."""
+    head = ("better", "worse", "difference", "interval", "p (Holm)", "won/tied/lost")
+    rows = []
+    for p in found.pairs(metric):
+        low, high = markup.figure(p.low, sign=True), markup.figure(p.high, sign=True)
+        span = f"{low} .. {high}" if low and high else ""
+        count = f"{p.wins}/{p.ties}/{p.losses}"
+        rows.append(
+            (p.better, p.worse, markup.figure(p.difference, sign=True), span, markup.p_value(p.p_holm), count)
+        )
+    return markup.Grid(head, tuple(rows), 2, f"{metric}, all pairs")
+
+
+def curve_grid(lines: Sequence[Curve]) -> markup.Grid:
+    """One row per result and depth, with the band and the judged share."""
+    head = ("result", "depth", f"{lines[0].metric}@depth", "low", "high", "judged")
+    rows = tuple(
+        (c.name, str(k), *map(markup.figure, (c.mean[i], c.low[i], c.high[i])), markup.percent(c.judged[i]))
+        for c in lines
+        for i, k in enumerate(c.depths)
+    )
+    return markup.Grid(head, rows, 1, f"{lines[0].metric} by depth")
+
+
+def curve_summary(lines: Sequence[Curve]) -> markup.Grid:
+    """A few depths side by side, each with its judged share in brackets."""
+    depths = lines[0].depths
+    few = [k for k in SHOWN_DEPTHS if k in depths] or list(depths[:5])
+    at = [depths.index(k) for k in few]
+
+    def cell(c: Curve, i: int) -> str:
+        share = markup.percent(c.judged[i])
+        return markup.figure(c.mean[i], 3) + (f" ({share})" if share else "")
+
+    rows = tuple((c.name, *(cell(c, i) for i in at)) for c in lines)
+    title = f"{lines[0].metric} by depth (judged share)"
+    return markup.Grid((lines[0].metric, *(f"@{k}" for k in few)), rows, 1, title)
+
+
+# -- documents ---------------------------------------------------------------------------------------------------
+
+
+def document(found: Comparison) -> dict[str, Any]:
+    """Everything but the queries' values."""
+    facts = ("baseline", "test", "level", "queries", "rounds", "seed")
+    plain: dict[str, Any] = markup.finite(
+        {
+            **{name: getattr(found, name) for name in facts},
+            "rows": [asdict(row) for row in found.rows],
+            "verdicts": {m: found.verdict(m) for m in found.metrics},
+            "notes": list(found.notes),
+        }
+    )
+    return plain
+
+
+def _about(found: Comparison) -> str:
+    tests = sum(r.p is not None for r in found.rows)
+    return (
+        f"Differences to {found.baseline} by query; {100 * found.level:.6g} % bootstrap intervals; "
+        f"paired {found.test} test, Holm-corrected over {tests} test{'' if tests == 1 else 's'}; "
+        "judged: share of the places looked at that have a grade."
+    )
+
+
+def as_markdown(found: Comparison, further: Sequence[markup.Grid] = ()) -> str:
+    """Tables, verdicts, notes."""
+    out = []
+    for metric, grid in zip(found.metrics, found.grids(), strict=True):
+        out += [f"### {grid.title}", "", markup.markdown(grid), "", found.verdict(metric), ""]
+    out += [f"- {note}" for note in found.notes] + ([""] if found.notes else [])
+    for grid in further:
+        out += [f"### {grid.title}", "", markup.markdown(grid), ""]
+    return "\n".join([*out, _about(found)]) + "\n"
+
+
+def as_latex(found: Comparison, further: Sequence[markup.Grid] = ()) -> str:
+    """A table per metric; words as comments."""
+    out = ["% needs \\usepackage{booktabs}"]
+    for metric, grid in zip(found.metrics, found.grids(), strict=True):
+        out += [_comment(found.verdict(metric)), markup.latex(grid, caption=f"{grid.title}. {_about(found)}")]
+    out += [markup.latex(grid, caption=grid.title) for grid in further]
+    out += [_comment(note) for note in found.notes]
+    return "\n".join(out) + "\n"
+
+
+def _comment(text: str) -> str:
+    return "% " + " ".join(text.split())
+
+
+def as_csv(found: Comparison) -> str:
+    """One line per row."""
+    return markup.csv_text(COLUMNS, ([getattr(r, c) for c in COLUMNS] for r in found.rows))
+
+
+def as_html(found: Comparison, further: Sequence[markup.Grid] = (), *, page: bool) -> str:
+    """Tables, verdicts and notes."""
+    parts = []
+    for metric, grid in zip(found.metrics, found.grids(), strict=True):
+        parts += [markup.table(grid), markup.paragraph(found.verdict(metric))]
+    parts += [markup.table(grid) for grid in further]
+    parts += [markup.paragraph(note) for note in found.notes] + [markup.paragraph(_about(found))]
+    title = (
+        f"{len(found.evaluations)} results on {found.queries:,} quer{'y' if found.queries == 1 else 'ies'}"
+    )
+    return markup.page(title, *parts) if page else markup.block(title, *parts)

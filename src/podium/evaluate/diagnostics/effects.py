@@ -1,0 +1,143 @@
+"""What each expert is worth by labels: its own metric, and the consensus with and without it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from podium.aggregators.base import Aggregator, make
+from podium.data.consensus import Consensus
+from podium.data.labels import Labels
+from podium.data.preferences import Form, Preferences
+from podium.errors import ParameterError
+from podium.evaluate.evaluation import mean_of
+from podium.evaluate.rankings import expert_rankings
+from podium.evaluate.significance import bootstrap_intervals, holm, randomisation
+from podium.kernels.dispatch import F8, I8
+from podium.metrics.agreement import rbos
+from podium.metrics.base import Metric, measure
+from podium.metrics.binary import Judged
+from podium.metrics.judgements import Judgements
+
+if TYPE_CHECKING:
+    from podium.data.features import Features
+
+__all__ = ["Alone", "Left", "Sampling", "alone", "leave_one_out", "measured_on", "method_for"]
+
+
+class Sampling(NamedTuple):
+    """How chance is measured."""
+
+    level: float
+    rounds: int
+    seed: int
+
+
+class Alone(NamedTuple):
+    """By expert; NaN where not defined."""
+
+    value: F8
+    judged: F8
+
+
+class Left(NamedTuple):
+    """The consensus of everybody, less without each expert."""
+
+    value: float
+    effect: F8
+    low: F8
+    high: F8
+    p: F8  # randomisation test, Holm-corrected over the experts
+    moved: F8  # 1 - RBO of the two rankings
+
+
+def method_for(method: str | Aggregator | None, preferences: Preferences) -> Aggregator:
+    """The method asked for, or a plain one that reads these preferences."""
+    if method is None:
+        method = "copeland" if Form.COMPARISON in preferences.forms else "rrf"
+    made = make(method)
+    if made.tags.supervised:
+        raise ParameterError(
+            f"{made.name} learns from labels, so it cannot be applied without one of its experts; "
+            "choose a method that does not learn, such as rrf"
+        )
+    return made
+
+
+def measured_on(preferences: Preferences, labels: Labels) -> I8:
+    """Codes in the labels of the queries that have a grade and are here too."""
+    judged = Judgements.of(labels).judged > 0
+    here = preferences.queries.codes_of(labels.queries) >= 0
+    return np.flatnonzero(judged & here)
+
+
+def alone(preferences: Preferences, labels: Labels, metric: Metric, depth: int, which: I8) -> Alone:
+    """Every expert's own lists; a query that it does not answer counts as 0."""
+    value, judged = (np.full(len(preferences.experts), math.nan) for _ in range(2))
+    if not len(which) or not preferences.lists.rows:
+        return Alone(value, judged)
+    answered = np.bincount(preferences.lists.expert, minlength=len(value))
+    for code in np.flatnonzero(answered):
+        ranking = expert_rankings(preferences, preferences.experts[int(code)])
+        found = measure((metric, Judged(cutoff=depth)), ranking, labels, which)
+        theirs = ranking.queries.codes_of(labels.queries.take(which)) >= 0
+        value[code], judged[code] = mean_of(found[0]), mean_of(found[1][theirs])
+    return Alone(value, judged)
+
+
+def leave_one_out(
+    preferences: Preferences,
+    labels: Labels | None,
+    method: Aggregator,
+    metric: Metric,
+    which: I8,
+    features: Features | None,
+    how: Sampling,
+) -> Left:
+    """One aggregation without each expert; intervals are over queries, paired."""
+    whole = method.aggregate(preferences, features)
+    n = len(preferences.experts)
+    moved, effects = np.full(n, math.nan), np.full((n, len(which)), math.nan)
+    base = measure((metric,), whole, labels, which)[0] if labels is not None else np.zeros(0)
+    if n > 1:
+        for code in np.flatnonzero(preferences.speaking):
+            expert = preferences.experts[int(code)]
+            others = _without(method, expert, preferences)
+            if others is None:
+                continue
+            less = others.aggregate(preferences.without_expert(expert), features)
+            moved[code] = 1.0 - _same(whole, less)
+            if labels is not None:
+                effects[code] = base - measure((metric,), less, labels, which)[0]
+    low, high = bootstrap_intervals(effects, level=how.level, rounds=how.rounds, seed=how.seed)
+    p = holm([_p(row, how) for row in effects])
+    return Left(mean_of(base), np.array([mean_of(e) for e in effects]), low, high, p, moved)
+
+
+def _p(effects: F8, how: Sampling) -> float:
+    known = effects[~np.isnan(effects)]
+    return randomisation(known, rounds=how.rounds, seed=how.seed) if len(known) > 1 else math.nan
+
+
+def _without(method: Aggregator, expert: object, preferences: Preferences) -> Aggregator | None:
+    """The method with the weights of the experts that are left; None when none of them counts."""
+    if method.weights is None:
+        return method
+    weights = method.weights
+    named = weights if isinstance(weights, Mapping) else dict(zip(preferences.experts, weights, strict=True))
+    left = {e: w for e, w in named.items() if e != expert}
+    return dataclasses.replace(method, weights=left) if any(left.values()) else None
+
+
+def _same(a: Consensus, b: Consensus) -> float:
+    """Mean RBO of two rankings of the same items."""
+    query, sizes = a.index.query_of_slot, a.index.sizes
+    filled = sizes > 0
+    place = np.cumsum(filled) - 1
+    return mean_of(
+        rbos(place[query], a.ranks.astype(np.int64), b.ranks.astype(np.int64), sizes[filled], sizes[filled])
+    )

@@ -1,0 +1,97 @@
+"""From preferences to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from podium.aggregators.base import Aggregator, make
+from podium.data.features import Features
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id
+from podium.evaluate.report.content import Report
+from podium.evaluate.report.findings import findings
+from podium.evaluate.report.material import Asked, Material, gather
+from podium.evaluate.report.sections import sections
+from podium.evaluate.report.verdict import verdict
+from podium.metrics.base import MetricSpec, parse_all
+
+__all__ = ["report"]
+
+
+def report(
+    preferences: Preferences,
+    labels: Labels | None = None,
+    *,
+    methods: Sequence[str | Aggregator] | Mapping[str, str | Aggregator] = (),
+    metrics: Sequence[MetricSpec] = ("ndcg@10", "map"),
+    queries: Sequence[Id] = (),
+    features: Features | None = None,
+    times: Mapping[Id, Any] | None = None,
+    tuning: Any = None,
+    learn: bool = True,
+    title: str = "",
+    made: Mapping[str, str] | None = None,
+) -> Report:
+    """Everything worth knowing about preferences and what methods make of them.
+
+    Labels, when given, decide; without them the report says how far methods and experts agree. `methods` are names,
+    aggregators or fitted models (default: a few that suit the data), `queries` those to be shown in full (default: up
+    to three that tell most), `times` seconds by annotator, `tuning` a document of a search over parameters, `made` what
+    the last section should say besides. With `learn`, a model is fitted to show which experts it trusts, if there are
+    enough labels. The same input gives the same page.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "c"]}})
+    >>> found = report(p, methods=["rrf", "borda"])
+    >>> found.verdict[0]
+    'There are no labels, so nothing says which method is better.'
+    >>> [s.name for s in found.sections]
+    ['methods', 'queries', 'experts']
+    """
+    parse_all(metrics)
+    asked = Asked(
+        preferences, labels, features, times, _named(methods), tuple(metrics), tuple(queries), learn
+    )
+    found = gather(asked)
+    checks = findings(found)
+    heading = (
+        title
+        or f"{len(found.results)} methods on {len(preferences):,} quer{'y' if len(preferences) == 1 else 'ies'}"
+    )
+    return Report(
+        heading, verdict(found, checks), checks, sections(found, tuning), _made(found) | dict(made or {})
+    )
+
+
+def _named(
+    methods: Sequence[str | Aggregator] | Mapping[str, str | Aggregator],
+) -> dict[str, Aggregator]:
+    if isinstance(methods, Mapping):
+        return {name: make(m) for name, m in methods.items()}
+    made = [make(m) for m in methods]
+    names = [m if isinstance(m, str) else repr(m) for m in methods]
+    return dict(zip(names, made, strict=True))
+
+
+def _made(found: Material) -> dict[str, str]:
+    """What it takes to make the same report again."""
+    import podium
+
+    p, labels = found.preferences, found.asked.labels
+    forms = ", ".join(sorted(f.value for f in p.forms))
+    facts = {
+        "Podium": podium.__version__,
+        "input": f"{p!r}; forms: {forms}; unlisted items are {p.unlisted}",
+        "fingerprint": p.fingerprint,
+        "labels": "none" if labels is None else repr(labels),
+        "methods": "; ".join(f"{n}: {m!r}" if repr(m) != n else n for n, m in found.asked.methods.items()),
+    }
+    if found.comparison is not None:
+        c = found.comparison
+        facts["tests"] = (
+            f"{c.test} test and bootstrap, {c.rounds:,} rounds, seed {c.seed}; {100 * c.level:g} % intervals; "
+            "Holm's correction; ties and precision of scores as in trec_eval; a judged query without an answer is 0"
+        )
+    return facts

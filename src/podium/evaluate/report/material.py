@@ -1,0 +1,250 @@
+"""Everything a report is about, computed once: results, comparison, diagnosis, leaderboard, annotators."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from podium.aggregators.base import Aggregator, make
+from podium.data.consensus import Consensus
+from podium.data.features import Features
+from podium.data.labels import Labels
+from podium.data.preferences import Form, Preferences
+from podium.data.vocabulary import Id
+from podium.errors import ParameterError, PodiumError, PodiumWarning
+from podium.evaluate.annotators import Annotators, annotators
+from podium.evaluate.comparison import Comparison, compare
+from podium.evaluate.curves import Curve, curves
+from podium.evaluate.diagnostics import Diagnosis, diagnose
+from podium.evaluate.leaderboard import Leaderboard, leaderboard
+from podium.evaluate.rankings import expert_rankings
+from podium.kernels.dispatch import F8
+from podium.metrics.agreement import rbos
+from podium.metrics.base import MetricSpec, parse
+
+__all__ = ["Asked", "Material", "default_methods", "gather"]
+
+EXPERTS = 150  # for which experts are looked at one by one, at most
+WORK = 50_000_000  # experts x rows, likewise
+GRADES = 11  # distinct ratings up to which ratings are judgements and not scores of engines
+LEARN_QUERIES, LEARN_ROWS, LEARN_EXPERTS = 20, 400_000, 60  # when a model is learned to see whom it trusts
+DEPTHS = range(1, 11)
+DRAWN = 8  # lines in a picture of curves
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What the reader of the report wants to know about."""
+
+    preferences: Preferences
+    labels: Labels | None = None
+    features: Features | None = None
+    times: Mapping[Id, Any] | None = None
+    methods: Mapping[str, Aggregator] = field(default_factory=dict)
+    metrics: Sequence[MetricSpec] = ("ndcg@10", "map")
+    queries: Sequence[Id] = ()
+    learn: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What was found; None where the data are not of that kind."""
+
+    asked: Asked
+    results: Mapping[str, Consensus]  # by method
+    comparison: Comparison | None = None
+    lines: tuple[Curve, ...] = ()
+    diagnosis: Diagnosis | None = None
+    board: Leaderboard | None = None
+    crowd: Annotators | None = None
+    weighers: Mapping[str, Aggregator] = field(default_factory=dict)  # models whose weights are shown
+    shown_only: bool = False  # they were learned for the picture alone
+    run: str | None = None  # the row of the best expert in the comparison
+    said: tuple[str, ...] = ()  # warnings that came up on the way
+
+    @property
+    def preferences(self) -> Preferences:
+        """What it is all about."""
+        return self.asked.preferences
+
+    @property
+    def judged(self) -> bool:
+        """Whether the figures by labels say anything: some item that a metric looks at has a grade."""
+        found = self.comparison
+        return found is not None and any(r.judged > 0 for r in found.rows)
+
+    @property
+    def best(self) -> str:
+        """The method with the highest mean of the first metric; without labels, the first one."""
+        if self.comparison is None or not self.judged:
+            return next(iter(self.results))
+        metric = self.comparison.metrics[0]
+        mean = {n: self.comparison.row(n, metric).mean for n in self.results}
+        return max(mean, key=lambda n: mean[n] if mean[n] == mean[n] else -1.0)
+
+    def alike(self) -> F8:
+        """By query: mean RBO of the rankings of all pairs of methods; 1 for a single method."""
+        pairs = list(combinations(self.results.values(), 2))
+        found = [_rbo(a, b) for a, b in pairs]
+        return np.mean(found, axis=0) if found else np.ones(len(self.preferences))
+
+
+def _rbo(a: Consensus, b: Consensus) -> F8:
+    sizes = a.index.sizes
+    filled = sizes > 0
+    place = np.cumsum(filled) - 1
+    out = np.ones(len(sizes))
+    first, second = (c.ranks.astype(np.int64) for c in (a, b))
+    out[filled] = rbos(place[a.index.query_of_slot], first, second, sizes[filled], sizes[filled])
+    return out
+
+
+def default_methods(preferences: Preferences) -> dict[str, Aggregator]:
+    """A few well-known methods of different kinds that can read these preferences."""
+    wanted = ["rrf", "borda", "combmnz", "condorcet", "mc4"]
+    if Form.COMPARISON in preferences.forms:
+        wanted += ["bradley_terry"]
+    if is_crowd(preferences):
+        wanted = ["crowdagg", "net_votes", "dawid_skene", *wanted[:2], "copeland"]
+    made = {name: make(name) for name in wanted}
+    return {n: m for n, m in made.items() if preferences.forms <= m.tags.accepts} or {
+        "copeland": make("copeland")
+    }
+
+
+def is_crowd(preferences: Preferences) -> bool:
+    """Whether the experts are people or models that judge: votes of several, or ratings on a short scale."""
+    if len(preferences.experts) < 3:
+        return False
+    if Form.COMPARISON in preferences.forms:
+        return True
+    score = preferences.lists.score
+    if score is None or np.isnan(score).any():
+        return False
+    return len(np.unique(score)) <= GRADES
+
+
+def has_board(preferences: Preferences) -> bool:
+    """Whether votes are on the same items again and again, so that there can be one leaderboard."""
+    index = preferences.index
+    if Form.COMPARISON not in preferences.forms:
+        return False
+    return len(index) == 1 or len(set(index.items.tolist())) < 0.7 * len(index.items)
+
+
+def gather(asked: Asked) -> Material:
+    """All of it; what cannot be computed for want of data is left out, what was refused is said."""
+    if not len(asked.preferences) or not asked.preferences.forms:
+        raise ParameterError("there is nothing in the preferences; give lists or votes of some experts")
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always", PodiumWarning)
+        found = _gathered(asked)
+    said = [str(w.message) for w in raised if issubclass(w.category, PodiumWarning)]
+    return replace(found, said=tuple(dict.fromkeys((*found.said, *said))))
+
+
+def _gathered(asked: Asked) -> Material:
+    p, labels = asked.preferences, asked.labels
+    methods = asked.methods or default_methods(p)
+    asked = replace(asked, methods=methods)
+    results = {}
+    for name, method in methods.items():
+        results[name] = method.aggregate(p, asked.features if method.tags.uses_features else None)
+    diagnosis = _diagnosis(asked)
+    found = Material(asked, results, diagnosis=diagnosis)
+    if labels is not None and _shared(p, labels):
+        found = _measured(found, labels)
+    if is_crowd(p):
+        found = _tried(
+            found,
+            "crowd",
+            lambda: annotators(p, _crowd_consensus(results), labels=_known(p, labels), times=asked.times),
+        )
+    if has_board(p):
+        found = _tried(found, "board", lambda: leaderboard(p))
+    return _weighed(found)
+
+
+def _tried(found: Material, what: str, work: Any) -> Material:
+    """With one more part, or with the reason why there is none."""
+    try:
+        return replace(found, **{what: work()})
+    except PodiumError as error:
+        return replace(found, said=(*found.said, str(error)))
+
+
+def _shared(preferences: Preferences, labels: Labels) -> bool:
+    return bool((labels.queries.codes_of(preferences.queries) >= 0).any())
+
+
+def _known(preferences: Preferences, labels: Labels | None) -> Labels | None:
+    return labels if labels is not None and _shared(preferences, labels) else None
+
+
+def _crowd_consensus(results: Mapping[str, Consensus]) -> Consensus | None:
+    return next((c for n, c in results.items() if n.startswith("crowdagg")), None)
+
+
+def _diagnosis(asked: Asked) -> Diagnosis | None:
+    p = asked.preferences
+    rows = p.lists.rows + len(p.comparisons)
+    if is_crowd(p):  # annotators say too little each for this, and have a report of their own
+        return None
+    if not 1 < len(p.experts) <= EXPERTS or len(p.experts) * rows > WORK:
+        return None
+    metric = asked.metrics[0]
+    return diagnose(p, _known(p, asked.labels), None, metric)
+
+
+def _measured(found: Material, labels: Labels) -> Material:
+    """With the comparison by labels (the best expert among the rows) and the curves."""
+    ranked = {n: c.with_ties("trec", single=True) for n, c in found.results.items()}
+    run = _best_expert(found.diagnosis)
+    rows = dict(ranked)
+    name = None
+    if run is not None and found.preferences.lists.rows:
+        name = f"best expert ({run})"
+        rows[name] = expert_rankings(found.preferences, run).with_ties("trec", single=True)
+    comparison = compare(rows, labels, found.asked.metrics, baseline=name)
+    first = parse(found.asked.metrics[0])
+    metric = first if first.cutoff_rule != "none" else parse("ndcg")
+    kept = dict(list(rows.items())[-DRAWN:]) if len(rows) > DRAWN else rows
+    return replace(found, comparison=comparison, lines=curves(kept, labels, metric, DEPTHS), run=name)
+
+
+def _best_expert(diagnosis: Diagnosis | None) -> Id | None:
+    known = [r for r in (diagnosis.rows if diagnosis else ()) if r.value is not None]
+    return max(known, key=lambda r: r.value or 0.0).expert if known else None
+
+
+def _weighed(found: Material) -> Material:
+    """With models that tell weights by expert: those asked for, or one learned on each half of the labelled queries."""
+    from podium.evaluate.figures import weight_table
+
+    told = {}
+    for name, method in found.asked.methods.items():
+        try:
+            weight_table(method)
+        except ParameterError:
+            continue
+        told[name] = method
+    if told:
+        return replace(found, weighers=told)
+    p, labels = found.preferences, found.asked.labels
+    if labels is None or not found.asked.learn or not found.judged or not p.lists.rows:
+        return found
+    few = p.lists.rows <= LEARN_ROWS and 2 <= len(p.experts) <= LEARN_EXPERTS
+    known = [q for q, c in zip(p.queries, labels.queries.codes_of(p.queries) >= 0, strict=True) if c]
+    if not few or len(known) < LEARN_QUERIES:
+        return found
+    halves = {"odd queries": known[::2], "even queries": known[1::2]}
+    try:
+        models = {n: make("crf").fit(p.select(q), labels) for n, q in halves.items()}
+    except PodiumError as error:
+        return replace(found, said=(*found.said, f"no weights were learned: {error}"))
+    return replace(found, weighers=models, shown_only=True)

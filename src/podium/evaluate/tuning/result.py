@@ -1,0 +1,135 @@
+"""What tuning found, and what may be said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from podium.aggregators.base import Aggregator
+from podium.data.vocabulary import Ids
+from podium.evaluate.tuning.estimate import Outcome
+from podium.kernels.dispatch import F8
+from podium.metrics.base import Metric
+
+if TYPE_CHECKING:
+    from podium.data.frames import Frame
+
+__all__ = ["Trial", "Tuning", "Verdict"]
+
+Verdict = Literal["better", "worse", "no difference", "unknown"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One configuration. Its mean is that of the queries it was chosen by: the best of many such means is too high."""
+
+    config: str
+    mean: float  # cross-validated; NaN if it could not be computed
+    queries: int  # on which it was tried; successive halving drops some early
+    failed: str = ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tuning:
+    """The best configuration, what it is worth on queries not seen, and everything that was tried."""
+
+    metric: Metric
+    best: Aggregator  # ready to aggregate, and to save
+    config: str  # in words
+    baseline: str
+    tuned: float  # mean on held-out queries; of the training queries where nothing could be held out
+    rows: tuple[Outcome, ...]  # the baseline, then the best expert
+    trials: tuple[Trial, ...]  # best first
+    chosen: tuple[str, ...]  # what the search chose without each fold
+    left_out: Mapping[str, str]  # method -> why it was not tried
+    queries: Ids
+    values: Mapping[str, F8]  # by query, on held-out queries
+    notes: tuple[str, ...]
+    search: str
+    folds: int
+    seed: int
+    level: float
+    same: bool = False  # all configurations have the same values
+
+    def __repr__(self) -> str:
+        return f"Tuning({self.config}: {self.verdict()}, {self.metric} {self.tuned:.4f}, {len(self.trials)} trials)"
+
+    def verdict(self) -> Verdict:
+        """Whether the tuned configuration can be told from the baseline on queries it has not seen."""
+        row = self.rows[0]
+        if row.p is None or row.low is None or row.high is None or row.difference is None:
+            return "unknown"
+        if row.low <= 0 <= row.high or row.p > 1 - self.level:
+            return "no difference"
+        return "better" if row.difference > 0 else "worse"
+
+    def sentence(self) -> str:
+        """The verdict in words, with the figures it rests on."""
+        row, n = self.rows[0], len(self.queries)
+        if self.same:
+            return (
+                f"There is nothing to choose: all {len(self.trials)} configurations have the same {self.metric} on "
+                f"every one of {_queries(n)} ({row.mean:.4f} in the mean). {_SAME}"
+            )
+        if row.difference is None or row.low is None or row.high is None:
+            return (
+                f"One judged query allows no estimate for others: {self.metric} {self.tuned:.4f} is that of the query "
+                "that was tuned on, the best of many tries, and says nothing about queries not seen. "
+                f"Judge more queries, or use {self.baseline}."
+            )
+        figures = (
+            f"{self.metric} {self.tuned:.4f} against {row.mean:.4f}, {row.difference:+.4f} "
+            f"({self.level:.0%} interval {row.low:+.4f} .. {row.high:+.4f}, {_queries(n)})"
+        )
+        found = self.verdict()
+        if found == "no difference":
+            least = max((row.high - row.low) / 2, 0.0)
+            return (
+                f"No difference to {self.baseline} can be shown on queries not seen: {figures}; differences below "
+                f"about {least:.4f} cannot be seen with so few queries. Use {self.baseline}, unless you know more."
+            )
+        if found == "worse":
+            return f"Tuning does harm: {figures} on queries not seen. Use {self.baseline}."
+        return f"Tuning pays: {figures} on queries not seen, compared with {self.baseline}."
+
+    def recommended(self) -> str:
+        """What to use: the tuned configuration only where it is shown to be better."""
+        return self.config if self.verdict() == "better" else self.baseline
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            "verdict": self.verdict(),
+            "sentence": self.sentence(),
+            "recommended": self.recommended(),
+            "metric": str(self.metric),
+            "best": repr(self.best),
+            "config": self.config,
+            "baseline": self.baseline,
+            "tuned": self.tuned,
+            "held_out": self.folds > 1,
+            "rows": [asdict(row) for row in self.rows],
+            "trials": [asdict(trial) for trial in self.trials],
+            "chosen": list(self.chosen),
+            "left_out": dict(self.left_out),
+            "notes": list(self.notes),
+            "search": self.search,
+            "folds": self.folds,
+            "seed": self.seed,
+            "level": self.level,
+            "queries": len(self.queries),
+        }
+
+    def to_frame(self, backend: Frame = "pyarrow") -> Any:
+        """A dataframe of the values on held-out queries: a row per query, a column for tuned and for each rival."""
+        from podium.data.frames import values_frame
+
+        return values_frame(self.queries, dict(self.values), backend)
+
+
+_SAME = "Label items that the methods place differently, or measure further down the list."
+
+
+def _queries(n: int) -> str:
+    return f"{n:,} quer{'y' if n == 1 else 'ies'}"

@@ -1,0 +1,224 @@
+"""Tuning from end to end: what to try, its values, the choice, and the estimate for queries not seen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from podium.aggregators.base import Aggregator
+from podium.aggregators.supervised.examples import Progress, silence
+from podium.data.consensus import TieRule
+from podium.data.dataset import Dataset
+from podium.errors import ParameterError
+from podium.evaluate.checkpoints import Folder
+from podium.evaluate.crossvalidation import STEPS
+from podium.evaluate.evaluation import mean_of
+from podium.evaluate.tuning.estimate import Nested, Outcome, nested, outcome
+from podium.evaluate.tuning.methods import baseline_for, families
+from podium.evaluate.tuning.result import Trial, Tuning
+from podium.evaluate.tuning.search import best_of, configurations, finalists, own_values
+from podium.evaluate.tuning.space import Family
+from podium.evaluate.tuning.values import Problem, Table, learned
+from podium.kernels import dispatch
+from podium.kernels.dispatch import F8, I8
+from podium.metrics.base import MetricSpec, parse
+
+__all__ = ["tune"]
+
+FEW = 10  # judged queries below which a warning is due
+
+
+def tune(
+    dataset: Dataset,
+    metric: MetricSpec = "ndcg@10",
+    methods: Sequence[str | Aggregator] | None = None,
+    *,
+    supervised: bool = False,
+    weights: bool = True,
+    search: str = "random",
+    trials: int = 200,
+    folds: int | None = None,
+    seed: int = 0,
+    baseline: str | Aggregator | None = None,
+    limit: float = 0.05,
+    level: float = 0.95,
+    rounds: int = 2_000,
+    ties: TieRule = "item",
+    workers: int | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    progress: Progress = silence,
+) -> Tuning:
+    """Search for the method, parameters and weights that are best by a metric, and say honestly what they are worth.
+
+    Without `methods`, all take part that can read the input and need at most `limit` seconds of a processor for one
+    configuration (or four times what the baseline needs); those that learn from labels only if `supervised`. A method
+    with values, such as `combsum(normalizer=zscore)`, keeps them; what it does not say is searched. Folds are the parts
+    of the data set, else `folds` (5) random ones by query; below ten judged queries one is left out at a time. The
+    baseline is `rrf` unless given. With the folder `resume`, values are kept there as soon as they are known, and found
+    there by a later call.
+
+    >>> from podium.data.demo import demo
+    >>> found = tune(demo(30), "ndcg@5", ["rrf", "borda"], trials=10)
+    >>> found.verdict() in ("better", "no difference"), len(found.trials), len(found.chosen)
+    (True, 10, 5)
+    """
+    _check(folds, level, rounds, workers)
+    problem = Problem.of(dataset, parse(metric), ties, folds, seed, Folder.at(resume))
+    base = baseline_for(problem, baseline)
+    learns = weights and len(problem) > 2 and len(dataset.preferences.experts) > 1
+    chosen, left_out = families(
+        problem,
+        methods,
+        baseline=base,
+        supervised=supervised,
+        weights=learns,
+        limit=limit,
+        progress=_between(progress, 0.0, 0.3),
+    )
+    first = Family.of(base, False).config()
+    experts = len(dataset.preferences.experts)
+    table = Table(problem, configurations(search, chosen, trials, experts, seed, first))
+    cut = np.linspace(
+        0.5 if search == "halving" else 0.95, 1.0, problem.folds + 1
+    )  # else the rest is known by then
+    threads = dispatch.threads() if workers is None else workers
+    last = finalists(table, search, None, seed, threads, _between(progress, 0.3, cut[0]))
+    if 0 in table.failed:
+        raise ParameterError(f"the baseline {base!r} cannot be computed: {table.failed[0]}")
+    within = [
+        finalists(table, search, o, seed, threads, _between(progress, cut[o], cut[o + 1]))
+        for o in range(problem.folds)
+        if len(problem) > 1
+    ]
+    found = nested(table, within, repr(base), rounds, seed) if within else None
+    left_out |= _not_tried(table, chosen)
+    progress(STEPS, STEPS, "done")
+    return _result(table, last, found, repr(base), left_out, search, seed, level)
+
+
+def _between(progress: Progress, low: float, high: float) -> Progress:
+    """Progress of one task that takes a share of the whole."""
+
+    def tell(done: int, total: int, what: str) -> None:
+        progress(round(STEPS * (low + (high - low) * done / max(total, 1))), STEPS, what)
+
+    return tell
+
+
+def _check(folds: int | None, level: float, rounds: int, workers: int | None) -> None:
+    if folds is not None and folds < 2:
+        raise ParameterError(f"folds is {folds}; accepted: whole numbers from 2")
+    if not 0 < level < 1:
+        raise ParameterError(f"level is {level:g}; accepted: numbers between 0 and 1, both excluded")
+    if rounds < 100:
+        raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 100")
+    if workers is not None and workers < 1:
+        raise ParameterError(f"workers is {workers}; accepted: whole numbers from 1")
+
+
+def _not_tried(table: Table, asked: Sequence[Family]) -> dict[str, str]:
+    """Methods of which no configuration was computed."""
+    tried = {c.method for c in table.configs}
+    well = {c.method for row, c in enumerate(table.configs) if row not in table.failed}
+    out = {f.method: "not reached; allow more trials" for f in asked if f.method not in tried}
+    for row, reason in table.failed.items():
+        name = table.configs[row].method
+        if name not in well:
+            out.setdefault(name, reason)
+    return out
+
+
+def _result(
+    table: Table,
+    last: I8,
+    found: Nested | None,
+    baseline: str,
+    left_out: dict[str, str],
+    search: str,
+    seed: int,
+    level: float,
+) -> Tuning:
+    problem, own = table.problem, own_values(table)
+    winner = int(last[best_of(own[last].mean(axis=1))])
+    config = table.configs[winner]
+    experts = problem.data.preferences.experts.tolist()
+    best = learned(problem, config, np.arange(len(problem))) if config.learns else config.make(experts)
+    if found is None:
+        rows: tuple[Outcome, ...] = _training(table, baseline)
+        values = {"tuned": own[winner], baseline: own[0]}
+    else:
+        rows = tuple(outcome(found, name, level, seed) for name in found.others)
+        values = {"tuned": found.tuned, **found.others}
+    return Tuning(
+        metric=problem.metric,
+        best=best,
+        config=str(config),
+        baseline=baseline,
+        tuned=mean_of(values["tuned"]),
+        rows=rows,
+        trials=_trials(table, own, set(last.tolist()), winner),
+        chosen=() if found is None else tuple(str(table.configs[r]) for r in found.chosen.tolist()),
+        left_out=dict(sorted(left_out.items())),
+        queries=problem.queries,
+        values=values,
+        notes=_notes(table),
+        search=search,
+        folds=problem.folds,
+        seed=seed,
+        level=level,
+        same=bool((np.abs(own[last] - own[0]) <= 1e-12).all()),
+    )
+
+
+def _training(table: Table, baseline: str) -> tuple[Outcome, ...]:
+    """Means of the one query there is."""
+    problem, rows = table.problem, [Outcome(baseline, mean_of(own_values(table)[0]))]
+    if len(problem.experts):
+        best = int(best_of(problem.experts.mean(axis=1)))
+        name = problem.data.preferences.experts[best]
+        rows.append(Outcome(f"best expert in hindsight ({name})", mean_of(problem.experts[best])))
+    return tuple(rows)
+
+
+def _trials(table: Table, own: F8, last: set[int], winner: int) -> tuple[Trial, ...]:
+    """All configurations: the winner, then those seen on all queries by their mean, then those dropped early."""
+    known = (~np.isnan(own)).sum(axis=1)
+    means = [mean_of(v) for v in own]
+    rows = sorted(
+        range(len(table.configs)),
+        key=lambda r: (
+            r != winner,
+            r in table.failed,
+            r not in last,
+            -int(known[r]),
+            -round(np.nan_to_num(means[r]), 12),
+            r,
+        ),
+    )
+    return tuple(Trial(str(table.configs[r]), means[r], int(known[r]), table.failed.get(r, "")) for r in rows)
+
+
+def _notes(table: Table) -> tuple[str, ...]:
+    problem, notes = table.problem, []
+    n, labels = len(problem), problem.data.labels
+    assert labels is not None
+    if n < FEW:
+        notes.append(f"only {n} judged quer{'y' if n == 1 else 'ies'}: expect little certainty")
+    if n < 3:
+        notes.append(
+            "weights by quality and methods that learn need three judged queries, and were not tried"
+        )
+    here = set(problem.queries.tolist())
+    lacking = sum(q not in here for q in labels.queries)
+    if lacking:
+        notes.append(
+            f"{lacking:,} labelled queries cannot be measured (no judged item in the input) and are left out"
+        )
+    silent = len(problem.data) - n
+    if silent:
+        notes.append(f"{silent:,} queries of the input cannot be measured by their labels and are left out")
+    if table.failed:
+        notes.append(f"{len(table.failed):,} configurations could not be computed")
+    return tuple(notes)

@@ -1,0 +1,82 @@
+"""Ways to search: try everything on all queries, or drop the worst early on few of them (successive halving)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from podium.aggregators.supervised.examples import Progress, silence
+from podium.errors import ParameterError
+from podium.evaluate.tuning import space
+from podium.evaluate.tuning.space import Config, Family
+from podium.evaluate.tuning.values import Table
+from podium.kernels.dispatch import F8, I8
+
+__all__ = ["SEARCHES", "best_of", "configurations", "finalists", "own_values"]
+
+SEARCHES = ("random", "grid", "halving")
+THIRD = 3  # one configuration in so many goes on, on so many times the queries
+FEWEST = 8  # queries to begin with
+LAST = 20  # configurations that reach the end: the bootstrap must see what else might have been chosen
+
+
+def configurations(
+    kind: str, families: Sequence[Family], trials: int, experts: int, seed: int, baseline: Config
+) -> list[Config]:
+    """What to try; the baseline is always among it, and first."""
+    if kind not in SEARCHES:
+        raise ParameterError(f"search is {kind!r}; accepted: {', '.join(SEARCHES)}")
+    if trials < 1:
+        raise ParameterError(f"trials is {trials}; accepted: whole numbers from 1")
+    if kind == "grid":
+        found = space.grid(families, trials)
+    else:
+        found = space.random(families, trials, experts, seed)
+    return list(dict.fromkeys((baseline, *found)))
+
+
+def own_values(table: Table) -> F8:
+    """Each query by what was learned without its own fold only."""
+    columns = np.arange(len(table.problem))
+    found: F8 = table.values[:, table.problem.fold, columns]
+    return found
+
+
+def finalists(
+    table: Table, kind: str, fold: int | None, seed: int, workers: int, progress: Progress = silence
+) -> I8:
+    """The configurations that are left when `fold` (None: nothing) may not be looked at; their values are complete."""
+    everything = np.arange(len(table.problem))
+    rows = list(range(len(table.configs)))
+    if kind == "halving":
+        rows = _halved(table, fold, seed, workers, progress)
+    table.need(rows, everything, workers, progress)
+    return np.array([r for r in rows if r not in table.failed], np.int64)
+
+
+def _halved(table: Table, fold: int | None, seed: int, workers: int, progress: Progress) -> list[int]:
+    """The rungs are the same queries for every fold, less the fold itself, so that their values serve all of them."""
+    problem, rows = table.problem, list(range(len(table.configs)))
+    dealt = np.random.default_rng(seed).permutation(len(problem))
+    size = max(FEWEST, math.ceil(len(problem) / THIRD**2))
+    while size < len(problem) and len(rows) > LAST:
+        columns = np.sort(dealt[:size])
+        table.need(rows, columns, workers, progress)
+        rows = [r for r in rows if r not in table.failed]
+        if fold is not None:
+            columns = columns[problem.fold[columns] != fold]
+        values = (own_values(table) if fold is None else table.values[:, fold])[rows][:, columns]
+        order = np.argsort(-np.round(values.sum(axis=1), 12), kind="stable")
+        kept = {rows[i] for i in order[: max(LAST, math.ceil(len(rows) / THIRD))].tolist()} | {
+            0
+        }  # the baseline stays
+        rows, size = sorted(kept), size * THIRD
+    return rows
+
+
+def best_of(means: F8) -> I8:
+    """The first of the best of every row; sums in another order differ in the last bits, so those do not count."""
+    found: I8 = np.argmax(np.round(means, 12), axis=-1)
+    return found

@@ -1,0 +1,174 @@
+"""podium compare, from files to tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from podium.cli import program
+from podium.data.demo import demo
+
+
+def run(*words):
+    return CliRunner().invoke(program, [str(w) for w in words])
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Five runs of the demo, and judgements."""
+    folder = tmp_path_factory.mktemp("runs")
+    data = demo(12)
+    p = data.preferences
+    rows = p.to_frame().to_pylist()
+    for name in p.experts[:5]:
+        mine = [r for r in rows if r["expert"] == name]
+        lines = [f"{r['query']} Q0 {r['item']} {r['rank']} {100 - r['rank']} {name}" for r in mine]
+        (folder / f"{name}.run").write_text("\n".join(lines) + "\n")
+    grades = data.labels.to_frame().to_pylist()
+    (folder / "qrels.txt").write_text("".join(f"{g['query']} 0 {g['item']} {g['grade']:g}\n" for g in grades))
+    return folder
+
+
+@pytest.fixture
+def words(files):
+    return ("compare", *sorted(files.glob("*.run")), "-q", files / "qrels.txt")
+
+
+def test_best_all_or_no_single_runs(words):
+    def names(*more):
+        return {r["name"] for r in json.loads(run(*words, "-m", "rrf", *more, "--json").stdout)["rows"]}
+
+    assert len(names()) == 1 + 3
+    assert len(names("--runs", "all")) == 1 + 5
+    assert names("--runs", "none") == names("--no-runs") == {"rrf"}
+
+
+def test_every_figure_has_its_judged_share(words):
+    shown = run(*words, "-m", "rrf", "-m", "borda", "--curve", "--per-query")
+    assert shown.exit_code == 0
+    tables = [line.split("\t") for line in shown.stdout.splitlines()]
+    heads = [t for t in tables if "judged" in t]
+    assert [h[0] for h in heads] == ["ndcg@10", "map", "result", "query"]
+    assert heads[3].count("judged") == 2
+    assert "nan" not in shown.stdout
+    assert "rrf" in shown.stderr  # the verdict does not disturb the table
+
+
+def test_curve_pairs_and_queries_in_json(words):
+    document = json.loads(
+        run(*words, "-m", "rrf", "-m", "borda", "--curve", "--per-query", "--pairs", "--json").stdout
+    )
+    assert len(document["curves"]) == 5
+    assert document["curves"][0]["depths"] == list(range(1, 21))
+    assert len(document["per_query"]) == document["queries"] == 12
+    assert len([p for p in document["pairs"] if p["metric"] == "map"]) == 10
+    assert document["verdicts"].keys() == {"ndcg@10", "map"}
+
+
+@pytest.mark.parametrize(("suffix", "mark"), [
+    ("md", "| --- |"), ("tex", "\\toprule"), ("csv", "name,metric,mean"), ("json", '"rows"'),
+    ("html", "<!doctype html>"),
+])  # fmt: skip
+def test_tables_by_suffix(words, tmp_path, suffix, mark):
+    path = tmp_path / f"table.{suffix}"
+    assert run(*words, "-m", "rrf", "-o", path).exit_code == 0
+    assert mark in path.read_text()
+    again = run(*words, "-m", "rrf", "-o", path)
+    assert again.exit_code == 2
+    assert "--overwrite" in again.stderr
+    assert run(*words, "-m", "rrf", "-o", path, "--overwrite").exit_code == 0
+    assert mark in run(*words, "-m", "rrf", "--as", suffix).stdout
+
+
+def test_csv_is_read_back(words):
+    rows = list(csv.DictReader(io.StringIO(run(*words, "-m", "rrf", "-m", "isr", "--as", "csv").stdout)))
+    assert {r["name"] for r in rows} >= {"rrf", "isr"}
+    assert all(0 <= float(r["judged"]) <= 1 for r in rows)
+
+
+def test_what_is_asked_for_is_in_the_file_too(words):
+    more = ("-m", "rrf", "-m", "isr", "--per-query", "--curve")
+    for kind in ("md", "tex", "html"):
+        text = run(*words, *more, "--as", kind).stdout
+        assert "ndcg@10 by query" in text
+        assert "ndcg by depth" in text
+    assert json.loads(run(*words, *more, "--as", "json").stdout).keys() >= {"curves", "per_query"}
+    refused = run(*words, *more, "--as", "csv")
+    assert refused.exit_code == 2
+    assert "one table" in refused.stderr
+    one = run(*words, "-m", "rrf", "-m", "isr", "--per-query", "--top", "2", "--as", "csv").stdout
+    assert next(csv.reader(io.StringIO(one)))[0] == "query"
+    assert len(one.splitlines()) == 3
+
+
+def test_all_methods_come_from_the_registry(words):
+    from podium import registry
+
+    rows = json.loads(run(*words, "-m", "all", "--runs", "none", "-M", "ndcg@5", "--json").stdout)["rows"]
+    names = {r["name"] for r in rows}
+    known = registry.aggregators.all()
+    assert names <= known.keys()
+    assert len(names) > 20
+    assert not any(known[n].tags.supervised for n in names)
+
+
+def test_a_picture(words, tmp_path):
+    pytest.importorskip("altair")
+    path = tmp_path / "curves.svg"
+    assert run(*words, "-m", "rrf", "-m", "borda", "--plot", path).exit_code == 0
+    assert path.read_text().startswith("<svg")
+    assert run(*words, "-m", "rrf", "--plot", tmp_path / "x.gif").exit_code == 2
+    assert run(*words, "-m", "rrf", "--plot", path).exit_code == 2
+
+
+def test_a_saved_model_is_a_method(words, files, tmp_path):
+    model = tmp_path / "learned.podium"
+    fitted = run("fit", *words[1:-2], "-q", files / "qrels.txt", "-m", "svd", "-o", model)
+    assert fitted.exit_code == 0, fitted.stderr
+    rows = json.loads(run(*words, "-m", "rrf", "-m", model, "--json").stdout)["rows"]
+    assert str(model) in {r["name"] for r in rows}
+
+
+@pytest.mark.parametrize(("more", "said"), [
+    (["-m", "rrff"], "rrf"),
+    (["-m", "rrf", "--baseline", "bordaa"], "bordaa"),
+    (["-M", "ndgc@10"], "ndcg"),
+    (["-m", "rrf", "-o", "table.doc"], "end the name in"),
+    (["-m", "rrf", "-o", "noplace/table.md"], "no folder"),
+    (["-m", "rrf", "-M", "tau", "--curve"], "no cutoff"),
+    (["-m", "svd"], "fit"),
+])  # fmt: skip
+def test_mistakes_get_an_answer(words, more, said):
+    done = run(*words, *more)
+    assert done.exit_code == 2, done.output
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "bug" not in done.stderr
+
+
+def test_judgements_of_other_queries(files, tmp_path):
+    (tmp_path / "other.txt").write_text("elsewhere 0 d1 1\n")
+    done = run("compare", *sorted(files.glob("*.run")), "-q", tmp_path / "other.txt", "-m", "rrf")
+    assert done.exit_code == 2
+    assert "no result shares a query" in done.stderr
+
+
+def test_one_query_and_equal_methods(tmp_path):
+    (tmp_path / "a.run").write_text("q Q0 x 1 2 a\nq Q0 y 2 1 a\n")
+    (tmp_path / "qrels.txt").write_text("q 0 x 1\n")
+    done = run(
+        "compare", tmp_path / "a.run", "-q", tmp_path / "qrels.txt", "-m", "rrf", "-m", "isr", "--per-query"
+    )
+    assert done.exit_code == 0
+    assert "one query only" in done.stderr.lower()
+    assert "nan" not in done.output.lower()
+    (tmp_path / "b.run").write_text("".join(f"q{i} Q0 x 1 2 a\nq{i} Q0 y 2 1 a\n" for i in range(4)))
+    (tmp_path / "more.txt").write_text("".join(f"q{i} 0 x 1\n" for i in range(4)))
+    same = run(
+        "compare", tmp_path / "b.run", "-q", tmp_path / "more.txt", "-m", "rrf", "-m", "isr", "--runs", "none"
+    )
+    assert "isr equals rrf on every query." in same.stderr

@@ -1,0 +1,459 @@
+"""Tuning: the space comes from the declarations, the choice is the right one, and the estimate is honest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from lessons import lesson
+from podium import Dataset, Labels, Preferences, make, models, params, registry
+from podium.aggregators.base import LIST_FORMS, Tags
+from podium.aggregators.positions import Positional
+from podium.data.demo import demo
+from podium.errors import InputError, ParameterError
+from podium.evaluate import evaluate, expert_rankings, tune
+from podium.evaluate.checkpoints import Folder
+from podium.evaluate.significance import randomisation
+from podium.evaluate.tuning import Trust, space
+from podium.evaluate.tuning.estimate import Nested, nested, outcome
+from podium.evaluate.tuning.search import configurations, finalists
+from podium.evaluate.tuning.space import Config, Family
+from podium.evaluate.tuning.values import Problem, Table, evaluated
+from podium.metrics.base import parse
+from podium.params import Choice, Range, Tune
+
+EVERY = sorted(registry.aggregators.all())
+
+
+def problem_of(data, metric="ndcg@5", folds=4, seed=0):
+    return Problem.of(data, parse(metric), "item", folds, seed, Folder.at(None))
+
+
+def noise(queries=24, experts=4, items=12, seed=0):
+    """Lists and grades by chance."""
+    random = np.random.default_rng(seed)
+    lists = {
+        q: {f"e{e}": random.permutation(items)[:8].tolist() for e in range(experts)} for q in range(queries)
+    }
+    p = Preferences.from_lists(lists)
+    return Dataset(p, Labels(p.index, (random.random(len(p.index.items)) < 0.3).astype(float)))
+
+
+def one_knows(queries=30, experts=6, seed=0):
+    """Expert e0 puts the one relevant item first; the others list by chance."""
+    random = np.random.default_rng(seed)
+    lists, labels = {}, {}
+    for q in range(queries):
+        truth = random.permutation(20).tolist()
+        lists[q] = {"e0": truth[:10]}
+        lists[q] |= {f"e{e}": random.permutation(20)[:10].tolist() for e in range(1, experts)}
+        labels[q] = {i: float(i == truth[0]) for i in range(20)}
+    return Dataset(Preferences.from_lists(lists), Labels.from_dict(labels))
+
+
+# -- the space -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_declared_interval_and_choice_is_searched(name):
+    cls = registry.aggregators.get(name)
+    declared = {
+        p.name
+        for p in params.parameters(cls)
+        if (p.tune or isinstance(p.accepts, Choice) or p.kind is bool) and not p.fixed
+    }
+    assert {a.name for a in space.axes(cls)} == declared
+    for axis in space.axes(cls):
+        values = space.points(axis)
+        assert values[0] == axis.default
+        if axis.tune is None:
+            assert set(values) == (set(axis.accepts.values) if axis.accepts else {True, False})
+        else:
+            assert min(values) <= axis.tune.low * 1.01 + 1e-9
+            assert max(values) >= axis.tune.high * 0.99
+        assert not any(axis.problem(v) for v in values)
+
+
+@given(st.sampled_from(EVERY), st.integers(0, 2**31))
+@settings(max_examples=60, deadline=None)
+def test_draws_are_accepted_by_the_methods_and_inside_their_intervals(name, seed):
+    family = Family.of(name, False)
+    dice = np.random.default_rng(seed)
+    values = {axis.name: space.sample(axis, dice) for axis in family.axes}
+    for axis in family.axes:
+        if axis.tune:
+            assert axis.tune.low * 0.99 <= values[axis.name] <= axis.tune.high * 1.01
+    made = family.config(values).make([])
+    assert all(getattr(made, k) == v for k, v in values.items())
+
+
+def test_log_intervals_are_drawn_on_a_log_scale_and_integers_are_whole():
+    k = next(a for a in space.axes(registry.aggregators.get("rrf")) if a.name == "k")
+    drawn = [space.sample(k, np.random.default_rng(s)) for s in range(400)]
+    middle = math.sqrt(k.tune.low * k.tune.high)
+    assert 0.4 < np.mean(np.array(drawn) < middle) < 0.6
+    least = next(a for a in space.axes(registry.aggregators.get("svd")) if a.name == "min_preferences")
+    assert all(type(space.sample(least, np.random.default_rng(s))) is int for s in range(20))
+
+
+def test_what_is_given_stays_and_defaults_come_first():
+    family = Family.of("combsum(normalizer=zscore)", True)
+    assert family.axes == ()
+    found = space.random([family, Family.of("rrf", False)], 12, 9, 0)
+    assert str(found[0]) == "combsum(normalizer='zscore')"
+    assert str(found[1]) == "rrf"
+    assert {c.method for c in found} == {"combsum", "rrf"}
+    assert all(dict(c.parameters)["normalizer"] == "zscore" for c in found if c.method == "combsum")
+    assert len(found) == len(set(found)) == 12
+
+
+def test_draws_of_a_method_do_not_depend_on_the_others():
+    both = space.random([Family.of("rrf", True), Family.of("rbc", True)], 40, 9, 3)
+    alone = space.random([Family.of("rrf", True)], 40, 9, 3)
+    assert {c for c in both if c.method == "rrf"} <= set(alone)
+
+
+def test_a_grid_is_the_whole_product_or_an_error():
+    assert len(space.grid([Family.of("svp", False)], 1000)) == 4 * 3 * 5
+    with pytest.raises(ParameterError, match="the grid has 60 configurations and trials is 10"):
+        space.grid([Family.of("svp", False)], 10)
+
+
+def test_a_toy_method_is_tuned_by_itself():
+    @dataclass(kw_only=True, eq=False, repr=False)
+    class Top(Positional):
+        """One point for being at a place; for tests."""
+
+        name = "top"
+        tags = Tags(accepts=LIST_FORMS, additive=True)
+        place: Annotated[int, Range(1, 9), Tune(1, 9), "which"] = 5
+
+        def _points(self, rank):
+            return (rank == self.place).astype(float)
+
+    try:
+        lists = {q: {e: [f"{e}1", f"{e}2", "x"] for e in "ef"} for q in range(12)}
+        data = Dataset(Preferences.from_lists(lists), Labels.from_dict({q: {"x": 1} for q in lists}))
+        found = tune(data, "mrr", search="grid", weights=False, trials=1000, methods=["top"], baseline="top")
+        assert found.best.place == 3
+        assert found.tuned == 1.0
+        every = tune(data, "mrr", trials=100)
+        assert any(t.config.startswith("top") for t in every.trials)
+    finally:
+        registry.aggregators.discard("top")
+
+
+# -- values --------------------------------------------------------------------------------------------------------
+
+
+def test_values_equal_plain_evaluation():
+    data = demo(20)
+    problem = problem_of(data)
+    found = evaluated(problem, Config("rrf", (("k", 7.0),)), np.arange(20))
+    plain = evaluate(make("rrf(k=7.0)").aggregate(data.preferences), data.labels, "ndcg@5")
+    expected = [plain.values[0][plain.queries.code_of(q)] for q in problem.queries]
+    assert found.shape == (4, 20)
+    for row in found:
+        assert row.tolist() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("method", ["rrf", "combmnz", "condorcet", "combmed", "median_rank"])
+def test_weights_are_learned_without_the_query_and_the_fold_left_out(method):
+    """Against the definition, one query and fold at a time."""
+    data = one_knows(12)
+    problem, trust = problem_of(data, "ndcg@3", folds=3), Trust(power=2, keep=0.7)
+    found = evaluated(problem, Config(method, (), trust), np.arange(12))
+    experts = data.preferences.experts.tolist()
+    alone = {e: evaluate(expert_rankings(data.preferences, e), data.labels, "ndcg@3") for e in experts}
+    queries = problem.queries.tolist()
+    for q, query in enumerate(queries):
+        for o in range(3):
+            free = [r for i, r in enumerate(queries) if problem.fold[i] not in (o, problem.fold[q])]
+            means = np.array(
+                [np.mean([a.values[0][a.queries.code_of(r)] for r in free]) for a in alone.values()]
+            )
+            kept = sorted(means, reverse=True)[math.ceil(0.7 * 6) - 1]
+            weights = {
+                e: float(f"{(m / max(means)) ** 2:.3g}") if m >= kept else 0.0
+                for e, m in zip(experts, means, strict=True)
+            }
+            one = make(method, weights=weights).aggregate(data.preferences.select([query]))
+            expected = evaluate(one, data.labels.select([query]), "ndcg@3").values[0][0]
+            assert found[o, q] == pytest.approx(expected)
+
+
+def test_supervised_methods_never_see_what_is_left_out():
+    p, labels = lesson(lambda place: float(place < 2), queries=9)
+    problem = problem_of(Dataset(p, labels), folds=3)
+    config = Config("weighted_borda", (("passes", 2),))
+    found = evaluated(problem, config, np.arange(9))
+    o, own = 0, 1
+    train = [q for q, f in zip(problem.queries, problem.fold, strict=True) if f not in (o, own)]
+    test = [q for q, f in zip(problem.queries, problem.fold, strict=True) if f == own]
+    model = make("weighted_borda(passes=2)").fit(p.select(train), labels.select(train))
+    expected = evaluate(model.aggregate(p.select(test)), labels.select(test), "ndcg@5").values[0]
+    assert found[o, problem.fold == own].tolist() == pytest.approx(expected.tolist())
+
+
+# -- the choice ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("search", ["random", "halving"])
+def test_the_one_good_expert_is_found(search):
+    found = tune(one_knows(), "ndcg@5", ["rrf", "combsum"], search=search, trials=60)
+    weights = found.best.weights
+    assert max(weights, key=weights.get) == "e0"
+    assert sum(w for e, w in weights.items() if e != "e0") < 0.5
+    assert found.verdict() == "better"
+    assert found.tuned > found.rows[0].mean + 0.2
+    assert found.sentence().startswith("Tuning pays")
+    assert found.recommended() == found.config
+
+
+def test_grid_finds_the_planted_k():
+    """x is third in two lists, y first in one: 2 / (k + 3) is more than 1 / (k + 1) for k above 1 only."""
+    lists = {q: {"a": ["y", "p"], "b": ["r", "s", "x"], "c": ["t", "u", "x"]} for q in range(12)}
+    data = Dataset(
+        Preferences.from_lists(lists), Labels.from_dict({q: {"x": 1.0, "y": 0.0} for q in range(12)})
+    )
+    found = tune(data, "mrr", ["rrf"], search="grid", weights=False, baseline="rrf(k=0)")
+    assert found.best.k > 1
+    assert found.tuned == 1.0 > found.rows[0].mean
+    assert found.verdict() == "better"
+
+
+def test_more_workers_other_row_orders_and_names_change_nothing():
+    data = demo(25)
+    settings = {"metric": "ndcg@5", "methods": ["rrf", "combmnz", "borda"], "trials": 40, "folds": 4}
+    one, four = (tune(Dataset(data.preferences, data.labels), workers=w, **settings) for w in (1, 4))
+    p = data.preferences
+    frame = p.to_frame("pyarrow")
+    order = np.random.default_rng(0).permutation(frame.num_rows)
+    mixed = frame.take(order)
+    columns = [mixed[c].to_pylist() for c in ("query", "expert", "item")]
+    every = data.labels.to_frame("pyarrow")
+    candidates = (every["query"].to_pylist(), every["item"].to_pylist())
+    shuffled = Preferences.from_rows(
+        *columns, rank=mixed["rank"].to_pylist(), candidates=candidates, unlisted=p.unlisted
+    )
+    other = tune(Dataset(shuffled, data.labels), **settings)
+    for again in (four, other):
+        assert again.to_dict() == one.to_dict()
+
+
+def test_resuming_gives_the_same_and_computes_nothing_twice(tmp_path, monkeypatch):
+    from podium.evaluate.tuning import values
+
+    data = noise()
+    settings = {"metric": "ndcg@5", "methods": ["rrf", "borda"], "trials": 20, "workers": 1}
+    whole = tune(data, **settings).to_dict()
+    calls, plain = [], values.evaluated
+
+    def interrupted(problem, config, columns):
+        calls.append(config)
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+        return plain(problem, config, columns)
+
+    monkeypatch.setattr(values, "evaluated", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tune(data, resume=tmp_path / "kept", **settings)
+    again = tune(data, resume=tmp_path / "kept", **settings)
+    assert again.to_dict() == whole
+    assert len(calls) == 8 + len(again.trials) - 7
+    assert tune(data, resume=tmp_path / "kept", **settings).to_dict() == whole
+    assert len(calls) == 8 + len(again.trials) - 7
+
+
+def test_the_model_can_be_saved_and_applied(tmp_path):
+    data = one_knows()
+    found = tune(data, "ndcg@5", ["rrf"], trials=20)
+    models.save(found.best, tmp_path / "best.podium")
+    loaded = models.load(tmp_path / "best.podium")
+    assert loaded.aggregate(data.preferences).to_dict() == found.best.aggregate(data.preferences).to_dict()
+
+
+# -- the estimate --------------------------------------------------------------------------------------------------
+
+
+def test_the_nested_estimate_is_the_definition():
+    data = noise(20)
+    problem = problem_of(data)
+    configs = configurations(
+        "random", [Family.of("rrf", True), Family.of("rbc", False)], 15, 4, 0, Config("rrf")
+    )
+    table = Table(problem, configs)
+    every = [finalists(table, "random", o, 0, 1) for o in range(problem.folds)]
+    found = nested(table, every, "rrf", 100, 0)
+    for o in range(problem.folds):
+        inside = problem.fold == o
+        means = [math.fsum(table.values[c, o, ~inside]) for c in range(len(configs))]
+        best = max(range(len(configs)), key=lambda c: round(means[c], 9))
+        assert found.chosen[o] == best
+        assert found.tuned[inside].tolist() == table.values[best, o, inside].tolist()
+        expert = int(np.argmax(problem.experts[:, ~inside].mean(axis=1)))
+        assert (
+            found.others["best expert in training"][inside].tolist()
+            == problem.experts[expert, inside].tolist()
+        )
+
+
+def test_without_a_choice_the_spread_is_the_usual_bootstrap_and_t_is_scipys():
+    random = np.random.default_rng(0)
+    data = noise(40)
+    table = Table(problem_of(data), [Config("rrf"), Config("isr")])
+    rows = [finalists(table, "random", o, 0, 1) for o in range(4)]
+    table.values[0] = random.uniform(0, 0.2, 40)  # the second is always chosen
+    table.values[1] = table.values[0] + random.uniform(0.1, 0.9, 40)
+    found = nested(table, rows, "rrf", 4000, 0)
+    d = found.tuned - found.others["rrf"]
+    theirs = stats.bootstrap((d,), np.mean, n_resamples=4000, rng=1).standard_error
+    assert found.spread["rrf"].std() == pytest.approx(theirs, rel=0.06)
+    row = outcome(found, "rrf", 0.95, 0)
+    low, high = stats.ttest_1samp(d, 0).confidence_interval(0.95)
+    assert (row.low, row.high) == (pytest.approx(low, rel=0.05), pytest.approx(high, rel=0.05))
+    assert row.p == pytest.approx(max(stats.ttest_1samp(d, 0).pvalue, randomisation(d)), abs=1e-4)
+
+
+def test_interval_and_p_by_hand():
+    d = np.array([0.1, 0.2, 0.3])
+    zero = np.zeros(3)
+    row = outcome(Nested(d, {"rrf": zero}, zero, {"rrf": np.array([0.15, 0.25])}), "rrf", 0.95, 0)
+    error = 0.05 * math.sqrt(3 / 2)
+    t = stats.t.ppf(0.975, 2)
+    assert row.difference == pytest.approx(0.2)
+    assert (row.low, row.high) == (pytest.approx(0.2 - t * error), pytest.approx(0.2 + t * error))
+    assert row.p == pytest.approx(0.25)  # two of eight sign patterns, which is more than Student's
+    assert row.p > 2 * stats.t.sf(0.2 / error, 2)
+
+
+def test_three_queries_that_agree_exactly_show_nothing():
+    lists = {q: {"good": ["x", "y"], "bad": ["y", "x"], "ugly": ["y", "x"]} for q in range(3)}
+    data = Dataset(
+        Preferences.from_lists(lists), Labels.from_dict({q: {"x": 1.0, "y": 0.0} for q in range(3)})
+    )
+    found = tune(data, "mrr", ["rrf"], trials=40)
+    assert found.tuned == 1.0
+    assert found.rows[0].mean == 0.5
+    assert found.verdict() == "no difference"
+
+
+def test_random_labels_are_no_gain():
+    verdicts = [
+        tune(noise(seed=s), "ndcg@5", ["rrf", "borda", "isr"], trials=12, seed=s, rounds=300).verdict()
+        for s in range(30)
+    ]
+    assert verdicts.count("no difference") >= 28
+
+
+# -- little and bad input --------------------------------------------------------------------------------------------
+
+
+def test_one_query_allows_no_estimate():
+    data = one_knows(1)
+    found = tune(data, "ndcg@5", ["rrf", "borda"], trials=40, search="grid", baseline="rrf")
+    assert found.verdict() == "unknown"
+    assert found.sentence().startswith("One judged query allows no estimate")
+    assert found.rows[0].p is None
+    assert found.recommended() == "rrf"
+    assert any("need three judged queries" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("queries", [2, 3, 5])
+def test_a_handful_of_queries_is_left_out_one_at_a_time(queries):
+    found = tune(noise(queries), "ndcg@5", ["rrf", "borda"], trials=10)
+    assert found.folds == queries
+    assert found.verdict() == "no difference"
+    assert "No difference to rrf can be shown" in found.sentence()
+    assert any("expect little certainty" in note for note in found.notes)
+
+
+def test_all_methods_equal_is_said():
+    lists = {q: {"a": ["x", "y"], "b": ["x", "y"]} for q in range(12)}
+    data = Dataset(Preferences.from_lists(lists), Labels.from_dict({q: {"x": 1.0} for q in range(12)}))
+    found = tune(data, "mrr", ["rrf", "isr"], trials=10)
+    assert found.verdict() == "no difference"
+    assert found.sentence().startswith("There is nothing to choose: all")
+    assert repr(found.best) == "rrf"
+
+
+def test_no_judged_item_in_the_top_is_said():
+    lists = {q: {"a": ["x", "y", "z"], "b": ["y", "x", "z"]} for q in range(12)}
+    data = Dataset(Preferences.from_lists(lists), Labels.from_dict({q: {"z": 1.0} for q in range(12)}))
+    found = tune(data, "ndcg@2", ["rrf", "isr"], trials=10)
+    assert found.sentence().startswith("There is nothing to choose")
+    assert "measure further down" in found.sentence()
+
+
+def test_labels_of_other_queries_and_no_labels_are_errors():
+    p = noise(12).preferences
+    with pytest.raises(InputError, match="no item that was ranked has a label"):
+        tune(Dataset(p, Labels.from_dict({"other": {1: 1.0}})))
+    with pytest.raises(InputError, match="no labels to tune by"):
+        tune(Dataset(p))
+
+
+def test_unlabelled_and_missing_queries_are_told():
+    data = noise(14)
+    some = Labels.from_dict({q: {i: float(i % 2) for i in range(12)} for q in [*range(12), "far"]})
+    found = tune(Dataset(data.preferences, some), "ndcg@5", ["rrf"], trials=5)
+    assert len(found.queries) == 12
+    assert any(n.startswith("1 labelled queries cannot be measured") for n in found.notes)
+    assert any(n.startswith("2 queries of the input cannot be measured") for n in found.notes)
+
+
+def test_queries_for_which_the_metric_is_not_defined_are_left_out():
+    data = noise(14)
+    grades = {q: {i: float(i % 2 and q > 1) for i in range(12)} for q in range(14)}
+    found = tune(Dataset(data.preferences, Labels.from_dict(grades)), "tau", ["rrf", "borda"], trials=8)
+    assert found.queries.tolist() == list(range(2, 14))
+    flat = Labels.from_dict({q: dict.fromkeys(range(12), 1.0) for q in range(14)})
+    with pytest.raises(InputError, match="tau_b is not defined for any judged query"):
+        tune(Dataset(data.preferences, flat), "tau", ["rrf"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"search": "luck"}, "search is 'luck'; accepted: random, grid, halving"),
+        ({"trials": 0}, "trials is 0"),
+        ({"folds": 1}, "folds is 1"),
+        ({"level": 1.5}, "level is 1.5"),
+        ({"workers": 0}, "workers is 0"),
+        ({"methods": ["nosuch"]}, "no method is called 'nosuch'"),
+        ({"methods": ["rrf(k=-1)"]}, "k is -1"),
+        ({"metric": "ndgc"}, "no metric is called"),
+        ({"baseline": "svd"}, "learns from labels"),
+        ({"methods": [make("rrf", weights=[1, 2, 3, 4])]}, "weights are what is searched"),
+    ],
+)
+def test_bad_settings_are_refused_in_words(settings, message):
+    with pytest.raises(ParameterError, match=message):
+        tune(noise(12), **settings)
+
+
+def test_methods_that_cannot_take_part_are_named_with_the_reason():
+    found = tune(noise(12), "ndcg@5", trials=60, limit=1e-9, weights=False)
+    assert found.left_out["svd"].startswith("learns from labels")
+    assert found.left_out["net_votes"] == "cannot read ranking preferences"
+    votes = Preferences.from_comparisons([0, 0, 1], ["j", "k", "j"], ["a", "b", "a"], ["b", "c", "c"])
+    data = Dataset(votes, Labels.from_dict({q: {"a": 2.0, "b": 1.0, "c": 0.0} for q in (0, 1)}))
+    with pytest.raises(ParameterError, match=r"no method is left to tune \(rrf: cannot read comparison"):
+        tune(data, "ndcg@2", ["rrf"])
+    assert tune(data, "ndcg@2", ["copeland", "condorcet"], trials=5).baseline == "copeland"
+
+
+def test_a_configuration_that_fails_is_told_and_never_chosen():
+    huge = {q: {"a": {"x": 1e300, "y": -1e300}, "b": {"x": 1e308, "y": -1e308}} for q in range(12)}
+    data = Dataset(Preferences.from_lists(huge), Labels.from_dict({q: {"x": 1.0} for q in range(12)}))
+    found = tune(data, "mrr", ["rrf", "combsum"], trials=30)
+    assert any(t.failed for t in found.trials)
+    assert found.best.name == "rrf"
+    assert found.left_out.keys() <= {"combsum"}
