@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint types layers check docs bench clean
+.PHONY: demo test test-scale lint types layers check docs bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/podium demo
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+# Ray and Spark (which needs Java) have an environment of their own; `make test` skips what needs them
+test-scale: .venv-scale/.installed
+	.venv-scale/bin/python -m pytest tests/scale $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -31,7 +35,7 @@ bench: .venv-bench/.installed
 	.venv-bench/bin/python benchmarks/run.py $(BENCH_ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-bench .venv-scale build dist .mypy_cache .ruff_cache .pytest_cache
 
 # The environment is rebuilt when the declared dependencies change, and at no other time.
 $(BIN)/python:
@@ -58,3 +62,9 @@ $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
 	$(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	@touch $@
+
+.venv-scale/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-scale
+	.venv-scale/bin/python -m pip install --quiet --disable-pip-version-check -e '.[ray,spark]' pytest hypothesis
+	@touch $@
+

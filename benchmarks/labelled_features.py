@@ -1,6 +1,6 @@
 """Beliefs about features against labels: a picture of the curves, and how few labels are worth a belief.
 
-python benchmarks/labelled_features.py --data FOLDER [--draws 25] [--plot curve.svg] [--labels] [--json FILE]
+python benchmarks/labelled_features.py --data FOLDER [--draws 25] [--plot curve.svg] [--labels --held 10] [--json FILE]
 
 Without --labels: what `podium reproduce labelled-features` computes, by the number of unlabelled queries, and with
 --plot as a picture. With --labels: LambdaRank from 1, 2, 5, 10 and 20 labelled queries, with and without what was
@@ -41,7 +41,9 @@ def curves(problem: Problem, draws: int, seed: int) -> list[dict[str, Any]]:
     return lines
 
 
-def with_labels(problem: Problem, beliefs: str, draws: int, seed: int) -> list[dict[str, Any]]:
+def with_labels(
+    problem: Problem, beliefs: str, draws: int, seed: int, held: float = HELD
+) -> list[dict[str, Any]]:
     """Labels only, beliefs only and both, by the number of labelled queries."""
     random, names = np.random.default_rng(seed), problem.features.names
     grades = grades_for(BELIEFS[problem.name][beliefs], names, problem.name)
@@ -54,7 +56,7 @@ def with_labels(problem: Problem, beliefs: str, draws: int, seed: int) -> list[d
         for count in LABELLED:
             codes = np.sort(pool[:count])
             given = problem.features.select_codes(codes), problem.labels.select_codes(codes)
-            settings: Any = {"normalise": "range", "l2": HELD / count, "passes": 60}
+            settings: Any = {"normalise": "range", "l2": held / count, "passes": 60}
             weights = {"beliefs only": believed}
             for name, before in (("labels only", None), ("both", prior)):
                 model = LambdaRank(**settings, prior=before).fit(*given)
@@ -91,6 +93,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--labels", action="store_true")
     parser.add_argument("--beliefs", default="one belief")
+    parser.add_argument("--held", type=float, default=HELD)
     parser.add_argument("--plot")
     parser.add_argument("--json")
     asked = parser.parse_args()
@@ -98,7 +101,7 @@ def main() -> None:
     for name in asked.sets or list(BELIEFS):
         problem = load(name, asked.data)
         if asked.labels:
-            lines += with_labels(problem, asked.beliefs, asked.draws, asked.seed)
+            lines += with_labels(problem, asked.beliefs, asked.draws, asked.seed, asked.held)
         else:
             lines += curves(problem, asked.draws, asked.seed)
     print("\t".join(lines[0]))

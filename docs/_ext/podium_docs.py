@@ -28,8 +28,8 @@ from sphinx.util.docutils import SphinxDirective
 import podium
 import podium.evaluate
 from podium import params, registry
+from podium.aggregators.facts import facts as facts_of
 from podium.cli import program
-from podium.cli.methods import _facts
 from podium.data.preferences import Form
 
 # module (or package) below podium.aggregators -> family; a module that is not here is a family of its own name
@@ -109,7 +109,7 @@ class Method(Written):
 
 
 def _facts_of(cls: Any) -> dict[str, str]:
-    facts, tags = _facts(cls), cls.tags
+    facts, tags = facts_of(cls), cls.tags
     exact = "exactly: contributions add up to the score"
     found = {
         "Python": f'`podium.make("{cls.name}")`, class `podium.{cls.__name__}`',

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "InputError",
     "ModelFileError",
@@ -10,6 +12,7 @@ __all__ = [
     "PodiumError",
     "PodiumWarning",
     "UnsupportedFormError",
+    "expect",
 ]
 
 
@@ -50,3 +53,9 @@ class ModelFileError(PodiumError):
 
 class PodiumWarning(UserWarning):
     """Something that was done, but that a careful user wants to know of."""
+
+
+def expect(value: Any, kind: type, who: str, remedy: str) -> None:
+    """Refuse an argument of another type, such as a whole data set where only preferences are asked for."""
+    if not isinstance(value, kind):
+        raise InputError(f"{who} was given a {type(value).__name__}", remedy=remedy)

@@ -156,11 +156,17 @@ def validate(instance: object) -> None:
             )
 
 
+LISTED = 100  # names in a message
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
-    """' Did you mean ...?' or the whole list when nothing is near."""
+    """' Did you mean ...?' or the whole list when nothing is near (its beginning, if it is very long)."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    more = f", ... ({len(names):,} in all)" if len(names) > LISTED else ""
+    return f"known: {', '.join(names[:LISTED])}{more}"
 
 
 def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:

@@ -169,6 +169,11 @@ def test_what_was_fitted_serves_new_queries_and_is_saved(tmp_path):
     assert np.array_equal(there.scores, again.scores)
     with pytest.raises(NotFittedError):
         make("retargeting").expert_weights()
+    silent = Preferences.from_lists({"q": {"a": ["i1", "i2"], "a stranger who says nothing": []}})
+    less = make("retargeting").fit(p).aggregate(silent)
+    assert less.ranking("q") == ["i1", "i2"]
+    assert less.expert_weights is not None
+    assert less.expert_weights[1] == 0
     with pytest.raises(ParameterError, match="no weight for expert 'd'"):
         model.aggregate(Preferences.from_lists({"q": {"d": "ab"}}), x)
     with pytest.raises(InputError, match="fitted with the item features"):
@@ -183,6 +188,18 @@ def test_explanations_add_up_to_the_score():
     consensus = model.aggregate(p, x)
     score = next(r.score for r in consensus["q1"] if r.item == "i7")
     assert sum(told.values()) == pytest.approx(score)
+
+
+def test_one_list_and_features_that_differ_count_alike():
+    """With nobody to compare the list with, nothing says whether it or the features are right: both count."""
+    random = np.random.default_rng(1)
+    x = random.normal(size=(30, 1))
+    item = [f"i{k:02d}" for k in range(30)]
+    score = x[:, 0] + 0.4 * random.normal(size=30)
+    p = Preferences.from_rows(["q"] * 30, ["only"] * 30, item, score=score)
+    model = make("retargeting").fit(p, features=Features.from_rows(["q"] * 30, item, x))
+    assert model.mode_ == "open"
+    assert model.balance_.tolist() == [0.5, 0.5]
 
 
 def test_known_labels_steer_the_weights():

@@ -152,3 +152,10 @@ def test_parquet_tables_are_read(files):
     out = run("believe", files / "f.parquet", "-b", "bm25=2", "--json")
     assert out.exit_code == 0, out.output
     assert json.loads(out.stdout)["items"] == 3
+
+
+def test_a_run_holds_no_features(tmp_path):
+    (tmp_path / "a.run").write_text("q Q0 d 1 1.0 a\n")
+    out = run("believe", tmp_path / "a.run", "-b", "x=1")
+    assert out.exit_code == 2
+    assert "holds no features; give a LETOR file" in out.stderr

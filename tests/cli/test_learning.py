@@ -178,7 +178,7 @@ def test_explain(files):
     )
     assert first["items"][0]["item"] == "z"
     assert "no query 'q99'; there are q0, q1" in run("explain", *runs, "--query", "q99").stderr
-    assert "no item of query 'q1' 'none'" in run("explain", *runs, "--query", "q1", "--item", "none").stderr
+    assert "no item 'none' of query 'q1'" in run("explain", *runs, "--query", "q1", "--item", "none").stderr
 
 
 def test_explain_ids_that_are_numbers(tmp_path):

@@ -178,3 +178,26 @@ def test_explain_votes(tmp_path):
 def test_explain_refuses_strangers(runs):
     assert "there is no query" in run("explain", *files(runs), "--query", "9").output
     assert "there is no item" in run("explain", *files(runs), "--query", "1", "--item", "zz").output
+
+
+def test_explain_in_a_pipe_tells_beside_the_table_what_would_swap(runs):
+    done = run("explain", *files(runs), "--query", "1", "--item", "a", "--over", "d")
+    assert done.stdout.startswith("expert\trank of a\trank of d")
+    assert "a is above d by" in done.stderr
+
+
+def test_standard_output_is_the_page_or_the_document(runs):
+    done = run("report", *files(runs), "-m", "rrf", "-m", "borda", "--json", "-o", "-")
+    assert json.loads(done.stdout)["verdict"]
+
+
+def test_brackets_in_names_are_not_markup(capsys, monkeypatch):
+    from podium.cli import _common as common
+
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    long = "a title that is much longer than the little table it stands above"
+    common.table(["[bold]a[/bold]"], [["x"]], title=long)
+    shown = capsys.readouterr().out
+    assert "[bold]a[/bold]" in shown
+    assert long in shown

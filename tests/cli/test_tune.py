@@ -134,3 +134,30 @@ def test_resume_keeps_and_finds(files):
     first = run(*words).stdout
     assert len(list((files / "kept").glob("*.json"))) == 10
     assert run(*words).stdout == first
+
+
+def test_ids_that_a_run_cannot_hold_are_written_as_a_table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"query {q},{e},doc {i},{(i * (3 if e == 'x' else 5)) % 7}"
+        for q in range(6)
+        for e in "xy"
+        for i in range(7)
+    ]
+    (tmp_path / "lists.csv").write_text("\n".join(["query,expert,item,score", *rows]) + "\n")
+    grades = [f"query {q},doc {i},{int(i > 4)}" for q in range(6) for i in range(7)]
+    (tmp_path / "grades.csv").write_text("\n".join(["query,item,grade", *grades]) + "\n")
+    done = run("tune", "lists.csv", "-q", "grades.csv", "-m", "rrf", "--trials", 3, "-o", "b.podium")
+    words = shlex.split(done.stdout.splitlines()[-1].removeprefix("apply it with: "))
+    assert words[-1] == "fused.csv"
+    assert run(*words[1:]).exit_code == 0
+
+
+def test_a_notebook_shows_what_was_found():
+    from podium.data.demo import demo
+    from podium.evaluate.tuning import tune
+
+    found = tune(demo(20), "ndcg@5", ["rrf", "borda"], trials=6)
+    shown = found._repr_html_()
+    assert found.sentence().split(":")[0] in shown
+    assert "best expert in hindsight" in shown

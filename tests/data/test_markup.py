@@ -179,3 +179,12 @@ def test_a_page_is_whole_and_asks_nobody_else():
     assert "http" not in html
     assert 'id="two-words"' in html
     assert "color-scheme:light dark" in html
+
+
+def test_tables_for_pages_that_forbid_styles():
+    grid = Grid(("name", "value"), (("<a>", "1"), ("b", "2"), ("c", "3")), title="T")
+    drawn = markup.table(grid, links=["/x?a=1&b=2", ""], inline=False)
+    assert "style=" not in drawn
+    assert '<td class="left"><a href="/x?a=1&amp;b=2">&lt;a&gt;</a></td><td class="right">1</td>' in drawn
+    assert drawn.count("<a ") == 1
+    assert "text-align:right" in markup.table(grid)

@@ -241,6 +241,27 @@ def test_queries_without_an_answer_are_said():
     assert not any("answer" in n for n in compare(results, labels, "map", queries="judged").notes)
 
 
+def test_results_that_lack_as_many_queries_share_a_sentence_and_are_judged_by_what_they_answer():
+    p = Preferences.from_lists({q: {"e": ["a", "b"]} for q in range(2)})
+    labels = Labels.from_dict({q: {"a": 1, "b": 0} for q in range(10)})
+    found = compare({n: make(n).aggregate(p) for n in ("rrf", "borda")}, labels, "ndcg@10")
+    assert "rrf, borda do not answer 8 judged queries, which count as 0." in found.notes
+    assert found.row("rrf", "ndcg@10").judged == 1.0
+    assert found.row("rrf", "ndcg@10").mean == pytest.approx(0.2)
+
+
+def test_neither_intervals_nor_p_depend_on_the_order_of_the_queries():
+    random = np.random.default_rng(3)
+    lists = {f"q{q}": {e: random.permutation(12).tolist() for e in "abc"} for q in range(40)}
+    labels = Labels.from_dict({q: {i: int(i < 3) for i in range(12)} for q in lists})
+
+    def rows(order):
+        p = Preferences.from_lists({q: lists[q] for q in order})
+        return compare({n: make(n).aggregate(p) for n in ("rrf", "borda", "mc4")}, labels, "ndcg@5").rows
+
+    assert rows(lists) == rows([*lists][::-1])
+
+
 def test_uneven_judging_is_said():
     several = {"pool": evaluation([0.5] * 20, [1.0] * 20), "new": evaluation([0.4] * 20, [0.6] * 20)}
     (note,) = compare_evaluations(several, "ndcg@10").notes
@@ -281,3 +302,20 @@ def test_the_same_answer_in_any_order_of_results(found):
         other = again.row(row.name, row.metric)
         assert (other.mean, other.p, other.wins) == (row.mean, row.p, row.wins)
         assert other.low == (None if row.low is None else pytest.approx(row.low, abs=1e-12))
+
+
+def test_arguments_of_another_kind_are_refused_in_words():
+    from podium import diagnose, report, tune
+
+    data = demo(5)
+    c = make("rrf").aggregate(data.preferences)
+    for call, said in (
+        (lambda: compare([c], data.labels, "map"), "compare was given a list; give results by name"),
+        (lambda: compare({"rrf": c}, None, "map"), "compare was given a NoneType"),
+        (lambda: tune(data.preferences), "tune was given a Preferences; give podium.Dataset"),
+        (lambda: diagnose(data), "diagnose was given a Dataset; give preferences and labels"),
+        (lambda: report(data), "report was given a Dataset; give preferences and labels"),
+    ):
+        with pytest.raises(InputError, match=said):
+            call()
+    assert len(tune(data, "ndcg@5", "rrf", trials=2).trials) == 2

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podium import Labels, Preferences, make, registry
+from podium import Features, Labels, Preferences, make, registry
 from podium.data.demo import demo
 from podium.data.preferences import Form
 from podium.errors import ParameterError
@@ -99,7 +100,7 @@ def test_every_change_that_is_told_makes_them_swap(method):
         if form not in make(method).tags.accepts:
             continue
         p = of_form(form, 0).build()
-        for query in p.queries.tolist()[:2]:
+        for query in p.queries.tolist()[:1]:
             ranking = make(method).aggregate(p.select([query])).ranking(query)
             found = explain(make(method), p, query, ranking[1], over=ranking[0])
             assert found.complete
@@ -215,6 +216,59 @@ def test_crowds_are_left_out_of_all_queries():
         assert v.value == pytest.approx(gap, abs=1e-12)
 
 
+def lists_and_features():
+    random = np.random.default_rng(0)
+    rows, lists = [], {}
+    for q in range(4):
+        good = random.normal(size=8)
+        noisy = {e: good + random.normal(size=8) * noise for e, noise in (("a", 0.3), ("b", 0.6), ("c", 3.0))}
+        lists[f"q{q}"] = {e: [f"i{k}" for k in np.argsort(-v)] for e, v in noisy.items()}
+        rows += [(f"q{q}", f"i{k}", [good[k] + 0.3 * random.normal(), random.normal()]) for k in range(8)]
+    query, item, values = zip(*rows, strict=True)
+    return Preferences.from_lists(lists), Features.from_rows(query, item, values, ["f", "g"])
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("method", ["retargeting", "retargeting(side=both)", "labelled_features"])
+def test_sums_learned_from_all_queries(method, fitted):
+    """What is called exact adds up to the scores of all queries together, features included."""
+    p, x = lists_and_features()
+    model = make(method).fit(p, features=x) if fitted else make(method)
+    found = explain(model, p, "q1", "i1", over="i2", features=x)
+    assert found.exact
+    assert found.experts == 3
+    gap = found.item.score - found.over.score
+    assert math.fsum(v.value for v in found.voices) == pytest.approx(gap, rel=1e-9)
+    one = explain(model, p, "q1", "i1", features=x)
+    assert math.fsum(v.value for v in one.voices) == pytest.approx(one.item.score, rel=1e-9)
+    assert one.lines[1].startswith("3 of 3 experts")
+
+
+@pytest.mark.parametrize("method", ["combsum", "labelled_features"])
+def test_an_item_nobody_lists_goes_last_and_its_sum_is_not_called_exact(method):
+    rows = (["q"] * 4, ["a", "a", "b", "b"], ["x", "y", "x", "z"])
+    p = Preferences.from_rows(*rows, rank=[1, 2, 1, 2], candidates=(["q"] * 4, list("xyzu")))
+    x = Features.from_rows(["q"] * 4, list("xyzu"), [[1.0], [2.0], [3.0], [9.0]], ["f"])
+    model = make(method, **({"beliefs": {"f": 2}} if method == "labelled_features" else {}))
+    own = x if model.tags.uses_features else None
+    last, above = (explain(model, p, "q", item, features=own) for item in "uz")
+    assert last.item.rank == 4
+    assert not last.exact
+    assert above.exact
+    assert math.fsum(v.value for v in above.voices) == pytest.approx(above.item.score)
+
+
+def test_a_sum_of_each_query_alone_leaves_experts_out():
+    p, x = lists_and_features()
+    model = make("retargeting(pooled=False)")
+    told, found = model.explain(p, "q1", "i1", x), explain(model, p, "q1", "i1", features=x)
+    assert not found.exact
+    assert any(told.values())
+    assert {v.expert: v.value for v in found.voices} == pytest.approx(told)
+    alone = Preferences.from_lists({"q": {"e": ["a", "b"]}})
+    assert model.explain(alone, "q", "a") == {"e": pytest.approx(model.aggregate(alone)["q"][0].score)}
+
+
 def test_bad_questions():
     p = Preferences.from_lists({"q": {"e": ["a", "b"]}})
     with pytest.raises(ParameterError, match="no item 'c'"):
@@ -280,3 +334,8 @@ def test_weight_tables_reproduce_the_scores_of_a_crf():
     scores = model.aggregate(p).to_dict()["q"]
     assert scores["a"] == pytest.approx(table["preferred"]["x"] + table["beaten"]["y"])
     assert scores["b"] == pytest.approx(table["preferred"]["y"] + table["beaten"]["x"])
+
+
+def test_a_method_may_be_named():
+    p = Preferences.from_lists({"q": {"x": ["a", "b"], "y": ["b"]}})
+    assert explain("rrf(k=10)", p, "q").lines == explain(make("rrf(k=10)"), p, "q").lines

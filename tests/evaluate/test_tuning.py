@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lessons import lesson
-from podium import Dataset, Labels, Preferences, make, models, params, registry
+from podium import Dataset, Features, Labels, Preferences, make, models, params, registry
 from podium.aggregators.base import LIST_FORMS, Tags
 from podium.aggregators.positions import Positional
 from podium.data.demo import demo
@@ -90,7 +90,11 @@ def test_draws_are_accepted_by_the_methods_and_inside_their_intervals(name, seed
     for axis in family.axes:
         if axis.tune:
             assert axis.tune.low * 0.99 <= values[axis.name] <= axis.tune.high * 1.01
-    made = family.config(values).make([])
+    config = family.config(values)
+    if (values.get("strength"), values.get("combine")) == ("difference", "log_odds"):
+        assert not config.accepted
+        return
+    made = config.make([])
     assert all(getattr(made, k) == v for k, v in values.items())
 
 
@@ -120,9 +124,41 @@ def test_draws_of_a_method_do_not_depend_on_the_others():
     assert {c for c in both if c.method == "rrf"} <= set(alone)
 
 
+def test_a_method_with_beliefs_is_searched_and_kept(tmp_path):
+    data = demo(12)
+    good = make("labelled_features", beliefs={data.preferences.experts[0]: np.float64(2)})
+    found = tune(data, "ndcg@5", [good, "rrf"], trials=6, rounds=100, resume=tmp_path)
+    assert repr(good) in {t.config for t in found.trials}
+    again = tune(data, "ndcg@5", [good, "rrf"], trials=6, rounds=100, resume=tmp_path)
+    assert again.to_dict() == found.to_dict()
+
+
+def test_methods_are_timed_with_the_features_they_use(monkeypatch):
+    from podium.aggregators.features.retargeting import MonotoneRetargeting
+    from podium.evaluate.tuning.methods import _seconds
+
+    data = demo(4)
+    index = data.preferences.index
+    query = [index.queries[int(q)] for q in index.query_of_slot]
+    x = Features.from_rows(query, index.items.tolist(), np.arange(len(index.items))[:, None] * 1.0)
+    problem = problem_of(replace(data, features=x))
+    seen = []
+    monkeypatch.setattr(MonotoneRetargeting, "_check_features", lambda self, given: seen.append(given))
+    _seconds(problem, make("retargeting"), np.arange(len(problem)))
+    assert all(given is not None for given in seen)
+    assert seen
+
+
+def test_values_that_a_method_refuses_together_are_not_drawn():
+    found = space.random([Family.of("svp", False)], 60, 3, 0)
+    assert len(found) == 60
+    assert all(c.accepted for c in found)
+    assert tune(demo(8), "ndcg@5", ["svp"], trials=15, rounds=100).trials[0].failed == ""
+
+
 def test_a_grid_is_the_whole_product_or_an_error():
-    assert len(space.grid([Family.of("svp", False)], 1000)) == 4 * 3 * 5
-    with pytest.raises(ParameterError, match="the grid has 60 configurations and trials is 10"):
+    assert len(space.grid([Family.of("svp", False)], 1000)) == 4 * 3 * 5 - 5  # less what svp refuses
+    with pytest.raises(ParameterError, match="the grid has up to 60 configurations and trials is 10"):
         space.grid([Family.of("svp", False)], 10)
 
 

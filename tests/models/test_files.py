@@ -128,3 +128,13 @@ def test_missing_files_are_named(tmp_path):
         models.load(tmp_path / "none")
     with pytest.raises(ModelFileError, match="cannot be read"):
         models.load(tmp_path)
+
+
+def test_the_same_model_is_the_same_bytes():
+    from podium.models.files import dumps, loads
+
+    model = make("rrf(k=10)")
+    assert len({dumps(model) for _ in range(20)}) == 1
+    assert repr(loads(dumps(make("rrf", weights={"é": 1.0, "b": 2.0})))) == repr(
+        make("rrf", weights={"é": 1.0, "b": 2.0})
+    )

@@ -92,8 +92,7 @@ class Aggregator(ABC):
 
     def __post_init__(self) -> None:
         for name, value in self.parameters().items():
-            if isinstance(value, np.generic | np.ndarray):
-                setattr(self, name, value.tolist())  # plain values, which print and can be saved
+            setattr(self, name, _plain(value))
         params.validate(self)
         if self.weights is not None:
             if not self.tags.weighted:
@@ -292,6 +291,15 @@ def weights_for(weights: Weights, experts: Sequence[Id], name: str) -> F8:
                 f"{name}: a weight for {expert!r}, who is not among the experts {known[:10]}"
             )
     return np.array([weights[e] for e in known], np.float64)
+
+
+def _plain(value: Any) -> Any:
+    """Plain values, which print and can be saved; a mapping becomes our own, which nobody else changes."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {_plain(k): _plain(v) for k, v in value.items()}
+    return value
 
 
 def _same(a: object, b: object) -> bool:

@@ -7,8 +7,10 @@ take a plain dictionary path; every other method goes through `Preferences`. Bot
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -67,8 +69,8 @@ class Fused:
     def tied(self) -> list[bool]:
         """Whether the item at each place shares its score with another."""
         s = self.scores
-        n = len(s)
-        return [(i > 0 and s[i - 1] == s[i]) or (i + 1 < n and s[i + 1] == s[i]) for i in range(n)]
+        same = [False, *map(operator.eq, s, s[1:]), False] if s else []
+        return [above or below for above, below in pairwise(same)]
 
 
 def fuse(

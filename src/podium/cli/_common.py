@@ -132,10 +132,16 @@ def features_for(method: Aggregator, content: Content, paths: Sequence[str] = ()
 
 def _described(paths: Sequence[str]) -> Content:
     """Files of item features; a table is told that its columns are features, which other formats know by themselves."""
+    return read(paths, None, as_features(paths))
+
+
+def as_features(paths: Sequence[str], format_: str | None = None) -> list[str]:
+    """The option that tells a table that its columns are features, where the format of the files has it."""
     from podium import formats, registry
 
-    able = all("kind" in registry.formats.get(formats.sniff(p))().options("read") for p in paths if p != "-")
-    return read(paths, None, ["kind=features"] if able else [])
+    names = [format_] if format_ else [formats.sniff(p) for p in paths if p != "-"]
+    able = all("kind" in registry.formats.get(name)().options("read") for name in names)
+    return ["kind=features"] if able else []
 
 
 def check_new(path: str, overwrite: bool) -> None:
@@ -205,17 +211,19 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str =
         return
     from rich import box
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(
-        title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
-    )
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(columns):
-        drawn.add_column(name, justify="left" if i < left else "right", overflow="fold")
+        drawn.add_column(escape(name), justify="left" if i < left else "right", overflow="fold")
     for line in lines:
         drawn.add_row(*(Text(cell) for cell in line))
-    Console().print(drawn)
+    console = Console()
+    if title:  # not the table's own, which would be folded to the width of the table
+        console.print(Text(title, style="bold"))
+    console.print(drawn)
 
 
 def say(text: str) -> None:

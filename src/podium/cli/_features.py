@@ -27,7 +27,8 @@ def read_features(
     files: Sequence[str], format_: str | None, options: Sequence[str], names: str | None
 ) -> tuple[Content, Features]:
     """Feature files of any format, with their columns renamed as a file says."""
-    asked = [*options, *([] if any(o.startswith("kind=") for o in options) else ["kind=features"])]
+    told = any(o.startswith("kind=") for o in options)
+    asked = [*options, *([] if told else common.as_features(files, format_))]
     content = common.read(files, format_, asked)
     if content.features is None:
         raise ParameterError(

@@ -68,6 +68,10 @@ def deliver(consensus: Consensus, method: str, wanted: Wanted) -> None:
         _write(consensus, "-", wanted)
 
 
+def _counted(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
+
+
 def _write(consensus: Consensus, output: str, wanted: Wanted) -> None:
     from podium import formats
 
@@ -76,7 +80,9 @@ def _write(consensus: Consensus, output: str, wanted: Wanted) -> None:
     formats.write(shortened, output, to, overwrite=wanted.overwrite, tag=wanted.tag)
     if output != "-":
         click.echo(
-            f"{len(shortened):,} queries, {len(shortened.order):,} items written to {output}", err=True
+            f"{_counted(len(shortened), 'query', 'queries')}, "
+            f"{_counted(len(shortened.order), 'item', 'items')} written to {output}",
+            err=True,
         )
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from podium.cli import _common as common
 from podium.cli._features import names_option, read_features
 from podium.cli._results import Wanted, deliver, writing
+from podium.cli._shards import Large, large, refuse
+from podium.cli._shards import run as run_shards
 from podium.errors import ParameterError
+
+if TYPE_CHECKING:
+    from podium.data.consensus import Consensus
+    from podium.formats import Content
 
 
 @click.command(name="apply", short_help="Rank new input with a saved model.")
-@click.argument("model", type=click.Path(dir_okay=False))
+@click.argument("model", type=click.Path())
 @click.argument("files", nargs=-1, type=common.FILES)
 @click.option(
     "--features",
@@ -27,6 +34,7 @@ from podium.errors import ParameterError
     help="What to do with experts that the model was not trained on.  [default: as fitted]",
 )
 @names_option
+@large
 @writing
 @common.reading
 @common.as_json
@@ -36,6 +44,11 @@ def verb(
     features: tuple[str, ...],
     unseen: str | None,
     names: str | None,
+    engine: str | None,
+    address: str | None,
+    workers: int | None,
+    partition_by: tuple[str, ...],
+    regroup: str | None,
     output: str | None,
     to: str | None,
     top: int | None,
@@ -52,9 +65,18 @@ def verb(
     \b
     podium apply model.podium bm25.run dense.run -o fused.run
     podium apply believed.podium features.txt -o ranking.run
+    podium apply model.podium in/*.parquet out/            shard by shard, on all cores
+    podium apply rrf --engine ray --address auto in/ out/
     """
     from podium import models
 
+    how = Large(engine, address, workers, partition_by, regroup)
+    if how.asked(files if output is None else [output]):
+        refuse(features=features, unseen=unseen, names=names, to=to)
+        given = dict(common.pairs(options, "option"))
+        shared = {"top": top, "ties": ties, "overwrite": overwrite, "format": format_, "options": given}
+        run_shards(model, files, how, output, json_, **shared, unlisted=unlisted or "unknown")
+        return
     aggregator = models.load(model)
     wanted = Wanted(output, to, top, tag, overwrite, json_)
     if hasattr(aggregator, "rank"):  # a model over features alone
@@ -67,13 +89,24 @@ def verb(
         return
     if names is not None:
         raise ParameterError(f"{aggregator.name} does not rank by features alone; leave --names out")
+    content = common.read(files, format_, options, unlisted)
+    deliver(_ranked(aggregator, content, files, features, unseen, ties), repr(aggregator), wanted)
+
+
+def _ranked(
+    aggregator: Any,
+    content: Content,
+    files: Sequence[str],
+    features: Sequence[str],
+    unseen: str | None,
+    ties: Any,
+) -> Consensus:
+    """The consensus of a model over lists."""
     if unseen is not None:
         if not hasattr(aggregator, "unseen"):
             raise ParameterError(f"{aggregator.name} does not learn experts; leave --unseen out")
         aggregator.unseen = unseen
-    content = common.read(files, format_, options, unlisted)
     preferences = common.preferences_of(content, files)
-    consensus = aggregator.aggregate(
-        preferences, common.features_for(aggregator, content, features), ties=ties
-    )
-    deliver(consensus, repr(aggregator), wanted)
+    described = common.features_for(aggregator, content, features)
+    found: Consensus = aggregator.aggregate(preferences, described, ties=ties)
+    return found

@@ -156,9 +156,10 @@ def _fused(
 ) -> dict[str, Consensus]:
     """The results of the methods, by what was typed."""
     from podium.errors import ParameterError, PodiumError
+    from podium.evaluate.comparison import usual_methods
 
     results: dict[str, Consensus] = {}
-    asked = list(methods) or default_methods(preferences.forms)
+    asked = list(methods) or usual_methods(preferences.forms)
     every = unlearned(preferences.forms) if "all" in asked else []
     specs = list(dict.fromkeys(name for spec in asked for name in (every if spec == "all" else [spec])))
     made = {spec: common.make_method(spec) for spec in specs}
@@ -198,15 +199,6 @@ def _alone(
         score = {n: mean_of(measure(metrics[:1], c, labels, which)[0]) for n, c in alone.items()}
         alone = {n: alone[n] for n in sorted(alone, key=lambda n: -score[n])[:BEST]}
     return alone
-
-
-def default_methods(forms: frozenset[Any]) -> list[str]:
-    """A few well-known methods of different kinds that can read these forms."""
-    from podium import registry
-
-    wanted = ["rrf", "borda", "combmnz", "condorcet", "mc4"]
-    able = [n for n in wanted if forms <= registry.aggregators.get(n).tags.accepts]
-    return able or ["copeland"]
 
 
 def unlearned(forms: frozenset[Any]) -> list[str]:

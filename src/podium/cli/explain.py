@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -93,13 +94,13 @@ def _explained(
     query = known(asked["query"], preferences.queries.tolist(), "query")
     here = preferences.select([query]).index.items.tolist()
     item, over = (
-        None if asked[n] is None else known(asked[n], here, f"item of query {query!r}")
+        None if asked[n] is None else known(asked[n], here, "item", f" of query {query!r}")
         for n in ("item", "over")
     )
     return explain(aggregator, preferences, query, item, over=over, features=features)
 
 
-def known(given: Id, ids: list[Id], what: str) -> Id:
+def known(given: Id, ids: list[Id], what: str, of: str = "") -> Id:
     """The id that was meant: what is typed is text, and an id may be a number."""
     from podium.errors import ParameterError
 
@@ -108,7 +109,7 @@ def known(given: Id, ids: list[Id], what: str) -> Id:
     if found is None:
         few = ", ".join(map(str, ids[:5]))
         raise ParameterError(
-            f"there is no {what} {given!r}; there are {few}{', ...' if len(ids) > 5 else ''}"
+            f"there is no {what} {given!r}{of}; there are {few}{', ...' if len(ids) > 5 else ''}"
         )
     return found
 
@@ -133,7 +134,7 @@ def _heatmap(
 def _tell(found: Explanation) -> None:
     """The table and, for a person, the sentences around it."""
     for line in found.lines:
-        common.say(f"{line}.")
+        click.echo(f"{line}.", err=not sys.stdout.isatty())  # beside a pipe, so that the table stays a table
     items = [r.item for r in (found.item, found.over) if r is not None]
     value = "adds" if found.over is None else f"speaks for {items[0]}"
     votes = any(v.votes for v in found.voices)

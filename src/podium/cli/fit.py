@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli import _common as common
-from podium.cli.compare import default_methods
 from podium.cli.eval import read_labels
 
 if TYPE_CHECKING:
@@ -178,12 +177,13 @@ def _quality(model: Aggregator, train: Dataset, held: Dataset | None) -> dict[st
     """The model beside a method that learns nothing, on the validation queries, or else on those of training."""
     from podium.aggregators.base import make
     from podium.evaluate import evaluate
+    from podium.evaluate.comparison import usual_methods
 
     data = train if held is None else held
     if data.labels is None or not _labelled(data):
         return {}
     metric = str(getattr(model, "choose_by", "ndcg@10"))
-    plain = make(default_methods(data.preferences.forms)[0])
+    plain = make(usual_methods(data.preferences.forms)[0])
     before, after = (
         next(iter(evaluate(consensus, data.labels, metric).mean().values()))
         for consensus in (

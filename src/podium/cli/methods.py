@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from typing import Any
 
@@ -22,9 +21,10 @@ def verb(name: str | None, json_: bool) -> None:
     podium methods rrf
     """
     from podium import registry
+    from podium.aggregators.facts import facts as facts_of
 
     found = registry.aggregators.all() if name is None else {name: registry.aggregators.get(name)}
-    facts = [_facts(cls) for cls in found.values()]
+    facts = [facts_of(cls) for cls in found.values()]
     if json_:
         common.emit(facts if name is None else facts[0])
     elif name is None:
@@ -35,29 +35,6 @@ def verb(name: str | None, json_: bool) -> None:
         common.say("podium methods NAME explains one.")
     else:
         _explain(facts[0], inspect.getdoc(found[name]) or "")
-
-
-def _facts(cls: Any) -> dict[str, Any]:
-    from podium import params
-
-    return {
-        "name": cls.name,
-        "class": cls.__name__,
-        "summary": (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " "),
-        "citation": cls.citation,
-        "accepts": sorted(f.value for f in cls.tags.accepts),
-        **{k: v for k, v in dataclasses.asdict(cls.tags).items() if isinstance(v, bool)},
-        "parameters": [
-            {
-                "name": p.name,
-                "default": p.default,
-                "accepts": p.describe(),
-                "help": p.help,
-                "tune": None if p.tune is None else dataclasses.asdict(p.tune),
-            }
-            for p in params.parameters(cls)
-        ],
-    }
 
 
 def _explain(facts: dict[str, Any], text: str) -> None:

@@ -79,7 +79,7 @@ def verb(
         found = _report(files, _named(methods, models), asked)
         if figures is not None:
             found.save_figures(figures, overwrite=overwrite)
-        if output is not None:
+        if output is not None and not (json_ and output == "-"):  # standard output holds one of them
             found.save(output, interactive=interactive, overwrite=overwrite)
     if json_:
         common.emit(found.to_dict())

@@ -9,9 +9,11 @@ import click
 
 from podium.cli import _common as common
 from podium.cli.eval import read_labels
+from podium.params import parse_spec
 
 if TYPE_CHECKING:
     from podium.data.dataset import Dataset
+    from podium.data.preferences import Preferences
     from podium.evaluate.tuning import Tuning
 
 SHOWN = 5  # configurations in the table
@@ -83,7 +85,8 @@ def verb(
         found = tune(data, metric, list(methods) or None, progress=progress, **settings)
     if output is not None:
         models.save(found.best, output, overwrite=overwrite)
-    command = None if output is None else _command(output, files, format_, options, unlisted)
+    target = "fused.run" if _writable(data.preferences) else "fused.csv"
+    command = None if output is None else _command(output, files, format_, options, unlisted, target)
     if json_:
         common.emit({**found.to_dict(), "model": output, "apply": command})
     else:
@@ -98,8 +101,26 @@ def _data(files: tuple[str, ...], qrels: str | None, reading: tuple[Any, Any, An
     return Dataset(preferences, read_labels(qrels, content), content.features)
 
 
+def _writable(preferences: Preferences) -> bool:
+    """Whether a run file can hold these ids; one with a blank cannot be told from two."""
+    from podium.errors import InputError
+    from podium.formats.ids import plain_texts
+
+    try:
+        plain_texts(preferences.queries, "query", "trec")
+        plain_texts(preferences.index.items, "item", "trec", preferences.index.query_of_slot)
+    except InputError:
+        return False
+    return True
+
+
 def _command(
-    output: str, files: tuple[str, ...], format_: str | None, options: tuple[str, ...], unlisted: str | None
+    output: str,
+    files: tuple[str, ...],
+    format_: str | None,
+    options: tuple[str, ...],
+    unlisted: str | None,
+    target: str,
 ) -> str:
     """What applies the model to this input, ready for a shell."""
     words = ["podium", "apply", output, *files]
@@ -107,15 +128,14 @@ def _command(
     words += ["--unlisted", unlisted] if unlisted else []
     for option in options:
         words += ["-O", option]
-    return shlex.join([*words, "-o", "fused.run"])
+    return shlex.join([*words, "-o", target])
 
 
 def _show(found: Tuning, command: str | None) -> None:
     """The verdict, the estimate, the best configurations, what was left out, how to go on."""
     click.echo(found.sentence())
-    held = "on queries not seen" if found.folds > 1 else "on the query it was tuned on"
-    columns = [f"{found.metric} {held}", "mean", "tuned is better by", f"{found.level:.0%} interval", "p"]
-    common.table(columns, [("tuned", common.number(found.tuned), "", "", ""), *map(_row, found.rows)])
+    grid = found.grid()
+    common.table(grid.head, grid.rows)
     best = [(t.config, common.number(t.mean), str(t.queries)) for t in found.trials[:SHOWN] if not t.failed]
     common.table(
         ["best configurations", f"{found.metric}, too high: chosen by it", "queries"],
@@ -127,18 +147,8 @@ def _show(found: Tuning, command: str | None) -> None:
     if found.left_out:
         common.say("")
         common.table(["not tried", "why"], list(found.left_out.items()), left=2)
+        tried = dict.fromkeys(parse_spec(t.config)[0] for t in found.trials)
+        names = " ".join(f"-m {name}" for name in sorted(tried))
+        common.say(f"Times differ between machines; to repeat this search exactly, name its methods: {names}")
     if command is not None:
         click.echo(f"apply it with: {command}")
-
-
-def _row(row: Any) -> tuple[str, ...]:
-    if row.low is None or row.high is None:
-        return (row.name, common.number(row.mean), "", "", "")
-    p = "<0.001" if (row.p or 0) < 0.001 else common.number(row.p, 3)
-    return (
-        row.name,
-        common.number(row.mean),
-        f"{row.difference:+.4f}",
-        f"{row.low:+.4f} .. {row.high:+.4f}",
-        p,
-    )

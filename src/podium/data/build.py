@@ -246,6 +246,9 @@ def build_comparisons(
             origin,
             "weights of votes are positive; leave the vote out instead",
         )
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weights.sum()):
+            raise InputError("the weights of the votes add up to infinity", remedy="rescale them")
     selfies = np.flatnonzero(winner == loser)
     if len(selfies):
         raise _error("an item is compared with itself", int(selfies[0]), origin, "a vote needs two items")

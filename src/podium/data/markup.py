@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
+    "STYLE",
     "Grid",
     "block",
     "csv_text",
@@ -32,6 +33,7 @@ __all__ = [
     "paragraph",
     "percent",
     "shortened",
+    "span",
     "table",
 ]
 
@@ -80,6 +82,16 @@ def percent(share: float | None) -> str:
     if 0 < share < 0.005:
         return "<1%"
     return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
+
+
+def span(low: float | None, high: float | None) -> str:
+    """The ends of an interval of differences, or nothing where there is none.
+
+    >>> span(-0.5, 0.25), span(None, 0.25)
+    ('-0.5000 .. +0.2500', '')
+    """
+    ends = figure(low, sign=True), figure(high, sign=True)
+    return " .. ".join(ends) if all(ends) else ""
 
 
 def p_value(p: float | None) -> str:
@@ -178,21 +190,31 @@ def shortened(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def table(grid: Grid, *, most: int | None = None, more: int = 0) -> str:
-    """An HTML table of at most `most` rows; `more` rows that the grid does not hold are counted too."""
+def table(
+    grid: Grid, *, most: int | None = None, more: int = 0, links: Sequence[str] = (), inline: bool = True
+) -> str:
+    """An HTML table of at most `most` rows; `more` rows that the grid does not hold are counted too.
+
+    `links` are the addresses that the first cells of the rows lead to. Cells are aligned by styles of their own or,
+    not `inline`, by the classes `left` and `right`, for pages that forbid such styles.
+    """
     rows = grid.rows[:most]
     left_out = len(grid.rows) - len(rows) + more
 
-    def cells(row: Sequence[str], tag: str) -> str:
-        sides = ("left" if i < grid.left else "right" for i in range(len(row)))
-        return "".join(
-            f'<{tag} style="text-align:{side}">{escape(shortened(str(cell)))}</{tag}>'
-            for cell, side in zip(row, sides, strict=True)
-        )
+    def side(word: str) -> str:
+        return f'style="text-align:{word}"' if inline else f'class="{word}"'
 
-    caption = f'<caption style="text-align:left">{escape(grid.title)}</caption>' if grid.title else ""
+    def cells(row: Sequence[str], tag: str, link: str = "") -> str:
+        sides = ("left" if i < grid.left else "right" for i in range(len(row)))
+        texts = [escape(shortened(str(cell))) for cell in row]
+        if link:
+            texts[0] = f'<a href="{escape(link)}">{texts[0]}</a>'
+        return "".join(f"<{tag} {side(word)}>{t}</{tag}>" for t, word in zip(texts, sides, strict=True))
+
+    caption = f"<caption {side('left')}>{escape(grid.title)}</caption>" if grid.title else ""
     head = f"<thead><tr>{cells(grid.head, 'th')}</tr></thead>" if any(grid.head) else ""
-    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    lead = [*links, *[""] * len(rows)]
+    body = "".join(f"<tr>{cells(row, 'td', link)}</tr>" for row, link in zip(rows, lead, strict=False))
     rest = f'<tr><td colspan="{len(grid.head)}">... {left_out:,} more</td></tr>' if left_out > 0 else ""
     return f"<table>{caption}{head}<tbody>{body}{rest}</tbody></table>"
 
@@ -207,7 +229,7 @@ def block(title: str, *parts: str) -> str:
     return f'<div style="overflow-x:auto"><p><b>{escape(title)}</b></p>{"".join(parts)}</div>'
 
 
-_STYLE = (
+STYLE = (
     ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;"
     "padding:0 1rem}table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}"
     "caption{font-weight:600;padding:.3rem 0}th,td{padding:.2rem .7rem;border-bottom:1px solid color-mix(in srgb,"
@@ -221,7 +243,7 @@ def page(title: str, *parts: str, style: str = "") -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}{style}</style></head>\n"
+        f"<title>{escape(title)}</title><style>{STYLE}{style}</style></head>\n"
         f"<body><h1>{escape(title)}</h1>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
 

@@ -15,8 +15,7 @@ from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.vocabulary import Id
 from podium.evaluate.evaluation import evaluate
-from podium.kernels.dispatch import F8
-from podium.metrics.agreement import kendall_tau
+from podium.metrics.agreement import taus
 
 __all__ = ["BeliefReport", "Changed", "Conflict", "Quality", "Weight", "belief_report"]
 
@@ -99,7 +98,7 @@ def belief_report(
     weights = model.weights()
     naive = Consensus.from_scores(features.index, model.naive(features))
     learned = Consensus.from_scores(features.index, model.predict(features))
-    alike = _alike(naive, learned)
+    alike = taus(features.index.starts, naive.scores, learned.scores)
     told = [q for q in np.argsort(alike, kind="stable").tolist() if alike[q] < 1][:most]
     return BeliefReport(
         queries=len(features.index),
@@ -115,15 +114,6 @@ def belief_report(
         conflicts=_conflicts(model, features, weights),
         quality=None if labels is None else _quality(naive, learned, labels, metric),
     )
-
-
-def _alike(naive: Consensus, learned: Consensus) -> F8:
-    starts = naive.index.starts
-    found = [
-        kendall_tau(naive.scores[a:b], learned.scores[a:b])
-        for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
-    ]
-    return np.array(found, np.float64)
 
 
 def _changed(naive: Consensus, learned: Consensus, code: int, tau: float) -> Changed:

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from podium import registry
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
 from podium.data.markup import Grid
-from podium.data.vocabulary import Id
-from podium.errors import InputError, ParameterError
+from podium.data.preferences import Form
+from podium.data.vocabulary import Id, id_order
+from podium.errors import InputError, ParameterError, expect
 from podium.evaluate.evaluation import Evaluation, Queries, evaluate, mean_of
 from podium.evaluate.significance import TESTS, bootstrap_intervals, holm
 from podium.kernels.dispatch import F8
@@ -21,7 +23,15 @@ from podium.metrics.base import Metric, MetricSpec, parse, parse_all
 from podium.metrics.binary import Judged
 from podium.params import suggest
 
-__all__ = ["Comparison", "ComparisonRow", "Pair", "QueryRow", "compare", "compare_evaluations"]
+__all__ = [
+    "Comparison",
+    "ComparisonRow",
+    "Pair",
+    "QueryRow",
+    "compare",
+    "compare_evaluations",
+    "usual_methods",
+]
 
 NEAR = 1e-12  # values of a query nearer than this are a tie
 
@@ -179,6 +189,12 @@ class Comparison:
         return wanted
 
 
+def usual_methods(forms: frozenset[Form]) -> list[str]:
+    """A few well-known methods of different kinds that can read these forms, for those who name none."""
+    wanted = ("rrf", "borda", "combmnz", "condorcet", "mc4")
+    return [n for n in wanted if forms <= registry.aggregators.get(n).tags.accepts] or ["copeland"]
+
+
 def compare(
     results: Mapping[str, Consensus],
     labels: Labels,
@@ -202,6 +218,8 @@ def compare(
     >>> compare(both, Labels.from_dict({q: {"b": 1} for q in range(4)}), "mrr").row("isr", "mrr").ties
     4
     """
+    expect(results, Mapping, "compare", "give results by name, as in {'rrf': ...}")
+    expect(labels, Labels, "compare", "give the labels to compare by")
     if not results:
         raise ParameterError("there is nothing to compare; give at least one result by name")
     chosen = parse_all(metrics)
@@ -249,10 +267,10 @@ def _check_common(results: Mapping[str, Consensus], labels: Labels) -> None:
 
 
 def _on_common_queries(evaluations: Mapping[str, Evaluation]) -> dict[str, Evaluation]:
-    """The evaluations on the queries that all of them have, in the order of the first."""
+    """The evaluations on the queries that all of them have, by id: draws must not depend on the order of rows."""
     first, *others = evaluations.values()
     known = [set(e.queries) for e in others]
-    common = [q for q in first.queries if all(q in k for k in known)]
+    common = sorted((q for q in first.queries if all(q in k for k in known)), key=id_order)
     if not common:
         raise InputError(
             "there is no judged query that all results have", remedy="compare those that share some"
@@ -310,7 +328,7 @@ def _rows(metric: Metric, evaluations: Mapping[str, Evaluation], base: str, how:
             name,
             str(metric),
             mean_of(own[metric]),
-            mean_of(own[judged]) if judged in own.metrics else math.nan,
+            mean_of(own[judged][own.answered]) if judged in own.metrics else math.nan,
         )
         for name, own in evaluations.items()
     }

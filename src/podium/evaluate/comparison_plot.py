@@ -79,12 +79,9 @@ def difference_chart(found: Comparison, metric: MetricSpec | None = None) -> Any
     wanted = found.metrics[0] if metric is None else str(metric)
     panels = []
     for name in [n for n in found.evaluations if n != found.baseline][:MOST]:
-        rows = sorted(found.per_query(wanted, name=name), key=lambda r: -r.difference)
-        values = [
-            {"place": i, "query": str(r.query), "difference": r.difference}
-            for i, r in enumerate(rows)
-            if math.isfinite(r.difference)
-        ]
+        rows = [r for r in found.per_query(wanted, name=name) if math.isfinite(r.difference)]
+        rows.sort(key=lambda r: -r.difference)
+        values = [{"place": i, "query": str(r.query), "difference": r.difference} for i, r in enumerate(rows)]
         panels.append(
             alt.Chart(alt.Data(values=values))
             .mark_bar()

@@ -80,11 +80,9 @@ def verdict(found: Comparison, metric: Metric) -> str:
 
 
 def _gain(row: ComparisonRow) -> str:
-    low, high = markup.figure(row.low, sign=True), markup.figure(row.high, sign=True)
-    span = f" [{low} .. {high}]" if low and high else ""
-    p = markup.p_value(row.p_holm)
+    span, p = markup.span(row.low, row.high), markup.p_value(row.p_holm)
     said = p.replace("<", "< ") if p.startswith("<") else f"= {p}"
-    return f"{markup.figure(row.difference, sign=True)}{span}, p {said}"
+    return f"{markup.figure(row.difference, sign=True)}{f' [{span}]' if span else ''}, p {said}"
 
 
 def _more(rows: list[Any]) -> str:
@@ -100,16 +98,26 @@ def notes(found: Comparison) -> tuple[str, ...]:
         said.append(f"Only {found.queries} queries: few differences can be shown with so few.")
     for metric in found.metrics:
         said += _on_judged(found, metric)
-    for name, e in found.evaluations.items():
-        zero = 0 if e.result_queries is None else int((e.result_queries.codes_of(e.queries) < 0).sum())
-        if zero:
-            what = "query, which counts" if zero == 1 else "queries, which count"
-            said.append(f"{name} does not answer {zero} judged {what} as 0.")
+    said += _on_unanswered(found)
     undefined = {m: max(e.undefined().get(m, 0) for e in found.evaluations.values()) for m in found.metrics}
     for m, n in undefined.items():
         if n:
             said.append(f"{m} is not defined on up to {n} of {found.queries} queries; they are left out.")
     return tuple(dict.fromkeys(said))
+
+
+def _on_unanswered(found: Comparison) -> list[str]:
+    """Results that lack as many judged queries share a sentence."""
+    lacking: dict[int, list[str]] = {}
+    for name, e in found.evaluations.items():
+        lacking.setdefault(int((~e.answered).sum()), []).append(name)
+    said = []
+    for zero, names in lacking.items():
+        if zero:
+            who = f"{', '.join(names[:NAMED])}{_more(names)} {'does' if len(names) == 1 else 'do'}"
+            what = "query, which counts" if zero == 1 else "queries, which count"
+            said.append(f"{who} not answer {zero:,} judged {what} as 0.")
+    return said
 
 
 def _on_judged(found: Comparison, metric: str) -> list[str]:
@@ -152,10 +160,9 @@ def _line(found: Comparison, r: ComparisonRow) -> tuple[str, ...]:
     first = (r.name, markup.figure(r.mean), markup.percent(r.judged))
     if r.difference is None:
         return (*first, "baseline" if r.name == found.baseline else "", "", "", "")
-    low, high = markup.figure(r.low, sign=True), markup.figure(r.high, sign=True)
-    span = f"{low} .. {high}" if low and high else ""
     count = f"{r.wins}/{r.ties}/{r.losses}"
-    return (*first, markup.figure(r.difference, sign=True), span, markup.p_value(r.p_holm), count)
+    difference = markup.figure(r.difference, sign=True)
+    return (*first, difference, markup.span(r.low, r.high), markup.p_value(r.p_holm), count)
 
 
 def query_grid(found: Comparison, metric: str, name: str | None = None) -> markup.Grid:
@@ -176,12 +183,8 @@ def pairs_grid(found: Comparison, metric: str) -> markup.Grid:
     head = ("better", "worse", "difference", "interval", "p (Holm)", "won/tied/lost")
     rows = []
     for p in found.pairs(metric):
-        low, high = markup.figure(p.low, sign=True), markup.figure(p.high, sign=True)
-        span = f"{low} .. {high}" if low and high else ""
-        count = f"{p.wins}/{p.ties}/{p.losses}"
-        rows.append(
-            (p.better, p.worse, markup.figure(p.difference, sign=True), span, markup.p_value(p.p_holm), count)
-        )
+        figures = markup.figure(p.difference, sign=True), markup.span(p.low, p.high), markup.p_value(p.p_holm)
+        rows.append((p.better, p.worse, *figures, f"{p.wins}/{p.ties}/{p.losses}"))
     return markup.Grid(head, tuple(rows), 2, f"{metric}, all pairs")
 
 

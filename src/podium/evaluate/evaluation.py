@@ -52,6 +52,13 @@ class Evaluation:
     def __len__(self) -> int:
         return len(self.queries)
 
+    @property
+    def answered(self) -> npt.NDArray[np.bool_]:
+        """Which of the queries the result has; the others count as 0."""
+        if self.result_queries is None:
+            return np.ones(len(self), bool)
+        return self.result_queries.codes_of(self.queries) >= 0
+
     def mean(self) -> dict[str, float]:
         """Means by the metrics' printed forms, over the queries where they are defined (NaN if none)."""
         return {str(m): mean_of(v) for m, v in zip(self.metrics, self.values, strict=True)}

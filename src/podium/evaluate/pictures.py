@@ -49,7 +49,7 @@ def save(chart: Any, path: str | os.PathLike[str]) -> None:
     elif target.suffix == ".png":
         target.write_bytes(vl.vegalite_to_png(spec, scale=2))
     else:
-        target.write_text(vl.vegalite_to_svg(spec), encoding="utf-8")
+        target.write_text(_numbered(vl.vegalite_to_svg(spec), "p"), encoding="utf-8")
 
 
 def svg(chart: Any, prefix: str) -> str:
@@ -61,8 +61,13 @@ def svg(chart: Any, prefix: str) -> str:
     spec["config"]["aria"] = False
     drawn: str = importlib.import_module("vl_convert").vegalite_to_svg(spec)
     drawn = re.sub(r'\s(?:xmlns(?::\w+)?|version|aria-\w+|role)="[^"]*"', "", drawn)
-    drawn = re.sub(r'\bid="', f'id="{prefix}-', drawn)
-    return re.sub(r'(url\(["\']?|href=")#', rf"\1#{prefix}-", drawn)
+    return _numbered(drawn, prefix)
+
+
+def _numbered(drawn: str, prefix: str) -> str:
+    """Ids counted from 0: the library counts on from picture to picture, so the same chart would not be the same."""
+    ids = {name: f"{prefix}-{n}" for n, name in enumerate(re.findall(r'\bid="([^"]+)"', drawn))}
+    return re.sub(r'(\bid="|url\(["\']?#|href="#)([^"\')]+)', lambda m: m[1] + ids.get(m[2], m[2]), drawn)
 
 
 def browser_code() -> str:

@@ -1,4 +1,4 @@
-"""Rankings to be evaluated that are not the result of a method."""
+"""Rankings to be evaluated that are not the result of a method, and how alike two rankings are."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import ParameterError
 from podium.kernels import segments
+from podium.kernels.dispatch import F8
+from podium.metrics.agreement import rbos
 from podium.params import suggest
 
-__all__ = ["expert_rankings", "judged_only"]
+__all__ = ["expert_rankings", "judged_only", "overlaps"]
 
 
 def expert_rankings(preferences: Preferences, expert: Id, *, ties: TieRule = "item") -> Consensus:
@@ -65,3 +67,20 @@ def judged_only(consensus: Consensus, labels: Labels) -> Consensus:
     scores = consensus.scores[slots]  # ties are equal scores by now, so nothing else may become one
     less = Consensus.from_scores(own, scores, ties=consensus.ties, tolerance=0.0)
     return replace(consensus, index=own, scores=less.scores, order=less.order, tied=less.tied)
+
+
+def overlaps(a: Consensus, b: Consensus) -> F8:
+    """RBO by query of two rankings of the same items; NaN for a query without items.
+
+    >>> from podium import make
+    >>> p = Preferences.from_lists({"q": {"x": ["a", "b"], "y": ["a", "c"]}})
+    >>> overlaps(make("rrf").aggregate(p), make("borda").aggregate(p)).tolist()
+    [1.0]
+    """
+    sizes = a.index.sizes
+    filled = sizes > 0
+    place = np.cumsum(filled) - 1
+    first, second = (c.ranks.astype(np.int64) for c in (a, b))
+    out = np.full(len(sizes), np.nan)
+    out[filled] = rbos(place[a.index.query_of_slot], first, second, sizes[filled], sizes[filled])
+    return out

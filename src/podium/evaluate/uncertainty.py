@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from podium.aggregators.choice import BradleyTerry
-from podium.errors import ParameterError
+from podium.errors import InputError, ParameterError
 from podium.evaluate.significance import holm
 from podium.kernels import bootstrap as drawing
 from podium.kernels import contests as choice
@@ -70,9 +70,14 @@ class Estimate:
                 f"{len(self):,} items are too many for intervals, which need a table of all pairs of at most "
                 f"{MOST_ITEMS:,}; leave out the items with few votes"
             )
-        return np.asarray(
-            np.linalg.inv(choice.hessian(self.contests, self.solution, 0).toarray()), np.float64
-        )
+        second = choice.hessian(self.contests, self.solution, 0).toarray()
+        try:
+            return np.asarray(np.linalg.inv(second), np.float64)
+        except np.linalg.LinAlgError:  # the prior is lost beside weights such as 1e14
+            raise InputError(
+                f"the votes of an item weigh {np.abs(second).max():.3g} together, too much beside the prior",
+                remedy="give smaller weights, or a larger l2",
+            ) from None
 
     @functools.cached_property
     def order(self) -> I8:

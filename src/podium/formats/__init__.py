@@ -22,16 +22,21 @@ Path = str | os.PathLike[str]
 
 
 def read(
-    paths: Path | Sequence[Path], format: str | None = None, *, encoding: str = "utf-8", **options: Any
+    paths: Path | Sequence[Path | Source],
+    format: str | None = None,
+    *,
+    encoding: str = "utf-8",
+    **options: Any,
 ) -> Content:
     """Read one file or several (`-` is standard input, gzip is undone); the format is sniffed unless given.
 
-    Files of different formats may be read together: runs and their qrels give preferences with labels.
+    Files of different formats may be read together: runs and their qrels give preferences with labels. A `Source` is
+    bytes that are in memory already.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise ParameterError("no file to read was given")
-    sources = [open_source(path, encoding) for path in given]
+    sources = [path if isinstance(path, Source) else open_source(path, encoding) for path in given]
     groups: dict[str, list[Source]] = {}
     for source in sources:
         groups.setdefault(format or _sniff(source), []).append(source)

@@ -24,7 +24,19 @@ import numpy as np
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.isotonic import Order, order_of, project
 
-__all__ = ["LOSSES", "Fit", "Settings", "Side", "Solution", "alternate", "centred", "squared_misfit", "unit"]
+__all__ = [
+    "LOSSES",
+    "NOTHING",
+    "Fit",
+    "Settings",
+    "Side",
+    "Solution",
+    "alternate",
+    "centred",
+    "size_of",
+    "squared_misfit",
+    "unit",
+]
 
 LOSSES = ("squared", "poisson", "kl")
 NOTHING = 1e-10  # root mean square below which a predictor says nothing
@@ -42,11 +54,12 @@ def centred(values: F8, starts: I8) -> F8:
 
 def unit(values: F8) -> F8:
     """Values with root mean square 1; what is all but 0 becomes 0."""
-    size = _size(values)
+    size = size_of(values)
     return values / size if size > NOTHING else np.zeros_like(values)
 
 
-def _size(values: F8) -> float:
+def size_of(values: F8) -> float:
+    """The root mean square; 0 for no values."""
     return float(np.sqrt(np.mean(values * values))) if len(values) else 0.0
 
 
@@ -113,10 +126,9 @@ class Side:
         def objective(coefficients: F8) -> tuple[float, F8]:
             predictor = _times(self._used, coefficients)
             found = _levelled(predictor, wanted, self.starts, self.loss)
-            value = _divergence(wanted, found) + self._l1 * float(np.abs(coefficients).sum())
-            slope = _along(self._used, found - wanted) + self._l1 * np.sign(
-                coefficients + (self._bounded * 1e-300)
-            )
+            # under l1 no coefficient is negative, so the penalty is a plain sum
+            value = _divergence(wanted, found) + self._l1 * float(coefficients.sum())
+            slope = _along(self._used, found - wanted) + self._l1
             return (
                 value + self._l2 / 2 * float(coefficients @ coefficients),
                 slope + self._l2 * coefficients,
@@ -208,7 +220,7 @@ def retarget(side: Side, order: Order, predictor: F8, settings: Settings) -> Fit
         target = unit(centred(project(predictor, order, settings.margin), order.starts))
         coefficients = side.fit(target)
         predictor = side.predict(coefficients)
-        if _size(predictor) <= NOTHING:
+        if size_of(predictor) <= NOTHING:
             break
         misfit = side.misfit(target, predictor)
         if best is not None and misfit >= best.misfit - settings.tolerance:
@@ -248,7 +260,7 @@ def alternate(
             break
         begin = lists.predict(lists.fit(two.target)) if handover else one.predictor
         found = retarget(lists, order_of(two.target, starts, begin, grades), begin, settings)
-        if _size(found.predictor) <= NOTHING:
+        if size_of(found.predictor) <= NOTHING:
             break
         one = found
     assert best is not None

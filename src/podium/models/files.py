@@ -42,7 +42,18 @@ def dumps(aggregator: Any) -> bytes:
     from safetensors.numpy import save as to_bytes
 
     document, tensors = _described(aggregator)
-    return to_bytes(tensors, metadata={"podium": document, "checksum": _checksum(document, tensors)})
+    metadata = {"podium": document, "checksum": _checksum(document, tensors)}
+    return _settled(to_bytes(tensors, metadata=metadata))
+
+
+def _settled(content: bytes) -> bytes:
+    """The same file with sorted metadata: their order as written changes from call to call."""
+    (length,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + length])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # tensors begin at a multiple of 8
+    return struct.pack("<Q", len(text)) + text + content[8 + length :]
 
 
 def fingerprint(aggregator: Any) -> str:

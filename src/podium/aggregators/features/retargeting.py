@@ -160,7 +160,7 @@ class MonotoneRetargeting(Aggregator):
             return self._by_query(preferences, features)
         model = self if hasattr(self, "experts_") else self._fitted_to(preferences, features)
         parts, rest = model._parts(preferences, features)
-        shares = dict(zip(model.experts_, _shares(np.asarray(model.weights_)).tolist(), strict=True))
+        shares = model.expert_weights()
         return Outcome(
             parts.sum(axis=1) + rest,
             tolerance=NEAR,
@@ -168,7 +168,7 @@ class MonotoneRetargeting(Aggregator):
             iterations=model.iterations_,
             objective=model.objective_,
             notes=model._notes(),
-            expert_weights=np.array([shares[e] for e in preferences.experts], np.float64),
+            expert_weights=np.array([shares.get(e, 0.0) for e in preferences.experts], np.float64),
         )
 
     def _fitted_to(self, preferences: Preferences, features: Features | None) -> MonotoneRetargeting:
@@ -245,6 +245,16 @@ class MonotoneRetargeting(Aggregator):
         parts, rest = model._parts(preferences, features)
         told: dict[Id, float] = dict(zip(model.experts_, parts[at].tolist(), strict=True))
         return told | ({FEATURES: float(rest[at])} if model.features_ else {})
+
+    def _explain(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
+        """Without `pooled`: experts have no weight that could be set to 0, so they are left out of the query."""
+        whole = self._by_query(one, features).scores[at]
+        told: dict[Id, float] = {}
+        for expert in one.experts.take(np.flatnonzero(one.speaking)):
+            alone = len(one.experts) < 2
+            rest = 0.0 if alone else self._by_query(one.without_expert(expert), features).scores[at]
+            told[expert] = float(whole - rest)
+        return told
 
 
 def _shares(weights: F8) -> F8:

@@ -11,7 +11,17 @@ import numpy as np
 from podium.aggregators.features.lists import copies
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.isotonic import order_of
-from podium.kernels.retargeting import Settings, Side, Solution, alternate, centred, squared_misfit, unit
+from podium.kernels.retargeting import (
+    NOTHING,
+    Settings,
+    Side,
+    Solution,
+    alternate,
+    centred,
+    size_of,
+    squared_misfit,
+    unit,
+)
 
 __all__ = ["Found", "Search", "agreement_weights", "search"]
 
@@ -58,11 +68,11 @@ def search(table: F8, values: F8, starts: I8, asked: Search) -> Found:
     """Weights of the lists (columns of `table`) and of the features (columns of `values`)."""
     same = copies(table)
     first, count = np.unique(same, return_counts=True)
-    size = float(np.sqrt(np.mean(table[:, first] ** 2))) if table[:, first].size else 0.0
-    used = table[:, first] / (size or 1.0)
+    size = size_of(table[:, first].reshape(-1)) or 1.0
+    used = table[:, first] / size
     found = _search(used, values, starts, asked)
     weights = np.zeros(table.shape[1])
-    weights[:] = (found.weights / count / (size or 1.0))[np.searchsorted(first, same)]
+    weights[:] = (found.weights / count / size)[np.searchsorted(first, same)]
     return found._replace(weights=weights)
 
 
@@ -166,10 +176,10 @@ def _lists_only(table: F8, plain: F8, features: Side, agreed: F8, explained: flo
     balance = np.array([1.0, 0.0])
     if side in ("features", "both") and predictor.any():
         balance = _asked_for(side)
-    size = _size(table @ plain)
+    size = _divisor(table @ plain)
     return Found(
         plain / size,
-        coefficients / _size(predictor),
+        coefficients / _divisor(predictor),
         balance,
         "lists",
         explained,
@@ -216,15 +226,15 @@ def _settled(runs: list[Solution], table: F8, explained: float, side: str) -> Fo
         if int((run.lists.coefficients > 0).sum()) == fewest
     }
     best = min(chosen.values(), key=_apart)
-    sums = [run.lists.coefficients / _size(run.lists.predictor) for run in chosen.values()]
+    sums = [run.lists.coefficients / _divisor(run.lists.predictor) for run in chosen.values()]
     balance = np.array([1.0, 0.0]) if side == "auto" else _asked_for(side)
     return _found(best, np.mean(sums, axis=0), table, balance, "settled", explained)
 
 
 def _found(run: Solution, weights: F8, table: F8, balance: F8, mode: str, explained: float) -> Found:
     return Found(
-        weights / _size(table @ weights),
-        run.features.coefficients / _size(run.features.predictor),
+        weights / _divisor(table @ weights),
+        run.features.coefficients / _divisor(run.features.predictor),
         balance,
         mode,
         explained,
@@ -240,7 +250,7 @@ def _jury(table: F8, weights: F8, run: Solution, starts: I8) -> F8:
     features, balance = unit(_places(run.features.predictor, starts)), np.zeros(2)
     for k in np.flatnonzero(weights > 0):
         others = table @ np.where(np.arange(len(weights)) == k, 0.0, weights)
-        if _size(others) <= 1e-9:
+        if size_of(others) <= NOTHING:  # no other list to weigh the features against
             continue
         both = np.stack((unit(_places(others, starts)), features), axis=1)
         gram = both.T @ both + 1e-3 * len(both) * np.eye(2)
@@ -264,6 +274,7 @@ def _asked_for(side: str) -> F8:
     return np.array({"lists": [1.0, 0.0], "features": [0.0, 1.0]}.get(side, [0.5, 0.5]))
 
 
-def _size(values: F8) -> float:
-    size = float(np.sqrt(np.mean(values * values))) if len(values) else 0.0
-    return size if size > 1e-10 else 1.0
+def _divisor(values: F8) -> float:
+    """The size of a predictor, or 1 where it says nothing."""
+    size = size_of(values)
+    return size if size > NOTHING else 1.0

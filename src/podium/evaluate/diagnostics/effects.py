@@ -13,12 +13,12 @@ from podium.aggregators.base import Aggregator, make
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
+from podium.data.vocabulary import id_order
 from podium.errors import ParameterError
 from podium.evaluate.evaluation import mean_of
-from podium.evaluate.rankings import expert_rankings
+from podium.evaluate.rankings import expert_rankings, overlaps
 from podium.evaluate.significance import bootstrap_intervals, holm, randomisation
 from podium.kernels.dispatch import F8, I8
-from podium.metrics.agreement import rbos
 from podium.metrics.base import Metric, measure
 from podium.metrics.binary import Judged
 from podium.metrics.judgements import Judgements
@@ -69,10 +69,11 @@ def method_for(method: str | Aggregator | None, preferences: Preferences) -> Agg
 
 
 def measured_on(preferences: Preferences, labels: Labels) -> I8:
-    """Codes in the labels of the queries that have a grade and are here too."""
+    """Codes in the labels of the queries that have a grade and are here too, by id: rows may come in any order."""
     judged = Judgements.of(labels).judged > 0
     here = preferences.queries.codes_of(labels.queries) >= 0
-    return np.flatnonzero(judged & here)
+    codes = np.flatnonzero(judged & here).tolist()
+    return np.array(sorted(codes, key=lambda code: id_order(labels.queries[code])), np.int64)
 
 
 def alone(preferences: Preferences, labels: Labels, metric: Metric, depth: int, which: I8) -> Alone:
@@ -82,11 +83,16 @@ def alone(preferences: Preferences, labels: Labels, metric: Metric, depth: int, 
         return Alone(value, judged)
     answered = np.bincount(preferences.lists.expert, minlength=len(value))
     for code in np.flatnonzero(answered):
-        ranking = expert_rankings(preferences, preferences.experts[int(code)])
+        ranking = as_measured(expert_rankings(preferences, preferences.experts[int(code)]))
         found = measure((metric, Judged(cutoff=depth)), ranking, labels, which)
         theirs = ranking.queries.codes_of(labels.queries.take(which)) >= 0
         value[code], judged[code] = mean_of(found[0]), mean_of(found[1][theirs])
     return Alone(value, judged)
+
+
+def as_measured(ranking: Consensus) -> Consensus:
+    """Ties as trec_eval breaks them: the same figures as in a comparison."""
+    return ranking.with_ties("trec", single=True)
 
 
 def leave_one_out(
@@ -99,7 +105,7 @@ def leave_one_out(
     how: Sampling,
 ) -> Left:
     """One aggregation without each expert; intervals are over queries, paired."""
-    whole = method.aggregate(preferences, features)
+    whole = as_measured(method.aggregate(preferences, features))
     n = len(preferences.experts)
     moved, effects = np.full(n, math.nan), np.full((n, len(which)), math.nan)
     base = measure((metric,), whole, labels, which)[0] if labels is not None else np.zeros(0)
@@ -109,8 +115,8 @@ def leave_one_out(
             others = _without(method, expert, preferences)
             if others is None:
                 continue
-            less = others.aggregate(preferences.without_expert(expert), features)
-            moved[code] = 1.0 - _same(whole, less)
+            less = as_measured(others.aggregate(preferences.without_expert(expert), features))
+            moved[code] = 1.0 - mean_of(overlaps(whole, less))
             if labels is not None:
                 effects[code] = base - measure((metric,), less, labels, which)[0]
     low, high = bootstrap_intervals(effects, level=how.level, rounds=how.rounds, seed=how.seed)
@@ -131,13 +137,3 @@ def _without(method: Aggregator, expert: object, preferences: Preferences) -> Ag
     named = weights if isinstance(weights, Mapping) else dict(zip(preferences.experts, weights, strict=True))
     left = {e: w for e, w in named.items() if e != expert}
     return dataclasses.replace(method, weights=left) if any(left.values()) else None
-
-
-def _same(a: Consensus, b: Consensus) -> float:
-    """Mean RBO of two rankings of the same items."""
-    query, sizes = a.index.query_of_slot, a.index.sizes
-    filled = sizes > 0
-    place = np.cumsum(filled) - 1
-    return mean_of(
-        rbos(place[query], a.ranks.astype(np.int64), b.ranks.astype(np.int64), sizes[filled], sizes[filled])
-    )

@@ -119,9 +119,9 @@ def of_votes(preferences: Preferences) -> Matrices:
     votes, experts = preferences.comparisons, len(preferences.experts)
     expert, pair, side = _decided(preferences)
     agreement, evidence = np.full((experts, experts), np.nan), np.zeros((experts, experts))
-    answered = np.zeros((experts, len(preferences)), np.bool_)
-    answered[votes.expert, votes.query_of_row] = True
-    shared = answered.astype(np.int64) @ answered.T.astype(np.int64)
+    answered = np.zeros((experts, len(preferences)), np.float32)  # counts are exact, and BLAS is quick
+    answered[votes.expert, votes.query_of_row] = 1.0
+    shared = (answered @ answered.T).astype(np.int64)
     first = np.searchsorted(expert, np.arange(experts + 1))
     voted = np.zeros(int(pair.max(initial=-1)) + 1)
     for b in range(experts):

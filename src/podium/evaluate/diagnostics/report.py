@@ -14,7 +14,7 @@ from podium.data import markup
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id, Ids
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, ParameterError, expect
 from podium.evaluate.diagnostics import effects, matrices, overlaps, words
 from podium.evaluate.evaluation import mean_of
 from podium.kernels.dispatch import B1, F8, I8
@@ -183,6 +183,7 @@ def diagnose(
     >>> print(found.warnings[0])
     'odd' orders what it shares with the others mostly the other way round (median tau-b -1.00): is it read upside down?
     """
+    expect(preferences, Preferences, "diagnose", "give preferences and labels, not a data set of both")
     if not len(preferences.experts) or not preferences.forms:
         raise InputError("there is nothing in the preferences", remedy="give lists or votes of some experts")
     chosen, asked = effects.method_for(method, preferences), parse(metric)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from podium.data import markup
 from podium.errors import ParameterError
@@ -26,7 +27,7 @@ def experts_grid(found: Diagnosis) -> markup.Grid:
         "judged": lambda r: markup.percent(r.judged),
         str(found.metric): lambda r: markup.figure(r.value),
         "effect": lambda r: markup.figure(r.effect, sign=True),
-        "interval": _span,
+        "interval": lambda r: markup.span(r.low, r.high),
         "moved": lambda r: markup.figure(r.moved, 2),
     }
     order = sorted(found.rows, key=_rank)
@@ -40,11 +41,6 @@ def experts_grid(found: Diagnosis) -> markup.Grid:
 
 def _rank(r: Expert) -> tuple[float, float]:
     return tuple(-v if v is not None and math.isfinite(v) else math.inf for v in (r.effect, r.agreement))  # type: ignore[return-value]
-
-
-def _span(r: Expert) -> str:
-    low, high = markup.figure(r.low, sign=True), markup.figure(r.high, sign=True)
-    return f"{low} .. {high}" if low and high else ""
 
 
 def matrix_grid(found: Diagnosis, which: str) -> markup.Grid:
@@ -74,12 +70,8 @@ def as_html(found: Diagnosis) -> str:
     """Warnings first."""
     said = "".join(f"<li>{markup.escape(w)}</li>" for w in found.warnings)
     parts = [f"<ul>{said}</ul>" if said else ""]
-    parts.append(markup.table(markup.Grid(*_untitled(experts_grid(found))), most=MOST))
+    parts.append(markup.table(replace(experts_grid(found), title=""), most=MOST))
     if len(found) <= MOST:
         parts.append(markup.table(matrix_grid(found, "agreement")))
         parts.append("" if found.overlap is None else markup.table(matrix_grid(found, "overlap")))
     return markup.block(found.headline(), *parts)
-
-
-def _untitled(grid: markup.Grid) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], int]:
-    return grid.head, grid.rows, grid.left

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from podium.aggregators.base import Aggregator
+from podium.aggregators.base import Aggregator, make
 from podium.data import markup
 from podium.data.consensus import Ranked
 from podium.data.features import Features
@@ -20,6 +21,7 @@ from podium.params import suggest
 __all__ = ["Explanation", "Voice", "explain"]
 
 SHOWN = 3  # names, or changes of one kind, in a sentence
+NEAR = 1e-6  # rounding of sums, and of scores that are made equal because they are nearly so
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Explanation:
     over: Ranked | None
     of: int  # items of the query
     exact: bool
+    experts: int  # among the voices; the others are item features
     voices: tuple[Voice, ...]
     above: Ranked | None  # the neighbours of the item
     below: Ranked | None
@@ -106,7 +109,7 @@ class Explanation:
 
 
 def explain(
-    aggregator: Aggregator,
+    method: str | Aggregator,
     preferences: Preferences,
     query: Id,
     item: Id | None = None,
@@ -116,28 +119,30 @@ def explain(
 ) -> Explanation:
     """Why `item` (default: the first) has its place for a query; with `over`, why it is above or below that item.
 
-    >>> from podium import Preferences, make
     >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b"]}})
-    >>> found = explain(make("rrf"), p, "q", "b", over="a")
+    >>> found = explain("rrf", p, "q", "b", over="a")
     >>> [(v.expert, v.ranks) for v in found.voices]
     [('dense', (1, None)), ('bm25', (2, 1))]
     >>> [c.text for c in found.changes]
     ['bm25 counted 62.1 times as much, or more', 'dense counted 0.0161 times as much, or less',
      'dense put a at rank 1 (not listed now)']
     """
+    aggregator = make(method)
     one = preferences.select([query]) if aggregator.tags.per_query else preferences
     consensus = aggregator.aggregate(one, features)
     places = consensus[query]
     mine, other = _asked(places, query, item, over)
     shown = [r.item for r in (mine, other) if r is not None]
-    values = _values(aggregator, one, query, shown, features)
+    gap = mine.score - (0.0 if other is None else other.score)
+    values, exact = _values(aggregator, one, query, shown, features, gap)
     found = Explanation(
         consensus.method,
         query,
         mine,
         other,
         len(places),
-        aggregator.explains_exactly,
+        exact,
+        sum(one.experts.code_of(e) is not None for e in values),
         _voices(one, query, shown, values),
         places[mine.rank - 2] if mine.rank > 1 else None,
         places[mine.rank] if mine.rank < len(places) else None,
@@ -166,13 +171,28 @@ def _known(ranking: dict[Id, Ranked], item: Id, query: Id) -> Ranked:
 
 
 def _values(
-    aggregator: Aggregator, one: Preferences, query: Id, items: list[Id], features: Features | None
-) -> dict[Id, float]:
-    """What each expert adds to the first item, less what it adds to the second one; the strongest first."""
-    if aggregator.tags.per_query:
-        parts = [aggregator.explain(one, query, item, features) for item in items]
-    else:
-        parts = _left_out(aggregator, one, query, items, features)
+    aggregator: Aggregator,
+    one: Preferences,
+    query: Id,
+    items: list[Id],
+    features: Features | None,
+    gap: float,
+) -> tuple[dict[Id, float], bool]:
+    """What each expert adds to the first item, less what it adds to the second one, and whether that is the `gap`.
+
+    It is not, although the score is a sum, where nobody speaks of an item: it goes last whatever its sum.
+    """
+    if aggregator.tags.per_query or aggregator.explains_exactly:
+        found = _less([aggregator.explain(one, query, item, features) for item in items])
+        off = abs(math.fsum(found.values()) - gap)
+        exact = aggregator.explains_exactly and off <= NEAR * max(1.0, *map(abs, found.values()), abs(gap))
+        if exact or aggregator.tags.per_query:
+            return found, exact
+    return _less(_left_out(aggregator, one, query, items, features)), False
+
+
+def _less(parts: list[dict[Id, float]]) -> dict[Id, float]:
+    """The first less the second, the strongest first."""
     first, second = parts[0], parts[1] if len(parts) > 1 else {}
     gap = {e: first.get(e, 0.0) - second.get(e, 0.0) for e in dict.fromkeys((*first, *second))}
     return dict(sorted(gap.items(), key=lambda pair: -abs(pair[1])))
@@ -263,7 +283,7 @@ def _place(e: Explanation) -> list[str]:
     strong = [v for v in e.voices if v.value > 0][:SHOWN]
     what = "add most" if e.exact else "do most for it"
     most = f"; {', '.join(str(v.expert) for v in strong)} {what}" if strong else ""
-    lines.append(f"{len(heard)} of {len(e.voices)} experts speak of it{most}")
+    lines.append(f"{len(heard)} of {e.experts} experts speak of it{most}")
     for near, word in ((e.above, "above"), (e.below, "below")):
         if near is not None:
             gap = abs(near.score - e.item.score)
@@ -279,7 +299,7 @@ def _balance(e: Explanation) -> list[str]:
     one, other = e.item.item, e.over.item
     first, second = (sum(v.prefers == side for v in e.voices) for side in (1, -1))
     lines = [f"In their own words {_experts(first)} put{'s' * (first == 1)} {one} first, {second} {other}"]
-    silent = len(e.voices) - first - second
+    silent = e.experts - first - second
     lines[0] += f"; {silent} {'does' if silent == 1 else 'do'} not say" if silent else ""
     if e.item.score == e.over.score:
         return [f"{one} and {other} have the same score; the tie rule puts {e.upper} first", *lines]

@@ -1,4 +1,4 @@
-"""What a model thinks of each expert, as a matrix [volkovs2013, figure 1]."""
+"""What a model thinks of each expert, as a matrix (Volkovs & Zemel, CIKM 2013, figure 1)."""
 
 from __future__ import annotations
 

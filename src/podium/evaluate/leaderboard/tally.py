@@ -97,6 +97,12 @@ class Tally:
         listed = self.listed or other.listed
         return Tally(items, experts, queries, **_unique(_joined(parts)), listed=listed)
 
+    def pooled(self) -> Tally:
+        """The same votes with all queries put together: as small as the pairs that met are few."""
+        rows = {name: getattr(self, name) for name in COLUMNS}
+        rows["query"] = np.zeros_like(self.query)
+        return replace(self, queries=Ids(["all"]), **_unique(rows))
+
     def played(self) -> tuple[Tally, list[Id]]:
         """The same without the items that no vote speaks of, and those items."""
         seen = np.zeros(len(self.items), np.bool_)

@@ -10,6 +10,7 @@ from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
+from podium.errors import expect
 from podium.evaluate.report.content import Report
 from podium.evaluate.report.findings import findings
 from podium.evaluate.report.material import Asked, Material, gather
@@ -50,6 +51,7 @@ def report(
     >>> [s.name for s in found.sections]
     ['methods', 'queries', 'experts']
     """
+    expect(preferences, Preferences, "report", "give preferences and labels, not a data set of both")
     parse_all(metrics)
     asked = Asked(
         preferences, labels, features, times, _named(methods), tuple(metrics), tuple(queries), learn
@@ -70,6 +72,7 @@ def _named(
 ) -> dict[str, Aggregator]:
     if isinstance(methods, Mapping):
         return {name: make(m) for name, m in methods.items()}
+    methods = [methods] if isinstance(methods, str) else methods
     made = [make(m) for m in methods]
     names = [m if isinstance(m, str) else repr(m) for m in methods]
     return dict(zip(names, made, strict=True))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from podium.data import markup
 from podium.data.markup import Grid, finite
 from podium.errors import ParameterError
 from podium.evaluate import pictures
@@ -68,6 +69,12 @@ class Report:
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}: {' '.join(self.verdict)})"
+
+    def _repr_html_(self) -> str:
+        """The verdict and the checks; the whole page is `to_html()`, or a file by `save`."""
+        rows = tuple((f.name, f.verdict, f.text) for f in self.findings)
+        checks = markup.table(markup.Grid(("check", "verdict", "why"), rows, 3))
+        return markup.block(self.title, *map(markup.paragraph, self.verdict), checks)
 
     @property
     def figures(self) -> list[Figure]:

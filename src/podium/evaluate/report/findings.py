@@ -20,12 +20,12 @@ TIED = 0.2  # share of tied items in the top from which the tie rule decides muc
 ABSENT = 0.5  # share of the queries below which an expert answers few
 BAD_JUDGES = 0.1  # share of the judgements that are random or malicious
 TOP = 10
-FLAGS: dict[str, tuple[Verdict, str]] = {
-    "strange ids": ("wrong", "share no query or item with the others"),
-    "unjudged": ("wrong", "have no judged item"),
-    "upside down": ("wrong", "order things mostly the other way round"),
-    "all tied": ("look", "put all items in one place"),
-    "silent": ("look", "say nothing"),
+FLAGS: dict[str, tuple[Verdict, str, str]] = {  # said of one expert, and of several
+    "strange ids": ("wrong", "shares", "share no query or item with the others"),
+    "unjudged": ("wrong", "has", "have no judged item"),
+    "upside down": ("wrong", "orders", "order things mostly the other way round"),
+    "all tied": ("look", "puts", "put all items in one place"),
+    "silent": ("look", "says", "say nothing"),
 }
 WORDS: dict[str, Verdict] = {"ok": "ok", "warning": "look", "unknown": "unknown"}
 ORDER: tuple[Verdict, ...] = ("wrong", "look", "unknown", "ok")
@@ -57,6 +57,10 @@ def _labels(found: Material) -> Iterator[Finding]:
         yield Finding(
             "labelled queries", "look", f"{here:,} of {len(p):,} queries have no labels and are left out"
         )
+    lacking = int((~found.comparison.evaluations[found.best].answered).sum())
+    if lacking:
+        text = f"{lacking:,} of {count:,} judged queries are not in the input and count as 0"
+        yield Finding("answered queries", "wrong" if lacking > count / 2 else "look", text)
     yield _judged(found)
     uneven = [n for n in found.comparison.notes if "may be better than its figures" in n]
     if uneven:
@@ -100,10 +104,11 @@ def _experts(found: Material) -> Iterator[Finding]:
             text = f"{len(p.experts):,} experts are too many to be looked at one by one"
             yield Finding("experts", "unknown", text)
         return
-    for flag, (verdict, words) in FLAGS.items():
+    for flag, (verdict, verb, words) in FLAGS.items():
         who = [str(r.expert) for r in d.rows if flag in r.flags]
         if who:
-            yield Finding(flag, verdict, f"{_names(who)} {words}")
+            said = words if len(who) > 1 else " ".join((verb, *words.split()[1:]))
+            yield Finding(flag, verdict, f"{_names(who)} {said}")
     worth = f"{len(d):,} experts are worth about {d.effective:.1f} independent ones"
     if d.copies:
         pairs = [f"{c.first} and {c.second}" for c in d.copies]

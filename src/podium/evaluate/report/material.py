@@ -18,13 +18,12 @@ from podium.data.preferences import Form, Preferences
 from podium.data.vocabulary import Id
 from podium.errors import ParameterError, PodiumError, PodiumWarning
 from podium.evaluate.annotators import Annotators, annotators
-from podium.evaluate.comparison import Comparison, compare
+from podium.evaluate.comparison import Comparison, compare, usual_methods
 from podium.evaluate.curves import Curve, curves
 from podium.evaluate.diagnostics import Diagnosis, diagnose
 from podium.evaluate.leaderboard import Leaderboard, leaderboard
-from podium.evaluate.rankings import expert_rankings
+from podium.evaluate.rankings import expert_rankings, overlaps
 from podium.kernels.dispatch import F8
-from podium.metrics.agreement import rbos
 from podium.metrics.base import MetricSpec, parse
 
 __all__ = ["Asked", "Material", "default_methods", "gather"]
@@ -90,31 +89,19 @@ class Material:
     def alike(self) -> F8:
         """By query: mean RBO of the rankings of all pairs of methods; 1 for a single method."""
         pairs = list(combinations(self.results.values(), 2))
-        found = [_rbo(a, b) for a, b in pairs]
+        found = [np.nan_to_num(overlaps(a, b), nan=1.0) for a, b in pairs]
         return np.mean(found, axis=0) if found else np.ones(len(self.preferences))
-
-
-def _rbo(a: Consensus, b: Consensus) -> F8:
-    sizes = a.index.sizes
-    filled = sizes > 0
-    place = np.cumsum(filled) - 1
-    out = np.ones(len(sizes))
-    first, second = (c.ranks.astype(np.int64) for c in (a, b))
-    out[filled] = rbos(place[a.index.query_of_slot], first, second, sizes[filled], sizes[filled])
-    return out
 
 
 def default_methods(preferences: Preferences) -> dict[str, Aggregator]:
     """A few well-known methods of different kinds that can read these preferences."""
-    wanted = ["rrf", "borda", "combmnz", "condorcet", "mc4"]
+    wanted = usual_methods(preferences.forms)
     if Form.COMPARISON in preferences.forms:
         wanted += ["bradley_terry"]
     if is_crowd(preferences):
-        wanted = ["crowdagg", "net_votes", "dawid_skene", *wanted[:2], "copeland"]
+        wanted = ["crowdagg", "net_votes", "dawid_skene", "rrf", "borda", "copeland"]
     made = {name: make(name) for name in wanted}
-    return {n: m for n, m in made.items() if preferences.forms <= m.tags.accepts} or {
-        "copeland": make("copeland")
-    }
+    return {n: m for n, m in made.items() if preferences.forms <= m.tags.accepts}
 
 
 def is_crowd(preferences: Preferences) -> bool:
@@ -213,8 +200,15 @@ def _measured(found: Material, labels: Labels) -> Material:
     comparison = compare(rows, labels, found.asked.metrics, baseline=name)
     first = parse(found.asked.metrics[0])
     metric = first if first.cutoff_rule != "none" else parse("ndcg")
-    kept = dict(list(rows.items())[-DRAWN:]) if len(rows) > DRAWN else rows
+    kept = {n: rows[n] for n in _drawn(comparison, name)}
     return replace(found, comparison=comparison, lines=curves(kept, labels, metric, DEPTHS), run=name)
+
+
+def _drawn(comparison: Comparison, run: str | None) -> list[str]:
+    """The best expert and the best methods, in the order of the rows."""
+    mean = {r.name: r.mean for r in comparison.rows if r.metric == comparison.metrics[0]}
+    best = sorted(mean, key=lambda n: (n != run, -mean[n] if mean[n] == mean[n] else np.inf))[:DRAWN]
+    return [n for n in mean if n in best]
 
 
 def _best_expert(diagnosis: Diagnosis | None) -> Id | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from podium.data.markup import Grid, figure, percent
@@ -17,7 +17,7 @@ from podium.evaluate.report.content import Block, Figure, Section, Table
 from podium.evaluate.report.material import Material
 from podium.evaluate.report.queries import Chosen, choose
 
-__all__ = ["sections"]
+__all__ = ["section", "sections", "tuning_blocks"]
 
 COLUMNS = 4  # methods beside a heatmap
 ROWS = 25  # of a table
@@ -26,19 +26,21 @@ EXPLAINED = 20_000  # rows up to which places are explained, for methods that lo
 VOICES = 200  # experts on a query up to which they are
 
 
+def section(found: Material, name: str) -> Section:
+    """One of them by its name, perhaps with nothing in it."""
+    title, blocks = PARTS[name]
+    if name == "methods" and not found.judged:
+        title = "How far the methods agree"
+    return Section(name, title, blocks(found))
+
+
 def sections(found: Material, tuning: Any = None) -> tuple[Section, ...]:
     """All that have something in them."""
-    board = Section("leaderboard", "Leaderboard", _board(found))
-    title = "How good the methods are" if found.judged else "How far the methods agree"
-    methods = Section("methods", title, _methods(found))
+    first = ["methods", "leaderboard"] if found.judged else ["leaderboard", "methods"]
     every = [
-        *([methods, board] if found.judged else [board, methods]),
-        Section("tuning", "What tuning found", _tuning(tuning)),
-        Section("weights", "Whom a learned model trusts", _weights(found)),
-        Section("queries", "Queries to look at", _queries(found)),
-        Section("differences", "Query by query", _differences(found)),
-        Section("experts", "The experts", _experts(found)),
-        Section("annotators", "The annotators", _annotators(found)),
+        *(section(found, name) for name in first),
+        Section("tuning", "What tuning found", tuning_blocks(tuning)),
+        *(section(found, name) for name in PARTS if name not in first),
     ]
     return tuple(s for s in every if s.blocks)
 
@@ -296,7 +298,7 @@ def _annotators(found: Material) -> list[Block]:
 # -- tuning ------------------------------------------------------------------------------------------------------
 
 
-def _tuning(found: Any) -> list[Block]:
+def tuning_blocks(found: Any) -> list[Block]:
     """The document of a tuning run (or any other): words first, plain values as points, records as tables."""
     if not isinstance(found, Mapping):
         return []
@@ -321,3 +323,14 @@ def _cell(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{k}={_cell(v)}" for k, v in value.items())
     return "" if value is None else str(value)
+
+
+PARTS: dict[str, tuple[str, Callable[[Material], list[Block]]]] = {
+    "methods": ("How good the methods are", _methods),
+    "leaderboard": ("Leaderboard", _board),
+    "weights": ("Whom a learned model trusts", _weights),
+    "queries": ("Queries to look at", _queries),
+    "differences": ("Query by query", _differences),
+    "experts": ("The experts", _experts),
+    "annotators": ("The annotators", _annotators),
+}

@@ -79,6 +79,8 @@ def _against_run(found: Material, pairs: list[Pair], level: float) -> list[str]:
     if pair is None or found.run is None:
         return []
     if not _shown(pair, level):
+        if pair.better == found.run and pair.difference > 0:
+            return [f"That fusing beats the {found.run} cannot be shown: that one is ahead ({_lead(pair)})."]
         return [f"That fusing beats the {found.run} cannot be shown ({_lead(pair)})."]
     if pair.better == found.run:
         return [

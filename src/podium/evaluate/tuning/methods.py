@@ -122,7 +122,8 @@ def _seconds(problem: Problem, method: Aggregator, columns: I8, enough: float = 
         begin = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PodiumWarning)
-            method.aggregate(problem.part(columns).preferences)
+            part = problem.part(columns)
+            method.aggregate(part.preferences, part.features if method.tags.uses_features else None)
         spent = min(spent, time.process_time() - begin)
         if spent <= enough:
             break

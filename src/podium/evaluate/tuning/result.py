@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from podium.aggregators.base import Aggregator
+from podium.data import markup
 from podium.data.vocabulary import Ids
 from podium.evaluate.tuning.estimate import Outcome
 from podium.kernels.dispatch import F8
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Trial", "Tuning", "Verdict"]
 
 Verdict = Literal["better", "worse", "no difference", "unknown"]
+SHOWN = 5  # configurations that a notebook shows
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,33 @@ class Tuning:
 
     def __repr__(self) -> str:
         return f"Tuning({self.config}: {self.verdict()}, {self.metric} {self.tuned:.4f}, {len(self.trials)} trials)"
+
+    def _repr_html_(self) -> str:
+        best = tuple((t.config, markup.figure(t.mean)) for t in self.trials[:SHOWN] if not t.failed)
+        tried = markup.Grid(("best configurations", f"{self.metric}, too high: chosen by it"), best)
+        notes = [self.sentence(), *self.notes]
+        return markup.block(
+            f"Tuning: {self.config}",
+            *map(markup.paragraph, notes),
+            markup.table(self.grid()),
+            markup.table(tried),
+        )
+
+    def grid(self) -> markup.Grid:
+        """What the choice is worth on held-out queries, beside what it is held against, as text."""
+        held = "on queries not seen" if self.folds > 1 else "on the query it was tuned on"
+        head = (f"{self.metric} {held}", "mean", "tuned is better by", f"{self.level:.0%} interval", "p")
+        rows = [
+            (
+                r.name,
+                markup.figure(r.mean),
+                markup.figure(r.difference, sign=True),
+                markup.span(r.low, r.high),
+                markup.p_value(r.p),
+            )
+            for r in self.rows
+        ]
+        return markup.Grid(head, (("tuned", markup.figure(self.tuned), "", "", ""), *rows))
 
     def verdict(self) -> Verdict:
         """Whether the tuned configuration can be told from the baseline on queries it has not seen."""

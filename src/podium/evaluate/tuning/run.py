@@ -11,7 +11,7 @@ from podium.aggregators.base import Aggregator
 from podium.aggregators.supervised.examples import Progress, silence
 from podium.data.consensus import TieRule
 from podium.data.dataset import Dataset
-from podium.errors import ParameterError
+from podium.errors import ParameterError, expect
 from podium.evaluate.checkpoints import Folder
 from podium.evaluate.crossvalidation import STEPS
 from podium.evaluate.evaluation import mean_of
@@ -64,6 +64,8 @@ def tune(
     >>> found.verdict() in ("better", "no difference"), len(found.trials), len(found.chosen)
     (True, 10, 5)
     """
+    expect(dataset, Dataset, "tune", "give podium.Dataset(preferences, labels)")
+    methods = [methods] if isinstance(methods, str) else methods
     _check(folds, level, rounds, workers)
     problem = Problem.of(dataset, parse(metric), ties, folds, seed, Folder.at(resume))
     base = baseline_for(problem, baseline)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,10 +33,24 @@ class Config:
     parameters: tuple[tuple[str, Any], ...] = ()
     weights: Trust | tuple[float, ...] | None = None
 
+    def __hash__(self) -> int:
+        # beliefs are a mapping, which has no hash; equality still tells them apart
+        plain = tuple(pair for pair in self.parameters if isinstance(pair[1], Hashable))
+        return hash((self.method, plain, self.weights))
+
     @property
     def learns(self) -> bool:
         """Whether it depends on labels, and so has to be made anew for every fold."""
         return isinstance(self.weights, Trust) or bool(registry.aggregators.get(self.method).tags.supervised)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the method takes these values together; each alone is in its range."""
+        try:
+            make(self.method, **dict(self.parameters))
+        except ParameterError:
+            return False
+        return True
 
     def make(self, experts: Sequence[Id], weights: Sequence[float] | None = None) -> Aggregator:
         """The aggregator, with the weights given or its own fixed ones."""
@@ -54,7 +68,8 @@ class Config:
         """Plain values that tell it from every other."""
         trust = self.weights
         own = dataclasses.asdict(trust) if isinstance(trust, Trust) else trust
-        return [self.method, [list(pair) for pair in self.parameters], own]
+        values = [[k, repr(v) if isinstance(v, Mapping) else v] for k, v in self.parameters]
+        return [self.method, values, own]
 
 
 @dataclass(frozen=True)
@@ -156,7 +171,9 @@ def random(families: Sequence[Family], trials: int, experts: int, seed: int) -> 
         if len(found) >= trials:
             break
         values = {axis.name: sample(axis, dice) for axis in family.axes}
-        found[family.config(values, _drawn_weights(family, experts, dice))] = None
+        config = family.config(values, _drawn_weights(family, experts, dice))
+        if config.accepted:
+            found[config] = None
     return list(found)[:trials]
 
 
@@ -179,8 +196,8 @@ def grid(families: Sequence[Family], trials: int) -> list[Config]:
     if len(found) > trials:
         size = sum(_size(family) for family in families)
         raise ParameterError(
-            f"the grid has {size:,} configurations and trials is {trials:,}; allow more trials, name fewer methods, "
-            "give some parameters values, or search at random"
+            f"the grid has up to {size:,} configurations and trials is {trials:,}; allow more trials, "
+            "name fewer methods, give some parameters values, or search at random"
         )
     return list(found)
 
@@ -194,5 +211,6 @@ def _product(family: Family) -> Iterator[Config]:
     trusts = [Trust(power=p, keep=k) for k in SHARES for p in POWERS] if family.weighted else []
     names = [axis.name for axis in family.axes]
     for values in itertools.product(*(points(axis) for axis in family.axes)):
-        for weights in (None, *trusts):
-            yield family.config(dict(zip(names, values, strict=True)), weights)
+        plain = family.config(dict(zip(names, values, strict=True)))
+        if plain.accepted:
+            yield from (dataclasses.replace(plain, weights=weights) for weights in (None, *trusts))

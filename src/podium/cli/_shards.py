@@ -1,0 +1,102 @@
+"""`podium apply` on shards: one file of results for each, by an engine."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from podium.cli import _common as common
+from podium.errors import ParameterError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Large(NamedTuple):
+    """What the options of large input say."""
+
+    engine: str | None
+    address: str | None
+    workers: int | None
+    partition_by: tuple[str, ...]
+    regroup: str | None
+
+    def asked(self, files: Sequence[str]) -> bool:
+        """Whether the input is shards: an option of theirs is given, or the last file is a folder."""
+        return any(self) or bool(files and (files[-1].endswith(("/", os.sep)) or os.path.isdir(files[-1])))
+
+
+def large(command: F) -> F:
+    """Options of verbs that can work on shards."""
+    options = (
+        click.option(
+            "--engine",
+            type=click.Choice(["local", "ray", "spark"]),
+            help="Rank shards (files or folders of whole queries) into the folder named last; what is done there"
+            " already is left alone.  [default for folders: local]",
+        ),
+        click.option("--address", help="Address of a running Ray cluster, or the Spark master."),
+        click.option("--workers", type=click.IntRange(1), help="How many shards at once.  [default: cores]"),
+        click.option(
+            "--partition-by",
+            "partition_by",
+            multiple=True,
+            metavar="COLUMN",
+            help="Write results into folders COLUMN=value; may be repeated.",
+        ),
+        click.option(
+            "--regroup",
+            metavar="FOLDER",
+            help="First write the rows there as shards of whole queries; for input that has a query in several files.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def run(
+    model: str, files: Sequence[str], how: Large, output: str | None, json_: bool, **options: Any
+) -> None:
+    """Rank shards into a folder and say what was done."""
+    from podium import scale
+
+    if os.path.exists(model) and not model.endswith(".podium"):  # a shard: the method is the usual one
+        model, files = "rrf", [model, *files]
+    method = common.make_method(model)
+    *shards, out = [*files, output] if output is not None else files or [""]
+    if not shards:
+        raise click.UsageError("give shards, and last (or with -o) the folder for the results")
+    if how.regroup is not None:
+        shards = scale.regroup(shards, how.regroup, format=options["format"], options=options["options"])
+    with common.telling() as tell:
+        done = scale.apply(
+            method,
+            shards,
+            out,
+            engine=how.engine or "local",
+            address=how.address,
+            workers=how.workers,
+            partition_by=how.partition_by,
+            tell=lambda k, n: tell(k, n, "shards"),
+            **options,
+        )
+    if json_:
+        common.emit({k: v for k, v in dataclasses.asdict(done).items() if k != "records"})
+        return
+    speed = f", {done.rows / done.seconds:,.0f} rows a second" if done.rows else ""
+    click.echo(
+        f"{done.method}: {done.shards - done.found:,} shards done, {done.found:,} found done; {done.rows:,} rows of"
+        f" {done.queries:,} queries gave {done.results:,} results in {done.out}{speed}",
+        err=True,
+    )
+
+
+def refuse(**given: object) -> None:
+    """Options that do not go with shards."""
+    named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
+    if named:
+        raise ParameterError(f"{', '.join(named)} cannot be used with shards; leave it out")

@@ -1,0 +1,98 @@
+"""Items of every query numbered, and lists over them, from columns grouped by query.
+
+Only the compiled bodies are here: small tables take `Preferences.from_rows`, which is the twin these are tested
+against.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.kernels import text
+from podium.kernels.dispatch import F8, I4, I8, U1, by_queries
+
+__all__ = ["Filled", "Numbered", "lists", "number"]
+
+
+class Numbered(NamedTuple):
+    """The distinct items of every query in order."""
+
+    starts: I8
+    slot: I4  # of each row, within its query
+    first_row: I8  # of each slot
+    arrival: I4
+    text: tuple[U1, I8] | None  # ids of the slots, where they are text
+
+
+class Filled(NamedTuple):
+    """The columns of `podium.data.lists.Lists`."""
+
+    query_starts: I8
+    expert: I4
+    starts: I8
+    item: I4
+    rank: I4
+
+
+def number(row_starts: I8, item: Any) -> Numbered:
+    """Slots of whole numbers (an array) or of text (codes of rows, buffer and offsets of the texts)."""
+    from podium.kernels.compiled import local_items as compiled
+
+    value, ordered = (item, True) if isinstance(item, np.ndarray) else (item[0], False)
+    n, queries = len(value), len(row_starts) - 1
+    slot, came, rep = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
+    counts = np.zeros(queries, np.int64)
+    columns = (slot, rep, came, counts)
+    by_queries(compiled.number_items, row_starts, row_starts, frozen(value), ordered, *columns)
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    if not ordered:
+        return _by_text(row_starts, starts, slot, rep, *item)
+    first_row, arrival = np.empty(int(starts[-1]), np.int64), np.empty(int(starts[-1]), np.int32)
+    by_queries(compiled.gather, starts, row_starts, starts, rep, came, first_row, arrival)
+    return Numbered(starts, slot, first_row, arrival, None)
+
+
+def _by_text(row_starts: I8, starts: I8, slot: I4, rep: I8, codes: I4, buffer: U1, offsets: I8) -> Numbered:
+    """Texts numbered as they came, put in the order of their bytes, which is that of ids."""
+    from podium.kernels.compiled import local_items as compiled
+
+    queries = np.arange(len(starts))
+    query = np.repeat(queries[:-1], np.diff(starts))
+    rows = rep[np.arange(int(starts[-1])) + (row_starts[:-1] - starts[:-1])[query]]
+    code = codes[rows]
+    at, length = offsets[code], (offsets[code + 1] - offsets[code]).astype(np.int32)
+    none = np.zeros(0, np.int64)
+    entries = text.Rows(at, length, none.astype(np.int32), np.zeros(0), starts, none, none, none, none)
+    found = text.index_items(frozen(buffer), entries, text.Grouped(queries[:-1], queries, starts))
+    by_queries(compiled.relabel, row_starts, row_starts, starts, found.slot, slot)
+    first_row = np.empty(int(found.starts[-1]), np.int64)
+    first_row[found.starts[query] + found.slot] = rows
+    return Numbered(found.starts, slot, first_row, found.arrival, (found.buffer, found.offsets))
+
+
+def lists(
+    row_starts: I8, items: Numbered, list_starts: I8, expert: I4, rank: I4 | None, score: F8 | None
+) -> Filled | None:
+    """Lists (rows list_starts[l] .. list_starts[l + 1], by expert code) if they are in order (see the kernel)."""
+    from podium.kernels.compiled import local_items as compiled
+
+    n, queries = len(items.slot), len(row_starts) - 1
+    query_lists = np.searchsorted(list_starts, row_starts).astype(np.int64)
+    item, bad = np.empty(n, np.int32), np.zeros(queries, np.bool_)
+    ranks = (
+        rank.copy() if rank is not None else np.empty(n, np.int32)
+    )  # the caller's own array must not be ours
+    given = (items.starts, query_lists, list_starts, expert, items.slot, ranks)
+    scores = frozen(score if score is not None else np.zeros(0))
+    by_queries(compiled.fill_lists, row_starts, *given, scores, rank is not None, item, bad)
+    return None if bad.any() else Filled(query_lists, expert, list_starts, item, ranks)
+
+
+def frozen(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A view that cannot be written, as columns of Arrow are, so that one compiled kernel serves both."""
+    view = column.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,305 @@
+"""Fitting on many shards: numbers that add up, counted shard by shard and kept, so that only what is new is counted.
+
+What a shard adds is stored beside a hash of its bytes. Counts are whole numbers or sums rounded once for each shard,
+and they are put together in the order of the names of the shards: neither the engine nor the number of workers changes
+a bit.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+import podium
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id, Ids, code_ids
+from podium.errors import ModelFileError, PodiumError
+from podium.evaluate.leaderboard.tally import COLUMNS, Tally
+from podium.kernels.dispatch import F8, I8
+from podium.models import files
+from podium.scale.batches import ROWS, whole_queries
+from podium.scale.columns import preferences_of
+from podium.scale.jobs import Record
+from podium.scale.shards import Shard, digest, is_parquet, read_parquet, read_text
+
+__all__ = ["Count", "ExpertCounts", "Measured", "Trials", "VoteCounts", "merge"]
+
+LAYOUT = 1
+
+
+class Additive(Protocol):
+    """A kind of count: made from preferences, added up, and turned into arrays and back."""
+
+    def of(self, preferences: Preferences) -> Any:
+        """What these preferences add."""
+
+    def add(self, a: Any, b: Any) -> Any:
+        """Both together."""
+
+    def to_values(self, counted: Any) -> dict[str, Any]:
+        """As arrays and plain values."""
+
+    def from_values(self, values: dict[str, Any]) -> Any:
+        """Back."""
+
+
+@dataclass(frozen=True)
+class VoteCounts:
+    """How often each side of each pair won, by expert: all that Bradley-Terry and its kin need to know."""
+
+    by_query: bool = False  # keep the queries apart, for intervals over queries
+    whole: ClassVar[bool] = False  # votes on one query may lie anywhere
+
+    def of(self, preferences: Preferences) -> Tally:
+        tally = Tally.of(preferences)
+        return tally if self.by_query else tally.pooled()
+
+    def add(self, a: Tally, b: Tally) -> Tally:
+        return a + b
+
+    def to_values(self, counted: Tally) -> dict[str, Any]:
+        ids = {n: _ids_bytes(getattr(counted, n)) for n in ("items", "experts", "queries")}
+        return {**ids, **{n: getattr(counted, n) for n in COLUMNS}, "listed": counted.listed}
+
+    def from_values(self, values: dict[str, Any]) -> Tally:
+        ids: dict[str, Any] = {n: _ids_back(values[n]) for n in ("items", "experts", "queries")}
+        return Tally(**ids, **{n: values[n] for n in COLUMNS}, listed=bool(values["listed"]))
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What is known of experts: their lists and rows, the items that nobody else lists, and those that two share."""
+
+    experts: Ids  # in id order
+    queries: int
+    lists: I8
+    rows: I8
+    alone: I8
+    shared: I8  # by two experts; the diagonal is `rows`
+
+    @property
+    def overlap(self) -> F8:
+        """Share of the items of either expert that both list."""
+        either = self.rows[:, None] + self.rows[None, :] - self.shared
+        return np.asarray(self.shared / np.maximum(either, 1), np.float64)
+
+    def to_dict(self) -> dict[Id, dict[str, float]]:
+        """One row of figures for each expert."""
+        columns = zip(
+            self.experts.tolist(), self.lists.tolist(), self.rows.tolist(), self.alone.tolist(), strict=True
+        )
+        return {
+            e: {
+                "lists": n,
+                "rows": r,
+                "mean length": r / max(n, 1),
+                "alone": a / max(r, 1),
+                "answered": n / self.queries,
+            }
+            for e, n, r, a in columns
+        }
+
+
+@dataclass(frozen=True)
+class ExpertCounts:
+    """Lists, rows and shared items of experts."""
+
+    whole: ClassVar[bool] = True
+
+    def of(self, preferences: Preferences) -> Measured:
+        from scipy.sparse import csr_array
+
+        lists, n = preferences.lists, len(preferences.experts)
+        expert = lists.expert[lists.list_of_row]
+        slots = len(preferences.index.items)
+        said = csr_array((np.ones(lists.rows, np.int64), (lists.item, expert)), shape=(slots, n))
+        single = np.bincount(lists.item, minlength=slots) == 1
+        alone = np.bincount(expert[single[lists.item]], minlength=n)
+        rows = np.bincount(expert, minlength=n)
+        shared = np.asarray((said.T @ said).todense(), np.int64)
+        count = np.bincount(lists.expert, minlength=n)
+        return Measured(preferences.experts, len(preferences), count, rows, alone, shared)
+
+    def add(self, a: Measured, b: Measured) -> Measured:
+        both = code_ids(a.experts.tolist() + b.experts.tolist(), "expert").sorted()
+        n, parts = len(both.ids), (both.codes[: len(a.experts)], both.codes[len(a.experts) :])
+        sums = {name: np.zeros(n, np.int64) for name in ("lists", "rows", "alone")}
+        shared = np.zeros((n, n), np.int64)
+        for part, codes in zip((a, b), parts, strict=True):
+            for name, total in sums.items():
+                total[codes] += getattr(part, name)
+            shared[np.ix_(codes, codes)] += part.shared
+        return Measured(both.ids, a.queries + b.queries, **sums, shared=shared)
+
+    def to_values(self, counted: Measured) -> dict[str, Any]:
+        arrays = {n: getattr(counted, n) for n in ("lists", "rows", "alone", "shared")}
+        return {"experts": _ids_bytes(counted.experts), "queries": counted.queries, **arrays}
+
+    def from_values(self, values: dict[str, Any]) -> Measured:
+        return Measured(**(values | {"experts": _ids_back(values["experts"])}))
+
+
+class Trial(NamedTuple):
+    """A candidate with its mean metric over the labelled queries."""
+
+    method: str
+    mean: float
+    queries: int
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Sums of a metric for each of several methods, on the queries that have labels."""
+
+    models: tuple[bytes, ...] = field(
+        repr=False
+    )  # what is printed goes into the hash, and bytes may be ordered otherwise
+    names: tuple[str, ...]
+    prints: tuple[str, ...]
+    metric: str
+    labels: str  # a file
+    labels_digest: str
+    whole: ClassVar[bool] = True
+
+    def of(self, preferences: Preferences) -> tuple[F8, I8]:
+        from podium.evaluate.evaluation import evaluate
+        from podium.models.files import loads
+
+        labels = _labels(self.labels, self.labels_digest)
+        known = [q for q in preferences.queries.tolist() if labels.index.queries.code_of(q) is not None]
+        sums, counts = np.zeros(len(self.models)), np.zeros(len(self.models), np.int64)
+        if not known:
+            return sums, counts
+        part = preferences.select(known)
+        for k, model in enumerate(self.models):
+            found = evaluate(loads(model).aggregate(part), labels, self.metric).values[0]
+            defined = found[~np.isnan(found)]
+            sums[k], counts[k] = math.fsum(defined.tolist()), len(defined)
+        return sums, counts
+
+    def add(self, a: tuple[F8, I8], b: tuple[F8, I8]) -> tuple[F8, I8]:
+        return a[0] + b[0], a[1] + b[1]
+
+    def to_values(self, counted: tuple[F8, I8]) -> dict[str, Any]:
+        return {"sums": counted[0], "counts": counted[1]}
+
+    def from_values(self, values: dict[str, Any]) -> tuple[F8, I8]:
+        return values["sums"], values["counts"]
+
+
+@functools.lru_cache(1)
+def _labels(path: str, _content: str) -> Any:
+    """The labels of a file, read once in each process; `_content` is its hash, so that a changed file is read anew."""
+    from podium import formats
+
+    return formats.read(path).labels
+
+
+# -- one shard -------------------------------------------------------------------------------------------------------
+
+
+class _Kept:
+    """What `models.files` writes: a name, parameters, and values that end in _."""
+
+    name = "counts"
+
+    def __init__(self, key: str, values: dict[str, Any]) -> None:
+        self._key = key
+        for name, value in values.items():
+            setattr(self, f"{name}_", value)
+
+    def parameters(self) -> dict[str, Any]:
+        return {"key": self._key}
+
+
+@dataclass(frozen=True)
+class Count:
+    """Count a shard and keep what it adds in `folder`; a shard whose bytes have been counted is left alone."""
+
+    kind: Any  # Additive
+    folder: str
+    rows: int = ROWS
+
+    def __call__(self, shard: Shard) -> Record:
+        """Do it; input that cannot be read is an error in the record."""
+        try:
+            about = (LAYOUT, podium.__version__, self.kind, digest(shard.path))
+            key = hashlib.sha256(repr(about).encode()).hexdigest()
+            place = self.place(shard.name)
+            if _key_of(place) == key:
+                return Record(shard.name, key, shard.path, fresh=False)
+            rows, total = 0, None
+            for preferences in self._read(shard):
+                rows += preferences.lists.rows + len(preferences.comparisons)
+                part = self.kind.of(preferences)
+                total = part if total is None else self.kind.add(total, part)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            files.save(_Kept(key, {} if total is None else self.kind.to_values(total)), place, overwrite=True)
+            return Record(shard.name, key, shard.path, rows)
+        except PodiumError as error:
+            text = str(error) if shard.path in str(error) else f"{shard.path}: {error}"
+            return Record(shard.name, "", shard.path, error=text)
+
+    def place(self, name: str) -> Path:
+        """Where the counts of a shard are kept."""
+        return Path(self.folder, f"{name}.counts")
+
+    def _read(self, shard: Shard) -> Iterator[Preferences]:
+        if not is_parquet(shard.path):
+            yield read_text(shard.path, None, {})
+            return
+        schema, batches = read_parquet(shard.path, rows=self.rows)
+        together = self.kind.whole or "winner" not in schema.names
+        for table in whole_queries(batches, self.rows) if together else _as_tables(batches):
+            if table.num_rows:
+                yield preferences_of(table, "unknown", "error", None).preferences
+
+
+def _as_tables(batches: Iterator[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    return (pa.Table.from_batches([batch]) for batch in batches)
+
+
+def _key_of(place: Path) -> str | None:
+    try:
+        name, parameters, _ = files.contents(place)
+    except ModelFileError:
+        return None
+    return parameters.get("key") if name == _Kept.name else None
+
+
+def merge(count: Count, names: Sequence[str]) -> Any:
+    """The sum over shards, in the order of their names; None if there was nothing in any of them."""
+    parts = []
+    for name in sorted(names):
+        _, _, kept = files.contents(count.place(name))
+        if kept:
+            parts.append(count.kind.from_values({k.removesuffix("_"): v for k, v in kept.items()}))
+    while len(parts) > 1:  # neighbours first: sums of about equal size, each shard in few of them
+        pairs = zip(parts[::2], parts[1::2], strict=False)
+        parts = [count.kind.add(a, b) for a, b in pairs] + parts[len(parts) & ~1 :]
+    return parts[0] if parts else None
+
+
+def _ids_bytes(ids: Ids) -> Any:
+    """As text in an array: a header of millions of ids would be too long."""
+    return np.frombuffer(json.dumps(ids.tolist()).encode(), np.uint8)
+
+
+def _ids_back(text: Any) -> Ids:
+    return Ids(json.loads(text.tobytes()))
+
+
+def absolute(shards: Sequence[Shard]) -> list[Shard]:
+    """The same by full paths, which other processes understand."""
+    return [Shard(os.path.abspath(s.path), s.name) for s in shards]

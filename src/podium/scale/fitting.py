@@ -1,0 +1,124 @@
+"""Leaderboards, experts and the choice among methods, from counts over many shards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from podium.errors import InputError, ParameterError
+from podium.scale.batches import batch_function
+from podium.scale.counts import Count, ExpertCounts, Measured, Trial, Trials, VoteCounts, absolute, merge
+from podium.scale.engines import engine as find_engine
+from podium.scale.runs import Paths, refuse_failed
+from podium.scale.shards import check_apart, digest, find, is_parquet
+
+if TYPE_CHECKING:
+    from podium.aggregators.base import Aggregator
+    from podium.evaluate.leaderboard import Leaderboard
+    from podium.evaluate.leaderboard.tally import Tally
+
+__all__ = ["experts", "leaderboard", "trials", "votes"]
+
+
+def votes(inputs: Paths, folder: str | os.PathLike[str], *, by_query: bool = False, **how: Any) -> Tally:
+    """All votes in the shards put together; `folder` keeps the counts of each shard, so that only new ones are counted.
+
+    `how`: engine, address, workers.
+    """
+    counted, _ = _counted(VoteCounts(by_query), inputs, folder, **how)
+    if counted is None:
+        raise InputError("there are no votes in any shard", remedy="a leaderboard needs lists or comparisons")
+    tally: Tally = counted
+    return tally
+
+
+def leaderboard(
+    inputs: Paths,
+    folder: str | os.PathLike[str],
+    *,
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    **settings: Any,
+) -> Leaderboard:
+    """The leaderboard of all votes in the shards (`settings` as `podium.evaluate.leaderboard.leaderboard` has them).
+
+    Where shards were added since the last time, only those are counted, and the fit starts from the last scores.
+    """
+    from podium.evaluate import leaderboard as boards
+    from podium.evaluate.leaderboard import saving
+
+    by_query = settings.get("over") == "queries"
+    tally = votes(inputs, folder, by_query=by_query, engine=engine, address=address, workers=workers)
+    kept = os.path.join(os.fspath(folder), "board.podium")
+    start = None
+    if os.path.exists(kept):
+        old, scores, _ = saving.read(kept)
+        start = dict(zip(old.items.tolist(), scores, strict=True))
+    board = boards.leaderboard(tally, start=start, **settings)
+    boards.save(board, kept, overwrite=True)
+    return board
+
+
+def experts(inputs: Paths, folder: str | os.PathLike[str], **how: Any) -> Measured:
+    """What experts list, what only they list and what they share, counted over all shards."""
+    counted, _ = _counted(ExpertCounts(), inputs, folder, **how)
+    if counted is None:
+        raise InputError("there are no lists in any shard", remedy="give shards of lists")
+    measured: Measured = counted
+    return measured
+
+
+def trials(
+    candidates: Sequence[Aggregator | str],
+    inputs: Paths,
+    labels: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    metric: str = "ndcg@10",
+    **how: Any,
+) -> list[Trial]:
+    """The mean metric of each candidate (other k, other weights, other methods) over the labelled queries, best first.
+
+    `labels` is a file, which every worker reads. Equal means stay in the order of the candidates.
+    """
+    if not candidates:
+        raise ParameterError("no candidate is given; name at least one method")
+    functions = [batch_function(c) for c in candidates]
+    names = tuple(repr(f.aggregator) for f in functions)
+    path = os.path.abspath(os.fspath(labels))
+    if not os.path.exists(path):
+        raise InputError("there is no such file", source=path, remedy="give a file of labels, such as qrels")
+    prints = tuple(f.fingerprint for f in functions)
+    kind = Trials(tuple(f.model for f in functions), names, prints, metric, path, digest(path))
+    counted, _ = _counted(kind, inputs, folder, **how)
+    if counted is None or not counted[1].any():
+        raise InputError(
+            "no query of the shards has labels", source=path, remedy="check that the ids are the same"
+        )
+    found = [
+        Trial(name, float(total / max(count, 1)), int(count))
+        for name, total, count in zip(names, *counted, strict=True)
+    ]
+    return sorted(found, key=lambda t: -t.mean)
+
+
+def _counted(
+    kind: Any,
+    inputs: Paths,
+    folder: str | os.PathLike[str],
+    *,
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+) -> tuple[Any, int]:
+    """The sum over all shards, and how many were counted now."""
+    work = find_engine(engine)
+    shards = absolute(find(inputs))
+    if kind.whole:
+        check_apart([s.path for s in shards if is_parquet(s.path)])
+    count = Count(kind, os.path.abspath(os.fspath(folder)))
+    done = list(work(count, shards, workers=workers, address=address))
+    refuse_failed(done)
+    return merge(count, [s.name for s in shards]), sum(r.fresh for r in done)

@@ -1,0 +1,274 @@
+"""What is done with one shard: results written whole, with a record of what they were made from.
+
+A job is plain values, so every engine can send it anywhere; running it twice gives the same files, so a shard whose
+worker died is simply done again. The record is written last and is what makes a shard count as done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import time
+import urllib.parse
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import podium
+from podium.errors import InputError, ParameterError, PodiumError
+from podium.formats.files import save
+from podium.scale.batches import ROWS, BatchFunction
+from podium.scale.shards import Shard, digest, is_parquet, read_parquet, read_text
+
+__all__ = ["RECORDS", "Job", "Record", "encodings", "forget", "load", "records", "store"]
+
+RECORDS = "_podium"  # readers of Hive-style folders pass over names that begin with _
+LAYOUT = 1  # of results; part of every key
+MOST_PARTITIONS = 1000  # files that one shard may be spread over
+
+
+@dataclass(frozen=True)
+class Record:
+    """What became of a shard; `files` are its results below the output folder, with their sizes."""
+
+    name: str
+    key: str
+    source: str
+    rows: int = 0
+    queries: int = 0
+    results: int = 0
+    seconds: float = 0.0
+    files: tuple[tuple[str, int], ...] = ()
+    fresh: bool = True  # computed now, not found finished
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """Rank the queries of a shard and write the results to `out`."""
+
+    function: BatchFunction
+    out: str
+    partition_by: tuple[str, ...] = ()
+    rows: int = ROWS
+    format: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    compression: str = "lz4"
+
+    def __call__(self, shard: Shard) -> Record:
+        """Do it, unless it is done; input that cannot be read is an error in the record, as trying again is no use."""
+        begin = time.perf_counter()
+        try:
+            key = self.key(shard)
+            old = load(self.out, shard.name)
+            if old is not None and old.key == key and _there(self.out, old):
+                return replace(old, fresh=False)
+            done = replace(self._run(shard, key, old), seconds=round(time.perf_counter() - begin, 3))
+        except PodiumError as error:
+            text = str(error) if shard.path in str(error) else f"{shard.path}: {error}"
+            return Record(shard.name, "", shard.path, error=text)
+        store(self.out, done)
+        return done
+
+    def key(self, shard: Shard) -> str:
+        """A hash of all that the results depend on: the bytes of the shard, the method, the options, the version."""
+        about = (
+            LAYOUT, podium.__version__, digest(shard.path), self.function.fingerprint, self.partition_by,
+            self.rows, self.format, sorted(self.options.items()), self.compression,
+        )  # fmt: skip
+        return hashlib.sha256(repr(about).encode()).hexdigest()
+
+    def _run(self, shard: Shard, key: str, old: Record | None) -> Record:
+        with _Results(self, shard) as results:
+            rows = 0
+            for read, table in self._answers(shard):
+                rows += read
+                results.add(table)
+            files = results.finish()
+        for name, _ in old.files if old is not None else ():
+            if name not in {n for n, _ in files}:
+                Path(self.out, name).unlink(missing_ok=True)
+        return Record(shard.name, key, shard.path, rows, results.queries, results.rows, files=files)
+
+    def _answers(self, shard: Shard) -> Iterator[tuple[int, Any]]:
+        """Rows read and a table of results, piece by piece; at least one table."""
+        if not is_parquet(shard.path):
+            if self.partition_by:
+                raise ParameterError("partitions come from columns, which only Parquet shards have")
+            below = {"unlisted": "below"} if self.function.unlisted == "below" else {}
+            preferences = read_text(shard.path, self.format, self.options | below)
+            frame = self.function.rank(preferences).to_frame(top=self.function.top)
+            yield preferences.lists.rows, frame.cast(_text_schema(frame.schema))
+            return
+        schema, batches = read_parquet(shard.path, self.function.keep, self.rows)
+        count = _Counted(batches)
+        some = False
+        for table in self.function.tables(count, self.rows):
+            some = True
+            yield count.taken(), table
+        if not some:
+            yield 0, self.function.schema(schema).empty_table()
+
+
+def _text_schema(schema: Any) -> Any:
+    """Results from files of text: the ids as they are, ranks in 32 bits as everywhere here."""
+    import pyarrow as pa
+
+    def kind(f: Any) -> Any:
+        return pa.int32() if f.name == "rank" else pa.string() if f.type == pa.large_string() else f.type
+
+    return pa.schema([f.with_type(kind(f)) for f in schema])
+
+
+class _Counted:
+    """Batches that are counted as they go by."""
+
+    def __init__(self, batches: Iterator[Any]) -> None:
+        self._batches, self._rows = batches, 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self._batches:
+            self._rows += batch.num_rows
+            yield batch
+
+    def taken(self) -> int:
+        """Rows since the last time."""
+        rows, self._rows = self._rows, 0
+        return rows
+
+
+class _Results:
+    """The files of one shard: written under other names, and given their own when all are complete."""
+
+    def __init__(self, job: Job, shard: Shard) -> None:
+        self._job, self._shard = job, shard
+        self._open: dict[str, tuple[Path, Any]] = {}
+        self.rows = self.queries = 0
+
+    def __enter__(self) -> _Results:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for path, writer in self._open.values():
+            writer.close()
+            path.unlink(missing_ok=True)
+
+    def add(self, table: Any) -> None:
+        """Results of whole queries."""
+        self.rows += table.num_rows
+        if table.num_rows:
+            self.queries += sum(int((c.to_numpy() == 1).sum()) for c in table.column("rank").chunks)
+        for folder, part in self._parts(table):
+            name = f"{folder}{self._shard.name}.parquet"
+            if name not in self._open:
+                self._open[name] = self._begin(name, part.schema)
+            self._open[name][1].write_table(part)
+
+    def finish(self) -> tuple[tuple[str, int], ...]:
+        """Put the files in their places."""
+        done = []
+        for name, (path, writer) in sorted(self._open.items()):
+            writer.close()
+            size = path.stat().st_size
+            os.replace(path, Path(self._job.out, name))
+            done.append((name, size))
+        self._open = {}
+        return tuple(done)
+
+    def _begin(self, name: str, schema: Any) -> tuple[Path, Any]:
+        import pyarrow.parquet as pq
+
+        if len(self._open) >= MOST_PARTITIONS:
+            raise InputError(
+                f"{', '.join(self._job.partition_by)} has more than {MOST_PARTITIONS} values in one shard",
+                remedy="partition by a column of few values",
+            )
+        target = Path(self._job.out, name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+        return beside, pq.ParquetWriter(beside, schema, **encodings(schema, self._job.compression))
+
+    def _parts(self, table: Any) -> Iterator[tuple[str, Any]]:
+        """The table cut by the values of the partition columns, with the folder of each part."""
+        by = self._job.partition_by
+        if not by:
+            yield "", table
+            return
+        import pyarrow.compute as pc
+
+        for values in table.select(list(by)).group_by(list(by)).aggregate([]).to_pylist():
+            kept = table
+            for name in by:
+                same = pc.is_null(kept[name]) if values[name] is None else pc.equal(kept[name], values[name])
+                kept = kept.filter(same)
+            yield "".join(f"{n}={_folder(values[n])}/" for n in by), kept.drop_columns(list(by))
+
+
+def encodings(schema: Any, compression: str) -> dict[str, Any]:
+    """How columns are written: what rises evenly as differences, text as dictionaries, scores as they are.
+
+    Scores do not repeat, so that compressing them takes longer than all the rest and gains little.
+    """
+    import pyarrow as pa
+
+    text = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
+    even = [f.name for f in schema if f.name in ("query", "rank") and pa.types.is_integer(f.type)]
+    return {
+        "compression": {f.name: "none" if f.name == "score" else compression for f in schema},
+        "use_dictionary": text,
+        "column_encoding": dict.fromkeys(even, "DELTA_BINARY_PACKED"),
+        "write_statistics": ["query"],
+    }
+
+
+def _folder(value: Any) -> str:
+    """A value as Hive names its folder."""
+    return "__HIVE_DEFAULT_PARTITION__" if value is None else urllib.parse.quote(str(value), safe="")
+
+
+# -- records ---------------------------------------------------------------------------------------------------------
+
+
+def _place(out: str, name: str) -> Path:
+    return Path(out, RECORDS, "shards", f"{name}.json")
+
+
+def forget(out: str, record: Record) -> None:
+    """Remove the record of a shard, then its results."""
+    _place(out, record.name).unlink(missing_ok=True)
+    for name, _ in record.files:
+        Path(out, name).unlink(missing_ok=True)
+
+
+def load(out: str, name: str) -> Record | None:
+    """The record of a shard, or None; one that cannot be read counts for nothing."""
+    try:
+        found = json.loads(_place(out, name).read_bytes())
+        return Record(**(found | {"files": tuple((n, size) for n, size in found["files"])}))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def store(out: str, record: Record) -> None:
+    """Write a record, whole or not at all."""
+    place = _place(out, record.name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    save([json.dumps(asdict(record)).encode()], place, overwrite=True)
+
+
+def records(out: str) -> list[Record]:
+    """The records of all finished shards in a folder, by name."""
+    base = Path(out, RECORDS, "shards")
+    names = (p.relative_to(base).as_posix().removesuffix(".json") for p in sorted(base.rglob("*.json")))
+    return [r for name in names if (r := load(out, name)) is not None]
+
+
+def _there(out: str, record: Record) -> bool:
+    """Whether all results of a record exist in their full size."""
+    try:
+        return all(Path(out, name).stat().st_size == size for name, size in record.files)
+    except OSError:
+        return False

@@ -1,0 +1,161 @@
+"""A method on many shards: `podium.scale.apply`."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from podium.errors import InputError, ParameterError, PodiumWarning
+from podium.formats.files import save
+from podium.scale.batches import ROWS, batch_function
+from podium.scale.engines import engine as find_engine
+from podium.scale.jobs import RECORDS, Job, Record, forget, records
+from podium.scale.shards import Shard, check_apart, check_output, find, is_parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from podium.aggregators.base import Aggregator
+
+__all__ = ["Paths", "Summary", "apply", "refuse_failed"]
+
+ABOUT = "about.json"
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run did; `found` shards were finished before and left alone."""
+
+    method: str
+    out: str
+    shards: int
+    found: int
+    rows: int  # read now
+    queries: int
+    results: int
+    seconds: float
+    records: tuple[Record, ...]
+
+
+def apply(
+    aggregator: Aggregator | str,
+    inputs: Paths,
+    out: str | os.PathLike[str],
+    *,
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    partition_by: Sequence[str] = (),
+    overwrite: bool = False,
+    rows: int = ROWS,
+    format: str | None = None,
+    options: dict[str, Any] | None = None,
+    compression: str = "lz4",
+    tell: Callable[[int, int], None] = lambda *_: None,
+    **how: Any,
+) -> Summary:
+    """Rank the queries of all shards into the folder `out`, one Parquet file of results for each.
+
+    Shards that are finished there (same bytes, method, options and version) are left alone, so that a run that was
+    stopped goes on, and new or changed shards are the only ones to be computed. `partition_by` names columns that
+    are the same for all rows of a query; results then go into folders `column=value`. `how` are the options of
+    `podium.scale.batch_function`; `options` those of the format of shards that are not Parquet.
+    """
+    begin = time.perf_counter()
+    out = os.fspath(out)
+    by = tuple(partition_by)
+    function = batch_function(aggregator, keep=tuple(dict.fromkeys((*how.pop("keep", ()), *by))), **how)
+    work = find_engine(engine)
+    shards = find(inputs)
+    check_output(out, shards)
+    tables = [s.path for s in shards if is_parquet(s.path)]
+    check_apart(tables)
+    job = Job(function, os.path.abspath(out), by, rows, format, options or {}, compression)
+    _claim(job, overwrite)
+    here = [Shard(os.path.abspath(s.path), s.name) for s in shards]
+    done: list[Record] = []
+    for record in work(job, here, workers=workers, address=address):
+        done.append(record)
+        tell(len(done), len(here))
+    refuse_failed(done)
+    _check_text(job, here, done, set(map(os.path.abspath, tables)))
+    _warn_of_others(out, here)
+    return _summary(job, done, time.perf_counter() - begin)
+
+
+def _summary(job: Job, done: Sequence[Record], seconds: float) -> Summary:
+    fresh = [r for r in done if r.fresh]
+    rows, queries, results = (sum(column) for column in zip(*_counts(fresh), strict=True))
+    ordered = tuple(sorted(done, key=lambda r: r.name))
+    found, method = len(done) - len(fresh), repr(job.function.aggregator)
+    return Summary(method, job.out, len(done), found, rows, queries, results, seconds, ordered)
+
+
+def _counts(done: Sequence[Record]) -> list[tuple[int, int, int]]:
+    return [(0, 0, 0), *((r.rows, r.queries, r.results) for r in done)]
+
+
+def _claim(job: Job, overwrite: bool) -> None:
+    """Note in the output folder what it holds; refuse one that holds something else, unless it may be overwritten."""
+    about = {"method": repr(job.function.aggregator), "fingerprint": job.function.fingerprint,
+             "partition_by": list(job.partition_by)}  # fmt: skip
+    place = Path(job.out, RECORDS, ABOUT)
+    old = json.loads(place.read_bytes()) if place.exists() else None
+    if old is None and not overwrite and any(Path(job.out).rglob("*.parquet")):
+        raise ParameterError(
+            f"{job.out} holds other Parquet files; choose another folder, or ask to overwrite"
+        )
+    if old is not None and old != about and not overwrite:
+        what = (
+            f"results of {old.get('method')}"
+            if old.get("method") != about["method"]
+            else "results of other options"
+        )
+        raise ParameterError(f"{job.out} holds {what}; choose another folder, or ask to overwrite them")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if old != about:
+        save([json.dumps(about).encode()], place, overwrite=True)
+
+
+def refuse_failed(done: Sequence[Record]) -> None:
+    """Raise what went wrong with shards, once all others are done."""
+    failed = sorted(r.error for r in done if r.error is not None)
+    if failed:
+        rest = len(done) - len(failed)
+        raise InputError(
+            "; ".join(failed[:3]) + (f"; and {len(failed) - 3} more" if len(failed) > 3 else ""),
+            remedy=f"the other {rest} shards are done and stay done" if rest else None,
+        )
+
+
+def _check_text(job: Job, shards: Sequence[Shard], done: Sequence[Record], tables: set[str]) -> None:
+    """Shards of text tell their queries only once they are read; results of a query that lies in two are removed."""
+    text = {s.name for s in shards if s.path not in tables}
+    if not text or len(shards) < 2:
+        return
+    files = [str(Path(job.out, name)) for r in done for name, _ in r.files]
+    try:
+        check_apart(files)
+    except InputError:
+        for record in done:
+            if record.name in text:
+                forget(job.out, record)
+        raise
+
+
+def _warn_of_others(out: str, shards: Sequence[Shard]) -> None:
+    names = {s.name for s in shards}
+    others = [r.name for r in records(out) if r.name not in names]
+    if others:
+        warnings.warn(
+            f"{out} also holds results of {len(others)} shards that were not given ({', '.join(others[:3])})",
+            PodiumWarning,
+            stacklevel=3,
+        )

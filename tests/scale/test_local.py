@@ -1,0 +1,303 @@
+"""The local engine: results as in memory, written whole, found again, done again where something changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import podium
+from podium import Preferences, scale
+from podium.cli import program
+from podium.errors import InputError, ParameterError, PodiumWarning
+from podium.scale.batches import batch_function
+from podium.scale.engines import engine
+from podium.scale.jobs import Job, records
+from podium.scale.shards import find
+from shards import DiesOnce, contents, lists, results, shards
+
+
+def run(*words):
+    return CliRunner().invoke(program, [str(w) for w in words])
+
+
+def ranked(method, table):
+    found = podium.make(method).aggregate(Preferences.from_frame(table)).to_frame()
+    return found.set_column(2, "rank", found["rank"].cast(pa.int32()))
+
+
+@pytest.mark.parametrize("kind", ["text", "integers", "dictionaries"])
+def test_shards_give_the_results_of_all_rows_in_memory(tmp_path, kind):
+    shards(tmp_path / "in", 3, ids=kind)
+    done = scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1, rows=50)
+    table = pa.concat_tables(
+        lists(range(20 * k, 20 * k + 20), ids=kind.replace("dictionaries", "text")) for k in range(3)
+    )
+    expected = ranked("rrf", table)
+    got = results(tmp_path / "out")
+    for name in expected.column_names:
+        assert got[name].to_pylist() == expected[name].to_pylist()
+    assert (done.shards, done.found, done.rows, done.queries) == (3, 0, len(table), 60)
+    assert done.results == len(got)
+
+
+def test_the_number_of_workers_and_of_rows_at_a_time_change_no_byte_of_the_answers(tmp_path):
+    shards(tmp_path / "in", 4)
+    scale.apply("rrf", tmp_path / "in", tmp_path / "one", workers=1)
+    scale.apply("rrf", tmp_path / "in", tmp_path / "two", workers=2)
+    scale.apply("rrf", tmp_path / "in", tmp_path / "small", workers=1, rows=30)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert results(tmp_path / "one").equals(results(tmp_path / "small"))
+
+
+def test_what_is_done_is_found_and_only_the_new_and_the_changed_is_computed(tmp_path):
+    shards(tmp_path / "in", 3)
+    scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+    before = contents(tmp_path / "out")
+    times = {p: p.stat().st_mtime_ns for p in (tmp_path / "out").glob("*.parquet")}
+    again = scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+    assert (again.found, again.rows) == (3, 0)
+    shards(tmp_path / "in", 4)  # one more; the others have the same bytes under a new date
+    more = scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+    assert (more.found, more.queries) == (3, 20)
+    assert {p: p.stat().st_mtime_ns for p in times} == times
+    pq.write_table(lists(range(20, 45), seed=9), tmp_path / "in" / "part-001.parquet")
+    with pytest.raises(InputError, match=r"is in .*part-00[12].parquet and in"):
+        scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+    pq.write_table(lists(range(20, 40), seed=9), tmp_path / "in" / "part-001.parquet")
+    changed = scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+    assert [r.name for r in changed.records if r.fresh] == ["part-001"]
+    after = contents(tmp_path / "out")
+    assert [n for n in before if before[n] != after[n]] == ["part-001.parquet"]
+
+
+def test_results_that_are_lost_or_cut_short_are_made_again(tmp_path):
+    shards(tmp_path / "in", 3)
+    scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+    before = contents(tmp_path / "out")
+    (tmp_path / "out" / "part-000.parquet").unlink()
+    (tmp_path / "out" / "part-001.parquet").write_bytes(before["part-001.parquet"][:50])
+    (tmp_path / "out" / "_podium" / "shards" / "part-002.json").write_text("{")
+    assert scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1).found == 0
+    assert contents(tmp_path / "out") == before
+
+
+def test_a_folder_of_other_results_is_not_overwritten_unasked(tmp_path):
+    shards(tmp_path / "in", 2)
+    scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+    with pytest.raises(ParameterError, match="holds results of rrf; choose another"):
+        scale.apply("borda", tmp_path / "in", tmp_path / "out", workers=1)
+    with pytest.raises(ParameterError, match="results of other options"):
+        scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1, top=3)
+    assert scale.apply("borda", tmp_path / "in", tmp_path / "out", workers=1, overwrite=True).found == 0
+    with pytest.raises(ParameterError, match="lies in the output folder"):
+        scale.apply("rrf", tmp_path / "in", tmp_path)
+    with pytest.raises(ParameterError, match="other Parquet files"):
+        scale.apply("rrf", tmp_path / "out", tmp_path / "in")
+    with pytest.warns(PodiumWarning, match="also holds results of 1 shards that were not given"):
+        scale.apply("borda", tmp_path / "in" / "part-000.parquet", tmp_path / "out", workers=1)
+
+
+STOPPED = """
+import sys, time
+from podium import scale
+from podium.scale.jobs import Job
+run = Job.__call__
+Job.__call__ = lambda self, shard: (time.sleep(0.05), run(self, shard))[1]
+scale.apply("rrf", sys.argv[1], sys.argv[2], workers=1, rows=40)
+"""
+
+
+def test_killed_in_the_middle_and_run_again_gives_the_same_bytes(tmp_path):
+    shards(tmp_path / "in", 30, queries=5)
+    scale.apply("rrf", tmp_path / "in", tmp_path / "whole", workers=1, rows=40)
+    out = tmp_path / "out"
+    process = subprocess.Popen([sys.executable, "-c", STOPPED, str(tmp_path / "in"), str(out)])
+    while len(list(out.glob("*.parquet"))) < 4:
+        assert process.poll() is None
+        time.sleep(0.001)
+    process.kill()
+    process.wait()
+    there = contents(out)
+    whole = contents(tmp_path / "whole")
+    assert 4 <= len(there) < 30
+    assert all(whole[name] == content for name, content in there.items())  # whole, or not there
+    again = scale.apply("rrf", tmp_path / "in", out, workers=1, rows=40)
+    assert 3 <= again.found <= len(there)
+    assert contents(out) == whole
+
+
+def test_a_worker_that_is_killed_is_replaced(tmp_path):
+    shards(tmp_path / "in", 6)
+    scale.apply("rrf", tmp_path / "in", tmp_path / "whole", workers=1)
+    job = Job(batch_function("rrf"), str(tmp_path / "out"))
+    work = DiesOnce(job, str(tmp_path / "marker"), "part-002")
+    done = list(engine("local")(work, find(tmp_path / "in"), workers=2, address=None))
+    assert (tmp_path / "marker").exists()
+    assert sorted(r.name for r in done) == [f"part-{k:03d}" for k in range(6)]
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_a_query_in_two_shards_is_refused_and_can_be_regrouped(tmp_path):
+    table = lists(range(30))
+    (tmp_path / "in").mkdir()
+    for k in range(4):  # rows dealt round: every query is everywhere
+        pq.write_table(table.take(list(range(k, len(table), 4))), tmp_path / "in" / f"{k}.parquet")
+    with pytest.raises(InputError, match=r"query 'q-000\d\d' is in .*regroup"):
+        scale.apply("rrf", tmp_path / "in", tmp_path / "out")
+    names = scale.regroup(tmp_path / "in", tmp_path / "grouped", shards=3)
+    assert len(names) == 3
+    scale.apply("rrf", names, tmp_path / "out", workers=1)
+    order = [("query", "ascending"), ("rank", "ascending")]
+    expected = ranked("rrf", table).sort_by(order)
+    assert results(tmp_path / "out").sort_by(order).equals(expected)
+    assert scale.regroup(tmp_path / "in", tmp_path / "grouped", shards=3) == names  # found
+    pq.write_table(table.take(list(range(len(table) - 1, -1, -1))), tmp_path / "all.parquet")
+    scale.regroup(tmp_path / "all.parquet", tmp_path / "again", shards=3)
+    assert contents(tmp_path / "again") == contents(tmp_path / "grouped")  # the rows decide, not their order
+    with pytest.raises(ParameterError, match="is not empty"):
+        scale.regroup(tmp_path / "in", tmp_path / "grouped", shards=2)
+
+
+def test_a_query_that_comes_back_in_a_shard_is_refused_by_name(tmp_path):
+    table = lists(range(3))
+    (tmp_path / "in").mkdir()
+    pq.write_table(lists(range(3, 6)), tmp_path / "in" / "good.parquet")
+    pq.write_table(pa.concat_tables([table.slice(5), table.slice(0, 5)]), tmp_path / "in" / "bad.parquet")
+    with pytest.raises(
+        InputError, match=r"bad.parquet: query 'q-00000' comes back.*the other 1 shards are done"
+    ):
+        scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+    assert [r.name for r in records(str(tmp_path / "out"))] == ["good"]
+
+
+def test_partitions_are_folders(tmp_path):
+    table = lists(range(20))
+    lang = [
+        None if q.endswith("0") else ("a/b c" if q.endswith("1") else "de")
+        for q in table["query"].to_pylist()
+    ]
+    (tmp_path / "in").mkdir()
+    pq.write_table(table.append_column("lang", pa.array(lang)), tmp_path / "in" / "x.parquet")
+    scale.apply("rrf", tmp_path / "in", tmp_path / "out", partition_by=["lang"], workers=1)
+    names = ["lang=__HIVE_DEFAULT_PARTITION__", "lang=a%2Fb%20c", "lang=de"]
+    assert list(contents(tmp_path / "out")) == [f"{n}/x.parquet" for n in names]
+    hive = pads.partitioning(pa.schema([("lang", pa.string())]), flavor="hive")
+    read = pads.dataset(tmp_path / "out", partitioning=hive).to_table()  # Arrow knows such folders
+    plain = scale.batch_function("rrf", keep=["lang"])(pq.read_table(tmp_path / "in" / "x.parquet"))
+    order = [("query", "ascending"), ("rank", "ascending")]
+    assert (
+        read.sort_by(order)
+        .select(["query", "item", "rank", "score", "tied"])
+        .equals(plain.sort_by(order).drop_columns(["lang"]))
+    )
+    assert read.sort_by(order)["lang"].to_pylist() == plain.sort_by(order)["lang"].to_pylist()
+    pq.write_table(table.append_column("lang", pa.array(["de"] * len(table))), tmp_path / "in" / "x.parquet")
+    scale.apply("rrf", tmp_path / "in", tmp_path / "out", partition_by=["lang"], workers=1)
+    assert list(contents(tmp_path / "out")) == ["lang=de/x.parquet"]  # what is no longer true is gone
+
+
+def test_folders_of_the_input_stay(tmp_path):
+    shards(tmp_path / "in" / "day=1", 1)
+    (tmp_path / "in" / "day=2").mkdir()
+    pq.write_table(lists(range(50, 60)), tmp_path / "in" / "day=2" / "part-000.parquet")
+    scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+    assert list(contents(tmp_path / "out")) == ["day=1/part-000.parquet", "day=2/part-000.parquet"]
+
+
+def test_empty_shards_give_empty_results(tmp_path):
+    shards(tmp_path / "in", 1)
+    pq.write_table(lists(range(1)).slice(0, 0), tmp_path / "in" / "none.parquet")
+    scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+    assert pq.read_table(tmp_path / "out" / "none.parquet").num_rows == 0
+    schemas = [pq.read_schema(p) for p in sorted((tmp_path / "out").glob("*.parquet"))]
+    assert schemas[0].equals(schemas[1])
+
+
+def test_run_files_are_shards_too(tmp_path):
+    (tmp_path / "in").mkdir()
+    for k in range(2):
+        rows = [(q, e, r, d) for q in range(3) for e in "ab" for r, d in enumerate("xyz", 1)]
+        text = "".join(f"q{k}{q} Q0 {d} {r} {9 - r} {e}\n" for q, e, r, d in rows)
+        (tmp_path / "in" / f"{k}.run").write_text(text)
+    scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+    expected = podium.make("rrf").aggregate(podium.read(sorted((tmp_path / "in").glob("*.run"))).preferences)
+    got = results(tmp_path / "out")
+    assert got["item"].to_pylist() == expected.to_frame()["item"].to_pylist()
+    assert [str(f.type) for f in got.schema] == ["string", "string", "int32", "double", "bool"]
+
+
+def test_runs_of_one_engine_each_are_refused_and_can_be_regrouped(tmp_path):
+    for e in "ab":
+        (tmp_path / f"{e}.run").write_text(
+            "".join(f"q{q} Q0 d{r} {r} {9 - r} {e}\n" for q in range(5) for r in (1, 2))
+        )
+    runs = [tmp_path / "a.run", tmp_path / "b.run"]
+    with pytest.raises(InputError, match="regroup"):
+        scale.apply("rrf", runs, tmp_path / "out", workers=1)
+    assert contents(tmp_path / "out") == {}
+    done = run(
+        "apply", "rrf", *runs, tmp_path / "new", "--regroup", tmp_path / "grouped", "--engine", "local"
+    )
+    assert done.exit_code == 0, done.output
+    assert "10 results" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"PAR1 is not enough", "not a Parquet file"), (b"", "not a Parquet file")],
+)
+def test_files_that_are_not_what_they_seem(tmp_path, content, message):
+    (tmp_path / "x.parquet").write_bytes(content)
+    with pytest.raises(InputError, match=f"x.parquet: .*{message}"):
+        scale.apply("rrf", tmp_path / "x.parquet", tmp_path / "out", workers=1)
+
+
+def test_two_shards_of_one_name_and_no_shards(tmp_path):
+    shards(tmp_path / "in", 1)
+    pq.write_table(lists(range(90, 91)), tmp_path / "in" / "part-000.pq")
+    with pytest.raises(InputError, match="results of one name; rename"):
+        scale.apply("rrf", tmp_path / "in", tmp_path / "out")
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InputError, match="no shards"):
+        scale.apply("rrf", tmp_path / "none", tmp_path / "out")
+    with pytest.raises(InputError, match="no such file"):
+        scale.apply("rrf", tmp_path / "nowhere.parquet", tmp_path / "out")
+    with pytest.raises(ParameterError, match=r"no engine 'rey'.*ray"):
+        scale.apply("rrf", tmp_path / "in", tmp_path / "out", engine="rey")
+    with pytest.raises(ParameterError, match="local engine has no address"):
+        scale.apply("rrf", tmp_path / "in" / "part-000.pq", tmp_path / "out", address="x")
+
+
+def test_the_command_line(tmp_path):
+    folder = shards(tmp_path / "in", 3)
+    parts = sorted(folder.glob("*.parquet"))
+    assert run("apply", "rrf", *parts, f"{tmp_path}/out/", "--workers", 1).exit_code == 0
+    done = run(
+        "apply", "--engine", "local", "--json", *parts, tmp_path / "out"
+    )  # a shard first: the method is rrf
+    document = json.loads(done.stdout)
+    assert (document["method"], document["found"], document["shards"]) == ("rrf", 3, 3)
+    assert json.loads(run("apply", "--json", folder, f"{tmp_path}/out/").stdout)["found"] == 3
+    podium.save(podium.make("rrf(k=7)"), tmp_path / "m.podium")
+    done = run("apply", tmp_path / "m.podium", folder, "-o", tmp_path / "k7", "--engine", "local", "--top", 2)
+    assert "rrf(k=7): 3 shards done" in done.stderr
+    assert max(results(tmp_path / "k7")["rank"].to_pylist()) == 2
+    bad = run("apply", tmp_path / "m.podium", folder, tmp_path / "out", "--engine", "local")
+    assert bad.exit_code == 2
+    assert "holds results of rrf; choose another folder" in bad.stderr
+    assert (
+        "cannot be used with shards" in run("apply", "rrf", folder, f"{tmp_path}/o/", "--to", "trec").stderr
+    )
+    assert "give shards" in run("apply", "rrf", f"{tmp_path}/o/", "--engine", "local").stderr
+    assert Path(tmp_path / "out" / "_podium").is_dir()
+    assert os.listdir(tmp_path / "k7")
