@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-scale lint types layers check docs bench clean
+.PHONY: demo test test-browser test-scale lint types layers check docs bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/podium demo
@@ -14,6 +14,13 @@ test: $(VENV)/.installed-test
 # Ray and Spark (which needs Java) have an environment of their own; `make test` skips what needs them
 test-scale: .venv-scale/.installed
 	.venv-scale/bin/python -m pytest tests/scale $(PYTEST_ARGS)
+
+# The studio in a real browser: Debian's Chromium, driven by Playwright
+test-browser: .venv-browser/.installed
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || test -n "$(PODIUM_CHROMIUM)" \
+	  || { command -v apt-get >/dev/null && apt-get install -y --no-install-recommends chromium; } \
+	  || { echo "these tests need Chromium: install it, or set PODIUM_CHROMIUM to its path"; exit 1; }
+	.venv-browser/bin/python -m pytest tests/browser $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -35,7 +42,7 @@ bench: .venv-bench/.installed
 	.venv-bench/bin/python benchmarks/run.py $(BENCH_ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-scale build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-bench .venv-browser .venv-scale build dist .mypy_cache .ruff_cache .pytest_cache
 
 # The environment is rebuilt when the declared dependencies change, and at no other time.
 $(BIN)/python:
@@ -68,3 +75,7 @@ $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
 	.venv-scale/bin/python -m pip install --quiet --disable-pip-version-check -e '.[ray,spark]' pytest hypothesis
 	@touch $@
 
+.venv-browser/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-browser
+	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check -e '.[browser]'
+	@touch $@

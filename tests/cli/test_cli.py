@@ -31,6 +31,7 @@ VERBS = [
     "methods",
     "report",
     "reproduce",
+    "serve",
     "tune",
 ]
 

@@ -282,3 +282,8 @@ def test_labels_can_be_copied_and_sent():
     labels.align(labels.index)
     assert pickle.loads(pickle.dumps(labels)) == labels
     assert dataclasses.replace(labels, grades=labels.grades + 1).memo == {}
+
+
+def test_weights_that_add_up_to_infinity_are_refused():
+    with pytest.raises(InputError, match="add up to infinity; rescale them"):
+        Preferences.from_comparisons([0] * 2, ["j"] * 2, ["a", "b"], ["b", "c"], weight=[1.7e308] * 2)

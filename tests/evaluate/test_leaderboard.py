@@ -398,3 +398,10 @@ def test_numbers_and_text_that_look_alike_are_not_added_up():
     text = Preferences.from_comparisons([0] * 2, ["j"] * 2, ["1", "3"], ["3", "1"])
     with pytest.raises(InputError, match="'1' and 1, which look like one"):
         Tally.of(number) + Tally.of(text)
+
+
+def test_weights_beside_which_the_prior_is_lost_are_refused():
+    """The second derivatives of two items are then a matrix that cannot be inverted."""
+    tie = Preferences.from_comparisons([0], ["j"], ["a"], ["b"], tie=[True], weight=[119139793305911.0])
+    with pytest.raises(InputError, match="too much beside the prior; give smaller weights"):
+        leaderboard(tie)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, NamedTuple, Self, cast
 
@@ -10,16 +10,27 @@ import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, Tags
 from podium.aggregators.supervised.base import SupervisedAggregator, Training
-from podium.aggregators.supervised.examples import Progress, silence
-from podium.aggregators.supervised.potentials import Said, content_order, potentials, said, scales
+from podium.aggregators.supervised.examples import Examples, Progress, silence
+from podium.aggregators.supervised.learner import Device
+from podium.aggregators.supervised.potentials import (
+    Said,
+    content_order,
+    potentials,
+    rows_by_expert,
+    said,
+    scales,
+    within,
+)
+from podium.aggregators.supervised.shards import Shard, checked
 from podium.aggregators.supervised.strengths import Transform
+from podium.aggregators.supervised.visits import Checked, Rounds, Visits
 from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError
-from podium.kernels import permutations
+from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.lambdas import Optimiser
 from podium.kernels.permutations import LARGEST, Potentials, totals
@@ -53,7 +64,7 @@ class CrfAggregator(SupervisedAggregator):
     times the strength with which the expert prefers it to others, less `beaten` times that with which others are
     preferred to it. The probability of a ranking falls with sum over places of score / log2(place + 1); a pass visits
     each query through a few items, at least one of each grade, over all rankings of which the expected loss is
-    exact [volkovs2013].
+    exact.
 
     >>> from podium import Labels, Preferences
     >>> good, bad = ["a", "b", "c"], ["c", "b", "a"]
@@ -111,6 +122,7 @@ class CrfAggregator(SupervisedAggregator):
         int, Range(1, 100_000), "passes over which the weights are averaged; 1 takes them as they are"
     ] = 100
     seed: Annotated[int, Range(0, 2**31 - 1), "seed of all random choices"] = 0
+    device: Device = "cpu"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,78 +132,85 @@ class CrfAggregator(SupervisedAggregator):
     # -- learning ------------------------------------------------------------------------------------------------
 
     def _learn(self, training: Training) -> None:
-        self.dropped_: list[Id] = list(getattr(self, "dropped_", []))
-        self.group_, self.shared_ = self._grouping(training.preferences)
+        self._begin(rows_by_expert(training.preferences))
         found, rows = self._said(training.preferences), training.examples.rows
-        index = training.examples.labels.index
-        groups = int(max(self.group_.max(initial=-1), self.shared_)) + 1
-        everything = len(training.preferences.index.items)
-        mine = potentials(found, self.group_, groups, rows, everything)
-        order = content_order(mine, training.examples)
-        mine = potentials(found, self.group_, groups, rows[order], everything)
-        scale = scales(mine, index.query_of_slot, index.sizes, groups)
-        weights = self._descend(training, _scaled(mine, scale), scale, groups)
+        index, groups = training.examples.labels.index, self._n_groups()
+        mine = self._potentials(found, training.examples, len(training.preferences.index.items))
+        scale = scales([within(mine, index.query_of_slot, index.sizes, groups)])
+        check = self._checked(training.validation, scale)
+        rounds = Visits(self, _scaled(mine, scale), training.examples, self.metric, check)
+        self._finish(self._descend(rounds, training.progress), scale)
+        moves = self._moves(found, rows, len(training.preferences.index.items))
+        self._judge([moves], len(rows))
+
+    def _begin(self, rows: I8) -> None:
+        """Decide who has weights of their own, from the rows and votes of every expert."""
+        self.dropped_: list[Id] = list(getattr(self, "dropped_", []))
+        self.group_, self.shared_ = self._grouping(rows)
+
+    def _n_groups(self) -> int:
+        return int(max(self.group_.max(initial=-1), self.shared_)) + 1
+
+    def _potentials(self, found: Said, examples: Examples, slots: int) -> Potentials:
+        """What is said of the rows of the examples, in an order that does not know names."""
+        mine = potentials(found, self.group_, self._n_groups(), examples.rows, slots)
+        starts, entries = segments.gather(mine.starts, content_order(mine, examples))
+        return Potentials(starts, mine.group[entries], mine.values[entries])
+
+    def _finish(self, weights: F8, scale: F8) -> None:
         self.weights_ = weights / scale
         if self.shared_ > 0 and not (self.group_ == self.shared_).any():
             self.weights_[self.shared_] = self.weights_[: self.shared_].mean(
                 axis=0
             )  # strangers are like the others
-        self._judge(found, training.examples.rows, everything)
 
-    def _grouping(self, preferences: Preferences) -> tuple[I8, int]:
+    def _grouping(self, rows: I8) -> tuple[I8, int]:
         """The group of weights of every expert (-1: left out), and that of experts without own weights (-1: none)."""
         left = {(type(e), e) for e in self.dropped_}
-        counts = np.array([(type(e), e) not in left for e in preferences.experts], np.bool_)
+        counts = np.array([(type(e), e) not in left for e in self.experts_], np.bool_)
         if not counts.any():
             raise InputError("no expert is left to learn from", remedy="drop fewer experts")
         if self.sharing == "shared":
             return np.where(counts, 0, -1), 0
         own = counts.copy()
         if self.sharing == "hybrid":
-            own &= _rows_by_expert(preferences) >= self.min_preferences
+            own &= rows >= self.min_preferences
         group = np.where(own, np.cumsum(own) - 1, -1)
         if self.sharing == "own":
             return group, -1
         shared = int(own.sum())
         return np.where(counts & ~own, shared, group), shared
 
-    def _descend(self, training: Training, mine: Potentials, scale: F8, groups: int) -> F8:
+    def _descend(self, rounds: Rounds, progress: Progress) -> F8:
         """The weights of every group: those of the pass that validation data like best, or of the last."""
-        examples = training.examples
-        quality = self._checker(training.validation, scale, groups)
-        target, visit = examples.lesson(self.metric)
         random = np.random.default_rng(self.seed)
-        weights, first, second, mean, best = (np.zeros(3 * groups) for _ in range(5))
+        weights, first, second, mean, best = (np.zeros(3 * self._n_groups()) for _ in range(5))
         state = (weights, first, second, np.zeros(1, np.int64))
         self.losses_, self.passes_, self.quality_ = np.zeros(self.passes), [0], -np.inf
         for done in range(1, self.passes + 1):
             rate = self.rate / (1 + (done - 1) / self.decay) if self.decay else self.rate
-            optimiser = Optimiser(*state, self.optimizer == "adam", rate, self.l2, False)
-            turn = random.permutation(visit)
-            draws = random.random((len(turn), 2 * self.subset))
-            rows = permutations.subsets(examples.starts, target.level, turn, self.subset, draws, self.passes)
-            plan = (target, examples.weight, turn, rows, self.batch, optimiser, self.passes)
-            self.losses_[done - 1] = permutations.learn_pass(mine, *plan)
+            lost, weight = rounds.learn(
+                Optimiser(*state, self.optimizer == "adam", rate, self.l2, False), random
+            )
+            self.losses_[done - 1] = lost / max(weight, 1e-300)
             mean += (weights - mean) / min(done, self.average)
             if done >= min(self.average, self.passes):  # the mean of a few passes wins by luck at best
-                now = quality(mean.reshape(-1, 3))
-                if now > self.quality_ or training.validation is None:
-                    best, self.passes_, self.quality_ = mean.copy(), [done], now
-            training.progress(done, self.passes, "learning")
+                now = rounds.quality(mean.reshape(-1, 3))
+                if now is None or now > self.quality_:
+                    best, self.passes_, self.quality_ = mean.copy(), [done], 0.0 if now is None else now
+            progress(done, self.passes, "learning")
         return best.reshape(-1, 3)
 
-    def _checker(self, validation: Training | None, scale: F8, groups: int) -> Callable[[F8], float]:
-        """How good weights are on the labelled items of validation data; 0 where there are none."""
+    def _checked(self, validation: Training | None, scale: F8) -> Checked | None:
         if validation is None:
-            return lambda _: 0.0
+            return None
         examples, preferences = validation.examples, validation.preferences
         group, slots = self._groups(preferences), len(preferences.index.items)
-        found = potentials(self._said(preferences), group, groups, examples.rows, slots)
-        theirs = _scaled(found, scale)
-        return lambda weights: examples.quality(permutations.scores(theirs, weights), self.choose_by)
+        found = potentials(self._said(preferences), group, self._n_groups(), examples.rows, slots)
+        return Checked(_scaled(found, scale), examples, self.choose_by)
 
-    def _judge(self, found: Said, rows: I8, slots: int) -> None:
-        """`spread_`: how much each expert moves scores inside queries; `along_`: with its preferences, or against."""
+    def _moves(self, found: Said, rows: I8, slots: int) -> tuple[F8, F8]:
+        """For every expert how much it moves scores inside queries (squared), and how far with its preferences."""
         labelled = np.zeros(slots, np.bool_)
         labelled[rows] = True
         kept = found.take(np.flatnonzero(labelled[found.slot]))
@@ -200,10 +219,39 @@ class CrfAggregator(SupervisedAggregator):
         _, pair = np.unique(kept.query * count + kept.expert, return_inverse=True)
         who = np.zeros(int(pair.max(initial=-1)) + 1, np.int64)
         who[pair] = kept.expert
-        self.spread_ = np.sqrt(_within(part, part, pair, who, count) / len(rows))
         heard = np.flatnonzero(kept.listed)
         net, mine = kept.above - kept.below, part - self._parts(kept, self.group_, missing_only=True)
-        self.along_ = _within(net[heard], mine[heard], pair[heard], who, count)
+        along = _within(net[heard], mine[heard], pair[heard], who, count)
+        return _within(part, part, pair, who, count), along
+
+    def _judge(self, moves: Sequence[tuple[F8, F8]], rows: int) -> None:
+        """`spread_`: how much each expert moves scores inside queries; `along_`: with its preferences, or against."""
+        spread, self.along_ = (np.sum(column, axis=0) for column in zip(*moves, strict=True))
+        self.spread_ = np.sqrt(spread / rows)
+
+    def fit_stream(
+        self,
+        shards: Sequence[Shard],
+        *,
+        validation: Sequence[Shard] = (),
+        query_weights: Mapping[Id, float] | None = None,
+        progress: Progress = silence,
+    ) -> Self:
+        """Learn from shards that are read again in every pass, at most two of them in memory at once.
+
+        A shard is a file (or several that belong together), a Dataset, or a function that returns one of these; a
+        query lies whole in one shard. Every pass goes through the shards in a random order, and a step never crosses
+        from one to the next. One shard gives what `fit` gives.
+        """
+        from podium.aggregators.supervised.crf_shards import learn
+
+        check = checked(validation, "validation") if len(validation) else []
+        try:
+            learn(self, checked(shards), check, dict(query_weights or {}), progress)
+        except BaseException:
+            self.__dict__.pop("experts_", None)  # what was begun is not fitted
+            raise
+        return self
 
     # -- using what was learned ----------------------------------------------------------------------------------
 
@@ -292,12 +340,6 @@ class CrfAggregator(SupervisedAggregator):
 
 def _scaled(p: Potentials, scale: F8) -> Potentials:
     return p._replace(values=p.values / scale)
-
-
-def _rows_by_expert(preferences: Preferences) -> I8:
-    lists, votes, count = preferences.lists, preferences.comparisons, len(preferences.experts)
-    rows = np.bincount(lists.expert[lists.list_of_row], minlength=count)
-    return np.asarray(rows + np.bincount(votes.expert, minlength=count), np.int64)
 
 
 def _within(a: F8, b: F8, pair: I8, who: I8, count: int) -> F8:

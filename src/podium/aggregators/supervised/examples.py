@@ -86,11 +86,11 @@ class Examples:
         """The metric, ready to be learned on these rows."""
         return target(metric, self.labels, self.weight)._replace(weight=self.row_weight)
 
-    def lesson(self, metric: MetricSpec) -> tuple[Target, I8]:
-        """The target, and the queries from which it can be learned; an error where there are none."""
+    def lesson(self, metric: MetricSpec, *, teaches: bool = True) -> tuple[Target, I8]:
+        """The target, and the queries from which it can be learned; an error where there are none, if it must teach."""
         found, useful = self.target(metric), self.useful()
         useful = useful[found.scale[useful] > 0]
-        if not len(useful):
+        if teaches and not len(useful):
             raise InputError(
                 f"{metric} is 0 for every ranking of the labelled items, so there is nothing to learn",
                 remedy="give items with grades above 0, or another metric",
@@ -117,12 +117,17 @@ class Examples:
 
     def quality(self, scores: F8, metric: MetricSpec) -> float:
         """The (weighted) mean of a metric for scores of these rows, over queries with labels."""
+        total, weight = self.tally(scores, metric)
+        return total / max(weight, 1e-300)
+
+    def tally(self, scores: F8, metric: MetricSpec) -> tuple[float, float]:
+        """The weighted sum of a metric over the queries, and the sum of their weights."""
         # rows lie best grade first, and of equal scores the last row goes first: a tie must not look like a merit
         consensus = Consensus.from_scores(self.labels.index, scores, ties="trec")
         which = np.flatnonzero(np.diff(self.starts))
         values = measure([parse(metric)], consensus, self.labels, which)[0]
         weight = np.where(np.isnan(values), 0.0, self.weight[which])
-        return float(np.dot(np.nan_to_num(values), weight) / max(weight.sum(), 1e-300))
+        return float(np.dot(np.nan_to_num(values), weight)), float(weight.sum())
 
 
 def _grades(index: ItemIndex, labels: Labels | None) -> F8:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Self
 
@@ -15,6 +15,7 @@ from podium.aggregators.features.normalise import normalised
 from podium.aggregators.supervised.examples import Examples, Progress, silence
 from podium.aggregators.supervised.learner import Learner, Task
 from podium.aggregators.supervised.networks import Network
+from podium.aggregators.supervised.shards import Shard, checked
 from podium.data.consensus import Consensus, TieRule
 from podium.data.features import Features
 from podium.data.labels import Labels
@@ -92,6 +93,39 @@ class LambdaRank(FeatureModel, Learner):
         self.__dict__.pop("names_", None)  # what is begun is not fitted
         self._train(task)
         self.names_ = list(features.names)
+        return self
+
+    def fit_stream(
+        self,
+        shards: Sequence[Shard],
+        *,
+        validation: Sequence[Shard] = (),
+        query_weights: Mapping[Id, float] | None = None,
+        progress: Progress = silence,
+    ) -> Self:
+        """Learn from shards that are read again in every pass, at most two of them in memory at once.
+
+        A shard is a file (or several that belong together), a pair of features and labels, a Dataset, or a function
+        that returns one of these; a query lies whole in one shard. Every pass goes through the shards in a random
+        order, and a step never crosses from one to the next. One shard gives what `fit` gives.
+
+        >>> from podium import Features, Labels
+        >>> def part(q):
+        ...     return Features.from_rows([q] * 2, "ab", [[1.0], [0.0]]), Labels.from_dict({q: {"a": 1, "b": 0}})
+        >>> LambdaRank(passes=5).fit_stream([lambda: part("q1"), lambda: part("q2")]).weights()["f1"] > 0
+        True
+        """
+        from podium.aggregators.supervised.streamed import Streamed
+
+        if self.scorer == "lambdamart":
+            raise ParameterError("lambdamart needs all data in memory; use scorer='lambdarank', or fit")
+        check = checked(validation, "validation") if len(validation) else []
+        course = Streamed(self, checked(shards), check, query_weights or {})
+        self.__dict__.pop("names_", None)  # what is begun is not fitted
+        self._before = self._prior_for(course.names)
+        self._settle(course.count, course.mean, course.spread)
+        self._learn_members(course, progress)
+        self.names_ = list(course.names)
         return self
 
     def predict(self, features: Features) -> F8:

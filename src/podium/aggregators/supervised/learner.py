@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from podium.aggregators.supervised.courses import Course, Taught
 from podium.aggregators.supervised.examples import Examples, Progress, silence
 from podium.aggregators.supervised.networks import Network
 from podium.errors import ParameterError
-from podium.kernels import dispatch, segments
-from podium.kernels.dispatch import F8, I8
-from podium.kernels.lambdas import Optimiser, Target, lambdas, linear_pass, step
+from podium.kernels import dispatch
+from podium.kernels.dispatch import F8
+from podium.kernels.lambdas import Optimiser
 from podium.metrics.base import parse
 from podium.metrics.targets import learnable
-from podium.params import Choice, Range, Tune
+from podium.params import Choice, Fixed, Range, Tune
 
 if TYPE_CHECKING:
     from podium.aggregators.supervised.base import Training
@@ -27,6 +28,7 @@ __all__ = [
     "Average",
     "Batch",
     "Decay",
+    "Device",
     "Learner",
     "Members",
     "Optimizer",
@@ -45,6 +47,13 @@ Batch = Annotated[int, Range(1, 1_000_000), "queries for one step"]
 Penalty = Annotated[float, Range(0, 1e6), Tune(1e-5, 0.1, log=True), "penalty on the squared weights"]
 Average = Annotated[bool, "use the mean of the weights after each pass"]
 Members = Annotated[int, Range(1, 1000), "models, each with a seed of its own, whose mean is used"]
+Device = Annotated[
+    str,
+    Choice("cpu", "cuda", "cuda64", "torch"),
+    Fixed(),
+    "where to train: here, on a CUDA device in single or double precision, or by PyTorch on the processor "
+    "(extra torch)",
+]
 
 
 @dataclass(frozen=True)
@@ -102,6 +111,7 @@ class Learner:
     standardise: Annotated[bool, "divide features by their standard deviation in training"] = False
     members: Members = 1
     seed: Annotated[int, Range(0, 2**31 - 1), "seed of all random choices"] = 0
+    device: Device = "cpu"
 
     def _check_learner(self) -> None:
         learnable(self.metric)
@@ -110,6 +120,8 @@ class Learner:
             raise ParameterError(
                 f"lambdamart raises ndcg:exp only, not {self.metric}; use scorer='lambdarank'"
             )
+        if self.scorer == "lambdamart" and self.device != "cpu":
+            raise ParameterError(f"device={self.device!r} trains LambdaRank; use scorer='lambdarank'")
 
     @property
     def _is_linear(self) -> bool:
@@ -125,7 +137,11 @@ class Learner:
             return
         values = np.ascontiguousarray(self._scaled(task.values))
         check = None if task.check_values is None else np.ascontiguousarray(self._scaled(task.check_values))
-        found = self._train_members(Task(values, task.examples, check, task.check, task.progress))
+        task = Task(values, task.examples, check, task.check, task.progress)
+        self._learn_members(Taught(self, task, self.metric), task.progress)
+
+    def _learn_members(self, course: Course, progress: Progress) -> None:
+        found = self._train_members(course, progress)
         self.parameters_ = np.stack([parameters for parameters, _, _ in found])
         self.passes_ = [kept for _, kept, _ in found]
         self.quality_ = [float(q) for _, _, q in found]
@@ -137,6 +153,13 @@ class Learner:
             self.center_, spread = values.mean(axis=0), values.std(axis=0)
             self.scale_ = np.where(spread > 1e-12, spread, 1.0)
 
+    def _settle(self, count: int, mean: F8, squares: F8) -> None:
+        """The same from the mean and the sum of squares about it of so many rows."""
+        self.center_, self.scale_ = np.zeros(len(mean)), np.ones(len(mean))
+        if self.standardise and count:
+            self.center_, spread = mean, np.sqrt(squares / count)
+            self.scale_ = np.where(spread > 1e-12, spread, 1.0)
+
     def _train_trees(self, task: Task) -> None:
         from podium.aggregators.supervised import trees
 
@@ -145,23 +168,23 @@ class Learner:
         grown = trees.train(task, self.passes, self.rate, **settings)  # type: ignore[arg-type]
         self.trees_, self.passes_ = grown.text, [grown.rounds]
 
-    def _train_members(self, task: Task) -> list[tuple[F8, int, float]]:
-        """All members, in threads; when one fails or the user interrupts, the others stop at their next pass."""
+    def _train_members(self, course: Course, progress: Progress) -> list[tuple[F8, int, float]]:
+        """All members, in threads if the course can; when one fails or the user interrupts, the others stop soon."""
         stopped = threading.Event()
 
         def told(done: int, total: int, what: str) -> None:
             if stopped.is_set():
                 raise _Stopped
-            task.progress(done, total, what)
+            progress(done, total, what)
 
         def member(number: int) -> tuple[F8, int, float]:
             try:
-                return self._one_member(replace(task, progress=told), number)
+                return self._one_member(course, told, number)
             except BaseException:
                 stopped.set()
                 raise
 
-        with ThreadPoolExecutor(min(self.members, dispatch.threads())) as pool:
+        with ThreadPoolExecutor(min(self.members, dispatch.threads()) if course.threads else 1) as pool:
             jobs = [pool.submit(member, number) for number in range(self.members)]
             try:
                 wait(jobs)
@@ -173,27 +196,27 @@ class Learner:
             raise next((p for p in problems if not isinstance(p, _Stopped)), problems[0])
         return [job.result() for job in jobs]
 
-    def _one_member(self, task: Task, number: int) -> tuple[F8, int, float]:
+    def _one_member(self, course: Course, progress: Progress, number: int) -> tuple[F8, int, float]:
         random = np.random.default_rng((self.seed, number))
-        network = Network(task.values.shape[1], self.hidden, self.layers)
-        weights = self._start(network, random)
+        weights = self._start(self._network(course.width), random)
         state = (np.zeros_like(weights), np.zeros_like(weights), np.zeros(1, np.int64))
-        target, useful = task.examples.lesson(self.metric)
         total, best, kept, best_quality = np.zeros_like(weights), weights.copy(), 0, -np.inf
         for done in range(1, self.passes + 1):
             rate = self.rate / (1 + (done - 1) / self.decay) if self.decay else self.rate
             adam, positive, towards = self.optimizer == "adam", self._positive(), self._towards()
-            optimiser = Optimiser(weights, *state, adam, rate, self.l2, positive, towards)
-            self._pass(network, task, target, random.permutation(useful), optimiser)
+            course.learn(Optimiser(weights, *state, adam, rate, self.l2, positive, towards), random)
             total += weights
             now = total / done if self.average else weights
-            quality = self._quality(network, task, now)
+            quality = course.quality(now)
             if quality is None or quality > best_quality:
                 best, kept, best_quality = now.copy(), done, -np.inf if quality is None else quality
-            task.progress(number * self.passes + done, self.members * self.passes, "learning")
+            progress(number * self.passes + done, self.members * self.passes, "learning")
             if quality is not None and self.patience and done - kept >= self.patience:
                 break
         return best, kept, best_quality
+
+    def _network(self, width: int) -> Network:
+        return Network(width, self.hidden, self.layers)
 
     def _start(self, network: Network, random: np.random.Generator) -> F8:
         return network.start(random)
@@ -204,23 +227,6 @@ class Learner:
     def _towards(self) -> F8 | None:
         """Where the penalty pulls the parameters, if not to 0."""
         return None
-
-    def _pass(self, network: Network, task: Task, target: Target, visit: I8, optimiser: Optimiser) -> None:
-        starts, values = task.examples.starts, task.values
-        if not self.hidden:
-            linear_pass(values, starts, target, visit, self.batch, optimiser, self.passes)
-            return
-        for first in range(0, len(visit), self.batch):
-            chosen = visit[first : first + self.batch]
-            offsets, rows = segments.gather(starts, chosen)
-            some = values[rows]
-            slope = lambdas(network.scores(optimiser.weights, some), offsets, target.take(rows, chosen))
-            step(optimiser, network.gradient(optimiser.weights, some, slope) / len(chosen))
-
-    def _quality(self, network: Network, task: Task, weights: F8) -> float | None:
-        if task.check is None or task.check_values is None:
-            return None
-        return task.check.quality(network.scores(weights, task.check_values), self.choose_by)
 
     # -- using what was learned ----------------------------------------------------------------------------------
 
@@ -233,7 +239,7 @@ class Learner:
             from podium.aggregators.supervised import trees
 
             return trees.predict(self.trees_, values)
-        network = Network(values.shape[1], self.hidden, self.layers)
+        network = self._network(values.shape[1])
         if not self.hidden:
             return network.scores(self._linear(), values)
         scaled = self._scaled(values)

@@ -21,13 +21,14 @@ class Network:
     layers: int = 1
 
     @property
-    def _widths(self) -> list[int]:
+    def widths(self) -> list[int]:
+        """Of the features and of every hidden layer."""
         return [self.inputs] + [self.hidden] * (self.layers if self.hidden else 0)
 
     @property
     def size(self) -> int:
         """How many parameters there are."""
-        return sum((a + 1) * b for a, b in pairwise(self._widths)) + self._widths[-1]
+        return sum((a + 1) * b for a, b in pairwise(self.widths)) + self.widths[-1]
 
     def start(self, random: np.random.Generator) -> F8:
         """Zeros for a linear scorer; else Glorot & Bengio's uniform weights, biases and output at zero."""
@@ -40,7 +41,7 @@ class Network:
     def _split(self, flat: F8) -> tuple[list[tuple[F8, F8]], F8]:
         """Views of the flat vector: (matrix, bias) of every hidden layer, and the output weights."""
         found, at = [], 0
-        for a, b in pairwise(self._widths):
+        for a, b in pairwise(self.widths):
             matrix = flat[at : at + a * b].reshape(a, b)
             found.append((matrix, flat[at + a * b : at + (a + 1) * b]))
             at += (a + 1) * b

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from podium.kernels import strengths
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.permutations import Potentials, totals
 
-__all__ = ["Said", "content_order", "potentials", "said", "scales"]
+__all__ = ["Said", "content_order", "potentials", "rows_by_expert", "said", "scales", "within"]
 
 U8 = npt.NDArray[np.uint64]
 
@@ -66,6 +67,13 @@ def said(preferences: Preferences, transform: Transform, power: float, counts: B
     )
 
 
+def rows_by_expert(preferences: Preferences) -> I8:
+    """How many rows and votes there are of every expert."""
+    lists, votes, count = preferences.lists, preferences.comparisons, len(preferences.experts)
+    rows = np.bincount(lists.expert[lists.list_of_row], minlength=count)
+    return np.asarray(rows + np.bincount(votes.expert, minlength=count), np.int64)
+
+
 def potentials(found: Said, group: I8, groups: int, slots: I8, n_slots: int) -> Potentials:
     """The entries of the given slots, row by row, experts of one group added up.
 
@@ -83,18 +91,26 @@ def potentials(found: Said, group: I8, groups: int, slots: I8, n_slots: int) -> 
     return Potentials(starts, key % groups, values)
 
 
-def scales(p: Potentials, query: I8, rows: I8, groups: int) -> F8:
-    """The usual spread of each of the three values among the rows of a query where a group speaks; sums share one.
+def within(p: Potentials, query: I8, rows: I8, groups: int) -> F8:
+    """Squared deviations of the three values among the rows of a query where a group speaks, and how many rows.
 
-    `query` is that of each row and `rows` their number in each query. One scale for all experts: a rare expert must not
-    get large values.
+    `query` is that of each row and `rows` their number in each query.
     """
     pair, at = np.unique(query[p.row] * groups + p.group, return_inverse=True)
     n = rows[pair // groups].astype(np.float64)
-    within = [
+    squares = [
         float((np.bincount(at, weights=v * v) - np.bincount(at, weights=v) ** 2 / n).sum()) for v in p.values.T
     ]  # fmt: skip
-    squares = np.array([within[0], *[(within[1] + within[2]) / 2] * 2]) / max(float(n.sum()), 1.0)
+    return np.array([*squares, n.sum()])
+
+
+def scales(parts: Sequence[F8]) -> F8:
+    """The usual spread of each of the three values, from what `within` found in parts of the data; sums share one.
+
+    One scale for all experts: a rare expert must not get large values.
+    """
+    missing, above, below, n = np.sum(parts, axis=0).tolist()
+    squares = np.array([missing, *[(above + below) / 2] * 2]) / max(n, 1.0)
     return np.sqrt(np.where(squares > 1e-24, squares, 1.0))
 
 

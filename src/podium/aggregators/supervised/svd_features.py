@@ -17,7 +17,7 @@ from podium.data.restrict import restricted
 from podium.data.vocabulary import Id
 from podium.errors import InputError
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.strengths import leading, low_rank
+from podium.kernels.strengths import Leading, Matrices, leading, low_rank
 from podium.params import Choice, Range, Tune
 
 __all__ = ["POOLED", "Columns", "SvdAggregator", "svd_columns"]
@@ -53,17 +53,19 @@ def svd_columns(
     *,
     scaled: bool = False,
     sizes: bool = False,
+    device: str = "cpu",
 ) -> Columns:
     """U and V of every group's matrix and a mark for items the group leaves out; singular values if `sizes`.
 
-    `scaled` multiplies U and V by the root of their singular value, so that Y is about U V'.
+    The first component can be found on a device (see `Learner.device`). `scaled` multiplies U and V by the root of
+    their singular value, so that Y is about U V'.
     """
     width = components * (3 if sizes else 2) + 1
     check_size(preferences, n_groups * width, "use features='hybrid' with a larger min_preferences")
     grouped = strengths.matrices(preferences, cast(strengths.Transform, transform), groups)
     m, out = grouped.matrices, []
     if components == 1:
-        found = leading(m)
+        found = leading(m) if device == "cpu" else _leading_there(m, device)
         u, v, sigma = found.u[:, None], found.v[:, None], found.sigma[:, None]
     else:
         u, v, sigma = low_rank(m, components)
@@ -76,6 +78,13 @@ def svd_columns(
             out.append(strengths.table(grouped, np.repeat(sigma[:, c], m.sizes), n_groups))
     out.append(strengths.missing(preferences, groups, n_groups).astype(np.float64))
     return Columns(np.concatenate(out, axis=1), np.tile(np.arange(n_groups), len(out)))
+
+
+def _leading_there(m: Matrices, device: str) -> Leading:
+    from podium.kernels.device.machine import machine
+    from podium.kernels.device.strengths import leading as there
+
+    return there(machine(device), m)
 
 
 def check_size(preferences: Preferences, columns: int, remedy: str) -> None:
@@ -150,7 +159,7 @@ class SvdAggregator(SupervisedAggregator, Learner):
             return self.experts_
         return [POOLED] if self.features == "combined" else [*self.own_, POOLED]
 
-    def _columns(self, preferences: Preferences) -> Columns:
+    def _columns(self, preferences: Preferences, device: str = "cpu") -> Columns:
         groups, n_groups = self._groups(preferences)
         # singular values are the same for all items of a query: a linear scorer cannot use them
         return svd_columns(
@@ -161,6 +170,7 @@ class SvdAggregator(SupervisedAggregator, Learner):
             self.components,
             scaled=self.vectors == "scaled",
             sizes=not self._is_linear,
+            device=device,
         )
 
     # -- learning ------------------------------------------------------------------------------------------------
@@ -178,11 +188,11 @@ class SvdAggregator(SupervisedAggregator, Learner):
         """Features of the examples, from the preferences over all items or over the labelled ones alone."""
         preferences, rows = training.preferences, training.examples.rows
         if self.items == "all":
-            return np.asarray(self._columns(preferences).values[rows])
+            return np.asarray(self._columns(preferences, self.device).values[rows])
         keep = np.zeros(len(preferences.index.items), np.bool_)
         keep[rows] = True
         place = np.cumsum(keep) - 1
-        return np.asarray(self._columns(restricted(preferences, keep)).values[place[rows]])
+        return np.asarray(self._columns(restricted(preferences, keep), self.device).values[place[rows]])
 
     # -- using it ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,84 @@
+"""What a learner goes through: a pass over the queries and a look at validation data, wherever they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from podium.kernels import segments
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.lambdas import Optimiser, Target, lambdas, linear_pass, step
+from podium.metrics.base import MetricSpec
+
+if TYPE_CHECKING:
+    from podium.aggregators.supervised.learner import Learner, Task
+    from podium.aggregators.supervised.networks import Network
+
+__all__ = ["Course", "Taught"]
+
+
+class Course(Protocol):
+    """Passes over examples with features of one width."""
+
+    width: int
+    threads: bool  # may several members be trained at once?
+
+    def learn(self, optimiser: Optimiser, random: np.random.Generator) -> None:
+        """One pass in a random order; the weights of the optimiser are updated in place."""
+
+    def quality(self, weights: F8) -> float | None:
+        """How good weights are on validation data, None if there are none."""
+
+
+class Taught:
+    """Examples in memory; on a device they are put there once. A part of larger data need not teach anything."""
+
+    def __init__(self, learner: Learner, task: Task, metric: MetricSpec, *, part: bool = False) -> None:
+        self.learner, self.task, self.width = learner, task, task.values.shape[1]
+        self.network = learner._network(self.width)
+        self.target, self.useful = task.examples.lesson(metric, teaches=not part)
+        self.threads = learner.device == "cpu"
+        self.there: Any = None
+        self.check: Any = None
+        if self.threads or not len(self.useful):
+            return
+        from podium.kernels.device.learning import Lesson, Scorer
+        from podium.kernels.device.machine import machine
+
+        where, widths = machine(learner.device), self.network.widths
+        self.there = Lesson(where, task.values, task.examples.starts, self.target, widths)
+        if task.check_values is not None:
+            self.check = Scorer(where, task.check_values, widths)
+
+    def learn(self, optimiser: Optimiser, random: np.random.Generator) -> None:
+        if not len(self.useful):
+            return
+        visit, batch = random.permutation(self.useful), self.learner.batch
+        if self.there is not None:
+            self.there.learn(visit, batch, optimiser)
+            return
+        starts, values = self.task.examples.starts, self.task.values
+        if not self.network.hidden:
+            linear_pass(values, starts, self.target, visit, batch, optimiser, self.learner.passes)
+        else:
+            network_pass(self.network, values, starts, self.target, visit, batch, optimiser)
+
+    def quality(self, weights: F8) -> float | None:
+        check, values = self.task.check, self.task.check_values
+        if check is None or values is None:
+            return None
+        found = self.network.scores(weights, values) if self.check is None else self.check.scores(weights)
+        return check.quality(found, self.learner.choose_by)
+
+
+def network_pass(
+    network: Network, values: F8, starts: I8, target: Target, visit: I8, batch: int, optimiser: Optimiser
+) -> None:
+    """Visit queries in this order, a step after every `batch`, with hidden layers."""
+    for first in range(0, len(visit), batch):
+        chosen = visit[first : first + batch]
+        offsets, rows = segments.gather(starts, chosen)
+        some = values[rows]
+        slope = lambdas(network.scores(optimiser.weights, some), offsets, target.take(rows, chosen))
+        step(optimiser, network.gradient(optimiser.weights, some, slope) / len(chosen))

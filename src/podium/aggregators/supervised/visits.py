@@ -1,0 +1,90 @@
+"""What a CRF goes through: visits to queries through a few of their items, in memory or shard by shard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from podium.aggregators.supervised.examples import Examples
+from podium.kernels import permutations
+from podium.kernels.dispatch import F8
+from podium.kernels.lambdas import Optimiser
+from podium.kernels.permutations import Potentials
+from podium.metrics.base import MetricSpec
+
+if TYPE_CHECKING:
+    from podium.aggregators.supervised.crf import CrfAggregator
+
+__all__ = ["Checked", "Rounds", "Visits"]
+
+
+class Rounds(Protocol):
+    """Passes over visits."""
+
+    def learn(self, optimiser: Optimiser, random: np.random.Generator) -> tuple[float, float]:
+        """One pass: the sum of the weighted losses, and of the weights."""
+
+    def quality(self, weights: F8) -> float | None:
+        """How good weights (groups, 3) are on validation data, None if there are none."""
+
+
+class Checked:
+    """Validation data: what is said of their items, and how good scores of them are."""
+
+    def __init__(self, mine: Potentials, examples: Examples, choose_by: MetricSpec) -> None:
+        self.mine, self.examples, self.choose_by = mine, examples, choose_by
+
+    def tally(self, weights: F8) -> tuple[float, float]:
+        """The weighted sum of the metric, and of the weights."""
+        return self.examples.tally(permutations.scores(self.mine, weights), self.choose_by)
+
+
+class Visits:
+    """Examples in memory, with their potentials; a part of larger data need not teach anything."""
+
+    def __init__(
+        self,
+        model: CrfAggregator,
+        mine: Potentials,
+        examples: Examples,
+        metric: MetricSpec,
+        check: Checked | None = None,
+        *,
+        part: bool = False,
+    ) -> None:
+        self.model, self.mine, self.examples, self.check = model, mine, examples, check
+        self.target, self.visit = examples.lesson(metric, teaches=not part)
+        self.there: Any = None
+
+    def learn(self, optimiser: Optimiser, random: np.random.Generator) -> tuple[float, float]:
+        """One pass in a random order."""
+        model, examples, target = self.model, self.examples, self.target
+        turn = random.permutation(self.visit)
+        draws = random.random((len(turn), 2 * model.subset))
+        if not len(turn):
+            return 0.0, 0.0
+        rows = permutations.subsets(examples.starts, target.level, turn, model.subset, draws, model.passes)
+        if model.device == "cpu":
+            plan = (target, examples.weight, turn, rows, model.batch, optimiser, model.passes)
+            loss = permutations.learn_pass(self.mine, *plan)
+        else:
+            loss = self._field(len(optimiser.weights) // 3).learn(turn, rows, model.batch, optimiser)
+        weight = float(examples.weight[turn].sum())
+        return loss * weight, weight
+
+    def _field(self, groups: int) -> Any:
+        if self.there is None:
+            from podium.kernels.device.machine import machine
+            from podium.kernels.device.permutations import Field
+
+            told = (self.target, self.examples.weight, self.examples.starts, groups, self.model.subset)
+            self.there = Field(machine(self.model.device), self.mine, *told)
+        return self.there
+
+    def quality(self, weights: F8) -> float | None:
+        """On validation data."""
+        if self.check is None:
+            return None
+        total, weight = self.check.tally(weights)
+        return total / max(weight, 1e-300)

@@ -1,0 +1,93 @@
+"""podium serve: the service and the studio, on this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from podium.cli import _common as common
+from podium.errors import ParameterError
+
+if TYPE_CHECKING:
+    from podium.studio.settings import Settings
+
+MISSING = "podium serve needs the extra `studio`; install it with: pip install 'podium-rank[studio]'"
+
+
+@click.command(name="serve", short_help="Serve fusion over HTTP, and the studio in a browser.")
+@click.argument("files", nargs=-1, type=click.Path(exists=True))
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True,
+              help="0: any that is free.")  # fmt: skip
+@click.option(
+    "--folder", type=click.Path(file_okay=False), help="Where projects are kept.  [default: ~/.podium]"
+)
+@click.option("--token-file", type=click.Path(exists=True, dir_okay=False),
+              help="File with the token that requests must bear; or set PODIUM_TOKEN.")  # fmt: skip
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME",
+              help="A further name by which the server is addressed; may be repeated.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(0.1), help="Time for one request.  [default: 30]")
+@click.option("--concurrent", type=click.IntRange(1), help="Requests at once.  [default: 64]")
+@click.option("--workers", type=click.IntRange(1), help="Computations at once.  [default: one per core]")
+@click.option("--body-mb", type=click.IntRange(1), help="Size of a request to the service.  [default: 16]")
+@click.option("--quiet", is_flag=True, help="No line per request.")
+@common.as_json
+def verb(files: tuple[str, ...], json_: bool, quiet: bool, **given: Any) -> None:
+    """Serve fusion over HTTP (/v1), and the studio in a browser.
+
+    Without --host, only this machine can reach it. Any other address needs a token. The studio opens the files and
+    folders that are named here, and what is uploaded to it; nothing else.
+
+    \b
+    podium serve                                           http://127.0.0.1:8765
+    podium serve runs/ qrels.txt --port 9000
+    podium serve --host 0.0.0.0 --token-file token.txt --allow-host fusion.example.org
+    """
+    settings = _settings(files, given)
+    try:
+        from podium.studio import logs
+        from podium.studio.app import create_app
+        from podium.studio.server import address, listen, serve
+    except ImportError as error:
+        raise ParameterError(f"{MISSING} ({error.name} is not there)") from None
+    logs.to_stderr(quiet)
+    app, socket = create_app(settings), listen(settings)
+    where = address(socket)
+    if json_:
+        common.emit({"address": where, "pid": os.getpid()})
+    else:
+        click.echo(f"{where}  (documentation: {where}/docs; Ctrl-C ends it)")
+    sys.stdout.flush()
+    serve(app, socket)
+
+
+def _settings(files: tuple[str, ...], given: dict[str, Any]) -> Settings:
+    from podium.studio.security import hash_token
+    from podium.studio.settings import Limits, Settings
+
+    limits: dict[str, Any] = {k: given[k] for k in ("seconds", "concurrent") if given[k] is not None}
+    limits["workers"] = given["workers"] or os.cpu_count() or 1
+    if given["body_mb"] is not None:
+        limits["body_bytes"] = given["body_mb"] << 20
+    token = _token(given["token_file"])
+    return Settings(
+        Path(given["folder"]) if given["folder"] else Path.home() / ".podium",
+        given["host"],
+        given["port"],
+        None if token is None else hash_token(token),
+        Limits(**limits),
+        tuple(Path(f).resolve() for f in files),
+        given["hosts"],
+    )
+
+
+def _token(path: str | None) -> str | None:
+    """From the file or the environment; never from the command line, which everybody on the machine can read."""
+    token = os.environ.get("PODIUM_TOKEN") if path is None else Path(path).read_text().strip()
+    if path is not None and not token:
+        raise ParameterError(f"{path} is empty; write a token into it, such as `openssl rand -hex 32` makes")
+    return token or None

@@ -1,0 +1,74 @@
+"""Steps of an optimiser whose state lives on the device; it is the host's `Optimiser`, moved there and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from podium.kernels.device.machine import Machine, kernels
+from podium.kernels.lambdas import Optimiser
+
+__all__ = ["Descent"]
+
+BLOCK, ROWS = 64, 128  # weights that one program updates, and parts of the gradient that it adds at once
+
+
+class Descent:
+    """The state of an optimiser in double precision: it is small, and single precision would lose small steps."""
+
+    def __init__(self, where: Machine, optimiser: Optimiser) -> None:
+        double = where.torch.float64
+        self.where, self.adam, self.positive = where, optimiser.adam, optimiser.positive
+        self.arrays = where.zeros(
+            4, len(optimiser.weights), kind=double
+        )  # together: they travel in one piece
+        self.weights, self.mean, self.square, self.towards = self.arrays
+        self.numbers = where.zeros(3, kind=double)
+        self.steps, self.rate, self.l2 = self.numbers
+        self.flat = where.zeros(len(optimiser.weights))  # the weights in the precision of the data
+        self.kernels = kernels(where)
+
+    def load(self, optimiser: Optimiser) -> None:
+        """Take the state from the host."""
+        o, put = optimiser, self.where.put
+        self.arrays.copy_(put(np.stack((o.weights, o.mean, o.square, o.centre()))))
+        self.numbers.copy_(put(np.array([o.steps[0], o.rate, o.l2], np.float64)))
+        self.flat.copy_(self.weights)
+
+    def save(self, optimiser: Optimiser, made: int) -> None:
+        """Write the state into the host's arrays, after so many steps."""
+        found = self.arrays.cpu().numpy()
+        optimiser.weights[:], optimiser.mean[:], optimiser.square[:] = found[:3]
+        optimiser.steps[0] += made
+
+    def step(self, gradient: Any, count: Any, turn: Any) -> None:
+        """The same as `podium.kernels.lambdas.step`; it is step number turn[1] since loading, and turn[0] follows.
+
+        `gradient` is that of a batch of count[turn] queries, or a table with one row for each of them.
+        """
+        if self.kernels is not None:
+            size, single = len(self.weights), gradient.ndim == 1
+            how = {"single": single, "adam": self.adam, "positive": self.positive, "T": BLOCK, "R": ROWS}
+            self.kernels.step[(-(-size // BLOCK),)](
+                gradient, count, turn, *self.state(), self.flat, size, **how
+            )
+            return
+        mean = gradient.to(self.weights.dtype) / count.index_select(0, turn[:1])
+        mean += self.l2 * (self.weights - self.towards)
+        done = self.steps + turn[1]
+        if self.adam:
+            self.mean += 0.1 * (mean - self.mean)
+            self.square += 0.001 * (mean * mean - self.square)
+            root = (self.square / (1 - 0.999**done)).sqrt_().add_(1e-8)
+            self.weights -= self.rate * (self.mean / (1 - 0.9**done)) / root
+        else:
+            self.weights -= self.rate * mean
+        if self.positive:
+            self.weights.clamp_(min=0.0)
+        self.flat.copy_(self.weights)
+        turn[:1] = turn[1:]
+
+    def state(self) -> tuple[Any, ...]:
+        """What kernels that make steps need to know."""
+        return self.weights, self.mean, self.square, self.towards, self.steps, self.rate, self.l2

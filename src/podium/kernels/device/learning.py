@@ -1,0 +1,246 @@
+"""Passes of LambdaRank, linear or with hidden layers, over queries whose features stay on the device."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from podium.kernels.device.descent import Descent
+from podium.kernels.device.lambdas import Rows, lambdas
+from podium.kernels.device.machine import Machine, Repeated, kernels, power
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.lambdas import Optimiser, Target
+from podium.kernels.measures import SUM
+
+__all__ = ["Lesson", "Scorer"]
+
+UNITS = 128  # hidden units up to which a program can hold the layer of a query
+ROOM = 1 << 28  # numbers that the parts of a gradient may take
+
+
+class Scorer:
+    """Features on the device, and a feed-forward scorer over one flat vector of parameters.
+
+    `widths` are those of the features and of every hidden layer; parameters lie as in the networks of the learners.
+    """
+
+    def __init__(self, where: Machine, values: F8, widths: list[int]) -> None:
+        self.where, self.widths, self.kernels = where, widths, kernels(where)
+        self.values = where.torch.empty(values.shape, dtype=where.real, device=where.device)
+        for first in range(0, len(values), 1 << 20):  # in parts: the host's copy is in double precision
+            part = slice(first, first + (1 << 20))
+            self.values[part].copy_(where.put(values[part]))
+
+    def split(self, flat: Any) -> tuple[list[tuple[Any, Any]], Any]:
+        """Views: (matrix, bias) of every hidden layer, and the output weights."""
+        found, at = [], 0
+        for a, b in pairwise(self.widths):
+            found.append((flat[at : at + a * b].view(a, b), flat[at + a * b : at + (a + 1) * b]))
+            at += (a + 1) * b
+        return found, flat[at:]
+
+    def forward(self, flat: Any, values: Any) -> tuple[list[Any], Any]:
+        """What every layer gives, features first, and the scores."""
+        hidden, output = self.split(flat)
+        seen = [values]
+        for matrix, bias in hidden:
+            seen.append(self.where.torch.addmm(bias, seen[-1], matrix).tanh_())
+        return seen, seen[-1] @ output
+
+    def backward(self, flat: Any, seen: list[Any], slope: Any) -> Any:
+        """The gradient of sum(slope * scores) with respect to the parameters."""
+        hidden, output = self.split(flat)
+        parts, back = [slope @ seen[-1]], None
+        for k in reversed(range(len(hidden))):
+            last = k + 1 == len(hidden)
+            back = self._through(slope, output, seen[-1]) if last else back * (1.0 - seen[k + 1] ** 2)
+            parts[:0] = [(seen[k].T @ back).ravel(), back.sum(dim=0)]
+            if k:
+                back = back @ hidden[k][0].T
+        return self.where.torch.cat(parts)
+
+    def _through(self, slope: Any, output: Any, seen: Any) -> Any:
+        """What reaches the units of the last hidden layer, before their tanh."""
+        if self.kernels is None:
+            return slope[:, None] * output * (1.0 - seen * seen)
+        out, (rows, width) = self.where.torch.empty_like(seen), seen.shape
+        self.kernels.back[(-(-rows // 32),)](slope, output, seen, out, rows, width, T=32, K=64)
+        return out
+
+    def scores(self, flat: F8) -> F8:
+        """One score per row, on the host."""
+        there, step = self.where.put(flat, self.where.real), 1 << 20
+        found = [self.forward(there, part)[1].cpu() for part in self.values.split(step)]
+        return np.concatenate([part.numpy() for part in found] or [np.zeros(0)]).astype(np.float64)
+
+
+class Lesson(Scorer):
+    """Rows to learn from: queries lie as on the host, and a pass gathers the rows of each batch.
+
+    All batches have room for the same number of rows, so that one recorded step serves the whole pass.
+    """
+
+    def __init__(self, where: Machine, values: F8, starts: I8, target: Target, widths: list[int]) -> None:
+        super().__init__(where, values, widths)
+        self.starts, self.sizes = starts, np.diff(starts)
+        weight = np.ones(len(target.gain)) if target.weight is None else target.weight
+        longest = int(self.sizes.max(initial=1))
+        discount = np.concatenate(
+            (target.discount[:longest], np.ones(max(0, longest - len(target.discount))))
+        )
+        put, real = where.put, where.real
+        self.kind, self.discount = target.kind, put(discount, real)
+        self.first = put(starts)
+        self.by_row = (put(target.gain, real), put(target.level), put(weight, real))
+        self.by_query = (put(target.limit), put(target.scale, real))
+        self.plan: _Plan | None = None
+
+    def slope(self, scores: Any, starts: Any, row: Any, query: Any) -> Any:
+        """The gradients of a batch: by one program a query where that is possible, else by tables of pairs."""
+        where = self.where
+        if self.kernels is None or self.kind != SUM:
+            gain, level, weight = (column.index_select(0, row) for column in self.by_row)
+            limit, scale = (column.index_select(0, query) for column in self.by_query)
+            batch = Rows(starts, gain, level, weight, limit, scale, self.kind, self.discount)
+            return lambdas(where, scores, batch)
+        out, run = where.torch.zeros_like(scores), where.zeros(len(scores), kind=where.torch.int32)
+        room = (where.torch.empty_like(scores) for _ in range(3))
+        known = (starts, query, self.first, *self.by_row, *self.by_query, self.discount)
+        how = (where.near, self.steep())
+        self.kernels.lambdas[(len(query),)](scores, *known, run, *room, out, *how, T=self.block())
+        return out
+
+    def steep(self) -> float:
+        """Score differences beyond this are cut, to keep exponentials finite."""
+        return 600.0 if self.where.real == self.where.torch.float64 else 80.0
+
+    def block(self) -> int:
+        """Rows of a query that a program takes at once."""
+        return min(128, max(16, power(len(self.discount))))
+
+    def learn(self, visit: I8, batch: int, optimiser: Optimiser) -> None:
+        """Visit queries in this order, a step after every `batch`; the state of the optimiser is updated in place."""
+        if self.plan is None or not self.plan.fits(visit, batch, optimiser):
+            self.plan = (_Whole if self._small(batch) else _Layers)(self, visit, batch, optimiser)
+        self.plan.run(visit, optimiser)
+
+    def _small(self, batch: int) -> bool:
+        """Whether one program can take a query from its features to its part of the gradient."""
+        single = self.where.real == self.where.torch.float32
+        shallow = len(self.widths) == 1 or (len(self.widths) == 2 and self.widths[1] <= UNITS)
+        room = batch * (sum((a + 1) * b for a, b in pairwise(self.widths)) + self.widths[-1])
+        return self.kernels is not None and self.kind == SUM and single and shallow and room <= ROOM
+
+
+class _Plan:
+    """The batches of a pass in tables by step, and the recorded step."""
+
+    def __init__(self, lesson: Lesson, visit: I8, batch: int, optimiser: Optimiser) -> None:
+        where, long = lesson.where, lesson.where.torch.int64
+        self.lesson, self.visits, self.batch, self.steps = lesson, len(visit), batch, -(-len(visit) // batch)
+        self.query = where.zeros(self.steps, batch, kind=long)
+        count = np.minimum(batch, self.visits - batch * np.arange(self.steps))
+        self.count, self.turn = where.put(count), where.zeros(2, kind=long)
+        self.descent = Descent(where, optimiser)
+        self._prepare(visit)
+        self.step = Repeated(where, self._step, self.turn)
+
+    def fits(self, visit: I8, batch: int, optimiser: Optimiser) -> bool:
+        """Whether this plan serves another pass."""
+        kind = (len(visit), batch, optimiser.adam, optimiser.positive)
+        return kind == (self.visits, self.batch, self.descent.adam, self.descent.positive)
+
+    def run(self, visit: I8, optimiser: Optimiser) -> None:
+        """One pass."""
+        self._fill(visit)
+        self.descent.load(optimiser)
+        self.turn.zero_()
+        self.step.run(self.steps)
+        self.descent.save(optimiser, self.steps)
+
+    def _prepare(self, visit: I8) -> None:
+        """Make room."""
+        raise NotImplementedError
+
+    def _fill(self, visit: I8) -> None:
+        """Put the visits of a pass into the tables."""
+        self.query.view(-1)[: self.visits] = self.lesson.where.put(visit)
+
+    def _step(self) -> None:
+        """The next step."""
+        raise NotImplementedError
+
+
+class _Whole(_Plan):
+    """A program a query: the features are read once, and nothing else leaves the cache."""
+
+    def _prepare(self, visit: I8) -> None:
+        lesson, zeros = self.lesson, self.lesson.where.zeros
+        longest, units = len(lesson.discount), lesson.widths[-1] if len(lesson.widths) > 1 else 0
+        self.shape = (longest, lesson.widths[0], units, len(self.descent.weights))
+        self.run_of = zeros(self.batch, longest, kind=lesson.where.torch.int32)
+        self.room, self.seen = zeros(self.batch, 5, longest), zeros(self.batch, longest, max(1, units))
+        self.partial = zeros(self.batch, self.shape[3])
+        self.blocks = {
+            "T": lesson.block(),
+            "K": 16 if units else 32,
+            "H": max(16, power(units)) if units else 1,
+            "G": 32,
+            "how": lesson.kernels.products(),
+            "num_stages": 1,
+        }
+
+    def _step(self) -> None:
+        lesson, descent = self.lesson, self.descent
+        known = (lesson.first, *lesson.by_row, *lesson.by_query, lesson.discount)
+        room = (self.run_of, self.room, self.seen, self.partial)
+        lesson.kernels.learn[(self.batch,)](
+            lesson.values, descent.flat, self.turn, self.query, self.count, *known, *room, lesson.where.near,
+            lesson.steep(), self.batch, *self.shape, **self.blocks,
+        )  # fmt: skip
+        descent.step(self.partial, self.count, self.turn)
+
+
+class _Layers(_Plan):
+    """Layer by layer over the rows of a batch; all batches have room for the same number of rows."""
+
+    def _most(self, visit: I8) -> int:
+        return int(np.add.reduceat(self.lesson.sizes[visit], np.arange(0, len(visit), self.batch)).max())
+
+    def fits(self, visit: I8, batch: int, optimiser: Optimiser) -> bool:
+        return super().fits(visit, batch, optimiser) and self._most(visit) <= self.room
+
+    def _prepare(self, visit: I8) -> None:
+        where, long = self.lesson.where, self.lesson.where.torch.int64
+        self.room = -(-self._most(visit) * 65 // 64 // 64) * 64  # a little more than this pass needs
+        self.rows = where.zeros(self.steps, self.room, kind=long)
+        self.starts = where.zeros(self.steps, self.batch + 1, kind=long)
+
+    def _fill(self, visit: I8) -> None:
+        super()._fill(visit)
+        lesson, where, torch = self.lesson, self.lesson.where, self.lesson.where.torch
+        sizes = np.zeros(self.steps * self.batch, np.int64)
+        sizes[: self.visits] = lesson.sizes[visit]
+        starts = np.zeros((self.steps, self.batch + 1), np.int64)
+        np.cumsum(sizes.reshape(self.steps, self.batch), axis=1, out=starts[:, 1:])
+        self.starts.copy_(where.put(starts))
+        # from (batch, query, place) to rows, on the device: there are as many as there are items
+        length, total = where.put(sizes), int(sizes.sum())
+        owner = torch.repeat_interleave(length, output_size=total)
+        place = torch.arange(total, device=where.device) - (length.cumsum(0) - length)[owner]
+        row = lesson.first[self.query.view(-1)[owner]] + place
+        at = self.starts[:, :-1].reshape(-1)[owner] + place + (owner // self.batch) * self.room
+        self.rows.zero_()
+        self.rows.view(-1).scatter_(0, at, row)
+
+    def _step(self) -> None:
+        lesson, flat = self.lesson, self.descent.flat
+        row, query, starts = (
+            t.index_select(0, self.turn[:1])[0] for t in (self.rows, self.query, self.starts)
+        )
+        seen, scores = lesson.forward(flat, lesson.values.index_select(0, row))
+        slope = lesson.slope(scores, starts, row, query)
+        lesson.where.torch.add(self.turn[:1], 1, out=self.turn[1:])
+        self.descent.step(lesson.backward(flat, seen, slope), self.count, self.turn)

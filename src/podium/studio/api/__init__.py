@@ -1,0 +1,65 @@
+"""The service under /v1: requests, the library's answers, and its own description."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from podium.errors import NotFittedError, PodiumError
+from podium.studio.api import described, page
+from podium.studio.api.pool import Pool, telling_warnings
+from podium.studio.api.routes import reply, router
+from podium.studio.gate import SERVICE, error_document
+from podium.studio.limits import TooLarge
+from podium.studio.security import Refused
+
+__all__ = ["install", "router", "telling_warnings"]
+
+
+def install(app: FastAPI) -> None:
+    """Add the service, its documentation and the errors in words to an application."""
+    app.state.pool = Pool(app.state.settings.limits, app.state.meters)
+    app.openapi = lambda: described.openapi(app)  # type: ignore[method-assign]
+    app.include_router(router)
+    app.include_router(page.router)
+    app.add_exception_handler(PodiumError, _podium_error)
+    app.add_exception_handler(MemoryError, _no_memory)
+    for kind in (ArithmeticError, np.linalg.LinAlgError):
+        app.add_exception_handler(kind, _no_number)
+    app.add_exception_handler(HTTPException, _http_error)
+
+
+async def _podium_error(request: Request, error: Any) -> Response:
+    """422 for what the library refuses; a `Refused` keeps its own status, and the gate writes those of the pages."""
+    if not request.url.path.startswith(SERVICE) or isinstance(error, Refused | TooLarge):
+        raise error
+    remedy = getattr(error, "remedy", None)
+    if isinstance(error, NotFittedError):
+        remedy = "fit the method with `podium fit` or in the studio, and name the saved model"
+    return reply(error_document(type(error).__name__, str(error), remedy or ""), 422)
+
+
+async def _no_memory(_request: Request, _error: Any) -> Response:
+    return reply(error_document("TooLarge", "there is not enough memory for this request", "send less"), 413)
+
+
+async def _no_number(_request: Request, _error: Any) -> Response:
+    """Numbers so large, or so unlike one another, that arithmetic gives up."""
+    message = "the numbers in this request are too large, or too unlike one another, for this computation"
+    return reply(error_document("InputError", message, "rescale them"), 422)
+
+
+async def _http_error(request: Request, error: Any) -> Response:
+    """What the framework refuses: unknown addresses and methods."""
+    words = {404: "there is nothing at this address", 405: "this address does not take that method"}
+    problem = words.get(error.status_code, str(error.detail))
+    answer: Response = PlainTextResponse(f"{problem}\n", error.status_code)
+    if request.url.path.startswith(SERVICE):
+        answer = reply(error_document("NotFound", problem, "see /docs"), error.status_code)
+    answer.headers.update(error.headers or {})
+    return answer

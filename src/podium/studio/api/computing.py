@@ -1,0 +1,179 @@
+"""What the workers do: a request in, the library's answer as plain values out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from podium.aggregators.base import Aggregator, make
+from podium.data.vocabulary import Id
+from podium.errors import ParameterError
+from podium.studio.api import requests
+from podium.studio.api.fusing import method_document
+from podium.studio.api.reading import check_work, features_of, labels_of, method_of, preferences_of, votes_of
+
+if TYPE_CHECKING:
+    from podium.data.consensus import Consensus
+    from podium.data.labels import Labels
+    from podium.data.preferences import Preferences
+    from podium.evaluate import Evaluation
+
+__all__ = ["aggregate", "annotators", "evaluate", "explain", "leaderboard"]
+
+Document = dict[str, Any]
+
+
+def aggregate(given: requests.Aggregate, state: Any) -> Document:
+    """One ranking of all items for every query."""
+    limits = state.settings.limits
+    method = method_of(given, state.store)
+    preferences = preferences_of(given, limits)
+    check_work(limits, preferences, method)
+    consensus = method.aggregate(preferences, features_of(given.features, limits), ties=given.ties)
+    found = consensus.diagnostics
+    return {
+        "results": list(_rankings(consensus, given.top)),
+        "weights": _weights(consensus),
+        "diagnostics": {
+            "converged": bool(found.converged),
+            "iterations": found.iterations,
+            "objective": found.objective,
+            "notes": list(found.notes),
+        },
+        "method": method_document(method),
+        "fingerprint": preferences.fingerprint,
+    }
+
+
+def _rankings(consensus: Consensus, top: int | None) -> Iterator[Document]:
+    for number, query in enumerate(consensus.queries):
+        begin, end = consensus.index.starts[number : number + 2].tolist()
+        last = end if top is None else min(end, begin + top)
+        order, items = consensus.order[begin:last], consensus.index.items[begin:end]
+        yield {
+            "query": query,
+            "items": [items[slot - begin] for slot in order.tolist()],
+            "scores": consensus.scores[order].tolist(),
+            "tied": consensus.tied[begin:last].tolist(),
+        }
+
+
+def _weights(consensus: Consensus) -> list[Document]:
+    if consensus.experts is None or consensus.expert_weights is None:
+        return []
+    pairs = zip(consensus.experts.tolist(), consensus.expert_weights.tolist(), strict=True)
+    return [{"expert": expert, "weight": weight} for expert, weight in pairs]
+
+
+def explain(given: requests.Explain, state: Any) -> Document:
+    """Why an item has its place."""
+    from podium.evaluate.explanation import explain as explained
+
+    limits = state.settings.limits
+    method = method_of(given, state.store)
+    preferences = preferences_of(given, limits)
+    check_work(limits, preferences, method)
+    features = features_of(given.features, limits)
+    query = _the_query(given.query, preferences)
+    found = explained(method, preferences, query, given.item, over=given.over, features=features)
+    return found.to_dict() | {"method": method_document(method), "fingerprint": preferences.fingerprint}
+
+
+def _the_query(given: Id | None, preferences: Preferences) -> Id:
+    if given is not None:
+        preferences.index.code(given)  # an error names the queries there are
+        return given
+    if len(preferences) != 1:
+        raise ParameterError(f"there are {len(preferences)} queries; say which one with `query`")
+    return preferences.queries[0]
+
+
+def evaluate(given: requests.Evaluate, state: Any) -> Document:
+    """The metrics of experts and methods."""
+    limits = state.settings.limits
+    if not given.experts and not given.methods:
+        raise ParameterError("there is nothing to evaluate; name some methods, or set experts to true")
+    methods = [make(spec) for spec in given.methods]
+    preferences, labels = preferences_of(given, limits), labels_of(given.labels, limits)
+    features = features_of(given.features, limits)
+    results = [*_experts(given, preferences, labels)] if given.experts else []
+    for method in methods:
+        check_work(limits, preferences, method)
+        described = features if method.tags.uses_features else None
+        consensus = method.aggregate(preferences, described)
+        results.append(_evaluated(given, consensus, labels, None, method))
+    return {"results": results, "fingerprint": preferences.fingerprint}
+
+
+def _experts(given: requests.Evaluate, preferences: Preferences, labels: Labels) -> Iterator[Document]:
+    from podium.evaluate import expert_rankings
+
+    for expert in preferences.experts.tolist():
+        yield _evaluated(given, expert_rankings(preferences, expert), labels, expert, None)
+
+
+def _evaluated(
+    given: requests.Evaluate,
+    consensus: Consensus,
+    labels: Labels,
+    expert: Id | None,
+    method: Aggregator | None,
+) -> Document:
+    from podium.evaluate import evaluate as evaluated
+
+    result = consensus.with_ties(given.ties, single=given.ties == "trec")
+    found = evaluated(result, labels, given.metrics, queries=given.queries)
+    return {
+        "name": str(expert) if method is None else repr(method),
+        "kind": "expert" if method is None else "method",
+        "expert": expert,
+        "method": None if method is None else method_document(method),
+        "mean": found.mean(),
+        "queries": len(found),
+        "missing": found.missing,
+        "unlabelled": found.unlabelled,
+        "per_query": _per_query(found) if given.per_query else None,
+    }
+
+
+def _per_query(found: Evaluation) -> list[Document]:
+    names = [str(m) for m in found.metrics]
+    return [
+        {"query": query, "values": dict(zip(names, found.values[:, i].tolist(), strict=True))}
+        for i, query in enumerate(found.queries)
+    ]
+
+
+def leaderboard(given: requests.Leaderboard, state: Any) -> Document:
+    """Who is best, from votes."""
+    from podium.evaluate.leaderboard import Settings
+    from podium.evaluate.leaderboard import leaderboard as made
+
+    preferences = votes_of(given.votes, state.settings.limits)
+    check_work(state.settings.limits, preferences)
+    settings = given.model_dump(exclude={"votes", "next"})
+    if settings["l2"] is None:
+        del settings["l2"]
+    board = made(preferences, settings=Settings(**settings))
+    top = given.top if "top" in given.model_fields_set else None
+    stop, why = board.stopping(top=top)
+    asked = board.next(given.next, top=top) if given.next else []
+    return board.to_dict() | {
+        "stop": bool(stop),
+        "reason": why,
+        "next": [vars(p) for p in asked],
+        "fingerprint": preferences.fingerprint,
+    }
+
+
+def annotators(given: requests.Annotators, state: Any) -> Document:
+    """How good annotators are."""
+    from podium.evaluate.annotators import annotators as known
+
+    limits = state.settings.limits
+    method = make(given.method)
+    preferences = preferences_of(given, limits)
+    check_work(limits, preferences)
+    labels = None if given.labels is None else labels_of(given.labels, limits)
+    found = known(preferences, method.aggregate(preferences), labels=labels, level=given.level)
+    return found.to_dict() | {"method": method_document(method), "fingerprint": preferences.fingerprint}

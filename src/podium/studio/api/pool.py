@@ -1,0 +1,122 @@
+"""Computations beside the event loop: a few at a time, each with a time limit."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+
+from podium.errors import PodiumWarning
+from podium.studio.metrics import Meters
+from podium.studio.security import Refused
+from podium.studio.settings import Limits
+
+__all__ = ["Pool", "telling_warnings"]
+
+T = TypeVar("T")
+_heard: contextvars.ContextVar[list[str] | None] = contextvars.ContextVar("podium_warnings", default=None)
+
+
+class Pool:
+    """At most `workers` computations run; others wait. Time spent waiting counts.
+
+    A computation cannot be broken off: one that runs past its time is told so, and keeps its place until it ends, so
+    that there are never more threads than places.
+    """
+
+    def __init__(self, limits: Limits, meters: Meters) -> None:
+        self._limits, self._meters = limits, meters
+        self._places = asyncio.Semaphore(limits.workers)
+
+    async def run(self, work: Callable[[], T]) -> tuple[T, list[str]]:
+        """The result of `work` in a thread, and what was warned of meanwhile."""
+        seconds, begun = self._limits.seconds, False
+        try:
+            async with asyncio.timeout(seconds):
+                await self._places.acquire()
+                begun = True
+                return await asyncio.shield(self._start(work))
+        except TimeoutError:
+            if begun:
+                raise Refused(
+                    504,
+                    f"the computation takes longer than {seconds:g} seconds",
+                    "send less, choose a faster method, or start the server with a larger --seconds",
+                ) from None
+            raise Refused(
+                503, f"all workers were busy for {seconds:g} seconds", "try again later", {"retry-after": "5"}
+            ) from None
+
+    def _start(self, work: Callable[[], T]) -> asyncio.Future[tuple[T, list[str]]]:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[tuple[T, list[str]]] = loop.create_future()
+        done.add_done_callback(_looked_at)
+        self._meters.computing.inc()
+
+        def end(result: tuple[T, list[str]] | None, error: BaseException | None) -> None:
+            self._places.release()
+            self._meters.computing.dec()
+            if error is None and result is not None:
+                done.set_result(result)
+            else:
+                # a future takes any error but this one
+                done.set_exception(
+                    RuntimeError() if isinstance(error, StopIteration) else error or RuntimeError()
+                )
+
+        def thread() -> None:
+            result, error = None, None
+            try:
+                # what overflows is refused by the library in words, or answered as null
+                with _listening() as heard, np.errstate(all="ignore"):
+                    result = work(), heard
+            except BaseException as problem:
+                error = problem
+            with contextlib.suppress(RuntimeError):  # the server has ended meanwhile
+                loop.call_soon_threadsafe(end, result, error)
+
+        threading.Thread(target=thread, daemon=True, name="podium-work").start()
+        return done
+
+
+def _looked_at(done: asyncio.Future[Any]) -> None:
+    """Nobody waits for a late result; its error is not news."""
+    if not done.cancelled():
+        done.exception()
+
+
+@contextlib.contextmanager
+def _listening() -> Iterator[list[str]]:
+    heard: list[str] = []
+    mark = _heard.set(heard)
+    try:
+        yield heard
+    finally:
+        _heard.reset(mark)
+
+
+@contextlib.contextmanager
+def telling_warnings() -> Iterator[None]:
+    """Hand the library's warnings to the request that caused them.
+
+    `warnings.catch_warnings` swaps state that all threads share, so it is used once, for as long as the server lives.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", PodiumWarning)
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
+            heard = _heard.get()
+            if heard is None or not issubclass(category, PodiumWarning):
+                usual(message, category, *rest, **named)
+            elif str(message) not in heard:
+                heard.append(str(message))
+
+        warnings.showwarning = show
+        yield

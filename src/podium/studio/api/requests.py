@@ -1,0 +1,233 @@
+"""What the service reads. Types are strict: true is no number, "3" is no number, NaN is no number, and a field that
+is not known is an error."""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["Aggregate", "Annotators", "Evaluate", "Explain", "Fuse", "Leaderboard", "Source"]
+
+WHOLE = 2**63  # integers as ids
+SPEC = 1000  # characters of a method or metric
+
+Text = Annotated[str, Field(min_length=1)]
+Id = Annotated[str | Annotated[int, Field(ge=-WHOLE, lt=WHOLE)], Field(description="a string or an integer")]
+Number = float
+Spec = Annotated[str, Field(min_length=1, max_length=SPEC)]
+Weights = dict[str, Number] | list[Number]
+Ties = Literal["item", "trec", "input"]
+Value = bool | int | float | str
+
+
+class Strict(BaseModel):
+    """Nothing is converted, nothing unknown is passed over."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, title=None)
+
+
+class Fuse(Strict):
+    """A few answers to one query: lists of ids from the top, or mappings of ids to scores; named or not."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"lists": [["a", "b", "c"], ["c", "a"]], "method": "rrf(k=20)"}]}
+    )
+    lists: list[list[Id]] | list[dict[str, Number]] | dict[str, list[Id]] | dict[str, dict[str, Number]] = (
+        Field(
+            description="lists of ids from the top, or objects of ids and scores; an object of them if they have names"
+        )
+    )
+    method: Spec = Field("rrf", description="a name, or a name with values such as rrf(k=20)")
+    parameters: dict[str, Value] = Field(default_factory=dict, description="parameters of the method")
+    weights: Weights | None = Field(
+        None, description="one per list: by name if the lists are named, else in order"
+    )
+    duplicates: Literal["error", "first", "best", "sum"] = "error"
+    top: Annotated[int, Field(ge=1, lt=WHOLE)] | None = Field(None, description="the best so many items only")
+
+
+class Row(Strict):
+    """One list of one expert for one query, from the top; with ranks (from 1) or scores where there are any."""
+
+    query: Id = 0
+    expert: Id
+    items: list[Id]
+    ranks: list[int] | None = None
+    scores: list[Number] | None = None
+
+
+class Vote(Strict):
+    """One comparison. In a tie, winner and loser are the two sides; `side` is 1 where the winner was shown first."""
+
+    query: Id = 0
+    expert: Id = "votes"
+    winner: Id
+    loser: Id
+    tie: bool = False
+    weight: Annotated[float, Field(gt=0, le=1e9)] = 1.0
+    side: Literal[-1, 0, 1] = 0
+
+
+class Grade(Strict):
+    """The label of one item of a query."""
+
+    query: Id = 0
+    item: Id
+    grade: Number
+
+
+class Described(Strict):
+    """The features of one item of a query."""
+
+    query: Id = 0
+    item: Id
+    values: list[Number]
+
+
+class Candidates(Strict):
+    """Items of a query that are ranked even if nobody lists them."""
+
+    query: Id = 0
+    items: list[Id]
+
+
+class Source(Strict):
+    """Preferences in exactly one of four forms."""
+
+    rankings: dict[str, dict[str, list[Id]]] | None = Field(
+        None, description="query -> expert -> items from the top"
+    )
+    ratings: dict[str, dict[str, dict[str, Number]]] | None = Field(
+        None, description="query -> expert -> item -> score"
+    )
+    lists: list[Row] | None = Field(None, description="lists with ids of any type, own ranks or scores")
+    votes: list[Vote] | None = None
+    candidates: list[Candidates] | None = Field(
+        None, description="for `lists`: items to rank though nobody lists them"
+    )
+    unlisted: Literal["unknown", "below"] = Field(
+        "unknown", description="below: an expert puts what it does not list below what it lists"
+    )
+    duplicates: Literal["error", "first", "best", "sum"] = "error"
+
+
+class Chosen(Source):
+    """Preferences and one method: by name, or a model that was saved in a project of this server."""
+
+    method: Spec = Field("rrf", description="a name, or a name with values such as rrf(k=20)")
+    parameters: dict[str, Value] = Field(default_factory=dict)
+    weights: Weights | None = Field(None, description="of the experts, by name, or in id order")
+    project: Spec | None = Field(None, description="id of a project, for a saved model")
+    model: Spec | None = Field(
+        None, description="id of the saved model; leave method, parameters and weights out"
+    )
+    features: list[Described] | None = Field(None, description="for methods that use item features")
+
+
+class Aggregate(Chosen):
+    """One consensus ranking for every query."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"rankings": {"q1": {"bm25": ["a", "b"], "dense": ["b", "c"]}}, "method": "borda"}]
+        }
+    )
+    ties: Ties = "item"
+    top: Annotated[int, Field(ge=1, lt=WHOLE)] | None = None
+
+
+class Explain(Chosen):
+    """Why an item has its place; with `over`, why it is above or below that item, and what would swap them."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"rankings": {"q1": {"bm25": ["a", "b"], "dense": ["b"]}}, "item": "b", "over": "a"}]
+        }
+    )
+    query: Id | None = Field(None, description="may be left out if there is one only")
+    item: Id | None = Field(None, description="the first of the ranking if left out")
+    over: Id | None = None
+
+
+class Evaluate(Source):
+    """How good the experts and some methods are, by labels."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "rankings": {"q1": {"bm25": ["a", "b"], "dense": ["b", "a"]}},
+                    "labels": [{"query": "q1", "item": "b", "grade": 1}],
+                    "methods": ["rrf"],
+                }
+            ]
+        }
+    )
+    labels: list[Grade]
+    metrics: Annotated[list[Spec], Field(min_length=1, max_length=20)] = ["ndcg@10", "map", "p@10", "mrr"]
+    methods: Annotated[list[Spec], Field(max_length=50)] = []
+    experts: bool = Field(True, description="whether the experts themselves are evaluated too")
+    queries: Literal["judged", "all"] = Field(
+        "judged", description="all: a judged query without result counts as 0"
+    )
+    ties: Ties = "item"
+    per_query: bool = False
+    features: list[Described] | None = None
+
+
+class Leaderboard(Strict):
+    """Who is best, from votes, with intervals and checks."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "votes": [
+                        {"winner": "a", "loser": "b"},
+                        {"winner": "b", "loser": "a"},
+                        {"winner": "a", "loser": "b"},
+                    ]
+                }
+            ]
+        }
+    )
+    votes: list[Vote]
+    model: Literal["bradley_terry", "thurstone"] = "bradley_terry"
+    ties: Literal["half", "davidson", "rao_kupper", "ignore"] = "half"
+    l2: Number | None = Field(None, description="weight of the ridge prior")
+    errors: Literal["sandwich", "fisher"] = "sandwich"
+    bootstrap: Annotated[int, Field(ge=0, le=2000)] = Field(0, description="rounds of votes drawn again")
+    over: Literal["votes", "experts", "queries"] = "votes"
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    level: Number = 0.95
+    simultaneous: bool = False
+    scale: Literal["elo", "natural"] = "elo"
+    anchor: Number | None = None
+    reference: Id | None = None
+    judges: Literal["equal", "discounted"] = "equal"
+    sides: Literal["ignore", "fit"] = "ignore"
+    top: Annotated[int, Field(ge=1, lt=WHOLE)] = 1
+    next: Annotated[int, Field(ge=0, le=1000)] = Field(0, description="so many comparisons to ask for next")
+
+
+class Annotators(Source):
+    """How good annotators are, with reasons."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"ratings": {"q1": {"ann": {"a": 3, "b": 1}, "bob": {"a": 2, "b": 1}}}, "level": 0.9}
+            ]
+        }
+    )
+    method: Spec = Field("crowdagg", description="method of the consensus they are compared with")
+    labels: list[Grade] | None = Field(None, description="gold labels")
+    level: Number = 0.95
+
+
+@functools.cache
+def fields(model: type[BaseModel]) -> tuple[bytes, ...]:
+    """The names of the fields in quotes, as they stand in JSON."""
+    return tuple(f'"{name}"'.encode() for name in model.model_fields)

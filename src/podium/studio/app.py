@@ -1,0 +1,49 @@
+"""The server put together: the gate, the service, the pages, and what they share."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+
+import podium
+from podium.studio import api, login, pages
+from podium.studio.gate import Gate
+from podium.studio.metrics import Meters
+from podium.studio.security import Guard
+from podium.studio.settings import Settings
+from podium.studio.store import Store
+
+__all__ = ["create_app"]
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """An ASGI application; `app.state` has settings, store, guard, meters and pool."""
+    guard, meters = Guard(settings), Meters()
+    app = FastAPI(
+        title="Podium",
+        version=podium.__version__,
+        summary="Many rankings in, one consensus out.",
+        docs_url=None,  # FastAPI's pages load scripts from other machines; ours are made here
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=_lifespan,
+        middleware=[Middleware(Gate, settings=settings, guard=guard, meters=meters)],
+    )
+    app.state.settings, app.state.guard, app.state.meters = settings, guard, meters
+    app.state.store = Store(settings.folder)
+    api.install(app)
+    app.include_router(login.router)
+    app.include_router(pages.router)
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    with api.telling_warnings():
+        app.state.ready = True
+        yield
+    app.state.ready = False
+    app.state.store.close()

@@ -1,0 +1,290 @@
+"""Long work in a process of its own: claimed from the store, with signs of life, resumed after an end that was not its.
+
+A server never works on a job itself. Its keeper starts `python -m podium.studio.jobs FOLDER` while jobs wait; the
+worker claims them one by one and ends when none is left. A worker that is killed falls silent, and after `STALE`
+seconds its job is claimed again (tuning goes on where it stopped) or marked as interrupted (fitting begins anew).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from podium.errors import ParameterError, PodiumError
+from podium.studio.records import Job
+from podium.studio.store import Store
+
+__all__ = ["KINDS", "RESUMABLE", "Keeper", "Stopped", "ask", "work"]
+
+STALE = 20.0  # seconds of silence after which an owner counts as gone
+BEAT = 1.0  # seconds between signs of life
+LOOK, PAUSE = 2.0, 60.0  # seconds between looks of a server for work to start; at most, after failures
+TRIES = 5  # beginnings of a job that breaks off again and again
+RESUMABLE = ("tune",)
+TRIALS = (1, 5_000)
+
+Tell = Callable[[int, int, str], None]
+log = logging.getLogger("podium.studio")
+
+
+class Stopped(Exception):
+    """The work must end now: somebody asked for it, or another process has the job."""
+
+
+# -- what can be asked for -----------------------------------------------------------------------------------------
+
+
+def ask(store: Store, project: str, kind: str, settings: dict[str, Any]) -> str:
+    """Put a job into the queue, after a look at what it is asked to do."""
+    if kind not in KINDS:
+        raise ParameterError(f"there is no work of the kind {kind!r}; accepted: {', '.join(KINDS)}")
+    return store.add_job(project, kind, KINDS[kind][0](settings))
+
+
+def _checked_tune(given: dict[str, Any]) -> dict[str, Any]:
+    from podium.metrics.base import parse
+
+    methods = [str(m).strip() for m in given.get("methods", ()) if str(m).strip()]
+    for method in methods:
+        _known(method)
+    return {
+        "metric": str(parse(str(given.get("metric") or "ndcg@10"))),
+        "methods": methods,
+        "trials": _whole(given.get("trials") or 200, "trials", *TRIALS),
+        "weights": bool(given.get("weights", True)),
+        "seed": _whole(given.get("seed") or 0, "seed", 0, 2**31 - 1),
+    }
+
+
+def _checked_fit(given: dict[str, Any]) -> dict[str, Any]:
+    method = str(given.get("method") or "crf").strip()
+    _known(method)
+    return {"method": method}
+
+
+def _known(method: str) -> None:
+    from podium.aggregators.base import make
+
+    make(method)
+
+
+def _whole(value: Any, what: str, low: int, high: int) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = low - 1
+    if not low <= number <= high:
+        raise ParameterError(f"{what} is {value!r}; accepted: whole numbers from {low} to {high:,}")
+    return number
+
+
+# -- doing it ------------------------------------------------------------------------------------------------------
+
+
+def _tune(store: Store, job: Job, data: Any, tell: Tell) -> tuple[str, Any, Any]:
+    from podium.evaluate.tuning import tune
+
+    asked = job.settings
+    found = tune(
+        data,
+        asked["metric"],
+        asked["methods"] or None,
+        trials=asked["trials"],
+        weights=asked["weights"],
+        seed=asked["seed"],
+        workers=1,
+        resume=store.job_folder(job.id),
+        progress=tell,
+    )
+    return found.sentence(), found.to_dict(), found.best
+
+
+def _fit(_: Store, job: Job, data: Any, tell: Tell) -> tuple[str, Any, Any]:
+    from podium.aggregators.base import make
+
+    method = make(job.settings["method"])
+    tell(0, 1, f"fitting {method!r}")
+    features = data.features if method.tags.uses_features else None
+    if method.tags.supervised and data.labels is None:
+        raise ParameterError(
+            f"{method.name} learns from labels, and there are none; add qrels to the project"
+        )
+    method.fit(data.preferences, data.labels, features)
+    tell(1, 1, "fitted")
+    return f"{method!r} was fitted on {len(data.preferences):,} queries.", {"method": repr(method)}, method
+
+
+KINDS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], Callable[..., tuple[str, Any, Any]]]] = {
+    "tune": (_checked_tune, _tune),
+    "fit": (_checked_fit, _fit),
+}
+
+
+class _Pulse(threading.Thread):
+    """Signs of life with the latest progress; `lost` is set when the job is to be ended."""
+
+    def __init__(self, store: Store, job: Job, owner: str) -> None:
+        super().__init__(daemon=True)
+        self._store, self._job, self._owner = store, job, owner
+        self._latest = (job.done, job.total, "starting" if job.tries < 2 else "going on")
+        self._end, self.lost = threading.Event(), threading.Event()
+
+    def tell(self, done: int, total: int, words: str) -> None:
+        """Progress of the work; the place where it stops when it has to."""
+        self._latest = (int(done), int(total), str(words))
+        if self.lost.is_set():
+            raise Stopped
+
+    def run(self) -> None:
+        while True:
+            with contextlib.suppress(sqlite3.Error):  # such as a lock held for long; the next beat tells
+                if not self._store.beat(self._job.id, self._owner, *self._latest):
+                    self.lost.set()
+            if self._end.wait(BEAT):
+                return
+
+    def stop(self) -> None:
+        self._end.set()
+        self.join()
+        self._store.beat(self._job.id, self._owner, *self._latest)
+
+
+def work(store: Store, roots: Sequence[Path] = (), *, stale: float = STALE) -> int:
+    """Claim jobs and do them until none is left; how many."""
+    count = 0
+    owner = f"{os.getpid()}-{secrets.token_hex(4)}"
+    while (job := store.claim(owner, stale, RESUMABLE, TRIES)) is not None:
+        _do(store, job, owner, roots)
+        count += 1
+    return count
+
+
+def _do(store: Store, job: Job, owner: str, roots: Sequence[Path]) -> None:
+    from podium import models
+    from podium.data.dataset import Dataset
+    from podium.studio.workspace import opened
+
+    pulse = _Pulse(store, job, owner)
+    pulse.start()
+    try:
+        found = opened(store, store.project(job.project), roots)
+        data = Dataset(found.preferences, found.labels, found.features)
+        words, result, model = KINDS[job.kind][1](store, job, data, pulse.tell)
+        kept = store.add_model(
+            job.project, f"{job.kind} {repr(model)[:60]}", repr(model), models.files.dumps(model), job.id
+        )
+        pulse.stop()
+        store.finish(job.id, owner, "done", words, {"model": kept, "document": result})
+    except Stopped:
+        pulse.stop()
+        store.finish(job.id, owner, "cancelled", "it was stopped")
+    except PodiumError as error:
+        pulse.stop()
+        store.finish(job.id, owner, "failed", str(error))
+    except KeyboardInterrupt:
+        pulse.stop()
+        store.release(job.id, owner, "the server was ended; it goes on when a server runs again")
+        raise
+    except Exception as error:
+        pulse.stop()
+        store.finish(job.id, owner, "failed", f"an error in Podium itself: {type(error).__name__}: {error}")
+
+
+# -- a server's part -----------------------------------------------------------------------------------------------
+
+
+class Keeper:
+    """Starts a worker process whenever jobs wait; one at a time for each server."""
+
+    def __init__(self, store: Store, roots: Sequence[Path] = (), *, stale: float = STALE) -> None:
+        self._store, self._roots, self._stale = store, tuple(roots), stale
+        self._look, self._end = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True, name="podium-jobs")
+        self.worker: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look now: there is something new."""
+        self._look.set()
+
+    def stop(self) -> None:
+        """Stop watching; a worker puts its job back and ends."""
+        self._end.set()
+        self._look.set()
+        self._thread.join()
+        if self.worker is not None and self.worker.poll() is None:
+            self.worker.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.worker.wait(10)
+
+    def _watch(self) -> None:
+        pause = LOOK
+        while not self._end.is_set():
+            with contextlib.suppress(sqlite3.Error, OSError):  # such as a full disk; it is tried again
+                ended = None if self.worker is None else self.worker.poll()
+                if ended:
+                    log.warning("a worker ended with status %d", ended)
+                    pause = min(2 * pause, PAUSE)  # one that cannot even begin is not started again and again
+                elif ended == 0:
+                    pause = LOOK
+                if (self.worker is None or ended is not None) and self._store.waiting(self._stale):
+                    self.worker = self._spawn()
+                elif ended is not None:
+                    self.worker = None
+            self._look.wait(pause)
+            self._look.clear()
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        words = [sys.executable, "-m", "podium.studio.jobs", str(self._store.folder), str(self._stale)]
+        quiet = subprocess.DEVNULL  # what went wrong is told in the job; warnings may hold ids of the data
+        return subprocess.Popen(
+            [*words, *map(str, self._roots)], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
+        )
+
+
+@contextlib.contextmanager
+def keeping(store: Store, roots: Sequence[Path] = ()) -> Iterator[Keeper]:
+    """A keeper for as long as a server runs."""
+    keeper = Keeper(store, roots)
+    keeper.start()
+    try:
+        yield keeper
+    finally:
+        keeper.stop()
+
+
+def _ended(_: int, __: types.FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The worker process: a folder, seconds of silence, and the roots of the server that started it."""
+    signal.signal(signal.SIGTERM, _ended)
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(5)  # pages and the service come first
+    store = Store(arguments[0])
+    try:
+        work(store, [Path(root) for root in arguments[2:]], stale=float(arguments[1]))
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        store.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

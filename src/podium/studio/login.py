@@ -1,0 +1,54 @@
+"""Where a browser gives the token of a server that needs one; programs send it with every request instead."""
+
+from __future__ import annotations
+
+from html import escape
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from podium.studio.security import SESSION, check_csrf, csrf_token
+
+__all__ = ["router"]
+
+router = APIRouter(include_in_schema=False)
+LONGEST = 8192  # bytes of the form
+
+
+@router.get("/login")
+async def form(request: Request) -> Response:
+    """The form."""
+    return _page(request, "")
+
+
+@router.post("/login")
+async def give(request: Request) -> Response:
+    """Check the token; the browser gets a cookie that is good until the server ends."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > LONGEST:
+            return _page(request, "This is too long for a token.", 413)
+    fields = parse_qs(body.decode("latin-1"), max_num_fields=5)
+    check_csrf(request, fields.get("csrf", [""])[0])
+    guard = request.app.state.guard
+    if not guard.knows(fields.get("token", [""])[0].strip()):
+        return _page(request, "That is not the token of this server.", 401)
+    request.scope.setdefault("podium.cookies", {})[SESSION] = guard.session()
+    return RedirectResponse("/", 303)
+
+
+def _page(request: Request, problem: str, status: int = 200) -> Response:
+    said = f'<p role="alert">{escape(problem)}</p>' if problem else ""
+    return HTMLResponse(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Podium: token</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<link rel="stylesheet" href="/docs/style.css"></head><body><main><h1>Podium</h1>'
+        f'{said}<form method="post" action="/login"><input type="hidden" name="csrf" value="{csrf_token(request)}">'
+        '<p><label for="token">Token of this server</label><br>'
+        '<input id="token" name="token" type="password" autocomplete="current-password" required autofocus></p>'
+        '<p><button type="submit">Go on</button></p></form></main></body></html>',
+        status,
+    )

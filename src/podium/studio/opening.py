@@ -1,0 +1,191 @@
+"""From files to data: uploads, and files on the server below the folders that it may show."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from podium.data.features import Features
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id
+from podium.errors import InputError, ParameterError, PodiumError, PodiumWarning
+from podium.formats.files import Source, open_source
+from podium.studio.limits import TooLarge, bounded_decompress
+from podium.studio.settings import Limits
+
+__all__ = [
+    "HEARING",
+    "OPTIONS",
+    "Opened",
+    "allowed",
+    "folder_files",
+    "listing",
+    "open_input",
+    "still_allowed",
+    "unpacked",
+]
+
+OPTIONS = ("format", "kind", "columns", "unlisted")  # of reading, that a form can give
+MOST_FILES = 2_000  # of a folder
+HEARING = (
+    threading.RLock()
+)  # to be held by whatever catches warnings: what that swaps is shared by all threads
+CELL = 4  # bytes that a cell of a Parquet file needs in memory, at least
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """What some input holds, and what a reader of it must know."""
+
+    preferences: Preferences
+    labels: Labels | None = None
+    features: Features | None = None
+    seconds: Mapping[Id, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A digest of all of it."""
+        from podium.data.dataset import Dataset
+        from podium.evaluate.checkpoints import digest_of_data
+
+        return digest_of_data(Dataset(self.preferences, self.labels, self.features))
+
+    @functools.cached_property
+    def kinds(self) -> frozenset[str]:
+        """What else there is to see: "leaderboard" for votes, "annotators" for people that judge."""
+        from podium.evaluate.report.material import has_board, is_crowd
+
+        found = {"leaderboard": has_board, "annotators": is_crowd}
+        return frozenset(name for name, check in found.items() if check(self.preferences))
+
+
+def open_input(
+    inputs: Sequence[Path | tuple[str, bytes]], options: Mapping[str, Any] | None = None
+) -> Opened:
+    """Read files together: paths, or names with bytes. A name is only what messages and experts are called by.
+
+    >>> open_input([("a.run", b"q1 Q0 d1 1 2.5 bm25\\n")]).preferences
+    Preferences(1 query, 1 item, 1 expert, 1 list of 1 row)
+    """
+    from podium import formats
+
+    if not inputs:
+        raise ParameterError("no file was given; choose at least one")
+    given = {k: v for k, v in (options or {}).items() if k in OPTIONS and v}
+    with HEARING, warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always", PodiumWarning)
+        sources = [_source(i) for i in inputs]
+        try:
+            content = formats.read(sources, given.pop("format", None), **given)
+        except RecursionError:
+            raise InputError(
+                "the input is nested too deeply", remedy="give a table, one row a line"
+            ) from None
+    if content.preferences is None:
+        got = "labels" if content.labels is not None else "features"
+        raise InputError(f"the input holds {got} only", remedy="add runs, ratings or votes to it")
+    if not len(content.preferences) or not content.preferences.forms:
+        raise InputError("the input holds no list and no vote", remedy="give runs, ratings or votes")
+    said = [str(w.message) for w in raised if issubclass(w.category, PodiumWarning)]
+    return Opened(
+        content.preferences, content.labels, content.features, content.seconds, tuple(dict.fromkeys(said))
+    )
+
+
+def _source(given: Path | tuple[str, bytes]) -> Source:
+    if isinstance(given, tuple):
+        return Source(*given)
+    return replace(open_source(given), name=given.name)  # where it lies is not for every reader
+
+
+def unpacked(name: str, content: bytes, limits: Limits) -> bytes:
+    """The bytes of an upload as the readers take them; refused if they would grow beyond the limits."""
+    found = bounded_decompress(content, limits)
+    if found[:4] == b"PAR1":
+        _check_parquet(name, found, limits)
+    return found
+
+
+def _check_parquet(name: str, content: bytes, limits: Limits) -> None:
+    """Parquet is packed inside: a few bytes may stand for millions of rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        about = pq.read_metadata(pa.BufferReader(content))
+        groups = [about.row_group(g) for g in range(about.num_row_groups)]
+        size = max(about.num_rows * about.num_columns * CELL, sum(g.total_byte_size for g in groups))
+    except (pa.ArrowException, OSError, ValueError, OverflowError):
+        raise InputError("the Parquet file is damaged", source=name, remedy="write it again") from None
+    if size > limits.decompressed_bytes or about.num_rows < 0:
+        raise TooLarge(
+            f"the Parquet file unpacks to more than {limits.decompressed_bytes:,} bytes",
+            source=name,
+            remedy="send less at a time",
+        )
+
+
+# -- files on the server -------------------------------------------------------------------------------------------
+
+
+def allowed(roots: Sequence[Path], root: int, inside: str) -> Path:
+    """A file or folder below a root, links followed; refused when it is not there or lies outside."""
+    refused = InputError("there is no such file below the folders that the server may show")
+    try:
+        if root < 0 or "\0" in inside:
+            raise refused
+        base = roots[root].resolve(strict=True)
+        found = (base / inside).resolve(strict=True) if inside else base
+    except (IndexError, OSError, RuntimeError, ValueError):
+        raise refused from None
+    if found != base and base not in found.parents:
+        raise refused
+    return found
+
+
+def still_allowed(roots: Sequence[Path], path: str) -> Path:
+    """A path that was opened before, if it is still below a root."""
+    for number, root in enumerate(roots):
+        try:
+            inside = os.path.relpath(path, root.resolve())
+            return allowed(roots, number, "" if inside == "." else inside)
+        except InputError:
+            continue
+    raise InputError(
+        f"{Path(path).name} is not below the folders that this server may show",
+        remedy="start podium serve with the folder it is in",
+    )
+
+
+def listing(folder: Path) -> list[tuple[str, bool]]:
+    """Names in a folder, folders first (True), without hidden ones."""
+    found = [(p.name, p.is_dir()) for p in folder.iterdir() if not p.name.startswith(".")]
+    return sorted(found, key=lambda pair: (not pair[1], pair[0]))[:MOST_FILES]
+
+
+def folder_files(path: Path) -> tuple[list[Path], list[str]]:
+    """The files of a folder that can be read (or the file itself), and words on those left out."""
+    from podium import formats
+
+    if path.is_file():
+        return [path], []
+    kept, left_out = [], []
+    for file in sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))[:MOST_FILES]:
+        try:
+            formats.sniff(file)
+            kept.append(file)
+        except PodiumError as error:
+            left_out.append(f"{file.name} was left out: {str(error).removeprefix(f'{file}: ')}")
+    if not kept:
+        raise InputError(
+            "no file in this folder can be read", remedy="choose a folder of runs, ratings or votes"
+        )
+    return kept, left_out

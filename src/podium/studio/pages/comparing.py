@@ -1,0 +1,155 @@
+"""Methods against each other: means, curves, and the differences query by query."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from podium.data.markup import figure, percent
+from podium.errors import ParameterError
+from podium.evaluate.comparison import Comparison, compare_evaluations
+from podium.evaluate.comparison_plot import difference_chart
+from podium.evaluate.report.content import Block, Figure, Table
+from podium.evaluate.report.material import Material, default_methods
+from podium.evaluate.report.sections import section
+from podium.metrics.base import parse
+from podium.studio.pages.context import METRICS, Context, View, id_text
+
+__all__ = ["differences", "methods", "records"]
+
+MOST = 20  # methods compared at once
+SHOWN = 200  # queries in a table
+
+
+def _asked(c: Context) -> tuple[tuple[str, ...], tuple[str, ...], Material]:
+    chosen = tuple(c.many("m"))
+    if len(chosen) > MOST:
+        raise ParameterError(f"{len(chosen)} methods were chosen; accepted: up to {MOST}")
+    first = str(parse(c.one("metric", "ndcg@10")))
+    metrics = tuple(dict.fromkeys((first, "ndcg@10", "map")))[:2]
+    plain = chosen == tuple(default_methods(c.data.preferences))
+    return chosen, metrics, c.material(() if plain else chosen, metrics)
+
+
+def _form(c: Context, chosen: Sequence[str], metric: str) -> dict[str, Any]:
+    """What the form of methods offers."""
+    usual = list(default_methods(c.data.preferences))
+    models = c.models()
+    every = list(dict.fromkeys([*usual, *chosen, *models]))
+    return {
+        "boxes": [(m, models.get(m, m), m in (chosen or usual)) for m in every],
+        "others": [m for m in c.methods() if m not in every],
+        "metric": metric,
+        "metrics": METRICS,
+        "labelled": c.data.labels is not None,
+    }
+
+
+def methods(c: Context) -> View:
+    """The comparison of a report, for any methods."""
+    chosen, metrics, found = _asked(c)
+    part = section(found, "methods")
+    more = _form(c, chosen, metrics[0]) | {
+        "names": list(found.results),
+        "comparison": found.comparison is not None,
+    }
+    if found.comparison is None:
+        alike = found.alike()
+        document = {"methods": list(found.results), "agreement": float(alike.mean())}
+        rows = [(q, v) for q, v in zip(found.preferences.queries, alike.tolist(), strict=True)]
+        return View(
+            part.title,
+            document,
+            ("query", "mean RBO of the methods"),
+            rows,
+            part.blocks,
+            "methods.html",
+            more,
+        )
+    document = found.comparison.to_dict() | {"curves": [dataclasses.asdict(line) for line in found.lines]}
+    head, rows = records(found.comparison.rows)
+    return View(part.title, document, head, rows, part.blocks, "methods.html", more)
+
+
+def differences(c: Context) -> View:
+    """Two methods on every query; without a choice, the best and what it is held against."""
+    chosen, metrics, found = _asked(c)
+    if found.comparison is None:
+        raise ParameterError("there are no labels for these queries, so no query says which method is better")
+    metric = metrics[0]
+    a, b = _two(c, found)
+    whole = found.comparison
+    chosen_two = {b: whole.evaluations[b], a: whole.evaluations[a]}
+    two = compare_evaluations(
+        chosen_two,
+        [metric],
+        baseline=b,
+        test=whole.test,
+        level=whole.level,
+        rounds=whole.rounds,
+        seed=whole.seed,
+    )
+    rows = two.per_query(metric, name=a)
+    up, down = sum(r.difference > 1e-12 for r in rows), sum(r.difference < -1e-12 for r in rows)
+    counts = f"better on {up:,} queries, worse on {down:,}, equal on {len(rows) - up - down:,}"
+    queries = c.data.preferences.queries
+    links = {
+        str(r.query): c.link("query", ("q", id_text(r.query, queries)), ("m", a), ("m", b))
+        for r in rows[:SHOWN]
+        if queries.code_of(r.query) is not None
+    }
+    head = ("query", a, b, "difference", f"judged, {a}", f"judged, {b}")
+    plain = [(r.query, r.values[a], r.values[b], r.difference, r.judged[a], r.judged[b]) for r in rows]
+    document = {
+        "metric": metric,
+        "methods": [a, b],
+        "pair": _pair(two, metric),
+        "rows": [dict(zip(head, r, strict=True)) for r in plain],
+    }
+    more = _form(c, chosen, metric) | {"a": a, "b": b, "names": list(whole.evaluations), "links": links}
+    blocks = _blocks(two, metric, a, b, counts, plain)
+    return View(f"{a} against {b}, query by query", document, head, plain, blocks, "differences.html", more)
+
+
+def _blocks(
+    two: Comparison, metric: str, a: str, b: str, counts: str, rows: list[tuple[Any, ...]]
+) -> list[Block]:
+    from podium.data.markup import Grid
+
+    blocks: list[Block] = [two.verdict(metric) if two.queries > 1 else "There is one query only."]
+    if len(rows) > 1 and any(r[3] for r in rows):
+        chart = difference_chart(two, metric)
+        chart.concat[0] = chart.concat[0].properties(width=700, height=170)
+        blocks.append(Figure("differences", chart, f"{a} less {b} in {metric}, one bar per query: {counts}."))
+    lines = tuple(
+        (str(r[0]), figure(r[1]), figure(r[2]), figure(r[3], sign=True), percent(r[4]), percent(r[5]))
+        for r in rows
+    )
+    head = ("query", a, b, "difference", f"judged, {a}", f"judged, {b}")
+    return [*blocks, Table(Grid(head, lines, 1, f"{metric}: {counts}"), SHOWN)]
+
+
+def _two(c: Context, found: Material) -> tuple[str, str]:
+    assert found.comparison is not None
+    names = list(found.comparison.evaluations)
+    if len(names) < 2:
+        raise ParameterError("there is one method only; choose two to compare them")
+    a = c.one("a", found.best)
+    b = c.one("b") or next(n for n in [found.comparison.baseline, *names] if n != a)
+    for name in (a, b):
+        if name not in names:
+            raise ParameterError(f"{name[:100]!r} is not among the methods; choose from {', '.join(names)}")
+    if a == b:
+        raise ParameterError("choose two different methods")
+    return a, b
+
+
+def _pair(two: Comparison, metric: str) -> dict[str, Any]:
+    return dataclasses.asdict(two.pairs(metric)[0])
+
+
+def records(rows: Sequence[Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Dataclasses as a table."""
+    head = [f.name for f in dataclasses.fields(rows[0])] if rows else ["empty"]
+    return head, [tuple(getattr(r, name) for name in head) for r in rows]

@@ -1,0 +1,188 @@
+"""Why an item has its place, and what becomes of the ranking when experts count more or less."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from podium.aggregators.base import Aggregator
+from podium.data.consensus import Ranked
+from podium.data.markup import Grid
+from podium.data.vocabulary import Id, Ids
+from podium.errors import ParameterError
+from podium.evaluate.explanation import Explanation, explain
+from podium.evaluate.explanation.changes import reweighted
+from podium.evaluate.explanation.plot import chart
+from podium.evaluate.figures.heatmap import natural
+from podium.evaluate.report.content import Block, Figure, Table
+from podium.studio.opening import HEARING
+from podium.studio.pages.context import Context, View, id_text, item_texts, known
+from podium.studio.pages.exploring import grades
+from podium.studio.pages.fusing import fused
+
+__all__ = ["rank", "why"]
+
+MARK = "w:"  # begins the name of a weight in an address
+LARGEST = 100.0
+SLIDERS = 60  # experts with a slider, those that say most
+SHOWN = 50  # places on the page
+
+
+def _factors(c: Context, experts: Ids) -> dict[Id, float]:
+    """Weights in the address: how much each expert counts, 1 if nothing is said."""
+    found: dict[Id, float] = {}
+    for name, text in c.asked:
+        if not name.startswith(MARK) or not text.strip():
+            continue
+        expert = known(name.removeprefix(MARK), experts, "expert")
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 0 <= value <= LARGEST:
+            raise ParameterError(f"a weight is {text[:50]!r}; accepted: numbers from 0 to {LARGEST:g}")
+        found[expert] = value
+    return {e: v for e, v in found.items() if v != 1.0}
+
+
+def _weighted(c: Context, method: Aggregator, factors: Mapping[Id, float]) -> Aggregator:
+    for expert, factor in factors.items():
+        other = reweighted(method, c.data.preferences, expert, factor)
+        if other is None and getattr(method, "weights_", None) is None and not method.tags.weighted:
+            raise ParameterError(f"{method.name} takes no weights; choose another method to move them")
+        if other is None:
+            raise ParameterError(
+                "nobody would count any more; at least one expert must have a weight above 0"
+            )
+        method = other
+    return method
+
+
+def _places(c: Context, method: Aggregator, query: Id) -> list[Ranked]:
+    p = c.data.preferences
+    one = p.select([query]) if method.tags.per_query else p
+    return method.aggregate(one, c.features_for(method))[query]
+
+
+def _moved(c: Context) -> tuple[str, Aggregator, Id, dict[Id, float], list[Ranked], dict[Id, int]]:
+    """The method with its weights, and where it puts the items; with where they were without them."""
+    spec, method = c.method()
+    q = c.query()
+    before = {r.item: r.rank for r in fused(c, spec)[q]}
+    factors = _factors(c, c.data.preferences.experts)
+    method = _weighted(c, method, factors)
+    places = _places(c, method, q) if factors else fused(c, spec)[q]
+    return spec, method, q, factors, places, before
+
+
+HEAD = ("rank", "item", "score", "label", "before")
+
+
+def rank(c: Context) -> View:
+    """The ranking of one query with the weights in the address: what the sliders ask for."""
+    spec, method, q, factors, places, before = _moved(c)
+    graded = grades(c, q)
+    rows = [(r.rank, r.item, r.score, graded.get(r.item), before[r.item]) for r in places]
+    texts = item_texts(before)
+    state = [("q", id_text(q, c.data.preferences.queries)), ("m", spec)]
+    state += [(MARK + id_text(e, c.data.preferences.experts), f"{f:g}") for e, f in factors.items()]
+    document = {
+        "method": repr(method),
+        "query": q,
+        "weights": [{"expert": e, "factor": f} for e, f in factors.items()],
+        "text": _words(places, before),
+        "rows": [
+            {**dict(zip(HEAD, r, strict=True)), "why": c.link("why", *state, ("item", texts[r[1]]))}
+            for r in rows[:SHOWN]
+        ],
+    }
+    return View("Ranking", document, HEAD, rows)
+
+
+def _words(places: list[Ranked], before: Mapping[Id, int]) -> str:
+    """What the weights changed, for those who cannot see it."""
+    moved = [r for r in places if r.rank != before[r.item]]
+    if not moved:
+        return "The order is as without the weights."
+    first = places[0]
+    top = f"{first.item} is first" + (
+        f" (was {before[first.item]})" if before[first.item] != 1 else " as before"
+    )
+    return f"{len(moved)} of {len(places)} items have another place; {top}."
+
+
+def why(c: Context) -> View:
+    """Contributions by expert, what would make two items swap, and sliders for the weights."""
+    spec, method, q, factors, places, _ = _moved(c)
+    texts = item_texts(r.item for r in places)
+    by_text = {text: item for item, text in texts.items()}
+    item, over = _item(c, "item", by_text, q), _item(c, "over", by_text, q)
+    with HEARING:
+        told = explain(method, c.data.preferences, q, item, over=over, features=c.features_for(method))
+    ranked = rank(c)
+    document = {**told.to_dict(), "weights": ranked.document["weights"], "ranking": ranked.document["rows"]}
+    can = method.tags.weighted or isinstance(getattr(method, "weights_", None), Mapping)
+    more = {
+        "spec": spec, "query": id_text(q, c.data.preferences.queries), "item": texts[told.item.item],
+        "over": "" if told.over is None else texts[told.over.item], "items": list(by_text)[:500],
+        "lines": told.lines, "sliders": _sliders(c, q, factors) if can else [], "words": ranked.document["text"],
+        "ranking": ranked.document["rows"], "total": len(places), "methods": c.methods(), "models": c.models(),
+        "left": c.link("query", ("q", id_text(q, c.data.preferences.queries)), ("m", spec)),
+    }  # fmt: skip
+    title = f"Why {told.item.item} is in place {told.item.rank} for {q}"
+    return View(title, document, HEAD, ranked.rows, _blocks(told), "why.html", more)
+
+
+def _item(c: Context, name: str, by_text: Mapping[str, Id], q: Id) -> Id | None:
+    text = c.one(name)
+    if not text:
+        return None
+    if text not in by_text:
+        raise ParameterError(f"there is no item {text[:100]!r} of query {q!r}; choose one from the list")
+    return by_text[text]
+
+
+def _sliders(c: Context, q: Id, factors: Mapping[Id, float]) -> list[dict[str, Any]]:
+    """Experts that speak on the query, those that say most first, then by name."""
+    one = c.data.preferences.select([q])
+    said = [0] * len(one.experts)
+    for e in one.lists.expert[one.lists.list_of_row].tolist() + one.comparisons.expert.tolist():
+        said[e] += 1
+    most = sorted((e for e in range(len(said)) if said[e]), key=lambda e: -said[e])[:SLIDERS]
+    names = sorted((one.experts[e] for e in most), key=lambda e: natural(str(e)))
+    return [
+        {"name": MARK + id_text(e, one.experts), "label": str(e), "value": f"{factors.get(e, 1.0):g}"}
+        for e in names
+    ]
+
+
+def _blocks(told: Explanation) -> list[Block]:
+    heads = [f"rank of {r.item}" for r in (told.item, told.over) if r is not None]
+    value = "adds" if told.over is None else f"speaks for {told.item.item}"
+    rows = tuple(
+        (
+            str(v.expert),
+            *("not listed" if r is None else str(r) for r in v.ranks),
+            *_votes(told, v),
+            f"{v.value:+.6g}",
+        )
+        for v in told.voices
+    )
+    votes = ("votes",) if any(v.votes for v in told.voices) else ()
+    how = (
+        f"adds up to the {'score' if told.over is None else 'difference'}"
+        if told.exact
+        else "score less the score without the expert"
+    )
+    caption = f"{told.lines[0]}. By expert: {how}."
+    return [
+        Figure("contributions", chart(told), caption),
+        Table(Grid(("expert", *heads, *votes, value), rows, 1, f"Contributions, {told.method}"), 100),
+    ]
+
+
+def _votes(told: Explanation, voice: Any) -> tuple[str, ...]:
+    if not any(v.votes for v in told.voices):
+        return ()
+    return ("" if voice.votes is None else f"{voice.votes[0]:g} for, {voice.votes[1]:g} against",)

@@ -1,0 +1,87 @@
+"""Ways in: the embedded data, an upload, files on the server; and what was opened before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from podium.errors import ParameterError
+from podium.studio.limits import TooLarge
+from podium.studio.opening import OPTIONS, allowed, folder_files, listing, open_input, still_allowed, unpacked
+from podium.studio.settings import Settings
+from podium.studio.store import Store
+
+__all__ = ["browse", "open_path", "open_upload"]
+
+FILES = 500  # in one upload
+NAME = 200  # characters
+
+
+def open_upload(
+    store: Store, settings: Settings, files: Sequence[tuple[str, bytes]], options: dict[str, str]
+) -> str:
+    """A project from what a browser sent; what cannot be read is refused, and nothing is kept of it."""
+    if not files:
+        raise ParameterError("no file was chosen; choose at least one")
+    if len(files) > FILES:
+        raise ParameterError(f"{len(files)} files were chosen; accepted: up to {FILES} at a time")
+    named = [(_base(name), content) for name, content in files]
+    plain = [(name, unpacked(name, content, settings.limits)) for name, content in named]
+    if sum(len(content) for _, content in plain) > settings.limits.decompressed_bytes:
+        raise TooLarge("the files together are too large", remedy="open them from a folder of the server")
+    given = _options(options)
+    open_input(plain, given)
+    return store.add_upload(_title([n for n, _ in plain]), plain, given)
+
+
+def open_path(store: Store, settings: Settings, root: int, inside: str, options: dict[str, str]) -> str:
+    """A project from a file or a folder below a root; what was left out of a folder is noted."""
+    path = allowed(settings.roots, root, inside)
+    files, left_out = folder_files(path)
+    files = [still_allowed(settings.roots, str(file.resolve())) for file in files]
+    given: dict[str, Any] = _options(options)
+    open_input(files, given)
+    return store.add_paths(path.name or str(path), files, given | {"notes": left_out})
+
+
+def browse(settings: Settings, root: int, inside: str) -> dict[str, Any]:
+    """What is in a folder below a root; a file is the only one in its list."""
+    path, base = allowed(settings.roots, root, inside), settings.roots[root].resolve()
+    here = "" if path == base else path.relative_to(base).as_posix()
+    if path.is_dir():
+        entries = [(name, f"{here}/{name}" if here else name, folder) for name, folder in listing(path)]
+    else:
+        entries = [(path.name, here, False)]
+    parent = str(PurePosixPath(here).parent)
+    up = None if not here else "" if parent == "." else parent
+    return {
+        "root": root,
+        "here": here,
+        "title": path.name,
+        "entries": entries,
+        "up": up,
+        "whole": path.is_dir(),
+    }
+
+
+def _options(given: dict[str, str]) -> dict[str, str]:
+    kept = {k: v for k, v in given.items() if k in OPTIONS and v}
+    if kept.get("unlisted", "below") not in ("below", "unknown"):
+        raise ParameterError(f"unlisted is {kept['unlisted'][:50]!r}; accepted: below, unknown")
+    return kept
+
+
+def _base(name: str) -> str:
+    """The last part of a name that a browser sent; it is shown, and names experts, and nothing else."""
+    last = name.replace("\\", "/").rsplit("/", 1)[-1]
+    return "".join(ch for ch in last if ch.isprintable())[:NAME] or "upload"
+
+
+def _title(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
+def roots_of(settings: Settings) -> list[tuple[int, str]]:
+    """The roots by number and name."""
+    return [(n, Path(root).name or str(root)) for n, root in enumerate(settings.roots)]

@@ -1,0 +1,67 @@
+"""The first page of a project: the verdict, whether to trust it, what there is."""
+
+from __future__ import annotations
+
+from podium.evaluate.report.content import Finding
+from podium.evaluate.report.findings import findings
+from podium.evaluate.report.verdict import verdict
+from podium.studio.opening import Opened
+from podium.studio.pages.context import Context, View
+
+__all__ = ["facts", "overview"]
+
+
+def facts(data: Opened) -> dict[str, str]:
+    """What was opened, in words."""
+    p = data.preferences
+    cells = int(p.index.sizes.sum()) * len(p.experts)
+    found = {
+        "queries": f"{len(p):,}",
+        "items": f"{len(p.index.items):,}",
+        "experts": f"{len(p.experts):,}",
+        "forms": ", ".join(sorted(f.value for f in p.forms)),
+        "rows": f"{p.lists.rows:,}" if p.lists.rows else "",
+        "votes": f"{len(p.comparisons):,}" if len(p.comparisons) else "",
+        "not listed": f"{1 - p.lists.rows / cells:.0%} of the cells" if p.lists.rows and cells else "",
+        "unlisted items are": p.unlisted,
+        "labels": "none"
+        if data.labels is None
+        else f"{len(data.labels.grades):,} on {len(data.labels):,} queries",
+        "item features": "" if data.features is None else f"{len(data.features.names):,}",
+        "fingerprint": p.fingerprint,
+    }
+    return {k: v for k, v in found.items() if v}
+
+
+def overview(c: Context) -> View:
+    """The verdict and the checks of a report."""
+    found = c.material()
+
+    def concluded() -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+        checks = findings(found)
+        return checks, verdict(found, checks)
+
+    checks, said = c.wait(c.work.result((c.data.fingerprint, "verdict"), concluded))
+    document = {
+        "project": c.project.id,
+        "verdict": list(said),
+        "findings": [vars(f) for f in checks],
+        "facts": facts(c.data),
+        "notes": list(c.data.notes),
+        "best": found.best,
+    }
+    rows = [(f.verdict, f.name, f.text) for f in checks]
+    return View(
+        c.project.name,
+        document,
+        ("verdict", "check", "reason"),
+        rows,
+        template="overview.html",
+        more={
+            "verdict": said,
+            "findings": rows,
+            "facts": facts(c.data),
+            "notes": c.data.notes,
+            "best": found.best,
+        },
+    )

@@ -1,0 +1,103 @@
+"""Those who said it: experts, annotators; and the leaderboard of what they voted on."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from podium.data.markup import Grid
+from podium.errors import ParameterError
+from podium.evaluate.figures import weight_matrix, weight_table
+from podium.evaluate.report.content import Block, Figure, Table
+from podium.evaluate.report.findings import WORDS
+from podium.evaluate.report.sections import section
+from podium.studio.pages.comparing import records
+from podium.studio.pages.context import Context, View
+
+__all__ = ["annotators", "experts", "leaderboard"]
+
+
+def experts(c: Context) -> View:
+    """Agreement, leaving each expert out, and what fitted models think of them."""
+    found = c.material()
+    diagnosis = found.diagnosis
+    blocks = list(section(found, "experts").blocks)
+    weights, told = _weights(c)
+    if diagnosis is None:
+        names = c.data.preferences.experts.tolist()
+        said = _too_few_or_many(len(names), found.crowd is not None)
+        document: dict[str, Any] = {"experts": names}
+        rows: list[tuple[Any, ...]] = [(n,) for n in names]
+        return View("Experts", document, ("expert",), rows, [said, *weights], "experts.html", {"told": told})
+    head, rows = records(diagnosis.rows)
+    return View(
+        "Experts", diagnosis.to_dict(), head, rows, [*blocks, *weights], "experts.html", {"told": told}
+    )
+
+
+def _too_few_or_many(count: int, crowd: bool) -> str:
+    if count < 2:
+        return "There is one expert only; there is nobody to agree or disagree with."
+    return "They are looked at as annotators." if crowd else "There are too many to be looked at one by one."
+
+
+def _weights(c: Context) -> tuple[list[Block], bool]:
+    """The weights of the models of this project, the newest ones."""
+    shown: dict[str, Any] = {}
+    for model in c.work.store.models(c.project.id)[:3]:
+        made = c.work.method(f"model:{model.id}")
+        try:
+            weight_table(made)
+        except ParameterError:
+            continue
+        shown[model.name[:30]] = made
+    if not shown:
+        return [], False
+    return [Figure("weights", weight_matrix(shown), f"Weights by expert of {', '.join(shown)}.")], True
+
+
+def leaderboard(c: Context) -> View:
+    """Standings with intervals, and what to ask next."""
+    board = c.material().board
+    if board is None:
+        raise ParameterError("there is no leaderboard here; it needs votes on the same items again and again")
+    top = c.whole("top", 0, 0, len(board.rows)) or None
+    count = c.whole("count", 10, 1, 1000)
+    asked = board.next(count, top=top) if len(board.rows) > 1 else []
+    stop, words = board.stopping(top=top)
+    head, rows = records(board.rows)
+    lines = tuple(
+        (str(p.first), str(p.second), f"{p.gain:.4f}", f"{p.chance:.0%}", f"{p.votes:,.10g}") for p in asked
+    )
+    next_ = Table(
+        Grid(
+            ("first", "second", "tells (nats)", "chance of first", "votes so far"),
+            lines,
+            2,
+            "What to ask next",
+        ),
+        100,
+    )
+    document = board.to_dict() | {
+        "next": [dataclasses.asdict(p) for p in asked],
+        "stop": stop,
+        "stopping": words,
+    }
+    blocks = list(section(c.material(), "leaderboard").blocks)[:2]
+    checks = [(WORDS[k.verdict], k.name, k.text) for k in board.checks]
+    more = {"next": next_, "words": f"{words[:1].upper()}{words[1:]}.", "top": top or 0, "count": count,
+            "size": len(board.rows), "checks": checks}  # fmt: skip
+    return View("Leaderboard", document, head, rows, blocks, "leaderboard.html", more)
+
+
+def annotators(c: Context) -> View:
+    """Quality of every annotator, with reasons."""
+    found = c.material()
+    if found.crowd is None:
+        raise ParameterError(
+            "there are no annotators here: votes, or ratings on a short scale, of three or more people"
+        )
+    head, rows = records(found.crowd.rows)
+    document = {"lines": list(found.crowd.lines), "rows": [dict(zip(head, r, strict=True)) for r in rows],
+                "effective": found.crowd.effective}  # fmt: skip
+    return View("Annotators", document, head, rows, section(found, "annotators").blocks)

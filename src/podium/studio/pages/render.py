@@ -1,0 +1,119 @@
+"""Views as pages, JSON and CSV; pictures as SVG. Templates escape everything that is not marked as HTML."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+import podium
+from podium.data import markup
+from podium.data.vocabulary import Id
+from podium.evaluate import pictures
+from podium.evaluate.report import page as report_page
+from podium.evaluate.report.content import Block, Figure, Table
+
+__all__ = ["asset", "csv_document", "html", "page", "safe_cell", "svg"]
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run what begins with these
+KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+def safe_cell(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula; figures stay figures.
+
+    >>> safe_cell("=1+1"), safe_cell("-a"), safe_cell(-0.5), safe_cell("a=b"), safe_cell(("x", "y"))
+    ("'=1+1", "'-a", -0.5, 'a=b', 'x; y')
+    """
+    if isinstance(value, tuple | list):
+        value = "; ".join(map(str, value))
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+def csv_document(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Comma-separated values that a spreadsheet can open without harm."""
+    return markup.csv_text([safe_cell(h) for h in head], ([safe_cell(v) for v in row] for row in rows))
+
+
+def svg(chart: Any) -> str:
+    """A picture as a file of its own."""
+    drawn = pictures.svg(chart, "f")
+    return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+
+
+@functools.cache
+def asset(name: str) -> tuple[bytes, str] | None:
+    """A file of the studio and its type; the style is that of reports and a little more."""
+    if name == "style.css":
+        report = importlib.resources.files("podium.evaluate.report").joinpath("style.css").read_text("utf-8")
+        return "\n".join([markup.STYLE, report, _own("studio.css")]).encode(), KINDS[".css"]
+    if name in ("studio.js", "icon.svg"):
+        return _own(name).encode(), KINDS[name[name.rindex(".") :]]
+    if name == "plots.js":
+        return pictures.browser_code().encode(), KINDS[".js"]
+    return None
+
+
+def _own(name: str) -> str:
+    return importlib.resources.files(__package__).joinpath("static", name).read_text("utf-8")
+
+
+def html(block: Block, picture: str, links: dict[str, str] | None = None) -> Markup:
+    """A block of a report; `picture` is where its pictures are, with a {} for their names."""
+    if isinstance(block, str):
+        return Markup(markup.paragraph(block))
+    if isinstance(block, Table):
+        leads = [(links or {}).get(row[0], "") for row in block.grid.rows] if links else ()
+        return Markup(f'<div class="scroll" tabindex="0">{_table(block, leads)}</div>')
+    if isinstance(block, Figure):
+        return _figure(block, picture)
+    return Markup(
+        '<ul class="points">' + "".join(f"<li>{markup.escape(line)}</li>" for line in block) + "</ul>"
+    )
+
+
+def _table(table: Table, links: Sequence[str]) -> str:
+    drawn = markup.table(table.grid, most=table.most, links=links, inline=False)
+    return drawn.replace("<th ", '<th scope="col" ')
+
+
+def _figure(figure: Figure, picture: str) -> Markup:
+    where, caption = markup.escape(picture.format(figure.name)), markup.escape(figure.caption)
+    image = f'<img src="{where}" alt="{caption}">'
+    live = f'<button type="button" class="live" data-plot="{where}&amp;plot=1" hidden>Interactive</button>'
+    holder = f'<div class="picture" tabindex="0">{image}</div>'
+    link = f'<a href="{where}">SVG</a>'
+    return Markup(f"<figure>{holder}<figcaption>{caption} {link} {live}</figcaption></figure>")
+
+
+def _when(seconds: float | None) -> str:
+    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _slug(text: Id) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", str(text)).strip("-")[:40] or "x"
+
+
+@functools.cache
+def _templates() -> jinja2.Environment:
+    found = jinja2.Environment(
+        loader=jinja2.PackageLoader("podium.studio.pages"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    found.filters |= {"when": _when, "slug": _slug, "short": markup.shortened, "figure": markup.figure}
+    found.globals |= {"version": podium.__version__, "WORDS": report_page.WORDS}
+    return found
+
+
+def page(template: str, **values: Any) -> str:
+    """A page from a template."""
+    return _templates().get_template(template).render(**values)

@@ -1,0 +1,187 @@
+"""Who may ask: token, Host and Origin checks, the headers of every answer, and protection of forms."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import secrets
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+from podium.errors import ParameterError, PodiumError
+from podium.studio.settings import Settings, is_loopback
+
+__all__ = ["CSP", "HEADERS", "Guard", "Refused", "check_csrf", "csrf_token", "hash_token", "new_token"]
+
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = (
+    (b"content-security-policy", CSP.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),  # with no-referrer, forms would come from Origin: null
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+)
+SHORTEST = 24  # characters of a token
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})  # methods that change nothing
+OPEN = frozenset({"/healthz", "/readyz", "/login", "/docs/style.css"})  # what needs no token
+SESSION, FORMS = "podium_session", "podium_forms"  # cookies
+
+
+class Refused(PodiumError):
+    """A request that is not answered, with the status that says why."""
+
+    def __init__(
+        self, status: int, problem: str, remedy: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self.status, self.problem, self.remedy, self.headers = status, problem, remedy, dict(headers or {})
+        super().__init__(f"{problem}; {remedy}")
+
+
+# -- the token ---------------------------------------------------------------------------------------------------
+
+
+def new_token() -> str:
+    """A token nobody can guess: 256 random bits."""
+    return secrets.token_urlsafe(32)
+
+
+def hash_token(token: str) -> str:
+    """What is kept of a token: a salted hash. A token is long and random, so a slow hash would only help those who
+    try wrong ones to keep the server busy.
+
+    >>> hash_token("short")
+    Traceback (most recent call last):
+    podium.errors.ParameterError: the token has 5 characters; accepted: 24 or more, such as `openssl rand -hex 32` makes
+    """
+    if len(token) < SHORTEST:
+        raise ParameterError(
+            f"the token has {len(token)} characters; accepted: {SHORTEST} or more, such as `openssl rand -hex 32` makes"
+        )
+    salt = secrets.token_bytes(16)
+    return f"{salt.hex()}:{_salted(token, salt).hex()}"
+
+
+def _salted(token: str, salt: bytes) -> bytes:
+    return hmac.digest(salt, token.encode(errors="surrogatepass"), "sha256")
+
+
+class Guard:
+    """Checks requests by their headers alone, before a body is read."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._key = secrets.token_bytes(32)
+        self._names = _names(settings)
+
+    def check(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> None:
+        """Raise `Refused` for a request that must not be answered."""
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        self._check_host(host)
+        if method not in SAFE:
+            _check_origin(host, headers)
+        if self._settings.token_hash is not None and path not in OPEN:
+            self._check_token(headers)
+
+    def _check_host(self, host: str) -> None:
+        """A page of another site can make its own name point here; its requests then carry that name."""
+        name = _without_port(host)
+        if name in self._names or (not is_loopback(self._settings.host) and _is_address(name)):
+            return
+        raise Refused(
+            421,
+            "the request is addressed to a host that this server does not answer for",
+            "use the address that `podium serve` printed, or allow the name with --allow-host",
+        )
+
+    def _check_token(self, headers: Mapping[bytes, bytes]) -> None:
+        kind, _, given = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        if kind.lower() == "bearer" and self.knows(given.strip()):
+            return
+        cookie = cookies(headers).get(SESSION, "")
+        if cookie and hmac.compare_digest(cookie.encode(), self.session().encode()):
+            return
+        raise Refused(
+            401,
+            "this server needs a token",
+            "send the header Authorization: Bearer TOKEN",
+            {"www-authenticate": "Bearer"},
+        )
+
+    def knows(self, token: str) -> bool:
+        """Whether this is the token; compared in constant time."""
+        salt, _, kept = (self._settings.token_hash or "").partition(":")
+        return bool(kept) and hmac.compare_digest(_salted(token, bytes.fromhex(salt)), bytes.fromhex(kept))
+
+    def session(self) -> str:
+        """The value of the cookie of a browser that has given the token; void when the server ends."""
+        return hmac.digest(self._key, b"session", "sha256").hex()
+
+    def form_mark(self, cookie: str) -> str:
+        """What a form must carry for a browser with this cookie."""
+        return hmac.digest(self._key, b"form:" + cookie.encode(errors="replace"), "sha256").hex()
+
+
+def _names(settings: Settings) -> frozenset[str]:
+    names = {name.lower() for name in settings.hosts}
+    if is_loopback(settings.host):
+        return frozenset(names | {"localhost", "127.0.0.1", "[::1]", settings.host})
+    return frozenset(names | {settings.host.lower(), socket.gethostname().lower(), "localhost"})
+
+
+def _without_port(host: str) -> str:
+    """
+    >>> _without_port("localhost:8765"), _without_port("[::1]:80"), _without_port("evil.example")
+    ('localhost', '[::1]', 'evil.example')
+    """
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdigit() else host
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _check_origin(host: str, headers: Mapping[bytes, bytes]) -> None:
+    """Browsers say where a request comes from; other programs say nothing, and hold no cookies of ours."""
+    site = headers.get(b"sec-fetch-site", b"none")
+    origin = headers.get(b"origin")
+    own = {f"http://{host}".encode("latin-1"), f"https://{host}".encode("latin-1")}
+    if site not in (b"none", b"same-origin") or (origin is not None and origin.lower() not in own):
+        raise Refused(403, "the request comes from another site", "use the pages of this server")
+
+
+def cookies(headers: Mapping[bytes, bytes]) -> dict[str, str]:
+    """The cookies of a request."""
+    pairs = (part.strip().partition("=") for part in headers.get(b"cookie", b"").decode("latin-1").split(";"))
+    return {name: value for name, _, value in pairs}
+
+
+# -- forms ---------------------------------------------------------------------------------------------------------
+
+
+def csrf_token(request: Any) -> str:
+    """What a form of ours must send back as `csrf`; the browser gets the cookie that belongs to it."""
+    kept: dict[str, str] = request.scope.setdefault("podium.cookies", {})
+    mine = kept.get(FORMS) or request.cookies.get(FORMS)
+    if not mine or len(mine) > 100:
+        mine = kept[FORMS] = secrets.token_urlsafe(24)
+    mark: str = request.app.state.guard.form_mark(mine)
+    return mark
+
+
+def check_csrf(request: Any, token: object) -> None:
+    """Raise `Refused` (403) for a form that was not made for this browser by this server."""
+    cookie = request.cookies.get(FORMS, "")
+    expected = request.app.state.guard.form_mark(cookie)
+    if not cookie or not isinstance(token, str) or not hmac.compare_digest(token.encode(), expected.encode()):
+        raise Refused(403, "the form is not one of this server's, or an old one", "load the page again")

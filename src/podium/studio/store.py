@@ -1,0 +1,356 @@
+"""Projects, files, models and jobs in one folder: SQLite for facts, content-addressed files for bytes.
+
+Several processes may use a folder at once: every change is one transaction, files are renamed into place while the
+write lock is held, and a file whose name is its digest is never written twice. Ids and names given by a user are
+values in the database, never paths.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from podium.errors import InputError, ParameterError
+from podium.studio.records import File, Job, Kind, Missing, Model, Project, State
+
+__all__ = ["DEMO", "File", "Job", "Missing", "Model", "Project", "Store"]
+
+DEMO = "demo"  # the project that is always there
+VERSION = 1  # of the tables
+WAIT = 15.0  # seconds for which a writer waits for another
+TABLES = """
+CREATE TABLE projects (
+  id TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, options TEXT NOT NULL, made REAL NOT NULL);
+CREATE TABLE files (
+  project TEXT NOT NULL REFERENCES projects(id) ON DELETE CASCADE, place INTEGER NOT NULL, name TEXT NOT NULL,
+  digest TEXT, path TEXT, PRIMARY KEY (project, place));
+CREATE TABLE jobs (
+  id TEXT PRIMARY KEY, project TEXT NOT NULL REFERENCES projects(id) ON DELETE CASCADE, kind TEXT NOT NULL,
+  settings TEXT NOT NULL, state TEXT NOT NULL, done INTEGER NOT NULL DEFAULT 0, total INTEGER NOT NULL DEFAULT 0,
+  words TEXT NOT NULL DEFAULT '', result TEXT, owner TEXT, beat REAL, tries INTEGER NOT NULL DEFAULT 0,
+  stop INTEGER NOT NULL DEFAULT 0, made REAL NOT NULL, ended REAL);
+CREATE INDEX jobs_by_state ON jobs (state, made);
+CREATE TABLE models (
+  id TEXT PRIMARY KEY, project TEXT NOT NULL REFERENCES projects(id) ON DELETE CASCADE, name TEXT NOT NULL,
+  method TEXT NOT NULL, digest TEXT NOT NULL, job TEXT, made REAL NOT NULL);
+"""
+
+
+class Store:
+    """Everything the studio remembers, in a folder that is made if it is not there."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # uploads are nobody else's business
+            (self.folder / "blobs").mkdir(exist_ok=True, mode=0o700)
+            self._anchor = self._open()  # keeps the write-ahead log in place between sessions
+            self._prepare()
+        except (OSError, sqlite3.Error) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(
+                f"this cannot be a folder of the studio: {reason}",
+                source=str(folder),
+                remedy="give another folder",
+            ) from None
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._anchor.close()
+
+    def _open(self) -> sqlite3.Connection:
+        db = sqlite3.connect(
+            self.folder / "studio.sqlite", timeout=WAIT, isolation_level=None, check_same_thread=False
+        )
+        db.row_factory = sqlite3.Row
+        db.execute("PRAGMA foreign_keys = ON")
+        return db
+
+    def _prepare(self) -> None:
+        for _ in range(100):  # another process may be doing the same; there is no waiting for this lock
+            with contextlib.suppress(sqlite3.OperationalError):
+                self._anchor.execute("PRAGMA journal_mode = WAL")
+                break
+            time.sleep(0.05)
+        with self._writing() as db:
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version > VERSION:
+                raise InputError(
+                    f"the studio folder has version {version}, this Podium reads {VERSION}",
+                    source=str(self.folder),
+                    remedy="upgrade Podium, or give another folder",
+                )
+            if version == 0:
+                for statement in TABLES.split(";"):
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {VERSION}")
+            add = "INSERT OR IGNORE INTO projects VALUES (?, 'The embedded data', 'demo', '{}', ?)"
+            db.execute(add, (DEMO, time.time()))
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with contextlib.closing(self._open()) as db:
+            yield db
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction that holds the write lock from its beginning; undone when anything is raised."""
+        with contextlib.closing(self._open()) as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+
+    # -- bytes -------------------------------------------------------------------------------------------------
+
+    def _blob(self, digest: str) -> Path:
+        return self.folder / "blobs" / digest[:2] / digest
+
+    def blob_path(self, digest: str) -> Path:
+        """Where the bytes of a digest are."""
+        path = self._blob(digest)
+        if not path.is_file():
+            raise Missing("the file of this project is gone from the studio folder; upload it again")
+        return path
+
+    @contextlib.contextmanager
+    def _arriving(self, contents: Sequence[bytes]) -> Iterator[list[tuple[str, Path]]]:
+        """Bytes on the disk under names of their own, with the digests they are to be called by."""
+        staged: list[tuple[str, Path]] = []
+        try:
+            for content in contents:
+                digest = hashlib.blake2b(content, digest_size=20).hexdigest()
+                path = self.folder / "blobs" / f".{secrets.token_hex(8)}.tmp"
+                with path.open("xb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                staged.append((digest, path))
+            yield staged
+        finally:
+            for _, path in staged:
+                path.unlink(missing_ok=True)
+
+    def _settle(self, staged: Sequence[tuple[str, Path]]) -> list[str]:
+        """Give staged files their names; to be called while the write lock is held."""
+        for digest, path in staged:
+            target = self._blob(digest)
+            target.parent.mkdir(exist_ok=True, mode=0o700)
+            os.replace(path, target)
+        return [digest for digest, _ in staged]
+
+    def _sweep(self, db: sqlite3.Connection, digests: Sequence[str | None]) -> None:
+        """Remove bytes that nothing refers to any more; to be called while the write lock is held."""
+        asked = "SELECT 1 FROM files WHERE digest = :d UNION SELECT 1 FROM models WHERE digest = :d"
+        for digest in {d for d in digests if d is not None}:
+            if db.execute(asked, {"d": digest}).fetchone() is None:
+                self._blob(digest).unlink(missing_ok=True)
+
+    # -- projects ----------------------------------------------------------------------------------------------
+
+    def add_upload(
+        self, name: str, files: Sequence[tuple[str, bytes]], options: dict[str, Any] | None = None
+    ) -> str:
+        """A project of uploaded files; the same bytes are kept once."""
+        with self._arriving([content for _, content in files]) as staged, self._writing() as db:
+            digests = self._settle(staged)
+            named = [File(n, digest=d) for (n, _), d in zip(files, digests, strict=True)]
+            return self._add(db, name, "upload", named, options or {})
+
+    def add_paths(self, name: str, paths: Sequence[Path], options: dict[str, Any] | None = None) -> str:
+        """A project of files that stay where they are."""
+        with self._writing() as db:
+            named = [File(p.name, path=str(p)) for p in paths]
+            return self._add(db, name, "files", named, options or {})
+
+    def _add(
+        self, db: sqlite3.Connection, name: str, kind: Kind, files: Sequence[File], options: dict[str, Any]
+    ) -> str:
+        project = secrets.token_hex(6)
+        row = (project, name, kind, json.dumps(options), time.time())
+        db.execute("INSERT INTO projects VALUES (?, ?, ?, ?, ?)", row)
+        rows = [(project, place, f.name, f.digest, f.path) for place, f in enumerate(files)]
+        db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?)", rows)
+        return project
+
+    def project(self, project: str) -> Project:
+        """One project with its files."""
+        with self._reading() as db:
+            row = db.execute("SELECT * FROM projects WHERE id = ?", (project,)).fetchone()
+            asked = "SELECT name, digest, path FROM files WHERE project = ? ORDER BY place"
+            files = tuple(File(*f) for f in db.execute(asked, (project,)))
+        if row is None:
+            raise Missing("there is no such project; it may have been removed")
+        return _project(row, files)
+
+    def _check(self, db: sqlite3.Connection, project: str) -> None:
+        if db.execute("SELECT 1 FROM projects WHERE id = ?", (project,)).fetchone() is None:
+            raise Missing("there is no such project; it may have been removed")
+
+    def projects(self) -> list[Project]:
+        """All projects, the newest first, without their files."""
+        with self._reading() as db:
+            return [_project(r) for r in db.execute("SELECT * FROM projects ORDER BY made DESC, id")]
+
+    def remove(self, project: str) -> None:
+        """Forget a project, its jobs and models; uploaded bytes go when no other project has the same."""
+        if project == DEMO:
+            raise ParameterError("the embedded data stay; there is nothing to remove")
+        with self._writing() as db:
+            asked = "SELECT digest FROM files WHERE project = :p UNION SELECT digest FROM models WHERE project = :p"
+            digests = [r[0] for r in db.execute(asked, {"p": project})]
+            jobs = [r[0] for r in db.execute("SELECT id FROM jobs WHERE project = ?", (project,))]
+            if not db.execute("DELETE FROM projects WHERE id = ?", (project,)).rowcount:
+                raise Missing("there is no such project; it may have been removed")
+            self._sweep(db, digests)
+        for job in jobs:
+            shutil.rmtree(self.job_folder(job), ignore_errors=True)
+
+    # -- models ------------------------------------------------------------------------------------------------
+
+    def add_model(self, project: str, name: str, method: str, content: bytes, job: str | None = None) -> str:
+        """Keep a model file; with the job that made it, once only."""
+        model = secrets.token_hex(6)
+        with self._arriving([content]) as staged, self._writing() as db:
+            known = db.execute("SELECT id FROM models WHERE job = ?", (job,)).fetchone()
+            if known is not None:
+                return str(known["id"])
+            self._check(db, project)
+            [digest] = self._settle(staged)
+            row = (model, project, name, method, digest, job, time.time())
+            db.execute("INSERT INTO models VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        return model
+
+    def model(self, model: str) -> Model:
+        """One model."""
+        with self._reading() as db:
+            row = db.execute("SELECT * FROM models WHERE id = ?", (model,)).fetchone()
+        if row is None:
+            raise Missing("there is no such model; it may have been removed with its project")
+        return Model(*row)
+
+    def models(self, project: str | None = None) -> list[Model]:
+        """Models (of a project), the newest first."""
+        with self._reading() as db:
+            asked = "SELECT * FROM models WHERE :p IS NULL OR project = :p ORDER BY made DESC, id"
+            return [Model(*row) for row in db.execute(asked, {"p": project})]
+
+    def model_bytes(self, model: str) -> bytes:
+        """The model file."""
+        return self.blob_path(self.model(model).digest).read_bytes()
+
+    # -- jobs --------------------------------------------------------------------------------------------------
+
+    def add_job(self, project: str, kind: str, settings: dict[str, Any]) -> str:
+        """Ask for long work."""
+        job = secrets.token_hex(6)
+        row = (job, project, kind, json.dumps(settings), time.time())
+        with self._writing() as db:
+            self._check(db, project)
+            db.execute(
+                "INSERT INTO jobs (id, project, kind, settings, state, made) VALUES (?, ?, ?, ?, 'queued', ?)",
+                row,
+            )
+        return job
+
+    def job_folder(self, job: str) -> Path:
+        """Where a job keeps what it knows already; a job's id is made here, never given."""
+        return self.folder / "jobs" / job
+
+    def job(self, job: str) -> Job:
+        """One job."""
+        with self._reading() as db:
+            row = db.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
+        if row is None:
+            raise Missing("there is no such job; it may have been removed with its project")
+        return _job(row)
+
+    def jobs(self, project: str | None = None) -> list[Job]:
+        """Jobs (of a project), the newest first."""
+        with self._reading() as db:
+            asked = "SELECT * FROM jobs WHERE :p IS NULL OR project = :p ORDER BY made DESC, id"
+            return [_job(row) for row in db.execute(asked, {"p": project})]
+
+    def waiting(self, stale: float) -> bool:
+        """Whether there is a job to claim or one whose owner is gone."""
+        asked = "SELECT 1 FROM jobs WHERE state = 'queued' OR (state = 'running' AND beat < ?) LIMIT 1"
+        with self._reading() as db:
+            return db.execute(asked, (time.time() - stale,)).fetchone() is not None
+
+    def claim(self, owner: str, stale: float, resumable: Sequence[str], tries: int) -> Job | None:
+        """The oldest job that waits, now the owner's; jobs of owners that fell silent wait again or are given up."""
+        now = time.time()
+        with self._writing() as db:
+            silent = db.execute("SELECT * FROM jobs WHERE state = 'running' AND beat < ?", (now - stale,))
+            for row in silent.fetchall():
+                self._orphan(db, _job(row), now, resumable, tries)
+            row = db.execute("SELECT * FROM jobs WHERE state = 'queued' ORDER BY made, id LIMIT 1").fetchone()
+            if row is None:
+                return None
+            mine = "UPDATE jobs SET state = 'running', owner = ?, beat = ?, tries = tries + 1 WHERE id = ?"
+            db.execute(mine, (owner, now, row["id"]))
+            return _job(db.execute("SELECT * FROM jobs WHERE id = ?", (row["id"],)).fetchone())
+
+    def _orphan(
+        self, db: sqlite3.Connection, job: Job, now: float, resumable: Sequence[str], tries: int
+    ) -> None:
+        if job.kind in resumable and job.tries < tries:
+            db.execute("UPDATE jobs SET state = 'queued', owner = NULL WHERE id = ?", (job.id,))
+            return
+        why = (
+            f"it was broken off {job.tries} times; look at the memory of the machine, then start it again"
+            if job.kind in resumable
+            else "the process that ran it is gone, and this kind of work cannot go on in the middle; start it again"
+        )
+        end = "UPDATE jobs SET state = 'interrupted', words = ?, ended = ?, owner = NULL WHERE id = ?"
+        db.execute(end, (why, now, job.id))
+
+    def beat(self, job: str, owner: str, done: int, total: int, words: str) -> bool:
+        """A sign of life with progress; False when the job is no longer the owner's, or is to be stopped."""
+        with self._writing() as db:
+            told = "UPDATE jobs SET beat = ?, done = ?, total = ?, words = ? WHERE id = ? AND owner = ? AND stop = 0"
+            row = (time.time(), done, total, words, job, owner)
+            return db.execute(told + " AND state = 'running'", row).rowcount == 1
+
+    def finish(self, job: str, owner: str, state: State, words: str, result: Any = None) -> bool:
+        """End a job, if it is still the owner's."""
+        with self._writing() as db:
+            end = "UPDATE jobs SET state = ?, words = ?, result = ?, ended = ?, owner = NULL WHERE id = ? AND owner = ?"
+            row = (state, words, json.dumps(result), time.time(), job, owner)
+            return db.execute(end + " AND state = 'running'", row).rowcount == 1
+
+    def release(self, job: str, owner: str, words: str) -> None:
+        """Put a job back, as its worker has to go; that was not the job's fault."""
+        with self._writing() as db:
+            back = "UPDATE jobs SET state = 'queued', owner = NULL, words = ?, tries = tries - 1"
+            db.execute(back + " WHERE id = ? AND owner = ? AND state = 'running'", (words, job, owner))
+
+    def cancel(self, job: str) -> None:
+        """Stop a job: at once if it waits, else as soon as its worker looks."""
+        with self._writing() as db:
+            end = "UPDATE jobs SET state = 'cancelled', words = 'stopped before it began', ended = ? WHERE id = ?"
+            if not db.execute(end + " AND state = 'queued'", (time.time(), job)).rowcount:
+                db.execute("UPDATE jobs SET stop = 1 WHERE id = ? AND state = 'running'", (job,))
+
+
+def _project(row: sqlite3.Row, files: tuple[File, ...] = ()) -> Project:
+    return Project(row["id"], row["name"], row["kind"], json.loads(row["options"]), row["made"], files)
+
+
+def _job(row: sqlite3.Row) -> Job:
+    values = dict(row)
+    result = None if values["result"] is None else json.loads(values["result"])
+    changed = {"settings": json.loads(values["settings"]), "result": result, "stop": bool(values["stop"])}
+    return Job(**(values | changed))

@@ -1,0 +1,164 @@
+"""What is expensive, kept in memory for a while: data of projects, what was found in them, pictures."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from podium.errors import InputError, PodiumError
+from podium.studio.opening import HEARING, Opened, open_input, still_allowed
+from podium.studio.records import Project
+from podium.studio.settings import Settings
+from podium.studio.store import DEMO, Store
+
+__all__ = ["Workspace", "opened"]
+
+DATA, FOUND, FUSED, DRAWN = 6, 24, 16, 120  # projects, materials, results and pictures kept
+
+
+class Kept:
+    """Values by key, the least recently used forgotten first; one that is being computed is waited for."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[Hashable, Future[Any]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(
+        self, key: Hashable, make: Callable[[], Any], pool: ThreadPoolExecutor | None = None
+    ) -> Future[Any]:
+        """The value, made here (or in the pool) when nobody has made it; what fails is not kept."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+            future: Future[Any] = Future()
+            self._values[key] = future
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+        if pool is None:
+            self._run(key, future, make)
+        else:
+            pool.submit(self._run, key, future, make)
+        return future
+
+    def _run(self, key: Hashable, future: Future[Any], make: Callable[[], Any]) -> None:
+        try:
+            future.set_result(make())
+        except BaseException as error:
+            with self._lock:
+                if self._values.get(key) is future:
+                    del self._values[key]
+            future.set_exception(error)
+
+
+def opened(store: Store, project: Project, roots: Sequence[Path]) -> Opened:
+    """The data of a project, read now."""
+    if project.kind == "demo":
+        from podium.data.demo import demo
+
+        data = demo()
+        return Opened(data.preferences, data.labels)
+    inputs: list[Path | tuple[str, bytes]] = []
+    for file in project.files:
+        if file.digest is not None:
+            inputs.append((file.name, store.blob_path(file.digest).read_bytes()))
+        elif file.path is not None:
+            inputs.append(still_allowed(roots, file.path))
+    if not inputs:
+        raise InputError("the project has no files", remedy="open them again")
+    found = open_input(inputs, project.options)
+    return replace(found, notes=(*project.options.get("notes", ()), *found.notes))
+
+
+@dataclass
+class Workspace:
+    """Shared by all requests of a server."""
+
+    store: Store
+    settings: Settings
+    _data: Kept = field(default_factory=lambda: Kept(DATA))
+    _found: Kept = field(default_factory=lambda: Kept(FOUND))
+    _fused: Kept = field(default_factory=lambda: Kept(FUSED))
+    _drawn: Kept = field(default_factory=lambda: Kept(DRAWN))
+    _warmed: bool = False
+    _readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "podium-reader"))
+    _fusers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "podium-fuser"))
+    _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "podium-studio"))
+
+    def warm(self) -> None:
+        """Load what the first page needs while nobody waits for it."""
+        if not self._warmed:
+            self._warmed = True
+            self._pool.submit(self._warm)
+
+    def _warm(self) -> None:
+        from podium.evaluate import pictures
+
+        with contextlib.suppress(PodiumError):
+            pictures.altair()
+            self.material(self.data(self.store.project(DEMO)).result())
+
+    def close(self) -> None:
+        """End the threads."""
+        for pool in (self._pool, self._readers, self._fusers):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def data(self, project: Project) -> Future[Any]:
+        """The data of a project, on their way; read again when a file on the server has changed."""
+        key = (project.id, *(_stamp(f.path) for f in project.files))
+        return self._data.get(key, lambda: opened(self.store, project, self.settings.roots), self._readers)
+
+    def material(
+        self, data: Opened, methods: Sequence[str] = (), metrics: Sequence[str] = ("ndcg@10", "map")
+    ) -> Future[Any]:
+        """What a report would be made of, on its way: wait for it as long as you like."""
+        key = (data.fingerprint, tuple(methods), tuple(metrics))
+        return self._found.get(key, lambda: self._gather(data, methods, metrics), self._pool)
+
+    def _gather(self, data: Opened, methods: Sequence[str], metrics: Sequence[str]) -> Any:
+        from podium.aggregators.base import make
+        from podium.evaluate.report.material import Asked, gather
+
+        named = {m: self.method(m) if m.startswith("model:") else make(m) for m in methods}
+        asked = Asked(
+            data.preferences, data.labels, data.features, data.seconds, named, tuple(metrics), learn=False
+        )
+        with HEARING:
+            return gather(asked)
+
+    def result(self, key: Hashable, make: Callable[[], Any]) -> Future[Any]:
+        """What a method makes of all queries, on its way, computed once."""
+        return self._fused.get(key, make, self._fusers)
+
+    def picture(self, key: Hashable, make: Callable[[], str]) -> str:
+        """A picture, drawn once."""
+        drawn: str = self._drawn.get(key, make).result()
+        return drawn
+
+    def method(self, spec: str) -> Any:
+        """A method by its printed form, or a kept model as `model:ID`."""
+        from podium import models
+        from podium.aggregators.base import make
+
+        if spec.startswith("model:"):
+            number = spec.removeprefix("model:")
+            return models.files.loads(self.store.model_bytes(number), "the model")
+        return make(spec)
+
+
+def _stamp(path: str | None) -> tuple[int, int] | None:
+    """Changes when the file does."""
+    if path is None:
+        return None
+    try:
+        about = Path(path).stat()
+    except OSError:
+        return (0, 0)
+    return (about.st_mtime_ns, about.st_size)

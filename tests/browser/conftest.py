@@ -1,0 +1,98 @@
+"""A server in a process of its own and a real browser; skipped where there is neither Playwright nor Chromium."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="Playwright is not installed; see `make test-browser`"
+    )
+    found = os.environ.get("PODIUM_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        pytest.skip("there is no Chromium; see `make test-browser`")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=found, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("studio")
+    words = [
+        sys.executable,
+        "-m",
+        "podium",
+        "serve",
+        "--port",
+        "0",
+        "--folder",
+        str(folder),
+        "--json",
+        "--quiet",
+    ]
+    server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    try:
+        yield json.loads(server.stdout.readline())["address"]
+    finally:
+        server.terminate()
+        server.wait(30)
+        server.stdout.close()
+
+
+@pytest.fixture
+def open_page(browser, address):
+    """Pages of a width; at the end, nothing was said on their consoles and no request went elsewhere."""
+    contexts, complaints = [], []
+
+    def opened(width=1280, height=900, **more):
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, accept_downloads=True, **more
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.on(
+            "console",
+            lambda m: complaints.append(f"{m.type}: {m.text}") if m.type in ("error", "warning") else None,
+        )
+        page.on("pageerror", lambda e: complaints.append(f"error: {e}"))
+        page.on(
+            "request",
+            lambda r: None if r.url.startswith((f"{address}/", "data:")) else complaints.append(r.url),
+        )
+        page.on("response", lambda r: complaints.append(f"{r.status} {r.url}") if r.status >= 400 else None)
+        page.goto(address + "/")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def shot(request):
+    """Keep a picture of a page, if a folder for them is given."""
+
+    def take(page, name):
+        if folder := os.environ.get("PODIUM_SCREENSHOTS"):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
+
+    return take

@@ -1,0 +1,262 @@
+"""The kernels for a CUDA device against those of the processor; without a device PyTorch runs on the processor too."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from podium import Dataset, Features, Labels, Preferences, make
+from podium.aggregators.supervised.courses import network_pass
+from podium.aggregators.supervised.examples import Examples
+from podium.aggregators.supervised.lambdarank import LambdaRank
+from podium.aggregators.supervised.networks import Network
+from podium.aggregators.supervised.strengths import matrices
+from podium.errors import ParameterError
+from podium.kernels import lambdas as host
+from podium.kernels import permutations, strengths
+from podium.kernels.lambdas import Optimiser
+from podium.kernels.permutations import Potentials
+
+torch = pytest.importorskip(
+    "torch", reason="the kernels for devices need PyTorch: pip install 'podium-rank[torch]'"
+)
+
+from podium.kernels.device import lambdas as device_lambdas  # noqa: E402
+from podium.kernels.device import strengths as device_strengths  # noqa: E402
+from podium.kernels.device.learning import Lesson  # noqa: E402
+from podium.kernels.device.machine import Machine, machine  # noqa: E402
+from podium.kernels.device.permutations import Field  # noqa: E402
+
+PLACE, DEVICE = ("cuda", "cuda64") if torch.cuda.is_available() else ("cpu", "torch")
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5}
+METRICS = ["ndcg:exp", "ndcg@3:letor", "map", "err", "mrr", "rbp(p=0.8)"]
+
+
+@pytest.fixture(params=[torch.float64, torch.float32], ids=["double", "single"])
+def where(request):
+    return Machine(torch, torch.device(PLACE), request.param)
+
+
+def examples(seed=0, queries=17, longest=40):
+    random = np.random.default_rng(seed)
+    sizes = random.integers(1, longest, queries)
+    sizes[0] = longest
+    labels = Labels.from_dict(
+        {
+            q: {i: float(g) for i, g in enumerate(random.integers(0, 3, n))}
+            for q, n in enumerate(sizes.tolist())
+        }
+    )
+    return Examples.of(labels.index, labels), random
+
+
+def rows_of(where, found, target):
+    longest = int(np.diff(found.starts).max())
+    discount = np.concatenate((target.discount[:longest], np.ones(max(0, longest - len(target.discount)))))
+    put = where.put
+    return device_lambdas.Rows(
+        put(found.starts), put(target.gain, where.real), put(target.level), put(target.weight, where.real),
+        put(target.limit), put(target.scale, where.real), target.kind, put(discount, where.real),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kind", ["apart", "tied", "equal"])
+def test_gradients_of_queries(where, metric, kind):
+    found, random = examples()
+    target = found.target(metric)._replace(weight=random.random(len(found)) + 0.5)
+    scores = random.normal(size=len(found))
+    if kind == "tied":
+        scores = np.round(scores) + 1e-13 * random.normal(size=len(scores))
+    elif kind == "equal":
+        scores[:] = 0.25
+    wanted = host.lambdas(scores, found.starts, target)
+    got = device_lambdas.lambdas(where, where.put(scores, where.real), rows_of(where, found, target))
+    assert got.cpu().numpy() == pytest.approx(wanted, abs=TOLERANCE[where.real] * np.abs(wanted).max())
+
+
+def optimiser(weights, adam=True, rate=0.05, **others):
+    state = (weights, np.zeros_like(weights), np.zeros_like(weights), np.zeros(1, np.int64))
+    return Optimiser(*state, adam, rate, 0.01, others.get("positive", False), others.get("towards"))
+
+
+@pytest.mark.parametrize("metric", ["ndcg:exp", "map"])
+@pytest.mark.parametrize(("hidden", "layers"), [(0, 1), (5, 1), (4, 2)])
+@pytest.mark.parametrize("adam", [True, False])
+def test_passes_of_a_network(where, metric, hidden, layers, adam):
+    found, random = examples()
+    values, network = random.normal(size=(len(found), 7)), Network(7, hidden, layers)
+    target, useful = found.lesson(metric)
+    begin = network.start(random) + 0.1 * random.normal(size=network.size)
+    lesson = Lesson(where, values, found.starts, target, network.widths)
+    mine, theirs = optimiser(begin.copy(), adam), optimiser(begin.copy(), adam)
+    for _ in range(3):
+        visit = random.permutation(useful)
+        lesson.learn(visit, 4, mine)
+        network_pass(network, values, found.starts, target, visit, 4, theirs)
+    assert mine.weights == pytest.approx(theirs.weights, abs=TOLERANCE[where.real])
+    assert mine.square == pytest.approx(theirs.square, rel=1e-3, abs=1e-9)
+    assert mine.steps == theirs.steps
+    assert lesson.scores(mine.weights) == pytest.approx(network.scores(mine.weights, values), abs=1e-5)
+
+
+def test_the_first_steps_of_a_few_queries_and_bounds_on_weights(where):
+    found, random = examples(queries=3)
+    values, network = random.normal(size=(len(found), 4)), Network(4)
+    target, useful = found.lesson("ndcg:exp")
+    lesson = Lesson(where, values, found.starts, target, network.widths)
+    how = {"positive": True, "towards": np.full(4, 0.3)}
+    mine, theirs = optimiser(np.ones(4), False, 3.0, **how), optimiser(np.ones(4), False, 3.0, **how)
+    for batch in (100, 1):
+        lesson.learn(useful, batch, mine)
+        network_pass(network, values, found.starts, target, useful, batch, theirs)
+        assert mine.weights == pytest.approx(theirs.weights, abs=1e-5)
+    assert mine.weights.min() >= 0
+
+
+@pytest.mark.parametrize("hidden", [0, 20])
+def test_queries_longer_than_a_block_and_the_same_bits_again(where, hidden):
+    found, random = examples(queries=5, longest=300)
+    values, network = random.normal(size=(len(found), 37)), Network(37, hidden)
+    target, useful = found.lesson("ndcg:exp")
+    lesson = Lesson(where, values, found.starts, target, network.widths)
+    mine = [optimiser(network.start(np.random.default_rng(0)), rate=0.01) for _ in range(3)]
+    for o in mine[:2]:
+        lesson.learn(useful, 2, o)
+    network_pass(network, values, found.starts, target, useful, 2, mine[2])
+    assert np.array_equal(mine[0].weights, mine[1].weights)
+    assert mine[0].weights == pytest.approx(mine[2].weights, abs=10 * TOLERANCE[where.real])
+
+
+@pytest.mark.parametrize("metric", ["ndcg:exp", "ndcg@3:letor", "map", "err"])
+@pytest.mark.parametrize("size", [3, 6])
+def test_passes_of_the_crf(where, metric, size):
+    found, random = examples(longest=11)
+    groups = 4
+    entry = np.sort(random.choice(len(found) * groups, 2 * len(found), replace=False))
+    starts = np.searchsorted(entry, np.arange(len(found) + 1) * groups)
+    said = Potentials(starts, entry % groups, random.normal(size=(len(entry), 3)))
+    (target, useful), weight = found.lesson(metric), random.random(len(found.starts) - 1)
+    field = Field(where, said, target, weight, found.starts, groups, size)
+    mine, theirs = optimiser(np.zeros(3 * groups)), optimiser(np.zeros(3 * groups))
+    for _ in range(3):
+        visit = random.permutation(useful)
+        rows = permutations.subsets(
+            found.starts, target.level, visit, size, random.random((len(visit), 2 * size))
+        )
+        loss = permutations.learn_pass(said, target, weight, visit, rows, 5, theirs)
+        assert field.learn(visit, rows, 5, mine) == pytest.approx(loss, abs=1e-6)
+    assert mine.weights == pytest.approx(theirs.weights, abs=TOLERANCE[where.real])
+
+
+@pytest.mark.parametrize("unlisted", ["unknown", "below"])
+@pytest.mark.parametrize("transform", ["log", "rank", "binary"])
+@pytest.mark.parametrize("together", [False, True])
+def test_leading_singular_vectors(unlisted, transform, together):
+    random = np.random.default_rng(0)
+    lists = {
+        q: {e: [int(i) for i in random.permutation(12)[: random.integers(1, 12)]] for e in "abc"}
+        for q in range(9)
+    }
+    found = matrices(
+        Preferences.from_lists(lists, unlisted=unlisted),
+        transform,
+        np.zeros(3, np.int64) if together else None,
+    )
+    same_vectors(found.matrices)
+
+
+def same_vectors(m):
+    mine, theirs = (
+        device_strengths.leading(machine("torch")._replace(device=torch.device(PLACE)), m),
+        strengths.leading(m),
+    )
+    assert mine.converged
+    assert mine.u == pytest.approx(theirs.u, abs=1e-11)
+    assert mine.v == pytest.approx(theirs.v, abs=1e-11)
+    assert mine.sigma == pytest.approx(theirs.sigma, rel=1e-11, abs=1e-14)
+
+
+def test_leading_singular_vectors_of_votes_and_of_nothing():
+    random = np.random.default_rng(1)
+    votes = [
+        (q, random.choice(["x", "y"]), *random.choice(9, 2, replace=False))
+        for q in range(4)
+        for _ in range(25)
+    ]
+    query, expert, winner, loser = (list(column) for column in zip(*votes, strict=True))
+    p = Preferences.from_comparisons(
+        query, [str(e) for e in expert], [int(w) for w in winner], [int(w) for w in loser]
+    )
+    same_vectors(matrices(p, "log", np.zeros(2, np.int64)).matrices)
+    same_vectors(matrices(Preferences.from_lists({"q": {"a": ["x"]}}), "log").matrices)
+
+
+def data(queries=20):
+    random = np.random.default_rng(3)
+    noise = {"a": 1, "b": 3, "c": 9}
+    lists = {
+        q: {e: np.argsort(np.arange(9) + s * random.normal(size=9))[:7].tolist() for e, s in noise.items()}
+        for q in range(queries)
+    }
+    labels = Labels.from_dict({q: {i: float((8 - i) // 3) for i in range(9)} for q in range(queries)})
+    return Dataset(Preferences.from_lists(lists), labels)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "svd(passes=4, members=2, device={})",
+        "svd(passes=4, hidden=6, device={})",
+        "fused(passes=3, members=1, device={})",
+        "crf(passes=5, average=2, device={})",
+    ],
+)
+def test_methods_learn_the_same_there(spec):
+    train, check = data(), data(7)
+    fitted = [
+        make(spec.format(d)).fit(train.preferences, train.labels, validation=check) for d in ("cpu", DEVICE)
+    ]
+    here, there = (model.aggregate(check.preferences).scores for model in fitted)
+    assert there == pytest.approx(here, abs=1e-9)
+    assert fitted[0].passes_ == fitted[1].passes_
+    assert fitted[1].parameters()["device"] == DEVICE
+
+
+def test_lambdarank_there():
+    random = np.random.default_rng(0)
+    q, i = np.repeat(np.arange(12), 8), np.tile(np.arange(8), 12)
+    x = random.normal(size=(96, 3))
+    features, labels = (
+        Features.from_rows(q, i, x),
+        Labels.from_rows(q, i, np.digitize(x[:, 0], [0, 1]).astype(float)),
+    )
+    for how in ({}, {"hidden": 4, "standardise": True}):
+        here, there = (LambdaRank(passes=5, device=d, **how).fit(features, labels) for d in ("cpu", DEVICE))
+        assert there.predict(features) == pytest.approx(here.predict(features), abs=1e-9)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_no_device_is_an_error_that_says_so():
+    train = data(3)
+    for spec in ("svd(device=cuda)", "crf(device=cuda64)"):
+        with pytest.raises(ParameterError, match=r"needs a CUDA device.*device='cpu'"):
+            make(spec).fit(train.preferences, train.labels)
+    with pytest.raises(ParameterError, match="trains LambdaRank"):
+        LambdaRank(scorer="lambdamart", device="torch")
+
+
+def test_triton_kernels_by_its_interpreter():
+    pytest.importorskip("triton", reason="Triton is not installed; it comes with PyTorch for CUDA")
+    if torch.cuda.is_available() or os.environ.get("TRITON_INTERPRET") == "1":
+        pytest.skip("the other tests run the kernels themselves")
+    chosen = "single and ((test_passes and ndcg) or test_the_first_steps or test_queries)"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, __file__]
+    done = subprocess.run(
+        command, check=False, env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout[-2000:]

@@ -1,0 +1,40 @@
+"""A server in the process of the tests."""
+
+import contextlib
+import threading
+import time
+import warnings
+from pathlib import Path
+
+from podium.studio.app import create_app
+from podium.studio.server import listen, made
+from podium.studio.settings import Limits, Settings
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # newer releases of Starlette prefer another client
+    from starlette.testclient import TestClient
+
+
+@contextlib.contextmanager
+def serving(folder: Path, *, limits: Limits | None = None, headers=None, **settings):
+    """A client of a server over a folder; `headers` go with every request."""
+    app = create_app(Settings(folder, limits=limits or Limits(), **settings))
+    with TestClient(app, base_url="http://localhost", headers=headers, follow_redirects=False) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def listening(folder: Path, **settings):
+    """The port of a server on a real socket, in a thread."""
+    how = Settings(folder, port=0, **settings)
+    app, socket = create_app(how), listen(how)
+    server = made(app)
+    thread = threading.Thread(target=server.run, args=([socket],), daemon=True)
+    thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.01)
+    try:
+        yield socket.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(10)

@@ -1,0 +1,67 @@
+"""The service keeps to its OpenAPI document, whatever is sent."""
+
+import subprocess
+import sys
+
+import pytest
+from pydantic import TypeAdapter
+
+from podium.studio.api import answers, described
+from serving import listening, serving
+
+EXAMPLES = {m.__name__.lower(): m.model_config["json_schema_extra"]["examples"] for m in described.MODELS}
+
+
+@pytest.mark.parametrize("address", EXAMPLES)
+def test_examples_are_answered_as_described(tmp_path, address):
+    answer = getattr(answers, f"{address.capitalize()}Answer")
+    with serving(tmp_path) as client:
+        for example in EXAMPLES[address]:
+            found = client.post(f"/v1/{address}", json=example)
+            assert found.status_code == 200, found.text
+            TypeAdapter(answer).validate_json(found.content, strict=True)
+
+
+def test_every_address_is_described(tmp_path):
+    with serving(tmp_path) as client:
+        paths = client.get("/openapi.json").json()["paths"]
+        assert {p for p in paths if p.startswith("/v1/")} == {f"/v1/{a}" for a in (*EXAMPLES, "methods")}
+        for path, calls in paths.items():
+            for call in calls.values():
+                assert call["summary"], path
+                assert "200" in call["responses"]
+
+
+# the document cannot say that an item stands once in a list: what is well formed may be refused by 422
+CONFIGURATION = """
+[checks.positive_data_acceptance]
+expected-statuses = ["2xx", "404", "413", "422"]
+"""
+
+
+def test_schemathesis(tmp_path):
+    """Requests made from the document, right ones and wrong ones, over a real socket."""
+    pytest.importorskip("schemathesis")
+    (tmp_path / "schemathesis.toml").write_text(CONFIGURATION)
+    with listening(tmp_path / "studio") as port:
+        address = f"http://127.0.0.1:{port}/openapi.json"
+        asked = ["--checks", "all", "--mode", "all", "--max-examples", "25", "--seed", "1", "--no-color"]
+        found = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "schemathesis.cli",
+                "--config-file",
+                "schemathesis.toml",
+                "run",
+                address,
+                *asked,
+            ],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    assert found.returncode == 0, found.stdout[-5000:] + found.stderr[-2000:]
+    assert "Tested: 9" in found.stdout

@@ -1,0 +1,176 @@
+"""Long work: it survives kill -9, two servers do not do it twice, and what cannot go on says so."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from podium import formats, models
+from podium.data.demo import demo
+from podium.errors import ParameterError, PodiumWarning
+from podium.studio import jobs
+from podium.studio.opening import open_input
+from podium.studio.store import Store
+
+STALE = 2.5
+SLOW = {"metric": "ndcg@5", "methods": ["rrf", "mc4", "condorcet"], "trials": 40}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    data = demo(20)
+    with pytest.warns(PodiumWarning, match="items nobody ranks"):
+        formats.write(data.preferences, folder / "engines.run", "trec")
+    formats.write(data.labels, folder / "qrels.txt", "qrels")
+    return [(p.name, p.read_bytes()) for p in sorted(folder.iterdir())]
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path / "studio")
+    yield made
+    made.close()
+
+
+def wait(check, seconds=60.0):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := check():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("waited in vain")
+
+
+def expected(files):
+    from podium.data.dataset import Dataset
+    from podium.evaluate.tuning import tune
+
+    found = open_input(files)
+    data = Dataset(found.preferences, found.labels, found.features)
+    return tune(data, SLOW["metric"], SLOW["methods"], trials=SLOW["trials"])
+
+
+def test_a_worker_killed_with_9_is_replaced_and_goes_on(store, files):
+    project = store.add_upload("p", files)
+    job = jobs.ask(store, project, "tune", SLOW)
+    keeper = jobs.Keeper(store, stale=STALE)
+    keeper.start()
+    try:
+        wait(lambda: store.job(job).done > 0 and any((store.folder / "jobs" / job).iterdir()))
+        first = keeper.worker
+        os.kill(first.pid, signal.SIGKILL)
+        first.wait()
+        assert store.job(job).state == "running"  # nobody could say that it ended
+        kept = {p.name: p.stat().st_mtime_ns for p in (store.folder / "jobs" / job).iterdir()}
+        done = wait(lambda: (j := store.job(job)).over and j)
+    finally:
+        keeper.stop()
+    assert done.state == "done"
+    assert done.tries >= 2
+    after = {p.name: p.stat().st_mtime_ns for p in (store.folder / "jobs" / job).iterdir()}
+    assert kept.items() <= after.items()  # what was known was not computed again
+    told = expected(files)
+    assert done.result["document"] == told.to_dict()
+    assert models.files.loads(store.model_bytes(done.result["model"])).parameters() == told.best.parameters()
+
+
+SERVER = """
+import sys, time
+from podium.studio import jobs
+from podium.studio.store import Store
+jobs.Keeper(Store(sys.argv[1]), stale=float(sys.argv[2])).start()
+time.sleep(600)
+"""
+
+
+def test_two_servers_one_killed_with_9_and_the_job_is_done_once(store, files):
+    project = store.add_upload("p", files)
+    job = jobs.ask(store, project, "tune", SLOW | {"trials": 20})
+    both = [subprocess.Popen([sys.executable, "-c", SERVER, str(store.folder), "60"]) for _ in range(2)]
+    try:
+        wait(lambda: store.job(job).state == "running")
+        both[0].kill()
+        done = wait(lambda: (j := store.job(job)).over and j)
+    finally:
+        for one in both:
+            one.kill()
+            one.wait()
+    assert (done.state, done.tries) == ("done", 1)
+    assert len(store.models(project)) == 1
+
+
+def test_fitting_that_was_broken_off_says_so(store, files):
+    project = store.add_upload("p", files)
+    job = jobs.ask(store, project, "fit", {"method": "crf"})
+    store.claim("a process that is gone", 60, jobs.RESUMABLE, 3)
+    time.sleep(0.02)
+    jobs.work(store, stale=0.01)
+    assert store.job(job).state == "interrupted"
+    again = jobs.ask(store, project, "fit", {"method": "crf"})
+    jobs.work(store)
+    assert store.job(again).state == "done"
+    fitted = models.files.loads(store.model_bytes(store.job(again).result["model"]))
+    assert fitted.aggregate(open_input(files).preferences).queries.tolist()[:1] == ["q001"]
+
+
+def test_a_server_that_ends_puts_the_job_back(store, files):
+    job = jobs.ask(store, store.add_upload("p", files), "tune", SLOW | {"trials": 3000})
+    keeper = jobs.Keeper(store, stale=STALE)
+    keeper.start()
+    try:
+        wait(lambda: store.job(job).state == "running")
+        time.sleep(0.3)
+    finally:
+        keeper.stop()
+    assert (store.job(job).state, store.job(job).tries) == ("queued", 0)
+
+
+def test_a_job_can_be_stopped(store, files, monkeypatch):
+    monkeypatch.setattr(jobs, "BEAT", 0.02)
+    job = jobs.ask(store, store.add_upload("p", files), "tune", SLOW | {"trials": 3000})
+    real = store.beat
+
+    def beat(*given):
+        store.cancel(job)
+        return real(*given)
+
+    monkeypatch.setattr(store, "beat", beat)
+    jobs.work(store)
+    assert store.job(job).state == "cancelled"
+    assert store.models() == []
+
+
+def test_bad_input_ends_in_words(store):
+    project = store.add_upload("p", [("a.run", b"no such thing")])
+    job = jobs.ask(store, project, "tune", {})
+    jobs.work(store)
+    assert store.job(job).state == "failed"
+    assert "a.run" in store.job(job).words
+    only = store.add_upload("p", [("a.run", b"q1 Q0 d1 1 2.5 bm25\n")])
+    job = jobs.ask(store, only, "fit", {"method": "crf"})
+    jobs.work(store)
+    assert "there are none" in store.job(job).words
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("shell", {}),
+        ("tune", {"metric": "beauty"}),
+        ("tune", {"methods": ["__import__('os')"]}),
+        ("tune", {"trials": "10**9"}),
+        ("tune", {"trials": -1}),
+        ("tune", {"seed": "x"}),
+        ("fit", {"method": "/etc/passwd"}),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before(store, kind, settings):
+    with pytest.raises(ParameterError):
+        jobs.ask(store, "demo", kind, settings)
+    assert store.jobs() == []

@@ -1,0 +1,82 @@
+"""Reading of uploads and of files below the roots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podium.errors import InputError, ParameterError
+from podium.studio.opening import allowed, folder_files, open_input, still_allowed
+
+RUN = b"q1 Q0 d1 1 2.5 bm25\nq1 Q0 d2 2 1.5 bm25\n"
+
+
+def test_names_of_uploads_name_experts_and_nothing_else():
+    found = open_input([("one.run", RUN), ("qrels.txt", b"q1 0 d1 1\nq1 0 d2 0\n")])
+    assert found.preferences.experts.tolist() == ["bm25"]
+    assert found.labels is not None
+    assert found.fingerprint != open_input([("one.run", RUN)]).fingerprint
+    assert (
+        found.fingerprint == open_input([("two.run", RUN), ("q.txt", b"q1 0 d1 1\nq1 0 d2 0\n")]).fingerprint
+    )
+
+
+def test_warnings_become_notes():
+    reversed_ranks = b"query,expert,item,rank,score\n" + b"".join(
+        b"q,e,i%d,%d,%d\n" % (n, n, n) for n in range(1, 9)
+    )
+    assert open_input([("x.csv", reversed_ranks)]).notes != ()
+
+
+def test_nothing_given_is_said():
+    with pytest.raises(ParameterError):
+        open_input([])
+
+
+@pytest.fixture
+def root(tmp_path):
+    made = tmp_path / "root"
+    (made / "runs").mkdir(parents=True)
+    (made / "runs" / "a.run").write_bytes(RUN)
+    (made / "runs" / ".hidden").write_bytes(RUN)
+    (made / "runs" / "notes.md").write_text("words only")
+    (tmp_path / "outside.run").write_bytes(RUN)
+    (tmp_path / "root-2").mkdir()
+    (tmp_path / "root-2" / "b.run").write_bytes(RUN)
+    return made
+
+
+def test_below_a_root(root):
+    assert allowed([root], 0, "runs/a.run") == root / "runs" / "a.run"
+    assert allowed([root / "runs" / "a.run"], 0, "") == root / "runs" / "a.run"
+    kept, left_out = folder_files(root / "runs")
+    assert [p.name for p in kept] == ["a.run"]
+    assert left_out[0].startswith("notes.md was left out: ")
+    assert still_allowed([root], str(root / "runs" / "a.run")) == root / "runs" / "a.run"
+
+
+@pytest.mark.parametrize(
+    "inside",
+    ["../outside.run", "../root-2/b.run", "/etc/hostname", "runs/nothing", "out", "\0", "runs/a.run/x"],
+)
+def test_not_below_a_root(root, inside):
+    (root / "out").symlink_to(root.parent / "outside.run")
+    with pytest.raises(InputError):
+        allowed([root], 0, inside)
+    with pytest.raises(InputError):
+        allowed([root / "runs" / "a.run"], 0, inside)
+
+
+def test_roots_of_another_server(root):
+    with pytest.raises(InputError, match="podium serve"):
+        still_allowed([root], str(root.parent / "root-2" / "b.run"))
+    with pytest.raises(InputError):
+        still_allowed([], str(root / "runs" / "a.run"))
+    with pytest.raises(InputError):
+        allowed([Path("/nonexistent")], 0, "x")
+
+
+def test_an_empty_folder(tmp_path):
+    with pytest.raises(InputError, match="no file in this folder"):
+        folder_files(tmp_path)
