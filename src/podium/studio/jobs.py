@@ -249,10 +249,13 @@ class Keeper:
             self._look.clear()
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        words = [sys.executable, "-m", "podium.studio.jobs", str(self._store.folder), str(self._stale)]
+        # -P: no module from the folder the server was started in
+        words = [sys.executable, "-P", "-m", "podium.studio.jobs", str(self._store.folder), str(self._stale)]
         quiet = subprocess.DEVNULL  # what went wrong is told in the job; warnings may hold ids of the data
+        own = {name: value for name, value in os.environ.items() if name != "PODIUM_TOKEN"}
+        words += map(str, self._roots)
         return subprocess.Popen(
-            [*words, *map(str, self._roots)], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
+            words, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, env=own
         )
 
 

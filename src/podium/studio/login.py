@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from html import escape
 from urllib.parse import parse_qs
 
@@ -9,7 +10,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from podium.studio.security import SESSION, check_csrf, csrf_token
+from podium.studio.security import SESSION, Refused, check_csrf, csrf_token
 
 __all__ = ["router"]
 
@@ -27,10 +28,15 @@ async def form(request: Request) -> Response:
 async def give(request: Request) -> Response:
     """Check the token; the browser gets a cookie that is good until the server ends."""
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > LONGEST:
-            return _page(request, "This is too long for a token.", 413)
+    try:
+        # all of it: this address is open to those without a token, who could hold every place by sending slowly
+        async with asyncio.timeout(request.app.state.settings.limits.seconds):
+            async for part in request.stream():
+                body += part
+                if len(body) > LONGEST:
+                    return _page(request, "This is too long for a token.", 413)
+    except TimeoutError:
+        raise Refused(408, "the form did not arrive in time", "send it faster") from None
     fields = parse_qs(body.decode("latin-1"), max_num_fields=5)
     check_csrf(request, fields.get("csrf", [""])[0])
     guard = request.app.state.guard

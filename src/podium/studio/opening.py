@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,13 +13,12 @@ from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
-from podium.errors import InputError, ParameterError, PodiumError, PodiumWarning
+from podium.errors import InputError, ParameterError, PodiumError, hearing
 from podium.formats.files import Source, open_source
 from podium.studio.limits import TooLarge, bounded_decompress
 from podium.studio.settings import Limits
 
 __all__ = [
-    "HEARING",
     "OPTIONS",
     "Opened",
     "allowed",
@@ -34,9 +31,6 @@ __all__ = [
 
 OPTIONS = ("format", "kind", "columns", "unlisted")  # of reading, that a form can give
 MOST_FILES = 2_000  # of a folder
-HEARING = (
-    threading.RLock()
-)  # to be held by whatever catches warnings: what that swaps is shared by all threads
 CELL = 4  # bytes that a cell of a Parquet file needs in memory, at least
 
 
@@ -80,8 +74,7 @@ def open_input(
     if not inputs:
         raise ParameterError("no file was given; choose at least one")
     given = {k: v for k, v in (options or {}).items() if k in OPTIONS and v}
-    with HEARING, warnings.catch_warnings(record=True) as raised:
-        warnings.simplefilter("always", PodiumWarning)
+    with hearing() as said:
         sources = [_source(i) for i in inputs]
         try:
             content = formats.read(sources, given.pop("format", None), **given)
@@ -94,10 +87,7 @@ def open_input(
         raise InputError(f"the input holds {got} only", remedy="add runs, ratings or votes to it")
     if not len(content.preferences) or not content.preferences.forms:
         raise InputError("the input holds no list and no vote", remedy="give runs, ratings or votes")
-    said = [str(w.message) for w in raised if issubclass(w.category, PodiumWarning)]
-    return Opened(
-        content.preferences, content.labels, content.features, content.seconds, tuple(dict.fromkeys(said))
-    )
+    return Opened(content.preferences, content.labels, content.features, content.seconds, tuple(said))
 
 
 def _source(given: Path | tuple[str, bytes]) -> Source:
@@ -123,6 +113,8 @@ def _check_parquet(name: str, content: bytes, limits: Limits) -> None:
         about = pq.read_metadata(pa.BufferReader(content))
         groups = [about.row_group(g) for g in range(about.num_row_groups)]
         size = max(about.num_rows * about.num_columns * CELL, sum(g.total_byte_size for g in groups))
+        if 0 <= size <= limits.decompressed_bytes:
+            size = _written_out(content)
     except (pa.ArrowException, OSError, ValueError, OverflowError):
         raise InputError("the Parquet file is damaged", source=name, remedy="write it again") from None
     if size > limits.decompressed_bytes or about.num_rows < 0:
@@ -131,6 +123,27 @@ def _check_parquet(name: str, content: bytes, limits: Limits) -> None:
             source=name,
             remedy="send less at a time",
         )
+
+
+def _written_out(content: bytes) -> int:
+    """Bytes of the texts of a Parquet file in all cells: a long one that is kept once may stand in every row."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    schema = pq.ParquetFile(pa.BufferReader(content)).schema
+    leaves = [schema.column(n) for n in range(len(schema))]
+    if any(leaf.max_repetition_level for leaf in leaves):
+        raise pa.ArrowInvalid("a cell that is a list may be of any length, and no reader takes one")
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    file, size = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts), 0
+    for group in range(file.num_row_groups):
+        for column in file.read_row_group(group, columns=texts).columns:
+            for chunk in column.chunks:
+                if isinstance(chunk, pa.DictionaryArray):
+                    lengths = pc.binary_length(chunk.dictionary).cast(pa.int64())
+                    size += pc.sum(lengths.take(chunk.indices)).as_py() or 0
+    return size
 
 
 # -- files on the server -------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ HEADERS = (
 )
 SHORTEST = 24  # characters of a token
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})  # methods that change nothing
+ELSEWHERE = frozenset({b"cross-site", b"same-site"})  # pictures and scripts there have no business here
 OPEN = frozenset({"/healthz", "/readyz", "/login", "/docs/style.css"})  # what needs no token
 SESSION, FORMS = "podium_session", "podium_forms"  # cookies
 
@@ -85,6 +86,8 @@ class Guard:
         self._check_host(host)
         if method not in SAFE:
             _check_origin(host, headers)
+        elif headers.get(b"sec-fetch-site") in ELSEWHERE and headers.get(b"sec-fetch-mode") != b"navigate":
+            raise Refused(403, "the request comes from another site", "use the pages of this server")
         if self._settings.token_hash is not None and path not in OPEN:
             self._check_token(headers)
 
@@ -183,5 +186,9 @@ def check_csrf(request: Any, token: object) -> None:
     """Raise `Refused` (403) for a form that was not made for this browser by this server."""
     cookie = request.cookies.get(FORMS, "")
     expected = request.app.state.guard.form_mark(cookie)
-    if not cookie or not isinstance(token, str) or not hmac.compare_digest(token.encode(), expected.encode()):
+    if (
+        not cookie
+        or not isinstance(token, str)
+        or not hmac.compare_digest(token.encode(errors="replace"), expected.encode())
+    ):
         raise Refused(403, "the form is not one of this server's, or an old one", "load the page again")

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from podium.errors import InputError, PodiumError
-from podium.studio.opening import HEARING, Opened, open_input, still_allowed
+from podium.errors import InputError, PodiumError, hearing
+from podium.studio.opening import Opened, open_input, still_allowed
 from podium.studio.records import Project
 from podium.studio.settings import Settings
 from podium.studio.store import DEMO, Store
@@ -50,7 +50,9 @@ class Kept:
 
     def _run(self, key: Hashable, future: Future[Any], make: Callable[[], Any]) -> None:
         try:
-            future.set_result(make())
+            with hearing():  # what nobody asked for stays out of the log
+                found = make()
+            future.set_result(found)
         except BaseException as error:
             with self._lock:
                 if self._values.get(key) is future:
@@ -130,8 +132,7 @@ class Workspace:
         asked = Asked(
             data.preferences, data.labels, data.features, data.seconds, named, tuple(metrics), learn=False
         )
-        with HEARING:
-            return gather(asked)
+        return gather(asked)
 
     def result(self, key: Hashable, make: Callable[[], Any]) -> Future[Any]:
         """What a method makes of all queries, on its way, computed once."""

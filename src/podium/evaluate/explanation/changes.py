@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -20,7 +19,7 @@ from podium.aggregators.base import Aggregator
 from podium.data.features import Features
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
-from podium.errors import PodiumWarning
+from podium.errors import hearing
 from podium.evaluate.explanation import edits
 
 __all__ = ["Change", "Search", "reweighted"]
@@ -83,8 +82,7 @@ class Search:
     def changes(self) -> tuple[Change, ...]:
         """All of them, the smallest of each kind first."""
         found: list[Change] = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PodiumWarning)
+        with hearing():  # what a trial warns of is no news of the data
             for expert in self.gaps:
                 if self.given_up:
                     break

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -16,7 +15,7 @@ from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
 from podium.data.vocabulary import Id
-from podium.errors import ParameterError, PodiumError, PodiumWarning
+from podium.errors import ParameterError, PodiumError, hearing
 from podium.evaluate.annotators import Annotators, annotators
 from podium.evaluate.comparison import Comparison, compare, usual_methods
 from podium.evaluate.curves import Curve, curves
@@ -128,10 +127,8 @@ def gather(asked: Asked) -> Material:
     """All of it; what cannot be computed for want of data is left out, what was refused is said."""
     if not len(asked.preferences) or not asked.preferences.forms:
         raise ParameterError("there is nothing in the preferences; give lists or votes of some experts")
-    with warnings.catch_warnings(record=True) as raised:
-        warnings.simplefilter("always", PodiumWarning)
+    with hearing() as said:
         found = _gathered(asked)
-    said = [str(w.message) for w in raised if issubclass(w.category, PodiumWarning)]
     return replace(found, said=tuple(dict.fromkeys((*found.said, *said))))
 
 

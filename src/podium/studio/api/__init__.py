@@ -12,13 +12,13 @@ from starlette.responses import PlainTextResponse, Response
 
 from podium.errors import NotFittedError, PodiumError
 from podium.studio.api import described, page
-from podium.studio.api.pool import Pool, telling_warnings
+from podium.studio.api.pool import Pool
 from podium.studio.api.routes import reply, router
 from podium.studio.gate import SERVICE, error_document
 from podium.studio.limits import TooLarge
 from podium.studio.security import Refused
 
-__all__ = ["install", "router", "telling_warnings"]
+__all__ = ["install", "router"]
 
 
 def install(app: FastAPI) -> None:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import threading
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
-from podium.errors import PodiumWarning
+from podium.errors import hearing
 from podium.studio.metrics import Meters
 from podium.studio.security import Refused
 from podium.studio.settings import Limits
 
-__all__ = ["Pool", "telling_warnings"]
+__all__ = ["Pool"]
 
 T = TypeVar("T")
-_heard: contextvars.ContextVar[list[str] | None] = contextvars.ContextVar("podium_warnings", default=None)
 
 
 class Pool:
@@ -74,14 +71,17 @@ class Pool:
             result, error = None, None
             try:
                 # what overflows is refused by the library in words, or answered as null
-                with _listening() as heard, np.errstate(all="ignore"):
+                with hearing() as heard, np.errstate(all="ignore"):
                     result = work(), heard
             except BaseException as problem:
                 error = problem
             with contextlib.suppress(RuntimeError):  # the server has ended meanwhile
                 loop.call_soon_threadsafe(end, result, error)
 
-        threading.Thread(target=thread, daemon=True, name="podium-work").start()
+        try:
+            threading.Thread(target=thread, daemon=True, name="podium-work").start()
+        except RuntimeError as problem:  # the machine has no more threads; the place is free again
+            end(None, problem)
         return done
 
 
@@ -89,34 +89,3 @@ def _looked_at(done: asyncio.Future[Any]) -> None:
     """Nobody waits for a late result; its error is not news."""
     if not done.cancelled():
         done.exception()
-
-
-@contextlib.contextmanager
-def _listening() -> Iterator[list[str]]:
-    heard: list[str] = []
-    mark = _heard.set(heard)
-    try:
-        yield heard
-    finally:
-        _heard.reset(mark)
-
-
-@contextlib.contextmanager
-def telling_warnings() -> Iterator[None]:
-    """Hand the library's warnings to the request that caused them.
-
-    `warnings.catch_warnings` swaps state that all threads share, so it is used once, for as long as the server lives.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", PodiumWarning)
-        usual = warnings.showwarning
-
-        def show(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
-            heard = _heard.get()
-            if heard is None or not issubclass(category, PodiumWarning):
-                usual(message, category, *rest, **named)
-            elif str(message) not in heard:
-                heard.append(str(message))
-
-        warnings.showwarning = show
-        yield

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["check_work", "features_of", "labels_of", "method_of", "parsed", "preferences_of", "votes_of"]
 
 M = TypeVar("M", bound=BaseModel)
+TOLD = 10_000  # errors of a request that are looked at one by one
 FORMS = ("rankings", "ratings", "lists", "votes")
 
 
@@ -43,6 +44,9 @@ def parsed(model: type[M], body: bytes) -> M:
 
 
 def _invalid(error: ValidationError) -> Refused:
+    if error.error_count() > TOLD:  # each takes a kilobyte once it is put into words
+        wrong = f"{error.error_count():,} values are not of the types that are accepted"
+        return Refused(422, wrong, "see /docs for what is accepted")
     # of the alternatives of a union, the one that fits furthest is the one that was meant
     first = max(error.errors(include_url=False, include_context=False), key=lambda e: len(e["loc"]))
     if first["type"] == "json_invalid":

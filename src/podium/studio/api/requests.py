@@ -4,7 +4,7 @@ is not known is an error."""
 from __future__ import annotations
 
 import functools
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,11 +13,15 @@ __all__ = ["Aggregate", "Annotators", "Evaluate", "Explain", "Fuse", "Leaderboar
 WHOLE = 2**63  # integers as ids
 SPEC = 1000  # characters of a method or metric
 
+T = TypeVar("T")
+Many = Annotated[
+    list[T], Field(fail_fast=True)
+]  # the first wrong one ends it: an error takes a hundred times its input
 Text = Annotated[str, Field(min_length=1)]
 Id = Annotated[str | Annotated[int, Field(ge=-WHOLE, lt=WHOLE)], Field(description="a string or an integer")]
 Number = float
 Spec = Annotated[str, Field(min_length=1, max_length=SPEC)]
-Weights = dict[str, Number] | list[Number]
+Weights = dict[str, Number] | Many[Number]
 Ties = Literal["item", "trec", "input"]
 Value = bool | int | float | str
 
@@ -34,7 +38,7 @@ class Fuse(Strict):
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"lists": [["a", "b", "c"], ["c", "a"]], "method": "rrf(k=20)"}]}
     )
-    lists: list[list[Id]] | list[dict[str, Number]] | dict[str, list[Id]] | dict[str, dict[str, Number]] = (
+    lists: Many[Many[Id]] | Many[dict[str, Number]] | dict[str, Many[Id]] | dict[str, dict[str, Number]] = (
         Field(
             description="lists of ids from the top, or objects of ids and scores; an object of them if they have names"
         )
@@ -53,9 +57,9 @@ class Row(Strict):
 
     query: Id = 0
     expert: Id
-    items: list[Id]
-    ranks: list[int] | None = None
-    scores: list[Number] | None = None
+    items: Many[Id]
+    ranks: Many[int] | None = None
+    scores: Many[Number] | None = None
 
 
 class Vote(Strict):
@@ -83,28 +87,28 @@ class Described(Strict):
 
     query: Id = 0
     item: Id
-    values: list[Number]
+    values: Many[Number]
 
 
 class Candidates(Strict):
     """Items of a query that are ranked even if nobody lists them."""
 
     query: Id = 0
-    items: list[Id]
+    items: Many[Id]
 
 
 class Source(Strict):
     """Preferences in exactly one of four forms."""
 
-    rankings: dict[str, dict[str, list[Id]]] | None = Field(
+    rankings: dict[str, dict[str, Many[Id]]] | None = Field(
         None, description="query -> expert -> items from the top"
     )
     ratings: dict[str, dict[str, dict[str, Number]]] | None = Field(
         None, description="query -> expert -> item -> score"
     )
-    lists: list[Row] | None = Field(None, description="lists with ids of any type, own ranks or scores")
-    votes: list[Vote] | None = None
-    candidates: list[Candidates] | None = Field(
+    lists: Many[Row] | None = Field(None, description="lists with ids of any type, own ranks or scores")
+    votes: Many[Vote] | None = None
+    candidates: Many[Candidates] | None = Field(
         None, description="for `lists`: items to rank though nobody lists them"
     )
     unlisted: Literal["unknown", "below"] = Field(
@@ -123,7 +127,7 @@ class Chosen(Source):
     model: Spec | None = Field(
         None, description="id of the saved model; leave method, parameters and weights out"
     )
-    features: list[Described] | None = Field(None, description="for methods that use item features")
+    features: Many[Described] | None = Field(None, description="for methods that use item features")
 
 
 class Aggregate(Chosen):
@@ -165,16 +169,16 @@ class Evaluate(Source):
             ]
         }
     )
-    labels: list[Grade]
-    metrics: Annotated[list[Spec], Field(min_length=1, max_length=20)] = ["ndcg@10", "map", "p@10", "mrr"]
-    methods: Annotated[list[Spec], Field(max_length=50)] = []
+    labels: Many[Grade]
+    metrics: Annotated[Many[Spec], Field(min_length=1, max_length=20)] = ["ndcg@10", "map", "p@10", "mrr"]
+    methods: Annotated[Many[Spec], Field(max_length=50)] = []
     experts: bool = Field(True, description="whether the experts themselves are evaluated too")
     queries: Literal["judged", "all"] = Field(
         "judged", description="all: a judged query without result counts as 0"
     )
     ties: Ties = "item"
     per_query: bool = False
-    features: list[Described] | None = None
+    features: Many[Described] | None = None
 
 
 class Leaderboard(Strict):
@@ -193,7 +197,7 @@ class Leaderboard(Strict):
             ]
         }
     )
-    votes: list[Vote]
+    votes: Many[Vote]
     model: Literal["bradley_terry", "thurstone"] = "bradley_terry"
     ties: Literal["half", "davidson", "rao_kupper", "ignore"] = "half"
     l2: Number | None = Field(None, description="weight of the ridge prior")
@@ -223,7 +227,7 @@ class Annotators(Source):
         }
     )
     method: Spec = Field("crowdagg", description="method of the consensus they are compared with")
-    labels: list[Grade] | None = Field(None, description="gold labels")
+    labels: Many[Grade] | None = Field(None, description="gold labels")
     level: Number = 0.95
 
 

@@ -16,7 +16,6 @@ from podium.evaluate.explanation.changes import reweighted
 from podium.evaluate.explanation.plot import chart
 from podium.evaluate.figures.heatmap import natural
 from podium.evaluate.report.content import Block, Figure, Table
-from podium.studio.opening import HEARING
 from podium.studio.pages.context import Context, View, id_text, item_texts, known
 from podium.studio.pages.exploring import grades
 from podium.studio.pages.fusing import fused
@@ -118,8 +117,7 @@ def why(c: Context) -> View:
     texts = item_texts(r.item for r in places)
     by_text = {text: item for item, text in texts.items()}
     item, over = _item(c, "item", by_text, q), _item(c, "over", by_text, q)
-    with HEARING:
-        told = explain(method, c.data.preferences, q, item, over=over, features=c.features_for(method))
+    told = explain(method, c.data.preferences, q, item, over=over, features=c.features_for(method))
     ranked = rank(c)
     document = {**told.to_dict(), "weights": ranked.document["weights"], "ranking": ranked.document["rows"]}
     can = method.tags.weighted or isinstance(getattr(method, "weights_", None), Mapping)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -27,9 +28,13 @@ def open_upload(
     if len(files) > FILES:
         raise ParameterError(f"{len(files)} files were chosen; accepted: up to {FILES} at a time")
     named = [(_base(name), content) for name, content in files]
-    plain = [(name, unpacked(name, content, settings.limits)) for name, content in named]
-    if sum(len(content) for _, content in plain) > settings.limits.decompressed_bytes:
-        raise TooLarge("the files together are too large", remedy="open them from a folder of the server")
+    plain, left = [], settings.limits.decompressed_bytes
+    for name, content in named:  # what is left for each keeps many small bombs from adding up
+        found = unpacked(name, content, replace(settings.limits, decompressed_bytes=max(left, 1)))
+        left -= len(found)
+        if left < 0:
+            raise TooLarge("the files together are too large", remedy="open them from a folder of the server")
+        plain.append((name, found))
     given = _options(options)
     open_input(plain, given)
     return store.add_upload(_title([n for n, _ in plain]), plain, given)

@@ -21,7 +21,7 @@ from podium.evaluate.report.content import Block, Figure, Table
 
 __all__ = ["asset", "csv_document", "html", "page", "safe_cell", "svg"]
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run what begins with these
+FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # a spreadsheet would run what begins with these
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 

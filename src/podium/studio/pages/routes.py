@@ -38,6 +38,7 @@ from podium.studio.pages import (
 )
 from podium.studio.pages.context import PATIENCE, Context, View, Wait
 from podium.studio.records import Missing, Project
+from podium.studio.store import Store
 from podium.studio.workspace import Workspace
 
 __all__ = ["VIEWS", "router"]
@@ -64,6 +65,7 @@ MENU = {
 WITHIN = {"query": "queries", "job": "jobs"}  # views that are reached from another one
 SHORT = {"cache-control": "private, max-age=300"}
 FRESH = {"cache-control": "no-store"}
+ALONE = {"content-security-policy": "sandbox"}  # a picture opened by itself is no page of ours
 FIELDS, PART = 100, 1 << 20  # of a form
 
 
@@ -220,7 +222,7 @@ def picture(request: Request, project: str, view: str, figure: str, plot: int = 
         return _later()
     except PodiumError as error:
         return _failed(request, error)
-    return Response(text, media_type="application/json" if plot else "image/svg+xml", headers=FRESH)
+    return Response(text, media_type="application/json" if plot else "image/svg+xml", headers=FRESH | ALONE)
 
 
 def _drawn(found: View, name: str, plot: int) -> str:
@@ -365,7 +367,13 @@ async def stop(request: Request, project: str, job: str) -> Response:
     """Stop a job."""
     try:
         await _sent(request)
-        await run_in_threadpool(request.app.state.store.cancel, job)
+        await run_in_threadpool(_stop, request.app.state.store, project, job)
     except PodiumError as error:
         return await run_in_threadpool(_failed, request, error)
     return RedirectResponse(f"/p/{quote(project, safe='')}/jobs", 303)
+
+
+def _stop(store: Store, project: str, job: str) -> None:
+    if store.job(job).project != project:
+        raise Missing("there is no such job in this project")
+    store.cancel(job)
