@@ -21,11 +21,12 @@ import re
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from server import started
 
 LISTS, LENGTH, POOL = 3, 100, 200
 RESULTS = Path(__file__).parent / "results" / "service.json"
@@ -42,27 +43,6 @@ def body() -> bytes:
     draw = random.Random(7)
     ids = [f"document-{i:04d}" for i in range(POOL)]
     return json.dumps({"lists": [draw.sample(ids, LENGTH) for _ in range(LISTS)]}).encode()
-
-
-def start(folder: Path) -> tuple[subprocess.Popen[str], int]:
-    """A server and its port."""
-    command = [
-        sys.executable,
-        "-m",
-        "podium",
-        "serve",
-        "--port",
-        "0",
-        "--folder",
-        str(folder),
-        "--quiet",
-        "--json",
-    ]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    where: str = json.loads(server.stdout.readline())["address"]
-    port = int(where.rpartition(":")[2])
-    return server, port
 
 
 def memory(pid: int) -> float:
@@ -126,20 +106,15 @@ def measure(seconds: int, connections: int, wanted: int) -> dict[str, Any]:
     """Turns of so many seconds until there are enough requests."""
     ask = with_wrk if shutil.which("wrk") else with_asyncio
     turns: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        server, port = start(folder / "projects")
-        try:
-            ask(port, 2, connections, folder)  # imports and caches
-            first = memory(server.pid)
-            while sum(t["requests"] for t in turns) < wanted:
-                used = processor(server.pid)
-                turn: dict[str, Any] = ask(port, seconds, connections, folder)
-                turn["cpu_ms"] = (processor(server.pid) - used) / turn["requests"] * 1e3
-                turns.append(turn | {"memory_mb": memory(server.pid), "load": os.getloadavg()[0]})
-        finally:
-            server.terminate()
-            server.wait(20)
+    with tempfile.TemporaryDirectory() as name, started() as (pid, address):
+        folder, port = Path(name), int(address.rpartition(":")[2])
+        ask(port, 2, connections, folder)  # imports and caches
+        first = memory(pid)
+        while sum(t["requests"] for t in turns) < wanted:
+            used = processor(pid)
+            turn: dict[str, Any] = ask(port, seconds, connections, folder)
+            turn["cpu_ms"] = (processor(pid) - used) / turn["requests"] * 1e3
+            turns.append(turn | {"memory_mb": memory(pid), "load": os.getloadavg()[0]})
     return {"client": ask.__name__, "connections": connections, "first_mb": first, "turns": turns}
 
 

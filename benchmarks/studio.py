@@ -8,38 +8,18 @@ counts as shown (it says so, with the facts known by then); the time until it is
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import tempfile
 import time
 import urllib.request
+
+from server import started
 
 from podium.data.demo import demo
 
 
 def main() -> None:
     """Print the figures."""
-    with tempfile.TemporaryDirectory() as folder:
-        words = [
-            sys.executable,
-            "-m",
-            "podium",
-            "serve",
-            "--port",
-            "0",
-            "--folder",
-            folder,
-            "--json",
-            "--quiet",
-        ]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
-            assert server.stdout is not None
-            address = json.loads(server.stdout.readline())["address"]
-            try:
-                measure(address)
-            finally:
-                server.terminate()
+    with started() as (_, address):
+        measure(address)
 
 
 def measure(address: str) -> None:

@@ -1,6 +1,9 @@
 """A server in the process of the tests."""
 
 import contextlib
+import json
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -38,3 +41,26 @@ def listening(folder: Path, **settings):
     finally:
         server.should_exit = True
         thread.join(10)
+
+
+@contextlib.contextmanager
+def started(folder: Path, *words: str):
+    """`podium serve` in a process of its own, and what it says of itself."""
+    command = [
+        sys.executable,
+        "-m",
+        "podium",
+        "serve",
+        "--port",
+        "0",
+        "--folder",
+        str(folder),
+        "--json",
+        *words,
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            yield server, json.loads(server.stdout.readline())
+        finally:
+            server.terminate()
+            server.wait(30)

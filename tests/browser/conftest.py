@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from serving import started
 
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -33,26 +32,8 @@ def browser():
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("studio")
-    words = [
-        sys.executable,
-        "-m",
-        "podium",
-        "serve",
-        "--port",
-        "0",
-        "--folder",
-        str(folder),
-        "--json",
-        "--quiet",
-    ]
-    server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    try:
-        yield json.loads(server.stdout.readline())["address"]
-    finally:
-        server.terminate()
-        server.wait(30)
-        server.stdout.close()
+    with started(tmp_path_factory.mktemp("studio"), "--quiet") as (_, said):
+        yield said["address"]
 
 
 @pytest.fixture

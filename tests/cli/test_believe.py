@@ -158,4 +158,4 @@ def test_a_run_holds_no_features(tmp_path):
     (tmp_path / "a.run").write_text("q Q0 d 1 1.0 a\n")
     out = run("believe", tmp_path / "a.run", "-b", "x=1")
     assert out.exit_code == 2
-    assert "holds no features; give a LETOR file" in out.stderr
+    assert "holds no item features; give a LETOR file" in out.stderr

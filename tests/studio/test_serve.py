@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from podium.cli import program
 from podium.studio.server import address, listen
 from podium.studio.settings import Settings
+from serving import started
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
@@ -101,27 +102,10 @@ def ask(where, body):
 def test_it_serves_until_told_to_stop(tmp_path):
     token = tmp_path / "token"
     token.write_text(TOKEN + "\n")
-    command = [
-        sys.executable,
-        "-m",
-        "podium",
-        "serve",
-        "--port",
-        "0",
-        "--folder",
-        str(tmp_path / "p"),
-        "--json",
-    ]
-    with subprocess.Popen(
-        [*command, "--token-file", str(token)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as server:
-        try:
-            where = json.loads(server.stdout.readline())
-            answer = ask(where["address"], {"lists": [["secret", "b"], ["b"]]})
-            server.send_signal(signal.SIGINT)
-            _, said = server.communicate(timeout=20)
-        finally:
-            server.kill()
+    with started(tmp_path / "p", "--token-file", str(token)) as (server, where):
+        answer = ask(where["address"], {"lists": [["secret", "b"], ["b"]]})
+        server.send_signal(signal.SIGINT)
+        _, said = server.communicate(timeout=20)
     assert where["pid"] == server.pid
     assert answer["items"] == ["b", "secret"]
     assert "POST /v1/fuse 200" in said

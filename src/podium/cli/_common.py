@@ -26,12 +26,15 @@ __all__ = [
     "FILES",
     "as_json",
     "check_new",
+    "described",
     "emit",
     "features_for",
+    "features_option",
     "make_method",
     "metrics_option",
     "number",
     "progress",
+    "qrels_option",
     "read",
     "reading",
     "table",
@@ -66,6 +69,18 @@ def reading(command: F) -> F:
         metavar="NAME=VALUE",
         help="An option of the format, such as expert=file or columns=... (see `podium convert --formats`).",
     )(command)
+
+
+def qrels_option(command: F) -> F:
+    """Judgements, for verbs that cannot do without."""
+    text = "Judgements; not needed when the input holds them (LETOR)."
+    return click.option("-q", "--qrels", type=FILES, help=text)(command)
+
+
+def features_option(command: F) -> F:
+    """Item features, for verbs that take any method."""
+    text = "Item features, for a method or model that uses them; may be repeated."
+    return click.option("--features", type=FILES, multiple=True, help=text)(command)
 
 
 def metrics_option(*default: str) -> Callable[[F], F]:
@@ -120,28 +135,26 @@ def preferences_of(content: Content, files: Sequence[str]) -> Preferences:
 
 def features_for(method: Aggregator, content: Content, paths: Sequence[str] = ()) -> Features | None:
     """Item features from `--features`, or those that came with the input; None for a method that uses none."""
-    found = _described(paths).features if paths else content.features
-    if paths and found is None:
-        raise ParameterError(
-            f"{', '.join(paths)} holds no item features; give a LETOR file, or a table with columns of them"
-        )
+    found = described(paths).features if paths else content.features
     if paths and not method.tags.uses_features:
         raise ParameterError(f"{method.name} does not use item features; leave --features out")
     return found if method.tags.uses_features else None
 
 
-def _described(paths: Sequence[str]) -> Content:
-    """Files of item features; a table is told that its columns are features, which other formats know by themselves."""
-    return read(paths, None, as_features(paths))
-
-
-def as_features(paths: Sequence[str], format_: str | None = None) -> list[str]:
-    """The option that tells a table that its columns are features, where the format of the files has it."""
+def described(files: Sequence[str], format_: str | None = None, options: Sequence[str] = ()) -> Content:
+    """What files of item features hold; a table is told that its columns are features, other formats know it."""
     from podium import formats, registry
 
-    names = [format_] if format_ else [formats.sniff(p) for p in paths if p != "-"]
+    names = [format_] if format_ else [formats.sniff(p) for p in files if p != "-"]
     able = all("kind" in registry.formats.get(name)().options("read") for name in names)
-    return ["kind=features"] if able else []
+    told = not able or any(o.startswith("kind=") for o in options)
+    content = read(files, format_, [*options, *([] if told else ["kind=features"])])
+    if content.features is None:
+        given = ", ".join(files)
+        raise ParameterError(
+            f"{given} holds no item features; give a LETOR file, or a table with columns of them"
+        )
+    return content
 
 
 def check_new(path: str, overwrite: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli import _common as common
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError
 
 if TYPE_CHECKING:
     from podium.data.features import Features
@@ -27,14 +27,9 @@ def read_features(
     files: Sequence[str], format_: str | None, options: Sequence[str], names: str | None
 ) -> tuple[Content, Features]:
     """Feature files of any format, with their columns renamed as a file says."""
-    told = any(o.startswith("kind=") for o in options)
-    asked = [*options, *([] if told else common.as_features(files, format_))]
-    content = common.read(files, format_, asked)
-    if content.features is None:
-        raise ParameterError(
-            f"{', '.join(files)} holds no features; give a LETOR file, or a table with columns of them"
-        )
+    content = common.described(files, format_, options)
     features = content.features
+    assert features is not None
     return content, features if names is None else renamed(features, names)
 
 

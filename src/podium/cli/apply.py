@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 @click.command(name="apply", short_help="Rank new input with a saved model.")
 @click.argument("model", type=click.Path())
 @click.argument("files", nargs=-1, type=common.FILES)
-@click.option(
-    "--features",
-    type=common.FILES,
-    multiple=True,
-    help="Item features, for a model that uses them; may be repeated.",
-)
+@common.features_option
 @click.option(
     "--unseen",
     type=click.Choice(["error", "ignore"]),

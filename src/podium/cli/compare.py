@@ -38,16 +38,13 @@ ENDINGS = {"markdown": "md", "latex": "tex", "htm": "html"}
 
 @click.command(name="compare", short_help="Compare methods, and the runs themselves, on judgements.")
 @click.argument("files", nargs=-1, type=common.FILES)
-@click.option(
-    "-q", "--qrels", type=common.FILES, help="Judgements; not needed when the input holds them (LETOR)."
-)
+@common.qrels_option
 @click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated; `all`: every "
               "method that need not learn (slow).  [default: rrf, borda, combmnz, condorcet, mc4]")  # fmt: skip
 @click.option("--runs", type=click.Choice(["all", "best", "none"]), default="best", show_default=True,
               help="Which single runs to show beside the methods; best: the best three.")  # fmt: skip
 @click.option("--no-runs", "runs", flag_value="none", help="The same as --runs none.")
-@click.option("--features", "features", type=common.FILES, multiple=True,
-              help="A LETOR file of item features, for the methods that use them.")  # fmt: skip
+@common.features_option
 @click.option("--baseline", help="Name of the row the others are compared with.  [default: the first method]")
 @common.metrics_option("ndcg@10", "map")
 @click.option("--test", type=click.Choice(["randomisation", "t", "wilcoxon"]), default="randomisation",

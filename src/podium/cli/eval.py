@@ -37,9 +37,7 @@ def ranked(result: Consensus, ties: Any) -> Consensus:
 
 @click.command(name="eval", short_help="Measure runs against judgements.")
 @click.argument("files", nargs=-1, type=common.FILES)
-@click.option(
-    "-q", "--qrels", type=common.FILES, help="Judgements; not needed when the input holds them (LETOR)."
-)
+@common.qrels_option
 @common.metrics_option("ndcg@10", "map", "p@10", "mrr")
 @click.option("--queries", type=click.Choice(["judged", "all"]), default="all", show_default=True,
               help="all: a judged query that a run lacks counts as 0.")  # fmt: skip

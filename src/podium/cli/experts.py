@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "-M", "--metric", default="ndcg@10", show_default=True, help="Measured where there are judgements."
 )
-@click.option("--features", type=common.FILES, multiple=True,
-              help="A LETOR file of item features, for a method that uses them.")  # fmt: skip
+@common.features_option
 @click.option("--matrix", type=click.Choice(["agreement", "overlap", "shared"]), multiple=True,
               help="Show a matrix instead of the table; may be repeated.")  # fmt: skip
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")

@@ -26,12 +26,7 @@ if TYPE_CHECKING:
 @click.option("--query", required=True, help="The query.")
 @click.option("--item", help="The item.  [default: the first of the ranking]")
 @click.option("--over", help="Another item: why is the first one above (or below) this one?")
-@click.option(
-    "--features",
-    type=common.FILES,
-    multiple=True,
-    help="Item features, for a method that uses them; may be repeated.",
-)
+@common.features_option
 @click.option("-q", "--qrels", type=common.FILES, help="Judgements, to be shown in the heatmap.")
 @click.option("--plot", type=click.Path(), help="Draw what each expert adds: a .svg, .png or .html file.")
 @click.option(

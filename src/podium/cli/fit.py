@@ -21,9 +21,7 @@ SHARE = 0.2
 
 @click.command(name="fit", short_help="Learn from judgements, and save the model.")
 @click.argument("files", nargs=-1, type=common.FILES)
-@click.option(
-    "-q", "--qrels", type=common.FILES, help="Judgements; not needed when the input holds them (LETOR)."
-)
+@common.qrels_option
 @click.option("-m", "--method", required=True, help="A method, such as svd or 'rrf(k=20)'.")
 @click.option(
     "-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the method."
@@ -37,12 +35,7 @@ SHARE = 0.2
 )
 @click.option("--validation-share", type=click.FloatRange(0, 1, max_open=True), help="Share of the judged queries to "
               f"choose with.  [default: {SHARE} of {ENOUGH} or more, else none]")  # fmt: skip
-@click.option(
-    "--features",
-    type=common.FILES,
-    multiple=True,
-    help="Item features, for a method that uses them; may be repeated.",
-)
+@common.features_option
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Which queries are set aside."
 )

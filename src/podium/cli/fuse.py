@@ -19,12 +19,7 @@ from podium.cli._results import Wanted, deliver, writing
     "-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the method."
 )
 @click.option("--weights", metavar="NAME=W,...", help="Weights of the experts, such as bm25=1,dense=2.")
-@click.option(
-    "--features",
-    type=common.FILES,
-    multiple=True,
-    help="Item features, for a method that uses them; may be repeated.",
-)
+@common.features_option
 @writing
 @common.reading
 @common.as_json

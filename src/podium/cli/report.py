@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 @click.command(name="report", short_help="One HTML file: verdict, checks, curves, heatmaps, experts.")
 @click.argument("files", nargs=-1, type=common.FILES)
 @click.option("-o", "--output", type=click.Path(allow_dash=True), help="The page to write, or - .")
-@click.option(
-    "-q", "--qrels", type=common.FILES, help="Judgements; not needed when the input holds them (LETOR)."
-)
+@common.qrels_option
 @click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated.  "
               "[default: a few that suit the input]")  # fmt: skip
 @click.option("--model", "models", multiple=True, type=click.Path(exists=True, dir_okay=False),
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--query", "queries", multiple=True, help="A query to show in full; may be repeated.  [default: three]"
 )
-@click.option("--features", type=common.FILES, multiple=True, help="Item features, for models that use them.")
+@common.features_option
 @click.option(
     "--tuning", type=click.Path(exists=True, dir_okay=False), help="The JSON document of a tuning run."
 )

@@ -21,9 +21,7 @@ SHOWN = 5  # configurations in the table
 
 @click.command(name="tune", short_help="Find method, parameters and weights by judgements.")
 @click.argument("files", nargs=-1, type=common.FILES)
-@click.option(
-    "-q", "--qrels", type=common.FILES, help="Judgements; not needed when the input holds them (LETOR)."
-)
+@common.qrels_option
 @click.option("-M", "--metric", default="ndcg@10", show_default=True, help="The metric to raise.")
 @click.option("-m", "--method", "methods", multiple=True, help="A method to search, perhaps with values that stay, as "
               "in 'combsum(normalizer=zscore)'; may be repeated.  [default: all that are quick here]")  # fmt: skip

@@ -24,7 +24,6 @@ __all__ = [
     "escape",
     "figure",
     "finite",
-    "heading",
     "json_text",
     "latex",
     "markdown",
@@ -246,8 +245,3 @@ def page(title: str, *parts: str, style: str = "") -> str:
         f"<title>{escape(title)}</title><style>{STYLE}{style}</style></head>\n"
         f"<body><h1>{escape(title)}</h1>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
-
-
-def heading(text: str) -> str:
-    """A heading inside a page."""
-    return f'<h2 id="{re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")}">{escape(text)}</h2>'

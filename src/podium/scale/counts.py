@@ -39,6 +39,8 @@ LAYOUT = 1
 class Additive(Protocol):
     """A kind of count: made from preferences, added up, and turned into arrays and back."""
 
+    whole: ClassVar[bool]  # must a query lie in one shard?
+
     def of(self, preferences: Preferences) -> Any:
         """What these preferences add."""
 
@@ -225,7 +227,7 @@ class _Kept:
 class Count:
     """Count a shard and keep what it adds in `folder`; a shard whose bytes have been counted is left alone."""
 
-    kind: Any  # Additive
+    kind: Additive
     folder: str
     rows: int = ROWS
 
