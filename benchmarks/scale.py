@@ -42,9 +42,11 @@ def make_lists(count: int, seed: int) -> np.ndarray:
 
 
 def make_shards(folder: Path, queries: int, seed: int = 0) -> int:
-    """Write shards of lists grouped by query; returns the number of rows."""
+    """Write shards of lists grouped by query, as `podium.scale.regroup` does; returns the number of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from podium.scale.layout import encodings, required
 
     lists = make_lists(20_000, seed)
     names = pa.array([f"engine-{e}" for e in range(EXPERTS)])
@@ -64,10 +66,8 @@ def make_shards(folder: Path, queries: int, seed: int = 0) -> int:
             "rank": np.tile(np.arange(1, DEPTH + 1, dtype=np.int32), many * EXPERTS),
         }
         path = folder / f"part-{begin // IN_SHARD:05d}.parquet"
-        pq.write_table(
-            pa.table(columns), path, compression="lz4", use_dictionary=["query", "expert", "rank"],
-            column_encoding={"item": "PLAIN"},
-        )  # fmt: skip
+        table = required(pa.table(columns))
+        pq.write_table(table, path, **encodings(table.schema, "lz4"))
     return queries * EXPERTS * DEPTH
 
 
@@ -139,19 +139,17 @@ def in_memory(folder: Path, workers: int) -> dict[str, float]:
 
 def _in_memory(folder: str, workers: int) -> dict[str, float]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     import podium
     from podium.scale import batch_function
-    from podium.scale.columns import preferences_of
+    from podium.scale.reading import preferences_of
+    from podium.scale.shards import read_parquet
 
     files = sorted(Path(folder).glob("*.parquet"))[: KERNEL_QUERIES // IN_SHARD]
-    tables = [pq.read_table(f, read_dictionary=["expert"]) for f in files]
-    whole = preferences_of(
-        pa.concat_tables(tables).unify_dictionaries(), "unknown", "error", None
-    ).preferences
+    batches = [b for f in files for b in read_parquet(str(f))[1]]
+    table = pa.Table.from_batches(batches).unify_dictionaries()
+    whole = preferences_of(table, "unknown", "error", None).preferences
     rows, method, function = whole.lists.rows, podium.make("rrf"), batch_function("rrf")
-    batches = [b for t in tables for b in t.to_batches(max_chunksize=1 << 19)]
     found = {}
     for threads in (1, workers):
         os.environ["PODIUM_THREADS"] = str(threads)
@@ -179,7 +177,7 @@ def _floor(folder: str) -> float:
     import pyarrow.parquet as pq
 
     from podium.scale.engines.on_local import single
-    from podium.scale.jobs import encodings
+    from podium.scale.layout import encodings
     from podium.scale.shards import digest, read_parquet
 
     single()

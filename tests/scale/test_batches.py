@@ -16,8 +16,8 @@ from podium.data.grouped import from_grouped
 from podium.errors import InputError, ParameterError
 from podium.kernels import dispatch
 from podium.scale import batch_function
-from podium.scale.batches import whole_queries
-from podium.scale.columns import preferences_of
+from podium.scale.reading import preferences_of
+from podium.scale.streams import whole_queries
 from shards import lists
 
 METHODS = ("rrf(k=20)", "borda", "combmnz", "condorcet", "mc4", "median_rank", "bradley_terry")
@@ -95,7 +95,7 @@ def test_a_record_batch_gives_a_record_batch_and_an_iterator_an_iterator():
     rows=st.integers(1, 120),
     kind=st.sampled_from(KINDS),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_where_a_stream_is_cut_changes_nothing(cuts, rows, kind):
     table = lists(range(6), ids=kind)
     batches, at = [], 0
@@ -252,10 +252,10 @@ def test_the_fast_path_makes_the_preferences_of_from_rows(rows, scored):
 
 def test_rows_in_order_do_take_the_fast_path(monkeypatch):
     """Otherwise the tests above would compare one path with itself."""
-    import podium.scale.columns as columns
+    from podium.scale import reading
 
     calls = []
-    monkeypatch.setattr(columns, "from_grouped", lambda *a: calls.append(found := from_grouped(*a)) or found)
+    monkeypatch.setattr(reading, "from_grouped", lambda *a: calls.append(found := from_grouped(*a)) or found)
     monkeypatch.setattr(dispatch, "SMALL", 0)
     for kind in KINDS:
         table = lists(range(8), ids=kind)

@@ -74,11 +74,11 @@ def test_the_function_in_map_in_arrow_and_apply_in_arrow(whole, spark):
     rrf = batch_function("rrf")
     frame = spark.read.parquet(str(whole / "in"))
     schema = "query string, item string, rank int, score double, tied boolean"
-    expected = sorted_rows(rrf(given()))
+    expected = sorted_rows(rrf(given())).to_pydict()
     grouped = frame.repartition(3, "query").sortWithinPartitions("query")
-    assert sorted_rows(grouped.mapInArrow(rrf, schema).toArrow()).equals(expected)
+    assert sorted_rows(grouped.mapInArrow(rrf, schema).toArrow()).to_pydict() == expected
     alone = frame.groupBy("query").applyInArrow(rrf, schema).toArrow()
-    assert sorted_rows(alone).equals(expected)
+    assert sorted_rows(alone).to_pydict() == expected
 
 
 def test_ray_gives_the_same_bytes(whole, cluster):

@@ -115,7 +115,7 @@ class Aggregator(ABC):
         self._check_forms(preferences)
         self._check_features(features)
         begin = time.perf_counter()
-        weights = self._expert_weights(preferences.experts)
+        weights = self.expert_weights_for(preferences.experts)
         outcome = self._outcome(preferences, weights, features)
         return Consensus.from_scores(
             preferences.index,
@@ -174,7 +174,7 @@ class Aggregator(ABC):
 
     def _explain(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
         """Contributions to the slot `at` of preferences that hold one query."""
-        weights = self._expert_weights(one.experts)
+        weights = self.expert_weights_for(one.experts)
         codes = {e: c for c, e in enumerate(one.experts) if one.speaking[c]}
         alone = np.eye(len(one.experts))
         if self.tags.additive:
@@ -215,7 +215,8 @@ class Aggregator(ABC):
     def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
         """Scores by slot, larger is better; `weights` has one value per expert code."""
 
-    def _expert_weights(self, experts: Sequence[Id]) -> F8:
+    def expert_weights_for(self, experts: Sequence[Id]) -> F8:
+        """One weight per expert, in their order: those given, or 1."""
         return (
             np.ones(len(experts)) if self.weights is None else weights_for(self.weights, experts, self.name)
         )

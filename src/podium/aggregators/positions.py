@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -42,9 +42,17 @@ def listed(preferences: Preferences, weights: F8) -> F8:
 class Positional(Aggregator):
     """Score = sum over experts of weight x points(rank); subclasses say how many points a rank is worth."""
 
+    sums_points: ClassVar[bool] = True  # the score is that sum and nothing else
+
     @abstractmethod
     def _points(self, rank: F8) -> F8:
         """Points for being at these ranks (1 = top)."""
+
+    def points(self, last: int) -> F8:
+        """Points by rank, from 0 (which no item has) to `last`."""
+        ranks = np.arange(last + 1, dtype=np.float64)
+        ranks[0] = 1.0  # there is no rank 0; keeps the table finite
+        return self._points(ranks)
 
     def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
         # sums of positive points are exact relative to themselves, however small
@@ -53,19 +61,11 @@ class Positional(Aggregator):
     def _sums(self, preferences: Preferences, weights: F8) -> F8:
         lists, slots = preferences.lists, len(preferences.index.items)
         last = int(lists.rank.max(initial=0))
-        if last <= TABLE_LIMIT:
-            ranks = np.arange(last + 1, dtype=np.float64)
-            ranks[0] = 1.0  # there is no rank 0; keeps the table finite
-            return segments.sum_points(
-                lists.query_starts,
-                lists.starts,
-                lists.item,
-                lists.rank,
-                self._points(ranks),
-                weights[lists.expert],
-                slots,
-            )
         per_list = weights[lists.expert]
+        if last <= TABLE_LIMIT:
+            return segments.sum_points(
+                lists.query_starts, lists.starts, lists.item, lists.rank, self.points(last), per_list, slots
+            )
         points = self._points(lists.rank.astype(np.float64))
         return segments.sum_affine(
             lists.query_starts, lists.starts, lists.item, points, np.zeros(len(lists)), per_list, slots
@@ -122,6 +122,7 @@ class InverseSquareRank(Positional):
     name = "isr"
     citation = "Mourao, Martins & Magalhaes, Comput. Med. Imaging Graph. 2015"
     tags = Tags(accepts=LIST_FORMS)
+    sums_points = False
 
     def _points(self, rank: F8) -> F8:
         return 1.0 / (rank * rank)

@@ -17,17 +17,10 @@ from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences, Unlisted
 from podium.data.vocabulary import Ids
 from podium.kernels import local_items
-from podium.kernels.dispatch import F8, I4, I8, U1
+from podium.kernels.dispatch import F8, I4, I8
+from podium.kernels.local_items import Text
 
-__all__ = ["Experts", "Grouped", "Text", "from_grouped"]
-
-
-class Text(NamedTuple):
-    """A column of text: the number of each row's text, and the texts in one UTF-8 buffer."""
-
-    codes: I4
-    buffer: U1
-    offsets: I8
+__all__ = ["Experts", "Grouped", "from_grouped"]
 
 
 class Experts(NamedTuple):
@@ -62,7 +55,7 @@ def from_grouped(
     filled = local_items.lists(row_starts, found, expert.starts, expert.codes, rank, score)
     if filled is None:
         return None
-    items = Ids(item[found.first_row]) if found.text is None else Ids.from_text(*found.text)
+    items = Ids.from_text(*found.text) if found.text else Ids(np.asarray(item)[found.first_row])
     index = ItemIndex(queries, found.starts, items, found.arrival)
     scores = None if score is None else score.copy()  # the caller's own array must not be ours
     lists = Lists(*filled, scores)

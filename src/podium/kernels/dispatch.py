@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["B1", "F8", "I4", "I8", "SMALL", "U1", "by_queries", "large"]
+__all__ = ["B1", "F8", "I4", "I8", "SMALL", "U1", "by_queries", "large", "load_kernels", "loaded"]
 
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
@@ -28,7 +28,19 @@ def large(work: int, *, same_bits: bool = True) -> bool:
     Once numba is loaded a tenth of the work pays. That depends on what the process did before, so a kernel whose two
     paths do not give the same bits must say so and is chosen by its work alone.
     """
-    return work >= SMALL or (same_bits and work >= SMALL // 10 and "numba" in sys.modules)
+    return work >= SMALL or (same_bits and work >= SMALL // 10 and loaded())
+
+
+def loaded() -> bool:
+    """Whether the compiled kernels are there already."""
+    return "numba" in sys.modules
+
+
+def load_kernels() -> None:
+    """Load numba now: for a process that will do much, though never much at a time."""
+    from podium.kernels.compiled import segments
+
+    assert segments
 
 
 def threads() -> int:

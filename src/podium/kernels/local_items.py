@@ -14,7 +14,15 @@ import numpy.typing as npt
 from podium.kernels import text
 from podium.kernels.dispatch import F8, I4, I8, U1, by_queries
 
-__all__ = ["Filled", "Numbered", "lists", "number"]
+__all__ = ["Filled", "Numbered", "Text", "list_starts", "lists", "number"]
+
+
+class Text(NamedTuple):
+    """A column of text: the number of each row's text, and the texts in one UTF-8 buffer."""
+
+    codes: I4 | None  # None: every row has its own
+    buffer: U1
+    offsets: I8
 
 
 class Numbered(NamedTuple):
@@ -37,11 +45,13 @@ class Filled(NamedTuple):
     rank: I4
 
 
-def number(row_starts: I8, item: Any) -> Numbered:
-    """Slots of whole numbers (an array) or of text (codes of rows, buffer and offsets of the texts)."""
+def number(row_starts: I8, item: npt.NDArray[Any] | Text) -> Numbered:
+    """Slots of items, whose ids are whole numbers or text."""
     from podium.kernels.compiled import local_items as compiled
 
-    value, ordered = (item, True) if isinstance(item, np.ndarray) else (item[0], False)
+    value, ordered = (item, True) if isinstance(item, np.ndarray) else (item.codes, False)
+    if value is None:
+        return _by_text(row_starts, row_starts, None, np.arange(row_starts[-1]), *item)
     n, queries = len(value), len(row_starts) - 1
     slot, came, rep = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
     counts = np.zeros(queries, np.int64)
@@ -49,26 +59,34 @@ def number(row_starts: I8, item: Any) -> Numbered:
     by_queries(compiled.number_items, row_starts, row_starts, frozen(value), ordered, *columns)
     starts = np.concatenate(([0], np.cumsum(counts)))
     if not ordered:
-        return _by_text(row_starts, starts, slot, rep, *item)
+        at = np.repeat(row_starts[:-1] - starts[:-1], counts) + np.arange(int(starts[-1]))
+        return _by_text(row_starts, starts, slot, rep[at], *item)
     first_row, arrival = np.empty(int(starts[-1]), np.int64), np.empty(int(starts[-1]), np.int32)
     by_queries(compiled.gather, starts, row_starts, starts, rep, came, first_row, arrival)
     return Numbered(starts, slot, first_row, arrival, None)
 
 
-def _by_text(row_starts: I8, starts: I8, slot: I4, rep: I8, codes: I4, buffer: U1, offsets: I8) -> Numbered:
-    """Texts numbered as they came, put in the order of their bytes, which is that of ids."""
+def _by_text(
+    row_starts: I8, starts: I8, slot: I4 | None, rows: I8, codes: I4 | None, buffer: U1, offsets: I8
+) -> Numbered:
+    """Texts (those of `rows`, from starts[q] on of query q) put in the order of their bytes, which is that of ids.
+
+    `slot` numbers them as they came, for every row; None if `rows` are all rows.
+    """
     from podium.kernels.compiled import local_items as compiled
 
     queries = np.arange(len(starts))
-    query = np.repeat(queries[:-1], np.diff(starts))
-    rows = rep[np.arange(int(starts[-1])) + (row_starts[:-1] - starts[:-1])[query]]
-    code = codes[rows]
+    code = rows if codes is None else codes[rows]
     at, length = offsets[code], (offsets[code + 1] - offsets[code]).astype(np.int32)
     none = np.zeros(0, np.int64)
     entries = text.Rows(at, length, none.astype(np.int32), np.zeros(0), starts, none, none, none, none)
     found = text.index_items(frozen(buffer), entries, text.Grouped(queries[:-1], queries, starts))
-    by_queries(compiled.relabel, row_starts, row_starts, starts, found.slot, slot)
+    if slot is None:
+        slot = found.slot
+    else:
+        by_queries(compiled.relabel, row_starts, row_starts, starts, found.slot, slot)
     first_row = np.empty(int(found.starts[-1]), np.int64)
+    query = np.repeat(queries[:-1], np.diff(starts))
     first_row[found.starts[query] + found.slot] = rows
     return Numbered(found.starts, slot, first_row, found.arrival, (found.buffer, found.offsets))
 
@@ -89,6 +107,15 @@ def lists(
     scores = frozen(score if score is not None else np.zeros(0))
     by_queries(compiled.fill_lists, row_starts, *given, scores, rank is not None, item, bad)
     return None if bad.any() else Filled(query_lists, expert, list_starts, item, ranks)
+
+
+def list_starts(row_starts: I8, expert: npt.NDArray[np.integer[Any]]) -> I8:
+    """The rows at which the query or the expert changes, and the number of rows."""
+    from podium.kernels.compiled import local_items as compiled
+
+    code = expert if expert.dtype == np.int32 else expert.astype(np.int64)
+    starts = np.empty(len(code) + 1, np.int64)
+    return starts[: compiled.list_starts(row_starts, frozen(code), starts)].copy()
 
 
 def frozen(column: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -12,23 +12,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from podium.aggregators.positions import Positional
 from podium.data.vocabulary import Ids
 from podium.errors import InputError, ParameterError
-from podium.scale.columns import heads, plain, preferences_of, role_of
+from podium.kernels.dispatch import large, loaded
+from podium.scale import results, straight
+from podium.scale.columns import one
+from podium.scale.reading import preferences_of
+from podium.scale.streams import ROWS, whole_queries
 
 if TYPE_CHECKING:
     from podium.aggregators.base import Aggregator
     from podium.data.build import Duplicates
     from podium.data.consensus import Consensus, TieRule
     from podium.data.preferences import Preferences, Unlisted
-    from podium.kernels.dispatch import I8
-    from podium.scale.columns import Read
 
-__all__ = ["ROWS", "BatchFunction", "batch_function"]
-
-ROWS = 1 << 19  # rows to work on at a time: enough for compiled kernels, few enough for the caches
+__all__ = ["BatchFunction", "batch_function"]
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class BatchFunction:
             return self._answer(batch)
         if isinstance(batch, pa.RecordBatch):
             whole = self._answer(pa.Table.from_batches([batch])).combine_chunks()
-            return pa.RecordBatch.from_arrays([_one(c) for c in whole.columns], schema=whole.schema)
+            return pa.RecordBatch.from_arrays([one(c) for c in whole.columns], schema=whole.schema)
         if isinstance(batch, Iterable):
             return self.over(batch)
         raise InputError(
@@ -102,21 +101,7 @@ class BatchFunction:
 
     def schema(self, given: Any) -> Any:
         """The schema of the results for batches of a schema."""
-        import pyarrow as pa
-
-        read = role_of(given)
-        item = plain(given.field("winner" if "winner" in read else "item").type)
-        kept = [pa.field(name, plain(_field(given, name).type)) for name in self.keep]
-        return pa.schema(
-            [
-                pa.field("query", plain(given.field("query").type)),
-                pa.field("item", item),
-                pa.field("rank", pa.int32()),
-                pa.field("score", pa.float64()),
-                pa.field("tied", pa.bool_()),
-                *kept,
-            ]
-        )
+        return results.schema_of(given, self.keep)
 
     def rank(self, preferences: Preferences) -> Consensus:
         """The consensus on preferences that are in memory."""
@@ -128,13 +113,24 @@ class BatchFunction:
         weights = self.aggregator.weights
         return Ids(list(weights)) if isinstance(weights, dict) else None
 
+    @functools.cached_property
+    def _points(self) -> Positional | None:
+        """The method, if all it does is to sum points by rank, with options for which that needs no preferences."""
+        method = self.aggregator
+        plain = (self.ties, self.unlisted) == ("item", "unknown")
+        return method if plain and isinstance(method, Positional) and method.sums_points else None
+
     def _answer(self, table: Any) -> Any:
         schema = self.schema(table.schema)
         if not table.num_rows:
             return schema.empty_table()
+        if self._points is not None and (loaded() or large(table.num_rows)):
+            found = straight.rank(table, self._points, self._named, self.top)
+            if found is not None:
+                return results.from_straight(found, table, schema, self.keep)
         read = preferences_of(table, self.unlisted, self.duplicates, self._named)
         consensus = self.rank(read.preferences)
-        return _results(consensus, read, table, schema, self.top, self.keep)
+        return results.from_consensus(consensus, read, table, schema, self.top, self.keep)
 
 
 def batch_function(
@@ -184,170 +180,3 @@ def _check(method: Aggregator, top: int | None) -> None:
         )
     if top is not None and top < 1:
         raise ParameterError(f"top is {top}; accepted: whole numbers from 1")
-
-
-# -- streams ---------------------------------------------------------------------------------------------------------
-
-
-def whole_queries(batches: Iterable[Any], rows: int = ROWS) -> Iterator[Any]:
-    """Tables of at least `rows` rows (the last: fewer) cut between queries; a query that comes back is refused.
-
-    Memory is bounded by `rows`, a batch and the largest query, besides one id for every query seen.
-    """
-    import pyarrow as pa
-
-    held: list[Any] = []
-    count, seen = 0, _Seen()
-    for batch in batches:
-        part = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-        role_of(part.schema)
-        held.append(part)
-        count += part.num_rows
-        if count < rows:
-            continue
-        table = _joined(held)
-        starts = heads(table.column("query"))
-        cut = int(starts[-2]) if len(starts) > 1 else 0
-        if cut:
-            seen.add(table.column("query"), starts[:-2])
-            yield table.slice(0, cut)
-        held, count = [table.slice(cut)], table.num_rows - cut
-    if held:
-        table = _joined(held)
-        starts = heads(table.column("query"))
-        seen.add(table.column("query"), starts[:-1])
-        yield table
-
-
-def _joined(parts: list[Any]) -> Any:
-    import pyarrow as pa
-
-    if len(parts) == 1:
-        return parts[0]
-    try:
-        table = pa.concat_tables(parts)
-    except pa.ArrowInvalid as error:
-        raise InputError(
-            f"the batches differ in their columns: {error}"[:300], remedy="cast them to one schema"
-        ) from None
-    if any(pa.types.is_dictionary(f.type) for f in table.schema):
-        table = table.unify_dictionaries()
-    return table.combine_chunks()
-
-
-class _Seen:
-    """Queries whose rows have been handed on."""
-
-    def __init__(self) -> None:
-        self._ids: set[Any] = set()
-
-    def add(self, column: Any, firsts: I8) -> None:
-        import pyarrow as pa
-
-        ids = column.take(pa.array(firsts)).to_pylist()
-        fresh = set(ids)
-        if len(fresh) < len(ids) or not fresh.isdisjoint(self._ids):
-            again = next(i for k, i in enumerate(ids) if i in self._ids or i in ids[:k])
-            raise InputError(
-                f"query {again!r} comes back after the rows of other queries",
-                remedy="sort or group the rows by query (podium.scale.regroup, --regroup FOLDER)",
-            )
-        self._ids |= fresh
-
-
-# -- results ---------------------------------------------------------------------------------------------------------
-
-
-def _results(
-    consensus: Consensus, read: Read, table: Any, schema: Any, top: int | None, keep: tuple[str, ...]
-) -> Any:
-    import pyarrow as pa
-
-    index = consensus.index
-    sizes = index.sizes if top is None else np.minimum(index.sizes, top)
-    ends = np.cumsum(sizes)
-    place = np.arange(int(ends[-1]), dtype=np.int64) - np.repeat(ends - sizes, sizes)
-    shown = place + np.repeat(index.starts[:-1], sizes) if top is not None else slice(None)
-    slots = consensus.order[shown]
-    if read.item_row is None or read.query_row is None:
-        frame = consensus.to_frame(top=top)
-        query, item = (frame.column(name).cast(schema.field(name).type) for name in ("query", "item"))
-        rows = _query_rows(table.column("query"), index.queries) if keep else None
-    else:
-        rows = read.query_row
-        item = _of_ids(index.items, slots, schema.field("item").type)
-        query = _of_ids(index.queries, np.repeat(np.arange(len(index)), sizes), schema.field("query").type)
-        if item is None:
-            item = _taken(table.column("item"), read.item_row[slots], schema.field("item").type)
-        if query is None:
-            query = _taken(table.column("query"), np.repeat(rows, sizes), schema.field("query").type)
-    columns = [
-        query,
-        item,
-        (place + 1).astype(np.int32),
-        consensus.scores[slots],
-        pa.array(consensus.tied[shown]),
-    ]
-    for name in keep:
-        assert rows is not None
-        _check_constant(table, name)
-        columns.append(_taken(table.column(name), np.repeat(rows, sizes), schema.field(name).type))
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _of_ids(ids: Ids, codes: Any, kind: Any) -> Any:
-    """Ids that are held as integers, as an array of the type asked for; None for others."""
-    import pyarrow as pa
-
-    if ids.integers is None:
-        return None
-    return pa.array(ids.integers.astype(kind.to_pandas_dtype(), copy=False)[codes])
-
-
-def _taken(column: Any, rows: I8, kind: Any) -> Any:
-    """Values of rows, as an array of the type asked for."""
-    import pyarrow as pa
-
-    flat = _one(column)
-    if pa.types.is_integer(flat.type) and not flat.null_count:
-        return pa.array(np.asarray(flat)[rows], kind)
-    taken = flat.take(pa.array(rows))
-    return taken if taken.type == kind else taken.cast(kind)
-
-
-def _one(column: Any) -> Any:
-    import pyarrow as pa
-
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _query_rows(column: Any, queries: Ids) -> I8:
-    """A row of every query."""
-    ids = column.to_pylist()
-    where = {value: row for row, value in zip(range(len(ids) - 1, -1, -1), reversed(ids), strict=True)}
-    return np.array([where[q] for q in queries.tolist()], np.int64)
-
-
-def _field(schema: Any, name: str) -> Any:
-    from podium.params import suggest
-
-    if name not in schema.names:
-        raise InputError(f"the batch has no column {name!r} to keep", remedy=suggest(name, schema.names))
-    return schema.field(name)
-
-
-def _check_constant(table: Any, name: str) -> None:
-    """A column that is kept has one value for each query."""
-    import pyarrow.compute as pc
-
-    pairs = table.select(["query", name]).combine_chunks()
-    grouped = pairs.group_by("query").aggregate([(name, "count_distinct", pc.CountOptions(mode="all"))])
-    several = pc.greater(grouped.column(f"{name}_count_distinct"), 1)
-    if pc.any(several).as_py():
-        query = grouped.column("query").filter(several)[0].as_py()
-        raise InputError(
-            f"query {query!r} has several values of {name!r}",
-            remedy="a column that is kept has one for each query",
-        )

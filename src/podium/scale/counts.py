@@ -26,10 +26,10 @@ from podium.errors import ModelFileError, PodiumError
 from podium.evaluate.leaderboard.tally import COLUMNS, Tally
 from podium.kernels.dispatch import F8, I8
 from podium.models import files
-from podium.scale.batches import ROWS, whole_queries
-from podium.scale.columns import preferences_of
 from podium.scale.jobs import Record
+from podium.scale.reading import preferences_of
 from podium.scale.shards import Shard, digest, is_parquet, read_parquet, read_text
+from podium.scale.streams import ROWS, whole_queries
 
 __all__ = ["Count", "ExpertCounts", "Measured", "Trials", "VoteCounts", "merge"]
 

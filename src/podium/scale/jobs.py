@@ -15,19 +15,22 @@ import urllib.parse
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import podium
 from podium.errors import InputError, ParameterError, PodiumError
 from podium.formats.files import save
-from podium.scale.batches import ROWS, BatchFunction
+from podium.scale.batches import BatchFunction
+from podium.scale.layout import encodings
 from podium.scale.shards import Shard, digest, is_parquet, read_parquet, read_text
+from podium.scale.streams import ROWS
 
-__all__ = ["RECORDS", "Job", "Record", "encodings", "forget", "load", "records", "store"]
+__all__ = ["RECORDS", "Job", "Record", "forget", "load", "records", "store"]
 
 RECORDS = "_podium"  # readers of Hive-style folders pass over names that begin with _
-LAYOUT = 1  # of results; part of every key
+LAYOUT = 2  # of results; part of every key
 MOST_PARTITIONS = 1000  # files that one shard may be spread over
+ROW_GROUP = 1 << 18  # results that are written at a time
 
 
 @dataclass(frozen=True)
@@ -140,45 +143,66 @@ class _Counted:
         return rows
 
 
+class _File(NamedTuple):
+    """A file that is being written, and what waits to be written to it."""
+
+    path: Path
+    writer: Any
+    waiting: list[Any]
+
+    def write(self) -> None:
+        """What waits, as one row group."""
+        import pyarrow as pa
+
+        if self.waiting:
+            self.writer.write_table(pa.concat_tables(self.waiting))
+            self.waiting.clear()
+
+
 class _Results:
     """The files of one shard: written under other names, and given their own when all are complete."""
 
     def __init__(self, job: Job, shard: Shard) -> None:
         self._job, self._shard = job, shard
-        self._open: dict[str, tuple[Path, Any]] = {}
-        self.rows = self.queries = 0
+        self._open: dict[str, _File] = {}
+        self._waiting = self.rows = self.queries = 0
 
     def __enter__(self) -> _Results:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for path, writer in self._open.values():
-            writer.close()
-            path.unlink(missing_ok=True)
+        for file in self._open.values():
+            file.writer.close()
+            file.path.unlink(missing_ok=True)
 
     def add(self, table: Any) -> None:
         """Results of whole queries."""
         self.rows += table.num_rows
-        if table.num_rows:
-            self.queries += sum(int((c.to_numpy() == 1).sum()) for c in table.column("rank").chunks)
+        self.queries += sum(int((c.to_numpy() == 1).sum()) for c in table.column("rank").chunks)
         for folder, part in self._parts(table):
             name = f"{folder}{self._shard.name}.parquet"
             if name not in self._open:
                 self._open[name] = self._begin(name, part.schema)
-            self._open[name][1].write_table(part)
+            self._open[name].waiting.append(part)
+        self._waiting += table.num_rows
+        if self._waiting >= ROW_GROUP:
+            for file in self._open.values():
+                file.write()
+            self._waiting = 0
 
     def finish(self) -> tuple[tuple[str, int], ...]:
         """Put the files in their places."""
         done = []
-        for name, (path, writer) in sorted(self._open.items()):
-            writer.close()
-            size = path.stat().st_size
-            os.replace(path, Path(self._job.out, name))
+        for name, file in sorted(self._open.items()):
+            file.write()
+            file.writer.close()
+            size = file.path.stat().st_size
+            os.replace(file.path, Path(self._job.out, name))
             done.append((name, size))
         self._open = {}
         return tuple(done)
 
-    def _begin(self, name: str, schema: Any) -> tuple[Path, Any]:
+    def _begin(self, name: str, schema: Any) -> _File:
         import pyarrow.parquet as pq
 
         if len(self._open) >= MOST_PARTITIONS:
@@ -189,7 +213,8 @@ class _Results:
         target = Path(self._job.out, name)
         target.parent.mkdir(parents=True, exist_ok=True)
         beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
-        return beside, pq.ParquetWriter(beside, schema, **encodings(schema, self._job.compression))
+        writer = pq.ParquetWriter(beside, schema, **encodings(schema, self._job.compression))
+        return _File(beside, writer, [])
 
     def _parts(self, table: Any) -> Iterator[tuple[str, Any]]:
         """The table cut by the values of the partition columns, with the folder of each part."""
@@ -205,23 +230,6 @@ class _Results:
                 same = pc.is_null(kept[name]) if values[name] is None else pc.equal(kept[name], values[name])
                 kept = kept.filter(same)
             yield "".join(f"{n}={_folder(values[n])}/" for n in by), kept.drop_columns(list(by))
-
-
-def encodings(schema: Any, compression: str) -> dict[str, Any]:
-    """How columns are written: what rises evenly as differences, text as dictionaries, scores as they are.
-
-    Scores do not repeat, so that compressing them takes longer than all the rest and gains little.
-    """
-    import pyarrow as pa
-
-    text = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
-    even = [f.name for f in schema if f.name in ("query", "rank") and pa.types.is_integer(f.type)]
-    return {
-        "compression": {f.name: "none" if f.name == "score" else compression for f in schema},
-        "use_dictionary": text,
-        "column_encoding": dict.fromkeys(even, "DELTA_BINARY_PACKED"),
-        "write_statistics": ["query"],
-    }
 
 
 def _folder(value: Any) -> str:

@@ -22,6 +22,7 @@ from podium.errors import InputError, ParameterError
 from podium.formats.files import save
 from podium.scale.columns import heads, plain, role_of
 from podium.scale.jobs import RECORDS
+from podium.scale.layout import encodings, required
 from podium.scale.runs import Paths
 from podium.scale.shards import Shard, digest, find, is_parquet, read_parquet, read_text
 
@@ -148,7 +149,8 @@ def _settle(raw: Path, target: Path) -> None:
     order = [(n, "descending" if n == "score" else "ascending") for n in keys if n in names]
     beside = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
-        pq.write_table(table.sort_by(order), beside, compression="lz4")
+        table = required(table.sort_by(order))
+        pq.write_table(table, beside, **encodings(table.schema, "lz4"))
         os.replace(beside, target)
     finally:
         beside.unlink(missing_ok=True)

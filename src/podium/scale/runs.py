@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.files import save
-from podium.scale.batches import ROWS, batch_function
+from podium.scale.batches import batch_function
 from podium.scale.engines import engine as find_engine
 from podium.scale.jobs import RECORDS, Job, Record, forget, records
 from podium.scale.shards import Shard, check_apart, check_output, find, is_parquet
+from podium.scale.streams import ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

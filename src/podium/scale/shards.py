@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.errors import InputError, ParameterError
-from podium.scale.batches import ROWS
-from podium.scale.columns import heads, role_of
+from podium.scale.columns import heads, plain, role_of
+from podium.scale.streams import ROWS
 
 if TYPE_CHECKING:
     from podium.data.preferences import Preferences
@@ -20,6 +20,7 @@ __all__ = ["Shard", "check_apart", "digest", "find", "is_parquet", "read_parquet
 
 SUFFIXES = (".parquet", ".pq")
 LARGE_GROUP = 128 << 20  # bytes
+CODED = 4  # bytes for each row of a column of text, below which most are numbers of texts
 
 
 class Shard(NamedTuple):
@@ -76,9 +77,11 @@ def is_parquet(path: str) -> bool:
 
 
 def digest(path: str) -> str:
-    """SHA-256 of the bytes of a file."""
+    """A hash of the bytes of a file (128 bits of XXH3: it tells changes, not forgeries, at the speed of memory)."""
+    import xxhash
+
     with open(path, "rb", buffering=0) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
 def open_parquet(path: str, keep: Sequence[str] = ()) -> tuple[Any, list[str]]:
@@ -87,32 +90,32 @@ def open_parquet(path: str, keep: Sequence[str] = ()) -> tuple[Any, list[str]]:
     import pyarrow.parquet as pq
 
     with _reading(path):
-        schema = pq.read_schema(path)
+        about = pq.read_metadata(path)
+    schema = about.schema.to_arrow_schema()
     try:
         names = list(dict.fromkeys((*role_of(schema), *(k for k in keep if k in schema.names))))
-        text = [
-            n
-            for n in names
-            if pa.types.is_string(schema.field(n).type) or _is_dictionary(schema.field(n).type)
-        ]
-        return pq.ParquetFile(path, read_dictionary=text, pre_buffer=False, buffer_size=_buffer(path)), names
     except InputError as error:
         raise InputError(error.problem, source=path, remedy=error.remedy) from None
+    text = [n for n in names if pa.types.is_string(plain(schema.field(n).type))]
+    coded = [n for n in text if _repeats(about, n)]
+    return pq.ParquetFile(path, read_dictionary=coded, pre_buffer=False, buffer_size=_buffer(about)), names
 
 
-def _buffer(path: str) -> int:
+def _repeats(about: Any, name: str) -> bool:
+    """Whether a column of text is stored as a dictionary and few bytes for each row; only then is it read as one.
+
+    Where a dictionary grows too large, writers go on with the texts themselves, and it would have to be made here.
+    """
+    groups = [about.row_group(g) for g in range(about.num_row_groups)]
+    at = [g.column(c).path_in_schema for g in groups[:1] for c in range(g.num_columns)]
+    size = sum(g.column(at.index(name)).total_uncompressed_size for g in groups)
+    return bool(size < CODED * about.num_rows)
+
+
+def _buffer(about: Any) -> int:
     """Bytes to read at a time, where row groups are too large to be read whole (0); slower, but bounded."""
-    import pyarrow.parquet as pq
-
-    about = pq.read_metadata(path)
-    largest = max((about.row_group(g).total_byte_size for g in range(about.num_row_groups)), default=0)
-    return 1 << 20 if largest > LARGE_GROUP else 0
-
-
-def _is_dictionary(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_dictionary(kind))
+    groups = (about.row_group(g).total_byte_size for g in range(about.num_row_groups))
+    return 1 << 20 if max(groups, default=0) > LARGE_GROUP else 0
 
 
 def read_parquet(path: str, keep: Sequence[str] = (), rows: int = ROWS) -> tuple[Any, Iterator[Any]]:

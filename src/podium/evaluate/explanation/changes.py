@@ -53,7 +53,7 @@ def reweighted(
     """The method with the weight of one expert times a factor; None where it has no weights to change."""
     other = copy.copy(aggregator)
     if aggregator.tags.weighted:
-        given = aggregator._expert_weights(preferences.experts).tolist()
+        given = aggregator.expert_weights_for(preferences.experts).tolist()
         weights = dict(zip(preferences.experts.tolist(), given, strict=True))
         other.weights = weights | {expert: weights[expert] * factor}
         return other if any(other.weights.values()) else None

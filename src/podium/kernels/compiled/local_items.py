@@ -147,6 +147,23 @@ def _radix(key, key2, name, name2, low, bits):
 
 
 @njit(cache=True, nogil=True)
+def list_starts(row_starts, expert, starts):
+    """Fill `starts` with the rows at which the query or the expert changes, and the end; how many these are."""
+    count = 0
+    for q in range(len(row_starts) - 1):
+        a, b = row_starts[q], row_starts[q + 1]
+        starts[count] = a
+        count += 1
+        here = expert[a:b]
+        for i in range(1, len(here)):
+            if here[i] != here[i - 1]:
+                starts[count] = a + i
+                count += 1
+    starts[count] = row_starts[-1]
+    return count + 1
+
+
+@njit(cache=True, nogil=True)
 def relabel(first, last, row_starts, starts, new, slot):
     """slot = the new number of the entry that each row's slot was."""
     for q in range(first, last):

@@ -28,7 +28,7 @@ def rank_order(first, last, starts, scores, order, tied, tie_key, tolerance, sha
         a, n = np.uint64(starts[q]), np.uint64(starts[q + 1] - starts[q])
         if n == 0:
             continue
-        floor = share * _sort(scores[a : a + n], value, place, bucket, count)
+        floor = share * sort_scores(scores[a : a + n], value, place, bucket, count)
         close = np.uint64(0)
         for i in range(ONE, n):
             close += near(value[i - ONE], value[i], floor, tolerance)
@@ -46,7 +46,7 @@ def near(above, here, floor, tolerance):
 
 
 @njit(cache=True, nogil=True)
-def _sort(scores, value, place, bucket, count):
+def sort_scores(scores, value, place, bucket, count):
     """Fill `place` with positions by falling score and `value` with the scores; returns the largest magnitude."""
     n = np.uint64(len(scores))
     low = high = scores[0]
@@ -100,7 +100,7 @@ def _sort_crowds(many, value, place, count):
 def merge_sort(key, item):
     """Stable sort of both by rising key; numpy's own sorts take numba seconds to compile."""
     n = len(key)
-    spare_key, spare_item = np.empty(n), np.empty(n, np.int32)
+    spare_key, spare_item = np.empty(n, key.dtype), np.empty(n, np.int32)
     width = 1
     while width < n:
         for low in range(0, n, 2 * width):

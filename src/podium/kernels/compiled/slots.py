@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from podium.kernels.compiled.words import copy, prefix, shared
+from podium.kernels.compiled.local_items import MULTIPLIER
+from podium.kernels.compiled.words import copy, load, prefix, shared
 
 
 @njit(cache=True, nogil=True)
-def _tail_order(data, a, a_len, b, b_len, skip):
+def tail_order(data, a, a_len, b, b_len, skip):
     """Order of two spans whose first `skip` bytes are the same."""
     limit = min(a_len, b_len)
     if skip < limit:
@@ -29,7 +30,7 @@ def _insert(data, at, length, row, skip, key, idx, begin, end):
             y = idx[j]
             if (
                 key[j] == k
-                and _tail_order(data, at[row[y]], length[row[y]], at[row[x]], length[row[x]], skip + 8) <= 0
+                and tail_order(data, at[row[y]], length[row[y]], at[row[x]], length[row[x]], skip + 8) <= 0
             ):
                 break
             key[j + 1], idx[j + 1] = key[j], y
@@ -38,7 +39,7 @@ def _insert(data, at, length, row, skip, key, idx, begin, end):
 
 
 @njit(cache=True, nogil=True)
-def _sort_spans(data, at, length, row, skip, key, idx, key2, idx2):
+def sort_spans(data, at, length, row, skip, key, idx, key2, idx2):
     """Stable merge sort of spans by their bytes: `key` holds eight bytes after the `skip` shared ones."""
     n, width = len(key), 12
     for begin in range(0, n, width):
@@ -53,7 +54,7 @@ def _sort_spans(data, at, length, row, skip, key, idx, key2, idx2):
                     left = key[a] < key[b]
                     if key[a] == key[b]:
                         x, y = row[idx[a]], row[idx[b]]
-                        left = _tail_order(data, at[x], length[x], at[y], length[y], skip + 8) <= 0
+                        left = tail_order(data, at[x], length[x], at[y], length[y], skip + 8) <= 0
                 if left:
                     key2[to], idx2[to] = key[a], idx[a]
                     a += 1
@@ -87,34 +88,83 @@ def index_items(
     most = 0
     for q in range(first, last):
         most = max(most, row_starts[q + 1] - row_starts[q])
-    row = np.empty(most, np.int64)
+    row, own = np.empty(most, np.int64), np.empty(most, np.int64)
     key, key2 = np.empty(most, np.uint64), np.empty(most, np.uint64)
     idx, idx2 = np.empty(most, np.int32), np.empty(most, np.int32)
+    table = np.empty(1 << _bits(most), np.int32)
     for q in range(first, last):
         n = row_starts[q + 1] - row_starts[q]
         _gather_rows(order[query_runs[q] : query_runs[q + 1]], run_rows, row)
-        skip = length[row[0]]
-        for i in range(1, n):
-            skip = shared(data, at[row[i]], at[row[0]], min(skip, length[row[i]]))
-        for i in range(n):
-            key[i] = prefix(data, at[row[i]] + skip, length[row[i]] - skip)
+        count = _distinct(data, at, length, row[:n], table, key, slot, own)
+        skip = length[own[0]]
+        for i in range(1, count):
+            skip = shared(data, at[own[i]], at[own[0]], min(skip, length[own[i]]))
+        for i in range(count):
+            key[i] = prefix(data, at[own[i]] + skip, length[own[i]] - skip)
             idx[i] = i
-        keys, found = _sort_spans(data, at, length, row, skip, key[:n], idx[:n], key2[:n], idx2[:n])
-        count, width = 0, 0
+        _, found = sort_spans(
+            data, at, length, own, skip, key[:count], idx[:count], key2[:count], idx2[:count]
+        )
+        place = table  # no longer needed as what it was
+        width = 0
+        for i in range(count):
+            r = own[found[i]]
+            rep[row_starts[q] + i] = r
+            width += length[r]
+            place[found[i]] = i
         for i in range(n):
-            r = row[found[i]]
-            p = row[found[i - 1]] if i else r
-            if (
-                i == 0
-                or keys[i] != keys[i - 1]
-                or length[r] != length[p]
-                or shared(data, at[r] + skip, at[p] + skip, length[r] - skip) < length[r] - skip
-            ):
-                rep[row_starts[q] + count] = r
-                width += length[r]
-                count += 1
-            slot[r] = count - 1
+            slot[row[i]] = place[slot[row[i]]]
         counts[q], widths[q] = count, width
+
+
+@njit(cache=True, nogil=True)
+def _bits(rows):
+    """Of the size of a table in which at most half of the places are taken."""
+    bits = 1
+    while (1 << bits) < 2 * rows:
+        bits += 1
+    return bits
+
+
+@njit(cache=True, nogil=True)
+def _distinct(data, at, length, row, table, hashes, slot, own):
+    """Number the spans as they come; `own` is filled with the first row of each. Sorting all rows would take longer."""
+    bits = _bits(len(row))
+    mask, shift = np.uint64((1 << bits) - 1), np.uint64(64 - bits)
+    table[: 1 << bits] = -1
+    count = np.int32(0)
+    for i in range(len(row)):
+        r = row[i]
+        h = hash_span(data, at[r], length[r])
+        p = h >> shift
+        while True:
+            found = table[p]
+            if found < 0:
+                found = count
+                table[p], hashes[found], own[found] = found, h, r
+                count += np.int32(1)
+                break
+            if hashes[found] == h:
+                o = own[found]
+                if length[o] == length[r] and shared(data, at[o], at[r], length[r]) == length[r]:
+                    break
+            p = (p + np.uint64(1)) & mask
+        slot[r] = found
+    return count
+
+
+@njit(cache=True, nogil=True)
+def hash_span(data, at, length):
+    """A hash of some bytes; its upper bits are the well mixed ones."""
+    h = np.uint64(length)
+    if length < 8:
+        return (h ^ prefix(data, at, length)) * MULTIPLIER
+    k = 0
+    while k + 8 < length:
+        h = (h ^ load(data, at + k)) * MULTIPLIER
+        h ^= h >> np.uint64(32)
+        k += 8
+    return (h ^ load(data, at + length - 8)) * MULTIPLIER
 
 
 @njit(cache=True, nogil=True)

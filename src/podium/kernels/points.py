@@ -1,0 +1,88 @@
+"""Points by rank, summed and ordered straight from columns that are grouped by query.
+
+The same sums in the same order as `segments.sum_points` and `ordering.rank_order` take over preferences, so the same
+bits, without preferences in between. Only the compiled bodies are here; the two ways are tested against each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.kernels.dispatch import B1, F8, I4, I8, U1, by_queries
+from podium.kernels.local_items import Text, frozen
+from podium.kernels.ordering import TOLERANCE
+
+__all__ = ["Ordered", "rank_by_points", "ranks_by_score"]
+
+
+class Ordered(NamedTuple):
+    """Results query by query, best first."""
+
+    item: npt.NDArray[Any]  # the id; of texts, the number of the text
+    rank: I4
+    score: F8
+    tied: B1
+    counts: I8  # of each query
+
+
+def rank_by_points(
+    row_starts: I8,
+    list_starts: I8,
+    item: npt.NDArray[Any] | Text,
+    rank: I4,
+    points: F8,
+    weight: F8,
+    top: int | None,
+) -> Ordered | None:
+    """Items by falling sum of weight[list] * points[rank], ties by id; None if a list has an item twice.
+
+    Query q has the rows row_starts[q] .. row_starts[q + 1], list l the rows list_starts[l] .. list_starts[l + 1].
+    """
+    from podium.kernels.compiled.points import rank_by_points as kernel
+
+    n, queries = len(rank), len(row_starts) - 1
+    ids, plain, data, at, length = _columns(item)
+    items, places = np.empty(n, ids.dtype), np.empty(n, np.int32)
+    scores, tied = np.empty(n), np.empty(n, np.bool_)
+    begins, counts, bad = (
+        np.empty(queries, np.int64),
+        np.empty(queries, np.int64),
+        np.zeros(queries, np.bool_),
+    )
+    given = (row_starts, np.searchsorted(list_starts, row_starts), list_starts, ids, plain, data, at, length)
+    made = (items, places, scores, tied, begins, counts, bad)
+    by_queries(kernel, row_starts, *given, frozen(rank), points, weight, TOLERANCE, top or n, *made)
+    if bad.any():
+        return None
+    total = int(counts.sum())
+    if begins[-1] + counts[-1] == total:  # one range, without gaps
+        return Ordered(items[:total], places[:total], scores[:total], tied[:total], counts)
+    where = np.repeat(begins - (np.cumsum(counts) - counts), counts) + np.arange(total)
+    return Ordered(items[where], places[where], scores[where], tied[where], counts)
+
+
+def _columns(item: npt.NDArray[Any] | Text) -> tuple[npt.NDArray[Any], bool, U1, I8, I4]:
+    """Ids, whether the rows are texts instead, and the texts."""
+    if isinstance(item, np.ndarray):
+        ids, buffer, at, length = item, np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int32)
+    else:
+        ids = np.zeros(0, np.int64) if item.codes is None else item.codes
+        buffer, at, length = item.buffer, item.offsets[:-1], np.diff(item.offsets).astype(np.int32)
+    plain = not isinstance(item, np.ndarray) and item.codes is None
+    return frozen(ids), plain, frozen(buffer), frozen(at), frozen(length)
+
+
+def ranks_by_score(list_starts: I8, score: F8, rank: I4 | None) -> I4 | None:
+    """The ranks of lists in which scores fall, made of the scores if there are none; None if the two disagree."""
+    from podium.kernels.compiled import points
+
+    bad = np.empty(len(list_starts) - 1, np.bool_)
+    if rank is not None:
+        by_queries(points.contradictions, list_starts, list_starts, frozen(score), frozen(rank), bad)
+    else:
+        rank = np.empty(len(score), np.int32)
+        by_queries(points.ranks_of_scores, list_starts, list_starts, frozen(score), rank, bad)
+    return None if bad.any() else rank

@@ -1,0 +1,78 @@
+"""Arrow tables as preferences."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from podium.data.grouped import Grouped, from_grouped
+from podium.data.preferences import Preferences, Unlisted
+from podium.data.vocabulary import Ids, code_ids
+from podium.kernels.dispatch import I8, large
+from podium.scale import columns
+from podium.scale.columns import as_ids, decoded, heads, one, refuse_missing, role_of
+
+__all__ = ["Read", "preferences_of"]
+
+
+class Read(NamedTuple):
+    """Preferences of a table; for every slot a row with its item, for every query one of its rows."""
+
+    preferences: Preferences
+    item_row: I8 | None  # None: nothing is known of rows, and results are made from ids
+    query_row: I8 | None
+
+
+def preferences_of(table: Any, unlisted: Unlisted, duplicates: str, extra_experts: Ids | None) -> Read:
+    """A table of lists or votes as preferences; rows of one query may stand anywhere in it."""
+    read = role_of(table.schema)
+    table = table.select(list(read)).combine_chunks()
+    for name in read:
+        refuse_missing(table, name)
+    if "item" in read and large(table.num_rows):
+        grouped = _fast(table, unlisted, extra_experts)
+        if grouped is not None:
+            return grouped
+    sides = {"winner": "winner", "loser": "loser"} if "winner" in read else {"duplicates": duplicates}
+    sides |= {name: name for name in ("tie", "weight") if name in read}
+    made = Preferences.from_frame(decoded(table), unlisted=unlisted, **sides)
+    return Read(_with_experts(made, extra_experts), None, None)
+
+
+def _with_experts(made: Preferences, more: Ids | None) -> Preferences:
+    """The same among more experts, some of whom say nothing here."""
+    if more is None or all(made.experts.code_of(e) is not None for e in more):
+        return made
+    from dataclasses import replace
+
+    known = made.experts
+    both = code_ids(known.tolist() + more.tolist(), "expert").sorted()
+    new = both.codes[: len(known)].astype(np.int32)
+    lists = replace(made.lists, expert=new[made.lists.expert])
+    votes = replace(made.comparisons, expert=new[made.comparisons.expert])
+    return replace(made, experts=both.ids, lists=lists, comparisons=votes)
+
+
+def _fast(table: Any, unlisted: Unlisted, extra: Ids | None) -> Read | None:
+    starts = heads(table.column("query"))
+    queries = _distinct_heads(table.column("query"), starts)
+    item = columns.items_of(table.column("item"))
+    rank, score = columns.ranks_of(table), columns.scores_of(table)
+    if queries is None or item is None or (rank is None and "rank" in table.column_names):
+        return None
+    expert = columns.experts_of(table.column("expert"), starts, extra)
+    found: Grouped | None = from_grouped(queries, starts, expert, item, rank, score, unlisted)
+    return None if found is None else Read(found.preferences, found.first_row, starts[:-1])
+
+
+def _distinct_heads(column: Any, starts: I8) -> Ids | None:
+    """Ids of runs of rows, or None where a query has several runs."""
+    import pyarrow as pa
+
+    few = one(column).take(pa.array(starts[:-1]))
+    if pa.types.is_dictionary(few.type):
+        few = few.cast(few.type.value_type)
+    if len(few.unique()) < len(few):
+        return None
+    return as_ids(few)

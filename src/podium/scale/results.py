@@ -1,0 +1,154 @@
+"""Results as Arrow tables: query, item, rank, score, tied, and the columns that are passed on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podium.errors import InputError
+from podium.scale.columns import one, plain, role_of
+
+if TYPE_CHECKING:
+    from podium.data.consensus import Consensus
+    from podium.data.vocabulary import Ids
+    from podium.kernels.dispatch import I8
+    from podium.scale.reading import Read
+    from podium.scale.straight import Straight
+
+__all__ = ["from_consensus", "from_straight", "schema_of"]
+
+
+def schema_of(given: Any, keep: Sequence[str]) -> Any:
+    """The schema of the results for batches of a schema."""
+    import pyarrow as pa
+
+    read = role_of(given)
+    item = plain(given.field("winner" if "winner" in read else "item").type)
+    kept = [pa.field(name, plain(_field(given, name).type)) for name in keep]
+    made = {"query": plain(given.field("query").type), "item": item, "rank": pa.int32(), "score": pa.float64(),
+            "tied": pa.bool_()}  # fmt: skip
+    return pa.schema([*(pa.field(name, kind, nullable=False) for name, kind in made.items()), *kept])
+
+
+def from_consensus(
+    consensus: Consensus, read: Read, table: Any, schema: Any, top: int | None, keep: tuple[str, ...]
+) -> Any:
+    """The first `top` places of a consensus on the preferences that were read from a table."""
+    import pyarrow as pa
+
+    index = consensus.index
+    sizes = index.sizes if top is None else np.minimum(index.sizes, top)
+    ends = np.cumsum(sizes)
+    place = np.arange(int(ends[-1]), dtype=np.int64) - np.repeat(ends - sizes, sizes)
+    shown = place + np.repeat(index.starts[:-1], sizes) if top is not None else slice(None)
+    slots = consensus.order[shown]
+    if read.item_row is None or read.query_row is None:
+        frame = consensus.to_frame(top=top)
+        query, item = (frame.column(name).cast(schema.field(name).type) for name in ("query", "item"))
+        rows = _query_rows(table.column("query"), index.queries) if keep else None
+    else:
+        rows = read.query_row
+        item = _of_ids(index.items, slots, schema.field("item").type)
+        query = _of_ids(index.queries, np.repeat(np.arange(len(index)), sizes), schema.field("query").type)
+        if item is None:
+            item = _taken(table.column("item"), read.item_row[slots], schema.field("item").type)
+        if query is None:
+            query = _taken(table.column("query"), np.repeat(rows, sizes), schema.field("query").type)
+    columns = [
+        query,
+        item,
+        (place + 1).astype(np.int32),
+        consensus.scores[slots],
+        pa.array(consensus.tied[shown]),
+    ]
+    if keep:
+        assert rows is not None
+        columns += _kept(table, np.repeat(rows, sizes), schema, keep)
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def from_straight(found: Straight, table: Any, schema: Any, keep: tuple[str, ...]) -> Any:
+    """The results that were found without preferences."""
+    import pyarrow as pa
+
+    made, rows = found.results, np.repeat(found.query_row, found.results.counts)
+    query = _taken(table.column("query"), rows, schema.field("query").type)
+    columns = [
+        query,
+        _items(table.column("item"), made.item, schema.field("item").type),
+        made.rank,
+        made.score,
+        pa.array(made.tied),
+    ]
+    return pa.Table.from_arrays([*columns, *_kept(table, rows, schema, keep)], schema=schema)
+
+
+def _items(column: Any, made: Any, kind: Any) -> Any:
+    """Ids from whole numbers, or from the numbers of texts: those of a dictionary, or of rows."""
+    import pyarrow as pa
+
+    flat = one(column)
+    if pa.types.is_integer(flat.type):
+        return pa.array(made).cast(kind)
+    texts = flat.dictionary if pa.types.is_dictionary(flat.type) else flat
+    return texts.take(pa.array(made)).cast(kind)
+
+
+def _kept(table: Any, rows: I8, schema: Any, keep: tuple[str, ...]) -> list[Any]:
+    """The columns that are passed on, for rows of the table."""
+    for name in keep:
+        _check_constant(table, name)
+    return [_taken(table.column(name), rows, schema.field(name).type) for name in keep]
+
+
+def _of_ids(ids: Ids, codes: Any, kind: Any) -> Any:
+    """Ids that are held as integers, as an array of the type asked for; None for others."""
+    import pyarrow as pa
+
+    if ids.integers is None:
+        return None
+    return pa.array(ids.integers.astype(kind.to_pandas_dtype(), copy=False)[codes])
+
+
+def _taken(column: Any, rows: I8, kind: Any) -> Any:
+    """Values of rows, as an array of the type asked for."""
+    import pyarrow as pa
+
+    flat = one(column)
+    if pa.types.is_integer(flat.type) and not flat.null_count:
+        return pa.array(np.asarray(flat)[rows], kind)
+    taken = flat.take(pa.array(rows))
+    return taken if taken.type == kind else taken.cast(kind)
+
+
+def _query_rows(column: Any, queries: Ids) -> I8:
+    """A row of every query."""
+    ids = column.to_pylist()
+    where = {value: row for row, value in zip(range(len(ids) - 1, -1, -1), reversed(ids), strict=True)}
+    return np.array([where[q] for q in queries.tolist()], np.int64)
+
+
+def _field(schema: Any, name: str) -> Any:
+    from podium.params import suggest
+
+    if name not in schema.names:
+        raise InputError(f"the batch has no column {name!r} to keep", remedy=suggest(name, schema.names))
+    return schema.field(name)
+
+
+def _check_constant(table: Any, name: str) -> None:
+    """A column that is kept has one value for each query."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    pairs = pa.table({"query": one(table.column("query")), name: one(table.column(name))})
+    grouped = pairs.group_by("query").aggregate([(name, "count_distinct", pc.CountOptions(mode="all"))])
+    several = pc.greater(grouped.column(f"{name}_count_distinct"), 1)
+    if pc.any(several).as_py():
+        query = grouped.column("query").filter(several)[0].as_py()
+        raise InputError(
+            f"query {query!r} has several values of {name!r}",
+            remedy="a column that is kept has one for each query",
+        )

@@ -1,0 +1,87 @@
+"""From Arrow columns to results without preferences in between, for methods that sum points by rank.
+
+Most of what is fused in bulk is fused so (RRF), and making preferences costs several times the sums. What is out of
+the ordinary (rows in another order, another tie rule, errors) is left to the general way; where both can
+go, both give the same bits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from podium.aggregators.positions import TABLE_LIMIT, Positional
+from podium.kernels.points import rank_by_points, ranks_by_score
+from podium.scale import columns
+
+if TYPE_CHECKING:
+    from podium.data.grouped import Experts
+    from podium.data.vocabulary import Ids
+    from podium.kernels.dispatch import I4, I8
+    from podium.kernels.points import Ordered
+
+__all__ = ["Straight", "rank"]
+
+
+class Straight(NamedTuple):
+    """Results, and for every query one of its rows."""
+
+    results: Ordered
+    query_row: I8
+
+
+def rank(table: Any, method: Positional, named: Ids | None, top: int | None) -> Straight | None:
+    """Results of a table of whole queries; None where the general way is needed.
+
+    `named` are experts that have a weight, whether they speak here or not.
+    """
+    read = columns.role_of(table.schema)
+    if "item" not in read or any(table.column(name).null_count for name in read):
+        return None
+    item = columns.items_of(table.column("item"))
+    query = table.column("query")
+    starts = columns.heads(query)
+    if item is None or not _tells_items_apart(table.column("item")) or not _distinct(query, starts):
+        return None
+    expert = columns.experts_of(table.column("expert"), starts, named)
+    weights, ranks = method.expert_weights_for(expert.ids), _ranks(table, expert.starts)
+    if ranks is None or not _in_order(starts, expert) or not (weights > 0).all():
+        return None
+    points = method.points(int(ranks.max()))
+    found = rank_by_points(starts, expert.starts, item, ranks, points, weights[expert.codes], top)
+    return None if found is None else Straight(found, starts[:-1])
+
+
+def _tells_items_apart(column: Any) -> bool:
+    """Whether different codes are different texts, which dictionaries need not heed."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return True
+    texts = columns.one(column).dictionary
+    return len(texts.unique()) == len(texts)
+
+
+def _distinct(column: Any, starts: I8) -> bool:
+    """Whether every query is one run of rows."""
+    import pyarrow as pa
+
+    few = column.take(pa.array(starts[:-1]))
+    return len(few.unique()) == len(few)
+
+
+def _ranks(table: Any, list_starts: I8) -> I4 | None:
+    found, score = columns.ranks_of(table), columns.scores_of(table)
+    if found is None and (score is None or "rank" in table.column_names):
+        return None
+    if score is not None:
+        found = ranks_by_score(list_starts, score, found)
+    return None if found is None or found.min() < 1 or found.max() > TABLE_LIMIT else found
+
+
+def _in_order(row_starts: I8, expert: Experts) -> bool:
+    """Whether the lists of every query come in the order of the ids of their experts."""
+    rising = expert.codes[1:] > expert.codes[:-1]
+    rising[np.searchsorted(expert.starts, row_starts[1:-1]) - 1] = True
+    return bool(rising.all())

@@ -1,0 +1,109 @@
+"""Streams of record batches cut between queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from podium.errors import InputError
+from podium.scale.columns import decoded, heads, role_of
+
+__all__ = ["ROWS", "whole_queries"]
+
+ROWS = 1 << 20  # rows to work on at a time: enough for compiled kernels, few enough for the caches
+
+
+def whole_queries(batches: Iterable[Any], rows: int = ROWS) -> Iterator[Any]:
+    """Tables of about `rows` rows, each column in one piece, cut between queries; a query that comes back is refused.
+
+    Small batches are joined. Of large ones only the query at the seam is copied, and comes as a table of its own.
+    Memory is bounded by `rows`, a batch and the largest query, besides one id for every query seen.
+    """
+    import pyarrow as pa
+
+    held: list[Any] = []  # the last query of which may go on
+    seen = _Seen()
+    for batch in batches:
+        part = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+        role_of(part.schema)
+        if not part.num_rows:
+            continue
+        if held and 2 * part.num_rows >= rows:
+            more = _continued(held[-1], part)
+            held.append(part.slice(0, more))
+            part = part.slice(more)
+            if part.num_rows:
+                yield seen.checked(_joined(held))
+                held = []
+        held.append(part)
+        if 2 * sum(p.num_rows for p in held) >= rows:
+            table = _joined(held)
+            cut = int(heads(table.column("query"))[-2])
+            if cut:
+                yield seen.checked(table.slice(0, cut))
+            held = [table.slice(cut)]
+    if held:
+        yield seen.checked(_joined(held))
+
+
+def _continued(before: Any, part: Any) -> int:
+    """How many rows of `part` belong to the last query of `before`."""
+    query = part.column("query")
+    last = before.column("query")[-1].as_py()
+    return int(heads(query)[1]) if query[0].as_py() == last else 0
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Parts as one table in one piece."""
+    import pyarrow as pa
+
+    parts = [p for p in parts if p.num_rows]
+    if len(parts) == 1:
+        return parts[0].combine_chunks()
+    costly = _costly(parts)
+    try:
+        table = pa.concat_tables([decoded(p, costly) for p in parts])
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            f"the batches differ in their columns: {error}"[:300], remedy="cast them to one schema"
+        ) from None
+    return table.unify_dictionaries().combine_chunks()
+
+
+def _costly(parts: list[Any]) -> set[str]:
+    """Columns whose dictionaries are better undone: they have more texts than the parts have rows, so that making one
+    of them would cost more, or are undone in a part already.
+    """
+    import pyarrow as pa
+
+    found, rows = set(), sum(p.num_rows for p in parts)
+    for name in parts[0].column_names:
+        there = [p.column(name) for p in parts if name in p.column_names]
+        coded = [c for c in there if pa.types.is_dictionary(c.type)]
+        texts = sum(len(chunk.dictionary) for c in coded for chunk in c.chunks)
+        if texts > rows or 0 < len(coded) < len(there):
+            found.add(name)
+    return found
+
+
+class _Seen:
+    """Queries whose rows have been handed on."""
+
+    def __init__(self) -> None:
+        self._ids: set[Any] = set()
+
+    def checked(self, table: Any) -> Any:
+        """The table, if none of its queries has been there before."""
+        import pyarrow as pa
+
+        column = table.column("query")
+        ids = column.take(pa.array(heads(column)[:-1])).to_pylist()
+        fresh = set(ids)
+        if len(fresh) < len(ids) or not fresh.isdisjoint(self._ids):
+            again = next(i for k, i in enumerate(ids) if i in self._ids or i in ids[:k])
+            raise InputError(
+                f"query {again!r} comes back after the rows of other queries",
+                remedy="sort or group the rows by query (podium.scale.regroup, --regroup FOLDER)",
+            )
+        self._ids |= fresh
+        return table
