@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from podium import Features, Labels, Preferences, load, make, save
+from podium.aggregators.features.normalise import normalised
 from podium.aggregators.supervised import svd_features
 from podium.aggregators.supervised.views import per_query
 from podium.errors import InputError, PodiumWarning
@@ -67,11 +68,22 @@ def test_units_of_features_do_not_matter_and_other_queries_neither():
     assert "(item features)" in model.explain(p, "q0", p.index.items[0], one)
 
 
+def test_a_missing_feature_is_neutral_wherever_zero_lies():
+    p, labels = data()
+    one = described(labels)
+    values = np.where(np.arange(len(one.values))[:, None] % 3 == 0, np.nan, one.values)
+    low, high = (Features(one.index, values + shift, one.names) for shift in (0.0, 1000.0))
+    model = make("fused").fit(p, labels, low)
+    np.testing.assert_allclose(
+        model.aggregate(p, high).scores, model.aggregate(p, low).scores, rtol=1e-9, atol=1e-12
+    )
+
+
 def test_sums_that_cancel_are_constant():
     p, _ = data(queries=1)
     noise = np.arange(len(p.index.items), dtype=float)[:, None] * 1e-16
     assert not per_query(p.index, noise)[0].any()
-    assert per_query(p.index, noise, noise=0.0)[0].any()
+    assert normalised(p.index.starts, noise, "deviation").any()  # a feature is no sum, however small it is
 
 
 def test_features_of_other_items_are_told():

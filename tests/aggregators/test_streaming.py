@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+import threading
 import tracemalloc
+import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +17,7 @@ from podium.aggregators.supervised import crf_shards, streamed
 from podium.aggregators.supervised.courses import Taught
 from podium.aggregators.supervised.examples import Examples
 from podium.aggregators.supervised.lambdarank import LambdaRank
-from podium.aggregators.supervised.shards import ahead
-from podium.aggregators.supervised.visits import Visits
+from podium.aggregators.supervised.shelf import Shelf, shelves
 from podium.errors import InputError, ParameterError
 from podium.evaluate import evaluate
 from podium.formats.base import combine
@@ -37,7 +41,7 @@ def joined(parts):
 
 @pytest.mark.parametrize("how", [{}, {"hidden": 3}, {"average": True, "members": 2}])
 def test_one_shard_is_fit(how):
-    train, check = made(0), made(1)
+    train, check = made(0), made(1, first=50)
     kept = {"passes": 6, "patience": 3, **how}
     whole = LambdaRank(**kept).fit(*train, validation=check)
     parts = LambdaRank(**kept).fit_stream([train], validation=[check])
@@ -47,10 +51,11 @@ def test_one_shard_is_fit(how):
 
 
 def shard_tasks(model, parts):
-    course = streamed.Streamed(model, list(parts), [], {})
-    model._before = None
-    model._settle(course.count, course.mean, course.spread)
-    return course, list(course._tasks(course.shards, range(len(parts)), {}))
+    with shelves(parts, [], cache=False) as (train, check):
+        course = streamed.Streamed(model, train, check, {})
+        model._before = None
+        model._settle(course.count, course.mean, course.spread)
+        return course, list(train.each(course._task(train, {})))
 
 
 @pytest.mark.parametrize("metric", ["ndcg:exp", "err"])
@@ -71,7 +76,7 @@ def test_shards_are_what_the_same_visits_in_memory_are(metric):
     values, target = memory._scaled(values), examples.target(metric)
     random, begin = np.random.default_rng((0, 0)), np.zeros(4)
     state = (np.zeros(4), np.zeros(4), np.zeros(1, np.int64))
-    useful = [Taught(model, task, course.metric, part=True).useful for task in tasks]
+    useful = [Taught(model, task, course.metric, shards=3).useful for task in tasks]
     for _ in range(3):
         for number in random.permutation(3).tolist():
             visit = 12 * number + random.permutation(useful[number])  # queries lie by id
@@ -111,14 +116,10 @@ def test_shards_of_preferences_are_what_the_same_visits_in_memory_are():
     parts = [said(0), said(1, first=10, experts="abd"), said(2, first=20, experts="db")]
     model = make("crf(passes=3, average=1, batch=5, subset=4)").fit_stream(parts)
     assert model.experts_ == ["a", "b", "c", "d"]
-    rounds = crf_shards._Shards(model, list(parts), [], {})
-    prepared = list(rounds.parts())
-    index = [part.examples.labels.index for part in prepared]
-    raw = [rounds.potentials(part) for part in prepared]
-    rounds.scale = crf_shards.scales([
-        crf_shards.within(p, i.query_of_slot, i.sizes, 4) for p, i in zip(raw, index, strict=True)
-    ])  # fmt: skip
-    visits = [Visits(model, rounds.potentials(p), p.examples, rounds.metric, part=True) for p in prepared]
+    with shelves(parts, [], cache=False) as (train, check):
+        rounds = crf_shards.Shards(model, train, check, {})
+        rounds.measure()
+        visits = list(rounds.visits(range(3)))
     # all rows in one table
     starts = np.concatenate([[0], *(np.diff(v.mine.starts) for v in visits)]).cumsum()
     mine = Potentials(
@@ -162,24 +163,46 @@ def test_validation_chooses_over_all_its_shards():
     assert model.quality_[0] == pytest.approx(wanted)
 
 
-def test_two_shards_at_most_are_in_memory():
-    live, most = set(), 0
+def owner(array):
+    """Who holds the memory of an array: another array, or the map of a file."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    held = array if array.base is None else array.base
+    return held.obj if isinstance(held, memoryview) else held
 
-    class Big:
-        def __init__(self, number):
-            nonlocal most
-            self.number = number
-            live.add(number)
-            most = max(most, len(live))
 
-        def __del__(self):
-            live.discard(self.number)
+@pytest.mark.parametrize("cache", [True, False])
+@pytest.mark.parametrize("method", [LambdaRank(passes=3), make("crf(passes=3, average=1)")])
+def test_two_shards_at_most_are_in_memory(method, cache, monkeypatch):
+    """One in use, one ready, and one just begun while the first is being let go; nothing waits for the collector."""
+    held, most, read, reading = [], [], [], []
+    prepared, content = Shelf.part, Shelf.content
 
-    shards = [lambda: said(0, queries=1)] * 8
-    numbers = iter(range(8))
-    for held in ahead(shards, range(8), lambda content: Big(next(numbers))):
-        assert held.number in live
-    assert most <= 3  # one in use, one ready, one just begun
+    def counted(self, number, recipe, make):
+        found = prepared(self, number, recipe, make)
+        if "values" in found.arrays:
+            held.append(weakref.ref(owner(found.arrays["values"])))
+            most.append(sum(ref() is not None for ref in held))
+        return found
+
+    def opened(self, number):
+        found = content(self, number)
+        read.extend(map(weakref.ref, (found.labels, found.features or found.preferences)))
+        reading.append(sum(ref() is not None for ref in read))
+        return found
+
+    monkeypatch.setattr(Shelf, "part", counted)
+    monkeypatch.setattr(Shelf, "content", opened)
+    part = made if isinstance(method, LambdaRank) else said
+    gc.collect()
+    gc.disable()
+    try:
+        method.fit_stream([lambda k=k: part(k, first=100 * k) for k in range(8)], cache=cache)
+    finally:
+        gc.enable()
+    assert len(most) == 8 * 4  # a first look and three passes
+    assert max(most) <= 3
+    assert max(reading) == 2  # labels and what they label, of one shard
 
 
 def test_memory_does_not_grow_with_the_number_of_shards():
@@ -234,3 +257,27 @@ def test_other_columns_in_a_later_shard():
     other = Features(x.index, x.values[:, :3], x.names[:3])
     with pytest.raises(InputError, match="the same columns"):
         LambdaRank().fit_stream([made(0), (other, y)])
+
+
+def test_a_device_is_used_from_one_thread(monkeypatch):
+    """What is being read ahead must not touch the device: a recorded step breaks if another thread allocates."""
+    threads = set()
+
+    class Lesson:
+        def __init__(self, where, values, starts, target, widths):
+            threads.add(threading.get_ident())
+            self.given = values, starts, target
+
+        def learn(self, visit, batch, optimiser):
+            threads.add(threading.get_ident())
+            linear_pass(*self.given, visit, batch, optimiser)
+
+    stub = SimpleNamespace(Lesson=Lesson, Scorer=None)
+    monkeypatch.setitem(sys.modules, "podium.kernels.device.learning", stub)
+    monkeypatch.setitem(
+        sys.modules, "podium.kernels.device.machine", SimpleNamespace(machine=lambda name: None)
+    )
+    parts = [made(0), made(1, first=12), made(2, first=24)]
+    there = LambdaRank(passes=3, device="torch").fit_stream(parts)
+    assert len(threads) == 1
+    assert there.parameters_ == pytest.approx(LambdaRank(passes=3).fit_stream(parts).parameters_)

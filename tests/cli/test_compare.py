@@ -172,3 +172,53 @@ def test_one_query_and_equal_methods(tmp_path):
         "compare", tmp_path / "b.run", "-q", tmp_path / "more.txt", "-m", "rrf", "-m", "isr", "--runs", "none"
     )
     assert "isr equals rrf on every query." in same.stderr
+
+
+def test_a_method_that_fails_is_named_and_the_others_go_on(words, tmp_path):
+    asked = (*words, "-m", "svd", "-m", "rrf", "-m", "borda", "--runs", "none")
+    done = run(*asked)
+    assert done.exit_code == 0
+    assert "Note: svd is left out: " in done.stderr
+    assert "fit" in done.stderr
+    document = json.loads(run(*asked, "--json").stdout)
+    assert {r["name"] for r in document["rows"]} == {"rrf", "borda"}
+    assert document["baseline"] == "rrf"
+    assert document["left_out"].keys() == {"svd"}
+    assert any(note.startswith("svd is left out: ") for note in document["notes"])
+    table = run(*asked, "-o", tmp_path / "table.csv")
+    assert "svd is left out" in table.stderr
+    assert "svd is left out" in run(*asked, "--as", "html").stdout
+    assert json.loads(run(*words, "-m", "rrf", "--json").stdout)["left_out"] == {}
+
+
+def test_no_method_left_is_an_error_even_with_single_runs(words):
+    done = run(*words, "-m", "svd", "-m", "crf", "--json")
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert "svd: " in done.stderr
+    assert "crf: " in done.stderr
+    baseline = run(*words, "-m", "rrf", "-m", "svd", "--baseline", "svd")
+    assert baseline.exit_code == 2
+    assert "the baseline svd gave no result: " in baseline.stderr
+
+
+def test_votes_leave_out_methods_for_lists(tmp_path):
+    rows = [f"q{q},j{j},a,b" for q in range(12) for j in range(3)]
+    (tmp_path / "votes.csv").write_text("query,expert,winner,loser\n" + "\n".join(rows) + "\n")
+    (tmp_path / "qrels.txt").write_text("".join(f"q{q} 0 a 1\n" for q in range(12)))
+    files = (tmp_path / "votes.csv", "-q", tmp_path / "qrels.txt")
+    done = run("compare", *files, "-m", "rrf", "-m", "copeland", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert {r["name"] for r in json.loads(done.stdout)["rows"]} == {"copeland"}
+    assert "comparison" in json.loads(done.stdout)["left_out"]["rrf"]
+
+
+def test_labels_of_other_items_are_warned_of_once(files, tmp_path):
+    grades = (files / "qrels.txt").read_text().split("\n")
+    strange = "".join(f"{line.split()[0]} 0 other-{line.split()[2]} 1\n" for line in grades if line)
+    (tmp_path / "qrels.txt").write_text(strange)
+    words = ("compare", *sorted(files.glob("*.run")), "-q", tmp_path / "qrels.txt")
+    done = run(*words, "-m", "rrf", "-m", "isr", "-m", "borda", "--curve")
+    assert done.exit_code == 0
+    assert done.stderr.count("share no item") == 1
+    assert "6 results (rrf, isr, borda, ...) and the labels share no item: rrf has" in done.stderr

@@ -72,7 +72,8 @@ def test_report_with_a_model_and_tuning(runs):
         "fit", *files(runs), "-q", runs / "qrels", "-m", "crf", "-p", "passes=3", "-o", runs / "m.podium"
     )
     assert fitted.exit_code == 0, fitted.output
-    (runs / "t.json").write_text(json.dumps({"best": {"k": 1}}))
+    tuned = run("tune", *files(runs), "-q", runs / "qrels", "-m", "rrf", "--trials", 4, "--json")
+    (runs / "t.json").write_text(tuned.stdout)
     found = run(
         "report",
         *files(runs),
@@ -111,6 +112,38 @@ def test_report_refuses(runs, words, said):
     assert found.exit_code == 2
     assert said in found.output
     assert not (runs / "x.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[1]", "this is a JSON array, not the result of tuning"),
+        ('"rrf"', "this is a JSON string"),
+        ('{"best": {"k": 1}}', "this is a JSON object with best, not the result of tuning"),
+        ("[" * 100_000, "is not JSON"),
+        ("", "is not JSON"),
+    ],
+)
+def test_report_takes_tuning_results_only(runs, text, said):
+    (runs / "t.json").write_text(text)
+    found = run("report", *files(runs), "--tuning", runs / "t.json", "-o", runs / "x.html")
+    assert found.exit_code == 2
+    assert said in found.output
+    assert "podium tune --json" in found.output
+    compared = run("compare", *files(runs), "-q", runs / "qrels", "-m", "rrf", "--json").stdout
+    (runs / "t.json").write_text(compared)
+    other = run("report", *files(runs), "--tuning", runs / "t.json", "-o", runs / "x.html")
+    assert other.exit_code == 2
+    assert "with baseline, test, level" in other.output
+    assert not (runs / "x.html").exists()
+
+
+def test_report_leaves_out_a_method_that_fails(runs):
+    done = run("report", *files(runs), "-q", runs / "qrels", "-m", "rrf", "-m", "svd", "--json")
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert any("svd is left out: " in f["text"] for f in document["findings"])
+    assert document["made"]["methods"] == "rrf"
 
 
 def test_explain_tells_what_would_swap(runs):

@@ -89,6 +89,32 @@ def test_json_holds_everything_and_the_seed_repeats(files):
     }
 
 
+def test_weights_have_the_names_of_their_experts(files):
+    words = ("tune", *runs_of(files), "-q", files / "qrels.txt", "-m", "rrf", "--trials", 40)
+    document = json.loads(run(*words, "--json").stdout)
+    named = {w["expert"]: w["weight"] for w in document["weights"]}
+    assert named.keys() == {"good", "bad1", "bad2", "bad3", "bad4"}
+    assert document["weights"][0] == {"expert": "good", "weight": 1.0}
+    drawn = [t["config"].split(", weights ")[1] for t in document["trials"] if "weights bad1=" in t["config"]]
+    assert drawn
+    assert all([w.split("=")[0] for w in d.split(", ")] == sorted(named) for d in drawn)
+    assert {t["method"] for t in document["trials"]} == {"rrf"}
+    lines = run(*words).stdout.splitlines()
+    at = lines.index("expert\tweight in the best configuration")
+    assert lines[at + 1] == "good\t1"
+    assert {line.split("\t")[0] for line in lines[at + 1 : at + 6]} == named.keys()
+    plain = json.loads(run(*words, "--no-weights", "--json").stdout)
+    assert plain["weights"] == []
+
+
+def test_all_methods_end_with_the_command_that_applies_the_result(files):
+    words = ("tune", *runs_of(files), "-q", files / "qrels.txt", "--trials", 60, "--limit", 0.001)
+    done = run(*words, "-o", files / "best.podium")
+    assert done.exit_code == 0, done.output
+    assert "not tried\twhy" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("apply it with: podium apply ")
+
+
 def test_no_difference_is_said_and_the_model_is_written_all_the_same(files):
     bad = [p for p in runs_of(files) if p.name.startswith("bad")]
     done = run("tune", *bad, "-q", files / "qrels.txt", "-m", "rrf", "--trials", 20, "-o", files / "b.podium")

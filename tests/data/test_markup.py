@@ -8,11 +8,13 @@ import json
 import math
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 import podium
 from podium import registry
 from podium.data import markup
+from podium.data.dataset import Dataset
 from podium.data.demo import demo
 from podium.data.markup import Grid
 from podium.evaluate import compare, cross_validate, evaluate
@@ -63,10 +65,15 @@ def shown_objects():
     votes = podium.Preferences.from_comparisons(
         [0] * 60, [EVIL, "ben", "cid"] * 20, [EVIL, EVIL, "b"] * 20, ["b", "b", EVIL] * 20
     )
+    features = podium.Features.from_rows(
+        [EVIL, EVIL], [EVIL, "a"], [[1.0, math.nan], [3.0, math.nan]], [EVIL, "x"]
+    )
     weighted = podium.make("rrf", weights={EVIL: 1.0, "dense": 2.0, "bm25": 1.0})
     return {
         "preferences": p,
         "labels": labels,
+        "features": features,
+        "data set": Dataset(p, labels, features, np.array([0, 1, 1, 2]), EVIL),
         "consensus": results[EVIL],
         "fused": podium.fuse([["a", EVIL], [EVIL]]),
         "method": weighted,
@@ -86,7 +93,7 @@ def shown():
 
 KINDS = (
     "preferences", "labels", "consensus", "fused", "method", "evaluation", "comparison", "diagnosis", "vote diagnosis",
-    "leaderboard", "annotators",
+    "leaderboard", "annotators", "features", "data set",
 )  # fmt: skip
 
 
@@ -138,6 +145,21 @@ def test_empty_things_show_themselves():
     empty = podium.Preferences.from_lists({})
     assert "0 queries" in empty._repr_html_()
     assert "0 judged items" in podium.Labels.from_dict({})._repr_html_()
+
+
+def test_a_data_set_shows_all_its_parts():
+    whole = " ".join(parsed(demo(12)._repr_html_()).text)
+    assert "12 queries" in whole
+    assert "expert" in whole
+    assert "grade" in whole
+    p = podium.Preferences.from_lists({q: {"e": ["a", "b"]} for q in range(5)})
+    features = podium.Features.from_rows([0, 0], ["a", "b"], [[1.0], [4.0]], ["bm25"])
+    text = " ".join(parsed(Dataset(p, None, features, np.array([0, 0, 0, 1, 1]))._repr_html_()).text)
+    assert "There are no labels." in text
+    assert "bm25 100% 1 2.5 4" in text
+    assert "part queries 0 3 1 2" in text
+    empty = Dataset(podium.Preferences.from_lists({}), podium.Labels.from_dict({}))
+    assert "0 queries" in empty._repr_html_()
 
 
 GRID = Grid(("name", "mean"), ((EVIL, "0.5"), ("a\nb\tc", "<0.001")), 1, "title")

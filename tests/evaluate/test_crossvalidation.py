@@ -10,9 +10,19 @@ import pytest
 
 from podium import Dataset, Features, Labels, Preferences, make, registry
 from podium.aggregators.base import Aggregator, Tags
+from podium.data.dataset import Fold
 from podium.data.demo import demo
 from podium.errors import InputError, ParameterError, PodiumWarning
-from podium.evaluate import Pruned, compare, cross_validate, evaluate, holdout, judged_only, random_splits
+from podium.evaluate import (
+    Pruned,
+    compare,
+    cross_validate,
+    evaluate,
+    holdout,
+    judged_only,
+    random_splits,
+    tune,
+)
 from podium.params import Range
 
 METRICS = ["ndcg@5", "map"]
@@ -106,6 +116,40 @@ def test_a_method_that_learns_is_made_afresh_and_never_sees_the_test_part(data, 
         assert set(found["f"][number].evaluation.queries) == test
     assert fitted.best_ == "left over from before"
     toy.seen.clear()
+
+
+def crowd() -> Dataset:
+    """Six workers, of whom one is right and five guess; a query alone does not tell who is who."""
+    random, lists, grades = np.random.default_rng(3), {}, {}
+    for q in range(30):
+        truth = random.permutation(8).tolist()
+        grades[q] = {i: float(place < 2) for place, i in enumerate(truth)}
+        lists[q] = {"right": truth} | {f"w{k}": random.permutation(8).tolist() for k in range(5)}
+    return Dataset(Preferences.from_lists(lists), Labels.from_dict(grades))
+
+
+def test_methods_that_pool_queries_without_labels_see_all_of_them(tmp_path):
+    data = crowd()
+    assert not make("crowdagg").tags.per_query
+    for some in (data, data.select_codes(np.arange(15))):  # what is kept of one is not taken for the other
+        found = cross_validate(
+            some, {"crowdagg": ["crowdagg"], "rrf": "rrf"}, "ndcg@3", resume=tmp_path
+        ).pooled("crowdagg")
+        whole = evaluate(make("crowdagg").aggregate(some.preferences), some.labels, "ndcg@3")
+        assert dict(zip(found.queries, found["ndcg@3"], strict=True)) == pytest.approx(
+            dict(zip(whole.queries, whole["ndcg@3"], strict=True))
+        )
+        assert (found.missing, found.unlabelled) == (0, 0)
+        tuned = tune(some, "ndcg@3", ["crowdagg"], trials=1, weights=False)
+        assert {t.config: t.mean for t in tuned.trials}["crowdagg"] == pytest.approx(found.mean()["ndcg@3"])
+
+
+def test_queries_from_elsewhere_are_answered_by_themselves():
+    data = crowd()
+    train, test = data.select_codes(np.arange(20)), data.select_codes(np.arange(20, 30))
+    found = cross_validate(train, {"c": "crowdagg"}, "ndcg@3", folds=[Fold(train, train, test)])
+    alone = evaluate(make("crowdagg").aggregate(test.preferences), test.labels, "ndcg@3")
+    assert found.pooled("c").mean() == pytest.approx(alone.mean())
 
 
 def test_means_and_values_by_query_are_those_of_a_plain_evaluation(data):

@@ -12,6 +12,7 @@ from podium import Preferences, formats, make, read, save
 from podium.errors import InputError, ModelFileError, ParameterError, PodiumWarning
 from podium.evaluate.leaderboard import Tally, leaderboard, load
 from podium.evaluate.leaderboard import save as keep
+from podium.evaluate.leaderboard.judges import DECIDED, ONE_SIDED, RARE, sides_by_judge
 
 
 def judged(judges=6, questions=60, items=5, seed=0, spread=1.0):
@@ -196,6 +197,33 @@ def test_thurstone_is_on_its_own_scale():
     logit = leaderboard(preferences(judged()), scale="natural")
     assert board.rows[0].item == logit.rows[0].item
     assert 1.5 < logit.rows[0].score / board.rows[0].score < 1.8
+
+
+@pytest.mark.parametrize("weight", [9.2e18, 1e19, 1e30])
+def test_one_vote_of_an_enormous_weight_is_answered(weight):
+    p = Preferences.from_comparisons(
+        [0] * 40, ["j", "k"] * 20, ["a", "b", "a", "c"] * 10, ["b", "c", "c", "a"] * 10,
+        weight=[weight, *[1.0] * 39], side=[1, -1] * 20,
+    )  # fmt: skip
+    board = leaderboard(p)
+    assert [r.item for r in board.rows] == ["a", "c", "b"]
+    assert 0 <= check(board, "position").details["share_among_equals"] <= 1
+    judges = {j["judge"]: j for j in check(board, "one-sided judges").details["judges"]}
+    assert judges["j"]["first_share"] == 1.0
+    assert all(len(c.text) < 200 for c in board.checks)
+
+
+@pytest.mark.parametrize(("first", "second"), [(18, 1), (19, 1), (16, 4), (30, 10), (1000, 60)])
+def test_one_sided_judges_are_found_as_by_the_sign_test(first, second):
+    from scipy.stats import binomtest
+
+    rows = [("a", "b", 1)] * first + [("a", "b", -1)] * second
+    winner, loser, side = zip(*rows, strict=True)
+    n = len(rows)
+    p = Preferences.from_comparisons(list(range(n)), ["j"] * n, winner, loser, side=side)
+    found = sides_by_judge(Tally.of(p))
+    sure = binomtest(second, n).pvalue < RARE and first / n >= ONE_SIDED and n >= DECIDED
+    assert [s.judge for s in found] == (["j"] if sure else [])
 
 
 def test_a_judge_who_always_votes_left_does_not_take_over_and_is_flagged():

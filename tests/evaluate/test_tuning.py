@@ -111,8 +111,8 @@ def test_what_is_given_stays_and_defaults_come_first():
     family = Family.of("combsum(normalizer=zscore)", True)
     assert family.axes == ()
     found = space.random([family, Family.of("rrf", False)], 12, 9, 0)
-    assert str(found[0]) == "combsum(normalizer='zscore')"
-    assert str(found[1]) == "rrf"
+    assert found[0].told([]) == "combsum(normalizer='zscore')"
+    assert found[1].told([]) == "rrf"
     assert {c.method for c in found} == {"combsum", "rrf"}
     assert all(dict(c.parameters)["normalizer"] == "zscore" for c in found if c.method == "combsum")
     assert len(found) == len(set(found)) == 12

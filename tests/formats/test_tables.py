@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -195,6 +198,72 @@ def test_wrong_json(text: str, words: str) -> None:
     with pytest.raises(InputError) as error:
         jsonl(text)
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [
+            {"model_a": "x", "model_b": "y", "winner": w, "judge": j}
+            for w in ("model_a", "tie")
+            for j in (1, "1")
+        ],
+        [
+            {"query": q, "expert": e, "items": ["a", "b"], "scores": [2, 1.5]}
+            for q in (1, "1")
+            for e in ("e", "f")
+        ],
+        [{"query": 1, "item": "a é ] } ,", "grade": 2}, {"query": "q", "item": '[{"', "grade": 0}],
+        [{"query": 1, "expert": "e", "item": "a", "score": 0.5}],
+    ],
+)
+def test_an_array_of_objects_is_read_as_json_lines_are(tmp_path, rows, indent):
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "x.json").write_text("\ufeff \n" + json.dumps(rows, indent=indent, ensure_ascii=False) + "\n")
+    assert formats.sniff(tmp_path / "x.json") == "jsonl"
+    lines, array = formats.read(tmp_path / "x.jsonl"), formats.read(tmp_path / "x.json")
+    assert array.preferences == lines.preferences
+    if lines.labels is not None:
+        assert array.labels.to_frame().to_pylist() == lines.labels.to_frame().to_pylist()
+
+
+def test_a_large_array_on_one_line_is_recognised(tmp_path):
+    rows = [{"query": q, "expert": "e", "item": f"d{i}", "rank": i + 1} for q in range(50) for i in range(40)]
+    with gzip.open(tmp_path / "x.json.gz", "wt") as file:
+        json.dump(rows, file)
+    assert formats.read(tmp_path / "x.json.gz").preferences.lists.rows == 2000
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "f.json: the array is empty"),
+        (
+            '[{"query": 1, "expert": 2, "item": "a", "rank": 1}, [1]]',
+            "f.json, element 2: a list instead of an",
+        ),
+        ('[{"query": 1, "expert": 2, "item": "a", "rank": 1},]', "f.json, element 2: this is not JSON"),
+        (
+            '[{"query": 1, "expert": 2, "item": "a", "rank": 1}',
+            "f.json, element 1: the end of the file follows",
+        ),
+        ('[{"query": 1} {"query": 2}]', r"f.json, element 1: '{\"query\": 2}]' follows it"),
+        (
+            '[{"query": 1, "expert": 2, "item": "a", "rank": 1}]\n[]',
+            r"f.json, element 1: '\[]' follows the array",
+        ),
+        ('[{"query": 1, "expert": 2, "item": 1.5, "rank": 1}]', "f.json, element 1: the item is 1.5"),
+        ('[{"query": 1, "expert": 2, "item": "a", "score": NaN}]', "f.json, element 1: the score is nan"),
+        ('[{"query": 1, "expert": 2, "item": "a", "rank": 0}]', "f.json, element 1: .*rank"),
+        ('[{"query": 1, "expert": 2, "items": ["a", "a"]}]', "f.json, element 1: "),
+        ('[{"query": ' + "[" * 100_000, "f.json, element 1: this is not JSON"),
+        ("[" * 100_000, "f.json, element 1: this is not JSON"),
+    ],
+)
+def test_faults_in_an_array_name_the_element(text, message):
+    with pytest.raises(InputError, match=message):
+        JsonLines().read([Source("f.json", text.encode())])
 
 
 def test_a_table_with_a_million_character_id(tmp_path) -> None:  # type: ignore[no-untyped-def]

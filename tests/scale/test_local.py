@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
@@ -16,7 +17,8 @@ import pytest
 from click.testing import CliRunner
 
 import podium
-from podium import Preferences, scale
+from podium import Preferences, formats, scale
+from podium.aggregators.supervised.lambdarank import LambdaRank
 from podium.cli import program
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.scale.batches import batch_function
@@ -301,3 +303,46 @@ def test_the_command_line(tmp_path):
     assert "give shards" in run("apply", "rrf", f"{tmp_path}/o/", "--engine", "local").stderr
     assert Path(tmp_path / "out" / "_podium").is_dir()
     assert os.listdir(tmp_path / "k7")
+
+
+def test_a_model_over_item_features_ranks_shards_of_them(tmp_path):
+    rng = np.random.default_rng(3)
+    query, item = np.repeat(np.arange(9), 5), np.tile(np.arange(5), 9)
+    columns = {"query": [f"q{q}" for q in query], "item": [f"d{i}" for i in item], "grade": (item == 2) * 1.0}
+    table = pa.table(columns | {"a": item * 1.0 + rng.normal(size=45), "b": rng.normal(size=45)})
+    (tmp_path / "in").mkdir()
+    for k in range(3):
+        pq.write_table(table.slice(15 * k, 15), tmp_path / "in" / f"{k}.parquet")
+    pq.write_table(table.slice(0, 0), tmp_path / "in" / "none.parquet")
+    whole = formats.read(str(tmp_path / "in" / "0.parquet"), kind="features")
+    model = LambdaRank(passes=3).fit(whole.features, whole.labels)
+    done = scale.apply(model, tmp_path / "in", tmp_path / "out", workers=1)
+    assert (done.shards, done.queries, done.rows) == (4, 9, 45)
+    assert scale.apply(model, tmp_path / "in", tmp_path / "out", workers=1).found == 4
+    expected = [
+        model.rank(formats.read(str(tmp_path / "in" / f"{k}.parquet"), kind="features").features).to_frame()
+        for k in range(3)
+    ]
+    assert results(tmp_path / "out").to_pylist() == pa.concat_tables(expected).to_pylist()
+    with pytest.raises(ParameterError, match="ranks by item features; give shards"):
+        batch_function(model)(table)
+    shards(tmp_path / "lists", 1)
+    with pytest.raises(InputError, match="the feature 'expert' is 'engine 0'"):
+        scale.apply(model, tmp_path / "lists", tmp_path / "other", workers=1)
+
+
+def test_small_shards_are_done_by_compiled_kernels_where_there_are_many(tmp_path, monkeypatch):
+    """A pool of workers that see 20 queries at a time would never load them otherwise."""
+    from podium.scale import engines
+
+    shards(tmp_path / "in", 3)
+    found = find(tmp_path / "in")
+    for much, kind in ((1 << 40, Job), (0, engines.Loaded)):
+        monkeypatch.setattr(engines, "MUCH", much)
+        seen = []
+        monkeypatch.setattr(
+            "podium.scale.engines.on_local.run", lambda work, *_, seen=seen, **__: seen.append(work)
+        )
+        engine("local")(Job(batch_function("rrf"), str(tmp_path / "out")), found, workers=1, address=None)
+        assert isinstance(seen[0], kind)
+    assert seen[0](found[0]).error is None

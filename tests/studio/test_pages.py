@@ -383,7 +383,8 @@ def test_nothing_else_on_the_server(client, at):
 
 
 @pytest.mark.parametrize(
-    "way", ["/open/upload", "/open/path", "/p/demo/jobs", "/p/demo/remove", "/p/demo/jobs/x/stop"]
+    "way",
+    ["/open/upload", "/open/path", "/p/demo/jobs", "/p/demo/remove", "/p/demo/labels", "/p/demo/jobs/x/stop"],
 )
 def test_forms_of_others_are_refused(client, way):
     for data in ({}, {"csrf": "x"}, {"csrf": "é" * 10}):

@@ -37,6 +37,7 @@ __all__ = [
     "qrels_option",
     "read",
     "reading",
+    "reading_options",
     "table",
     "telling",
 ]
@@ -117,10 +118,15 @@ def read(
 
     if not files:
         raise click.UsageError("no input file; give at least one, or - for standard input")
+    return formats.read(list(files), format_, **reading_options(options, unlisted))
+
+
+def reading_options(options: Sequence[str], unlisted: str | None) -> dict[str, Any]:
+    """What `-O` and `--unlisted` say, for `formats.read`."""
     given: dict[str, Any] = dict(pairs(options, "option"))
     if "format" in given:
         raise ParameterError("the format is given with -f, not with -O")
-    return formats.read(list(files), format_, **given, **({} if unlisted is None else {"unlisted": unlisted}))
+    return given if unlisted is None else given | {"unlisted": unlisted}
 
 
 def preferences_of(content: Content, files: Sequence[str]) -> Preferences:

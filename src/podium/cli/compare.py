@@ -93,13 +93,16 @@ def verb(
 
     Each row: the mean, how much of what the metric looks at was judged at all, the difference to the baseline with a
     95 % interval, the Holm-corrected p-value of a paired test, and queries won / tied / lost. Below the table: what can
-    be concluded, and what cannot.
+    be concluded, and what cannot. A method that fails on the input is left out, with the reason in a note.
 
     \b
     podium compare *.run --qrels qrels.txt -m rrf -m 'combmnz(normalizer=zscore)' --baseline rrf
     podium compare *.run --qrels qrels.txt -m all --runs all -o table.tex
     podium compare *.run --qrels qrels.txt -m rrf -m mc4 --runs none --curve --per-query --plot curves.svg
     """
+    from dataclasses import replace
+
+    from podium.errors import hearing
     from podium.evaluate import compare
     from podium.evaluate.curves import curves
     from podium.metrics.base import parse_all
@@ -109,17 +112,21 @@ def verb(
     preferences = common.preferences_of(content, files)
     labels = read_labels(qrels, content)
     asked = parse_all(metrics)
-    results = _fused(methods, preferences, content, features, ties)
+    results, left_out = _fused(methods, preferences, content, features, ties)
+    _check_baseline(baseline, left_out)
     results |= _alone(preferences, labels, asked, runs, ties)
-    found = compare(results, labels, asked, baseline=baseline, test=test)
+    found = replace(compare(results, labels, asked, baseline=baseline, test=test), left_out=left_out)
     has_depth = asked[0].cutoff_rule != "none"
-    lines = curves(results, labels, asked[0]) if curve or (plot and has_depth) else ()
+    with hearing():  # the comparison has said it
+        lines = curves(results, labels, asked[0]) if curve or (plot and has_depth) else ()
     if plot is not None:
         from podium.evaluate.comparison_plot import plot as draw
 
         draw(found, lines, plot)
     asked_for = _Extra(lines if curve else (), pairs, per_query, top)
     if output is not None or as_ is not None:
+        for name, reason in left_out.items():
+            click.echo(f"podium: {name} is left out: {reason}", err=True)
         _deliver(found, _text(found, asked_for, kind), output, overwrite)
     if json_:
         common.emit(_document(found, asked_for))
@@ -150,30 +157,30 @@ def _checked_targets(output: str | None, as_: str | None, plot: str | None, over
 
 def _fused(
     methods: Sequence[str], preferences: Preferences, content: Content, features: Sequence[str], ties: Any
-) -> dict[str, Consensus]:
-    """The results of the methods, by what was typed."""
-    from podium.errors import ParameterError, PodiumError
+) -> tuple[dict[str, Consensus], dict[str, str]]:
+    """The results of the methods, by what was typed, and why the others gave none."""
+    from podium.errors import ParameterError
     from podium.evaluate.comparison import usual_methods
+    from podium.evaluate.rankings import aggregated
 
-    results: dict[str, Consensus] = {}
     asked = list(methods) or usual_methods(preferences.forms)
     every = unlearned(preferences.forms) if "all" in asked else []
     specs = list(dict.fromkeys(name for spec in asked for name in (every if spec == "all" else [spec])))
     made = {spec: common.make_method(spec) for spec in specs}
-    if features and not any(m.tags.uses_features for m in made.values()):
+    user = next((m for m in made.values() if m.tags.uses_features), None)
+    if features and user is None:
         raise ParameterError(f"none of {', '.join(made)} uses item features; leave --features out")
-    for spec in common.progress(specs, "aggregating"):
-        method = made[spec]
-        own = common.features_for(method, content, features if method.tags.uses_features else ())
-        try:
-            found = method.aggregate(preferences, own)
-        except PodiumError as error:
-            if spec in asked:
-                raise
-            click.echo(f"podium: {spec} is left out: {error}", err=True)
-            continue
-        results[spec] = ranked(found, ties)
-    return results
+    described = None if user is None else common.features_for(user, content, features)
+    work = common.progress(list(made.items()), "aggregating")
+    results, left_out = aggregated(work, preferences, described)
+    return {spec: ranked(found, ties) for spec, found in results.items()}, left_out
+
+
+def _check_baseline(baseline: str | None, left_out: dict[str, str]) -> None:
+    from podium.errors import ParameterError
+
+    if baseline in left_out:
+        raise ParameterError(f"the baseline {baseline} gave no result: {left_out[baseline]}")
 
 
 def _alone(

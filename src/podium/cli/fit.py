@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli import _common as common
+from podium.cli import _fit_shards
+from podium.cli._shards import refuse
 from podium.cli.eval import read_labels
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ SHARE = 0.2
     "-o", "--output", type=click.Path(), required=True, help="The model file to write, such as m.podium."
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+@_fit_shards.large
 @common.reading
 @common.as_json
 def verb(
@@ -57,6 +60,9 @@ def verb(
     seed: int,
     output: str,
     overwrite: bool,
+    shards: bool,
+    cache: str | None,
+    no_cache: bool,
     format_: str | None,
     unlisted: str | None,
     options: tuple[str, ...],
@@ -68,6 +74,7 @@ def verb(
     podium fit *.run --qrels qrels.txt -m svd -o model.podium
     podium fit A1.txt A2.txt A3.txt --validation A4.txt -m svd -p transform=log -o model.podium
     podium apply model.podium new/*.run -o fused.run
+    podium fit --shards train/*.parquet --validation vali/ -m lambdarank -o model.podium
     """
     from podium import models
     from podium.data.dataset import Dataset
@@ -75,7 +82,15 @@ def verb(
     common.check_new(output, overwrite)
     if validation and validation_share is not None:
         raise click.UsageError("give --validation or --validation-share, not both")
-    asked = common.make_method(method, parameters, weights)
+    how = _fit_shards.Large(shards, cache, no_cache)
+    if how.asked([*files, *validation]):
+        refuse(features=features, validation_share=validation_share, seed=seed)
+        learner = _fit_shards.streamed(method, parameters, weights)
+        read = common.reading_options(options, unlisted)
+        given = _fit_shards.Given(files, validation, qrels, format_, read)
+        _fit_shards.run(learner, given, how, output, overwrite, json_)
+        return
+    asked = _made(method, parameters, weights)
     content = common.read(files, format_, options, unlisted)
     preferences = common.preferences_of(content, files)
     model = dataclasses.replace(common.weighted(asked, preferences))
@@ -93,6 +108,19 @@ def verb(
         common.emit(facts)
     else:
         _tell(facts, model)
+
+
+def _made(method: str, parameters: tuple[str, ...], weights: str | None) -> Aggregator:
+    from podium.errors import ParameterError
+
+    try:
+        return common.make_method(method, parameters, weights)
+    except ParameterError:
+        if _fit_shards.learner(method) is None:
+            raise
+        raise ParameterError(
+            f"{method} learns from item features alone; give their files as shards (--shards), one or many"
+        ) from None
 
 
 def _learn(model: Aggregator, train: Dataset, held: Dataset | None) -> dict[str, Any]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 )
 @common.features_option
 @click.option(
-    "--tuning", type=click.Path(exists=True, dir_okay=False), help="The JSON document of a tuning run."
+    "--tuning", type=click.Path(exists=True, dir_okay=False), help="What `podium tune --json` printed."
 )
 @click.option("--learn/--no-learn", default=True, show_default=True,
               help="Learn a model to show whom it trusts, if there are labels enough and no --model.")  # fmt: skip
@@ -161,16 +161,14 @@ def _labels(qrels: str | None, content: Any) -> Any:
 def _tuning(path: str | None) -> Any:
     if path is None:
         return None
+    from podium.evaluate.tuning import check_document
+
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
-    except ValueError as error:
-        raise ParameterError(
-            f"{path} is not JSON: {error}; give what `--json` of a tuning run printed"
-        ) from None
-    if not isinstance(found, dict):
-        raise ParameterError(f"{path} holds a JSON {type(found).__name__}; give an object")
-    return found
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(f"{path} is not JSON: {error}; give what `podium tune --json` printed") from None
+    return check_document(found, path)
 
 
 def _tell(found: Report, output: str | None, figures: str | None) -> None:

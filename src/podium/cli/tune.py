@@ -9,7 +9,6 @@ import click
 
 from podium.cli import _common as common
 from podium.cli.eval import read_labels
-from podium.params import parse_spec
 
 if TYPE_CHECKING:
     from podium.data.dataset import Dataset
@@ -140,13 +139,15 @@ def _show(found: Tuning, command: str | None) -> None:
         best,
         title=f"{len(found.trials)} configurations, {found.search} search, {found.folds} folds, seed {found.seed}",
     )
+    if found.weights:
+        grid = found.weights_grid()
+        common.table(grid.head, grid.rows)
     for note in found.notes:
         click.echo(f"note: {note}")
     if found.left_out:
         common.say("")
         common.table(["not tried", "why"], list(found.left_out.items()), left=2)
-        tried = dict.fromkeys(parse_spec(t.config)[0] for t in found.trials)
-        names = " ".join(f"-m {name}" for name in sorted(tried))
+        names = " ".join(f"-m {name}" for name in sorted({t.method for t in found.trials}))
         common.say(f"Times differ between machines; to repeat this search exactly, name its methods: {names}")
     if command is not None:
         click.echo(f"apply it with: {command}")

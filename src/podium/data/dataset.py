@@ -46,6 +46,11 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.preferences)
 
+    def _repr_html_(self) -> str:
+        from podium.data.notebook import of_dataset
+
+        return of_dataset(self)
+
     def __repr__(self) -> str:
         extras = [repr(x) for x in (self.labels, self.features) if x is not None]
         parts = [] if self.part is None else [f"{len(np.unique(self.part))} parts"]

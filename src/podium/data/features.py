@@ -80,5 +80,10 @@ class Features:
     def __len__(self) -> int:
         return len(self.index)
 
+    def _repr_html_(self) -> str:
+        from podium.data.notebook import of_features
+
+        return of_features(self)
+
     def __repr__(self) -> str:
         return f"Features({len(self):,} queries, {len(self.values):,} items, {len(self.names)} features)"

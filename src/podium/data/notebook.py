@@ -10,14 +10,18 @@ from podium.data.markup import Grid, block, figure, paragraph, percent, table
 
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus
+    from podium.data.dataset import Dataset
+    from podium.data.features import Features
     from podium.data.labels import Labels
     from podium.data.preferences import Preferences
 
-__all__ = ["of_consensus", "of_labels", "of_preferences"]
+__all__ = ["of_consensus", "of_dataset", "of_features", "of_labels", "of_preferences"]
 
 QUERIES = 3
 ITEMS = 5
 EXPERTS = 10
+PARTS = 10
+FEATURES = 10
 
 
 def of_consensus(consensus: Consensus) -> str:
@@ -66,6 +70,31 @@ def of_labels(labels: Labels) -> str:
     )
     grid = Grid(("grade", "items", "share"), rows, 0)
     return block(repr(labels), table(grid, more=max(0, len(values) - EXPERTS)) if len(known) else "")
+
+
+def of_features(features: Features) -> str:
+    """How much of each feature is known, and its range."""
+    rows = []
+    for name, column in zip(features.names[:FEATURES], features.values.T, strict=False):
+        known = column[~np.isnan(column)]
+        span = (known.min(), known.mean(), known.max()) if len(known) else ()
+        cells = [f"{value:.6g}" for value in span] or [""] * 3
+        rows.append((name, percent(len(known) / len(column) if len(column) else None), *cells))
+    grid = Grid(("feature", "known", "smallest", "mean", "largest"), tuple(rows))
+    return block(repr(features), table(grid, more=max(0, len(features.names) - FEATURES)))
+
+
+def of_dataset(data: Dataset) -> str:
+    """Its preferences, labels, features and parts, each as it shows itself."""
+    shown = [of_preferences(data.preferences)]
+    shown += [of_labels(data.labels)] if data.labels is not None else [paragraph("There are no labels.")]
+    shown += [of_features(data.features)] if data.features is not None else []
+    if data.part is not None:
+        numbers, counts = np.unique(data.part, return_counts=True)
+        pairs = zip(numbers[:PARTS].tolist(), counts[:PARTS].tolist(), strict=True)
+        grid = Grid(("part", "queries"), tuple((str(part), f"{n:,}") for part, n in pairs))
+        shown.append(table(grid, more=max(0, len(numbers) - PARTS)))
+    return block(f"Dataset {data.name}".rstrip(), *shown)
 
 
 def _further(count: int, what: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from podium.data.markup import Grid
 from podium.data.preferences import Form
 from podium.data.vocabulary import Id, id_order
 from podium.errors import InputError, ParameterError, expect
-from podium.evaluate.evaluation import Evaluation, Queries, evaluate, mean_of
+from podium.evaluate.evaluation import Evaluation, Queries, evaluate_all, mean_of
 from podium.evaluate.significance import TESTS, bootstrap_intervals, holm
 from podium.kernels.dispatch import F8
 from podium.metrics.base import Metric, MetricSpec, parse, parse_all
@@ -95,6 +95,7 @@ class Comparison:
     queries: int
     rounds: int = 10_000
     seed: int = 0
+    left_out: Mapping[str, str] = field(default_factory=dict)  # method -> why it gave no result
 
     def __repr__(self) -> str:
         what = f"{len(self.evaluations)} results on {self.queries:,} queries"
@@ -132,7 +133,7 @@ class Comparison:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the figures must know: too few queries, too few judged items, no difference at all."""
+        """What a reader of the figures must know: too few queries, too few judged items, methods that failed."""
         from podium.evaluate.comparison_text import notes
 
         return notes(self)
@@ -225,7 +226,7 @@ def compare(
     chosen = parse_all(metrics)
     _check_common(results, labels)
     asked = tuple(dict.fromkeys((*chosen, *(Judged(cutoff=m.cutoff) for m in chosen))))
-    whole = {name: evaluate(c, labels, asked, queries=queries) for name, c in results.items()}
+    whole = evaluate_all(results, labels, asked, queries=queries)
     return compare_evaluations(
         whole, chosen, baseline=baseline, test=test, level=level, rounds=rounds, seed=seed
     )

@@ -90,8 +90,8 @@ def _more(rows: list[Any]) -> str:
 
 
 def notes(found: Comparison) -> tuple[str, ...]:
-    """Sentences on queries, on judged shares and on missing queries."""
-    said = []
+    """Sentences on methods that failed, on queries, on judged shares and on missing queries."""
+    said = [f"{name} is left out: {reason}." for name, reason in found.left_out.items()]
     if found.queries == 1:
         said.append("One query only: differences have no interval and no test.")
     elif found.queries < FEW:
@@ -226,6 +226,7 @@ def document(found: Comparison) -> dict[str, Any]:
             "rows": [asdict(row) for row in found.rows],
             "verdicts": {m: found.verdict(m) for m in found.metrics},
             "notes": list(found.notes),
+            "left_out": dict(found.left_out),
         }
     )
     return plain

@@ -160,9 +160,11 @@ def cross_validate(
 
     A name maps to a method or to several candidates; the one that is best by `choose_by` on the validation part is
     used. Methods that learn are made afresh for each fold; they too see the validation part, and never the test part.
-    `folds` are those of the data set unless given (`seed` deals its queries out where it has no parts).
-    `labelled_only` leaves items without a label out of the rankings that are measured. With the folder `resume`,
-    results are kept there as soon as they are known, and found there by a later call on the same data.
+    Methods that learn from all queries at once without labels (such as `crowdagg`) are asked once about all queries of
+    `dataset`, as `tune` does and as they are used. `folds` are those of the data set unless given (`seed` deals its
+    queries out where it has no parts). `labelled_only` leaves items without a label out of the rankings that are
+    measured. With the folder `resume`, results are kept there as soon as they are known, and found there by a later
+    call on the same data.
 
     >>> from podium.data.demo import demo
     >>> found = cross_validate(demo(20), {"rrf": ["rrf", "rrf(k=5)"], "borda": "borda"}, "ndcg@5")
@@ -177,7 +179,7 @@ def cross_validate(
     base = next(iter(named)) if baseline is None else baseline
     if base not in named:
         raise ParameterError(f"there is no method {base!r} to compare with; {suggest(base, named)}")
-    setting = _Setting(chosen, parse(choose_by), ties, labelled_only)
+    setting = _Setting(chosen, parse(choose_by), ties, labelled_only, _Pool(dataset))
     results = _all_folds(turns, named, setting, Folder.at(resume), progress)
     return CrossValidation(chosen, results, base)
 
@@ -196,11 +198,31 @@ def _all_folds(
         for name, candidates in named.items():
             told = part_of(progress, done, total, f"{name}, fold {number + 1} of {len(turns)}")
             told(0, 1, "")
-            key = digest_of([data, [repr(c) for c in candidates], *setting.facts()])
+            whole = data and any(map(_pools, candidates)) and digest_of_data(setting.pool.data)
+            key = digest_of([data, whole, [repr(c) for c in candidates], *setting.facts()])
             results[name].append(_kept_or_new(folder, key, fold, candidates, setting, told))
             done += 1
     progress(total * STEPS, total * STEPS, "done")
     return {name: tuple(found) for name, found in results.items()}
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """All queries, for methods that learn from many without labels; each is asked once for all folds."""
+
+    data: Dataset
+    known: dict[str, Consensus] = dataclasses.field(default_factory=dict)
+
+    def rank(self, model: Aggregator, part: Dataset, ties: TieRule) -> Consensus:
+        """The answer to the queries of a part; a part with queries from elsewhere is answered by itself."""
+        codes = self.data.preferences.queries.codes_of(part.preferences.queries)
+        if (codes < 0).any():
+            return _aggregate(model, part, ties)
+        if repr(model) not in self.known:
+            self.known[repr(model)] = _aggregate(model, self.data, ties)
+        whole = self.known[repr(model)]
+        index, old = whole.index.select(codes)
+        return Consensus.from_scores(index, whole.scores[old], ties=ties, tolerance=0.0, method=whole.method)
 
 
 class _Setting(NamedTuple):
@@ -208,11 +230,16 @@ class _Setting(NamedTuple):
     choose_by: Metric
     ties: TieRule
     labelled_only: bool
+    pool: _Pool
 
     def facts(self) -> list[Any]:
         """What a result depends on beside data and method."""
         named = [list(map(str, self.metrics)), str(self.choose_by)]
         return [*named, self.ties, self.labelled_only, podium.__version__]
+
+    def rank(self, model: Aggregator, part: Dataset) -> Consensus:
+        """The answer of a model that is ready to the queries of a part."""
+        return self.pool.rank(model, part, self.ties) if _pools(model) else _aggregate(model, part, self.ties)
 
     def measured(self, consensus: Consensus, data: Dataset, metrics: tuple[Metric, ...]) -> Evaluation:
         if data.labels is None:
@@ -257,7 +284,7 @@ def _one_fold(fold: Fold, candidates: list[Candidate], setting: _Setting, told: 
     fitted = [_fitted(c, fold, part_of(told, number, len(candidates))) for number, c in enumerate(candidates)]
     best, validation = _best(fold.validation, candidates, fitted, setting)
     middle = time.perf_counter()
-    consensus = fitted[best].rank(fold.test, setting.ties)
+    consensus = setting.rank(fitted[best].model, fold.test)
     spent = time.perf_counter() - middle
     found = setting.measured(consensus, fold.test, setting.metrics)
     return FoldResult(found, repr(candidates[best]), validation, fitted[best].dropped, middle - begin, spent)
@@ -270,7 +297,7 @@ def _best(
     if len(candidates) == 1:
         return 0, {}
     by = (setting.choose_by,)
-    seen = [setting.measured(f.rank(data, setting.ties), data, by) for f in fitted]
+    seen = [setting.measured(setting.rank(f.model, data), data, by) for f in fitted]
     values = [next(iter(e.mean().values())) for e in seen]
     if all(math.isnan(v) for v in values):
         raise InputError(
@@ -285,9 +312,15 @@ class _Fitted:
     model: Aggregator
     dropped: list[Id] = dataclasses.field(default_factory=list)
 
-    def rank(self, data: Dataset, ties: TieRule) -> Consensus:
-        seen = self.model.tags.uses_features
-        return self.model.aggregate(data.preferences, data.features if seen else None, ties=ties)
+
+def _aggregate(model: Aggregator, data: Dataset, ties: TieRule) -> Consensus:
+    return model.aggregate(data.preferences, data.features if model.tags.uses_features else None, ties=ties)
+
+
+def _pools(candidate: Candidate) -> bool:
+    """Whether a method learns from many queries without labels."""
+    tags = make(candidate.method if isinstance(candidate, Pruned) else candidate).tags
+    return not tags.per_query and not tags.supervised
 
 
 def _fitted(candidate: Candidate, fold: Fold, told: Progress) -> _Fitted:

@@ -11,7 +11,7 @@ import numpy as np
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
 from podium.errors import ParameterError
-from podium.evaluate.evaluation import Evaluation, Queries, evaluate, mean_of
+from podium.evaluate.evaluation import Evaluation, Queries, evaluate_all, mean_of
 from podium.kernels.dispatch import F8
 from podium.metrics.base import MetricSpec, parse
 from podium.metrics.binary import Judged
@@ -66,10 +66,8 @@ def curves(
         raise ParameterError(f"the depths are {at}; give whole numbers from 1")
     asked = [base @ k for k in at] + [Judged(cutoff=k) for k in at]
     name = str(replace(base, cutoff=None))
-    return tuple(
-        _curve(key, name, at, evaluate(c, labels, asked, queries=queries), level)
-        for key, c in results.items()
-    )
+    found = evaluate_all(results, labels, asked, queries=queries)
+    return tuple(_curve(key, name, at, e, level) for key, e in found.items())
 
 
 def _curve(name: str, metric: str, at: tuple[int, ...], found: Evaluation, level: float) -> Curve:

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,10 @@ from podium.metrics.judgements import Judgements
 if TYPE_CHECKING:
     from podium.data.frames import Frame
 
-__all__ = ["Evaluation", "Queries", "evaluate", "mean_of"]
+__all__ = ["Evaluation", "Queries", "evaluate", "evaluate_all", "mean_of"]
 
 Queries = Literal["judged", "all"]
+NAMED = 3  # results that a warning names
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,21 +140,57 @@ def evaluate(
     >>> evaluate(c, Labels.from_dict({"q": {"b": 1, "c": 2}}), ["ndcg@2", "mrr"])
     Evaluation(1 query: ndcg@2 0.3801, mrr 1.0000)
     """
+    return evaluate_all({"the result": consensus}, labels, metrics, queries=queries)["the result"]
+
+
+def evaluate_all(
+    results: Mapping[str, Consensus],
+    labels: Labels,
+    metrics: MetricSpec | Iterable[MetricSpec],
+    *,
+    queries: Queries = "judged",
+) -> dict[str, Evaluation]:
+    """The same for results by name; a warning that several of them deserve is given once and names them."""
     if queries not in ("judged", "all"):
         raise ParameterError(f"queries is {queries!r}; accepted: judged, all")
     chosen = parse_all(metrics)
+    doubts: list[_Doubt] = []
+    found = {name: _evaluated(name, c, labels, chosen, queries, doubts) for name, c in results.items()}
+    for kind in dict.fromkeys(d.kind for d in doubts):
+        group = [d for d in doubts if d.kind == kind]
+        some = ", ".join(d.name for d in group[:NAMED]) + (", ..." if len(group) > NAMED else "")
+        who = some if len(group) == 1 else f"{len(group)} results ({some})"
+        warnings.warn(kind.format(who=who) + group[0].detail, PodiumWarning, stacklevel=3)
+    return found
+
+
+class _Doubt(NamedTuple):
+    """What makes the figures of one result worthless; the details are those of the first result of its kind."""
+
+    name: str
+    kind: str
+    detail: str
+
+
+def _evaluated(
+    name: str,
+    consensus: Consensus,
+    labels: Labels,
+    metrics: tuple[Metric, ...],
+    queries: Queries,
+    doubts: list[_Doubt],
+) -> Evaluation:
     judgements = Judgements.of(labels)
     here = judgements.rankings(consensus).query
     judged = judgements.judged > 0
     which = _in_result_order(np.flatnonzero(judged & (here >= 0)), here)
     lacking = np.flatnonzero(judged & (here < 0))
-    _warn_of_strangers(consensus, judgements, which)
-    _warn_if_constant(consensus, here[which])
+    doubts += _if_strangers(name, consensus, judgements, which) + _if_constant(name, consensus, here[which])
     used = np.concatenate((which, lacking)) if queries == "all" else which
     return Evaluation(
-        chosen,
+        metrics,
         labels.queries.take(used),
-        measure(chosen, consensus, labels, used),
+        measure(metrics, consensus, labels, used),
         consensus.method,
         len(lacking),
         len(consensus) - len(which),
@@ -171,36 +208,32 @@ def mean_of(values: F8) -> float:
     return math.fsum(known.tolist()) / len(known) if len(known) else math.nan
 
 
-def _warn_of_strangers(consensus: Consensus, judgements: Judgements, which: I8) -> None:
+def _if_strangers(name: str, consensus: Consensus, judgements: Judgements, which: I8) -> list[_Doubt]:
     """Results and labels that have nothing in common are nearly always ids written in two ways."""
     labels = judgements.labels
     if not len(consensus) or not len(labels):
-        return
+        return []
     ours, theirs, what = consensus.queries, labels.queries, "query"
     if len(which):
         if (judgements.rankings(consensus).level < len(judgements.levels)).any():
-            return
+            return []
         ours, theirs, what = consensus.index.items, labels.index.items, "item"
-    warnings.warn(
-        f"the result and the labels share no {what}: the result has {ours[:3]}, the labels have "
-        f"{theirs[:3]}; ids are compared exactly, case and type included",
-        PodiumWarning,
-        stacklevel=3,
+    detail = (
+        f"{name} has {ours[:3]}, the labels have {theirs[:3]}; "
+        "ids are compared exactly, case and type included"
     )
+    return [_Doubt(name, f"{{who}} and the labels share no {what}: ", detail)]
 
 
-def _warn_if_constant(consensus: Consensus, codes: I8) -> None:
+def _if_constant(name: str, consensus: Consensus, codes: I8) -> list[_Doubt]:
     """Constant scores are ordered by the tie rule alone, and metrics of that order say nothing of them."""
     sizes = consensus.index.sizes
     several = codes[sizes[codes] > 1]
     if not len(several):
-        return
+        return []
     starts, order, scores = consensus.index.starts, consensus.order, consensus.scores
     best, worst = scores[order[starts[several]]], scores[order[starts[several] + sizes[several] - 1]]
-    if (best == worst).all():
-        warnings.warn(
-            "all items of every query have the same score: the order is that of the tie rule "
-            f"({consensus.ties!r})",
-            PodiumWarning,
-            stacklevel=3,
-        )
+    if not (best == worst).all():
+        return []
+    kind = "all items of every query have the same score in {who}: "
+    return [_Doubt(name, kind, f"the order is that of the tie rule ({consensus.ties!r})")]

@@ -1,23 +1,53 @@
-"""Rankings to be evaluated that are not the result of a method, and how alike two rankings are."""
+"""Rankings to be evaluated: of methods, of single experts, of judged items only; and how alike two rankings are."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
+from podium.aggregators.base import Aggregator
 from podium.data.consensus import Consensus, TieRule
+from podium.data.features import Features
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
-from podium.errors import ParameterError
+from podium.errors import ParameterError, PodiumError
 from podium.kernels import segments
 from podium.kernels.dispatch import F8
 from podium.metrics.agreement import rbos
 from podium.params import suggest
 
-__all__ = ["expert_rankings", "judged_only", "overlaps"]
+__all__ = ["aggregated", "expert_rankings", "judged_only", "overlaps"]
+
+
+def aggregated(
+    methods: Iterable[tuple[str, Aggregator]], preferences: Preferences, features: Features | None = None
+) -> tuple[dict[str, Consensus], dict[str, str]]:
+    """Results by name, and why the other methods gave none; it is an error if no method gave one.
+
+    >>> from podium import make
+    >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "c"]}})
+    >>> results, left_out = aggregated([("rrf", make("rrf")), ("svd", make("svd"))], p)
+    >>> list(results), list(left_out)
+    (['rrf'], ['svd'])
+    """
+    results: dict[str, Consensus] = {}
+    failed: dict[str, PodiumError] = {}
+    for name, method in methods:
+        try:
+            results[name] = method.aggregate(preferences, features if method.tags.uses_features else None)
+        except PodiumError as error:
+            failed[name] = error
+    if not results and len(failed) == 1:
+        raise next(iter(failed.values()))
+    left_out = {name: str(error) for name, error in failed.items()}
+    if not results:
+        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise ParameterError(f"no method gave a result ({why})")
+    return results, left_out
 
 
 def expert_rankings(preferences: Preferences, expert: Id, *, ties: TieRule = "item") -> Consensus:

@@ -1,12 +1,14 @@
-"""JSON lines: one list, vote, rating or label per line. Ids keep their type."""
+"""JSON lines, or one JSON array: every object is a list, vote, rating or label. Ids keep their type."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from podium.errors import ParameterError
+from podium.errors import InputError, ParameterError
 from podium.formats.base import Content
 from podium.formats.files import Source
 from podium.formats.roles import WORDS, plain_name
@@ -14,17 +16,22 @@ from podium.formats.table import Table, TableFormat, Writable, list_rows, pick
 
 __all__ = ["JsonLines"]
 
+_BLANK = re.compile(r"[ \t\r\n]*")
+_HOLDS = 'write {"query": ..., "expert": ..., ...}'
+
 
 class JsonLines(TableFormat):
-    """Objects, one per line: `{"query", "expert", "items": [...], "scores": [...]}` is a whole list; otherwise each
-    object is a row of a table, such as an arena vote `{"model_a", "model_b", "winner", "judge"}`.
+    """Objects, one per line or as one array: `{"query", "expert", "items": [...], "scores": [...]}` is a whole list;
+    otherwise each object is a row of a table, such as an arena vote `{"model_a", "model_b", "winner", "judge"}`.
     """
 
     name = "jsonl"
     suffixes = (".jsonl", ".ndjson", ".json")
-    summary = "JSON lines: lists, votes (arena style), ratings, labels"
+    summary = "JSON lines, or an array of objects: lists, votes (arena style), ratings, labels"
 
     def sniff(self, head: bytes) -> float:
+        if re.match(rb"\s*\[\s*[{\]]", head):
+            return 1.0
         first = next((line for line in head.split(b"\n") if line.strip()), b"")
         try:
             return 1.0 if first.lstrip().startswith(b"{") and isinstance(json.loads(first), dict) else 0.0
@@ -38,12 +45,14 @@ class JsonLines(TableFormat):
             raise ParameterError(
                 "columns= and delimiter= are for csv; the objects of jsonl name their own columns"
             )
+        array = source.view[:4096].tobytes().lstrip()[:1] == b"["
         rows, lines = [], []
-        for line, text in source.lines():
-            rows.append(_object(text, source, line))
+        for line, row in _elements(source) if array else _objects(source):
+            rows.append(row)
             lines.append(line)
         names = list(dict.fromkeys(name for row in rows for name in row))
-        table = Table(source, {name: [row.get(name) for row in rows] for name in names}, lines, missing)
+        cells = {name: [row.get(name) for row in rows] for name in names}
+        table = Table(source, cells, lines, missing, elements=array)
         return (
             _unfolded(table)
             if any(isinstance(row.get(name), list) for row in rows[:1] for name in row)
@@ -59,16 +68,55 @@ class JsonLines(TableFormat):
         )
 
 
-def _object(text: bytes, source: Source, line: int) -> dict[str, Any]:
-    try:
-        found = json.loads(text, parse_constant=float)
-    except (ValueError, RecursionError) as error:
-        raise source.error(f"this is not JSON: {error}", line, "write one JSON object per line") from None
-    if not isinstance(found, dict):
-        raise source.error(
-            f"a {type(found).__name__} instead of an object", line, 'write {"query": ..., "expert": ..., ...}'
+def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Numbered lines and their objects."""
+    for line, text in source.lines():
+        try:
+            found = json.loads(text, parse_constant=float)
+        except (ValueError, RecursionError) as error:
+            raise source.error(f"this is not JSON: {error}", line, "write one JSON object per line") from None
+        if not isinstance(found, dict):
+            raise source.error(f"a {type(found).__name__} instead of an object", line, _HOLDS)
+        yield line, found
+
+
+def _elements(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Numbered elements of an array, one at a time."""
+    text, decoder = source.data.decode(), json.JSONDecoder(parse_constant=float)
+    at, element, more = _after(text, text.index("[") + 1), 0, True
+
+    def error(problem: str, remedy: str) -> InputError:
+        return InputError(problem, source=f"{source.name}, element {element}", remedy=remedy)
+
+    if text[at : at + 1] == "]":
+        raise source.error("the array is empty", None, _HOLDS)
+    while more:
+        element += 1
+        try:
+            found, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as reason:
+            raise error(
+                f"this is not JSON: {reason}", "write an array of objects, or one object per line"
+            ) from None
+        if not isinstance(found, dict):
+            raise error(f"a {type(found).__name__} instead of an object", _HOLDS)
+        yield element, found
+        at = _after(text, at)
+        more = text[at : at + 1] == ","
+        if not more and text[at : at + 1] != "]":
+            shown = repr(text[at : at + 20]) if at < len(text) else "the end of the file"
+            raise error(f"{shown} follows it", "elements are followed by a comma, the last one by ]")
+        at = _after(text, at + 1)
+    if at < len(text):
+        raise error(
+            f"{text[at : at + 20]!r} follows the array", "a file holds one array, or one object per line"
         )
-    return found
+
+
+def _after(text: str, at: int) -> int:
+    """Where the next thing is that is not blank."""
+    found = _BLANK.match(text, at)
+    return at if found is None else found.end()
 
 
 def _unfolded(table: Table) -> Table:
@@ -98,7 +146,7 @@ def _unfolded(table: Table) -> Table:
             out[role] += _values(table, row, name, len(items))
         if not parallel:
             out["rank"] += range(1, len(items) + 1)
-    return Table(table.source, out, lines, table.missing)
+    return replace(table, columns=out, lines=lines)
 
 
 def _values(table: Table, row: int, name: str, count: int) -> list[Any]:

@@ -3,15 +3,60 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from podium.data.frames import comparisons_frame, labels_frame, lists_frame
 from podium.errors import InputError, ParameterError
 from podium.formats.base import Content
 from podium.formats.files import Source
 from podium.formats.table import Table, TableFormat, Writable, pick
+from podium.kernels.dispatch import F8
 
 __all__ = ["Parquet"]
+
+
+class _Columns(Mapping[str, list[Any]]):
+    """The columns of an Arrow table, made Python values only where they are asked for."""
+
+    def __init__(self, table: Any) -> None:
+        self._table, self._made = table, dict[str, list[Any]]()
+
+    def __getitem__(self, name: str) -> list[Any]:
+        if name not in self._made:
+            self._made[name] = self._table.column(name).to_pylist()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table.column_names)
+
+    def __len__(self) -> int:
+        return len(self._table.column_names)
+
+    def numbers(self, name: str) -> F8 | None:
+        """A column of numbers as an array, NaN where there is none; None for other columns."""
+        import pyarrow as pa
+
+        column, kind = self._table.column(name), pa.types
+        if not (kind.is_integer(column.type) or kind.is_float32(column.type) or kind.is_float64(column.type)):
+            return None
+        return np.asarray(column.to_numpy(), np.float64)
+
+
+@dataclass(frozen=True)
+class _Typed(Table):
+    """A table whose columns know their types: many features are not worth a Python object for each number."""
+
+    arrow: _Columns | None = None
+
+    def numbers_or_nan(self, name: str, role: str) -> F8:
+        found = None if self.missing or self.arrow is None else self.arrow.numbers(name)
+        if found is None or np.isinf(found).any():
+            return super().numbers_or_nan(name, role)
+        return found
 
 
 class Parquet(TableFormat):
@@ -40,8 +85,8 @@ class Parquet(TableFormat):
             raise source.error(f"this is not a Parquet file: {error}"[:200]) from None
         if not table.num_rows:
             raise source.error("there are no rows")
-        data = {name: table.column(name).to_pylist() for name in table.column_names}
-        return Table(source, data, range(1, table.num_rows + 1), missing)
+        found = _Columns(table)
+        return _Typed(source, found, range(1, table.num_rows + 1), missing, arrow=found)
 
     def write(self, content: Content, *, kind: Writable | str = "auto") -> Iterator[bytes]:
         import pyarrow.parquet as pq

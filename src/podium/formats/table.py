@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -37,16 +37,20 @@ class Table:
     columns: Mapping[str, Sequence[Any]]
     lines: Sequence[int]
     missing: frozenset[str]
+    elements: bool = False  # whether `lines` number the elements of an array, which may share a line
 
     def __len__(self) -> int:
         return len(self.lines)
 
     def error(self, row: int, problem: str, remedy: str) -> InputError:
         """An error at a row."""
-        return self.source.error(problem, self.lines[row], remedy)
+        source, line = self.origin(row)
+        return InputError(problem, source=source, line=line, remedy=remedy)
 
-    def origin(self, row: int) -> tuple[str, int]:
-        """File and line of a row."""
+    def origin(self, row: int) -> tuple[str, int | None]:
+        """File and line of a row, or file and element."""
+        if self.elements:
+            return f"{self.source.name}, element {self.lines[row]}", None
         return self.source.name, self.lines[row]
 
     def absent(self, value: Any) -> bool:
@@ -59,12 +63,9 @@ class Table:
         if not set(map(type, cells)) <= {str, int} or "" in cells:
             for row, value in enumerate(cells):
                 if value is None or value == "" or type(value) not in (str, int):
-                    problem = (
-                        f"the {role} is missing"
-                        if value is None or value == ""
-                        else f"the {role} is {value!r}"
-                    )
-                    raise self.error(row, problem, "every row needs one; ids are strings or integers")
+                    shown = "missing" if value is None or value == "" else repr(value)
+                    remedy = "every row needs one; ids are strings or integers"
+                    raise self.error(row, f"the {role} is {shown}", remedy)
         return code_ids(cells, role)
 
     def numbers(self, name: str, role: str) -> F8:
@@ -95,7 +96,7 @@ class Table:
         """Some of the rows."""
         where = rows.tolist()
         columns = {name: [cells[k] for k in where] for name, cells in self.columns.items()}
-        return Table(self.source, columns, [self.lines[k] for k in where], self.missing)
+        return replace(self, columns=columns, lines=[self.lines[k] for k in where])
 
     def numbers_or_nan(self, name: str, role: str) -> F8:
         """A column of finite numbers in which cells that are empty, or a missing mark, are NaN."""

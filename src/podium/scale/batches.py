@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from podium.aggregators.base import Aggregator
     from podium.data.build import Duplicates
     from podium.data.consensus import Consensus, TieRule
+    from podium.data.features import Features
     from podium.data.preferences import Preferences, Unlisted
 
 __all__ = ["BatchFunction", "batch_function"]
@@ -103,9 +104,18 @@ class BatchFunction:
         """The schema of the results for batches of a schema."""
         return results.schema_of(given, self.keep)
 
-    def rank(self, preferences: Preferences) -> Consensus:
-        """The consensus on preferences that are in memory."""
-        return self.aggregator.aggregate(preferences, ties=self.ties)
+    def rank(self, given: Preferences | Features) -> Consensus:
+        """The consensus on preferences, or item features, that are in memory."""
+        method: Any = self.aggregator
+        found: Consensus = (method.rank if self.by_features else method.aggregate)(given, ties=self.ties)
+        return found
+
+    @property
+    def by_features(self) -> bool:
+        """Whether the model ranks by item features alone; then it is for shards, not for batches of lists."""
+        from podium.aggregators.features.learners import FeatureModel
+
+        return isinstance(self.aggregator, FeatureModel)
 
     @functools.cached_property
     def _named(self) -> Ids | None:
@@ -121,6 +131,10 @@ class BatchFunction:
         return method if plain and isinstance(method, Positional) and method.sums_points else None
 
     def _answer(self, table: Any) -> Any:
+        if self.by_features:
+            raise ParameterError(
+                f"{self.aggregator.name} ranks by item features; give shards of them to scale.apply"
+            )
         schema = self.schema(table.schema)
         if not table.num_rows:
             return schema.empty_table()
@@ -155,10 +169,13 @@ def batch_function(
     """
     from podium import models
     from podium.aggregators.base import Aggregator, make
+    from podium.aggregators.features.learners import FeatureModel
     from podium.models.files import dumps
 
     given: Any = aggregator
     method = models.load(given) if isinstance(given, str) and given.endswith(".podium") else given
+    if isinstance(method, FeatureModel):
+        return BatchFunction(dumps(method), top, ties)
     if not isinstance(method, Aggregator) and not isinstance(method, str):
         raise ParameterError(
             f"{getattr(method, 'name', type(method).__name__)} does not rank lists; give a method such as 'rrf'"

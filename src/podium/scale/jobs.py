@@ -15,15 +15,20 @@ import urllib.parse
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import podium
 from podium.errors import InputError, ParameterError, PodiumError
 from podium.formats.files import save
 from podium.scale.batches import BatchFunction
 from podium.scale.layout import encodings
-from podium.scale.shards import Shard, digest, is_parquet, read_parquet, read_text
+from podium.scale.results import schema
+from podium.scale.shards import Shard, digest, is_parquet, read_features, read_parquet, read_text
 from podium.scale.streams import ROWS
+
+if TYPE_CHECKING:
+    from podium.data.features import Features
+    from podium.data.preferences import Preferences
 
 __all__ = ["RECORDS", "Job", "Record", "forget", "load", "records", "store"]
 
@@ -98,13 +103,8 @@ class Job:
 
     def _answers(self, shard: Shard) -> Iterator[tuple[int, Any]]:
         """Rows read and a table of results, piece by piece; at least one table."""
-        if not is_parquet(shard.path):
-            if self.partition_by:
-                raise ParameterError("partitions come from columns, which only Parquet shards have")
-            below = {"unlisted": "below"} if self.function.unlisted == "below" else {}
-            preferences = read_text(shard.path, self.format, self.options | below)
-            frame = self.function.rank(preferences).to_frame(top=self.function.top)
-            yield preferences.lists.rows, frame.cast(_text_schema(frame.schema))
+        if self.function.by_features or not is_parquet(shard.path):
+            yield self._answer_whole(shard)
             return
         schema, batches = read_parquet(shard.path, self.function.keep, self.rows)
         count = _Counted(batches)
@@ -115,15 +115,32 @@ class Job:
         if not some:
             yield 0, self.function.schema(schema).empty_table()
 
+    def _answer_whole(self, shard: Shard) -> tuple[int, Any]:
+        """The same for a shard of text or of item features, which is read whole."""
+        import pyarrow as pa
 
-def _text_schema(schema: Any) -> Any:
-    """Results from files of text: the ids as they are, ranks in 32 bits as everywhere here."""
+        if self.partition_by:
+            raise ParameterError("partitions come from columns, which only Parquet shards of lists have")
+        given: Preferences | Features | None
+        if self.function.by_features:
+            given = read_features(shard.path, self.format, self.options)
+            rows = 0 if given is None else len(given.values)
+        else:
+            below = {"unlisted": "below"} if self.function.unlisted == "below" else {}
+            given = read_text(shard.path, self.format, self.options | below)
+            rows = given.lists.rows
+        if given is None:
+            return 0, schema(pa.string(), pa.string()).empty_table()
+        frame = self.function.rank(given).to_frame(top=self.function.top)
+        return rows, frame.cast(_text_schema(frame.schema))
+
+
+def _text_schema(given: Any) -> Any:
+    """Results from files that are read whole: ids as they are, in the types used everywhere here."""
     import pyarrow as pa
 
-    def kind(f: Any) -> Any:
-        return pa.int32() if f.name == "rank" else pa.string() if f.type == pa.large_string() else f.type
-
-    return pa.schema([f.with_type(kind(f)) for f in schema])
+    ids = (given.field(name).type for name in ("query", "item"))
+    return schema(*(pa.string() if kind == pa.large_string() else kind for kind in ids))
 
 
 class _Counted:

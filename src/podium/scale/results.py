@@ -17,19 +17,30 @@ if TYPE_CHECKING:
     from podium.scale.reading import Read
     from podium.scale.straight import Straight
 
-__all__ = ["from_consensus", "from_straight", "schema_of"]
+__all__ = ["from_consensus", "from_straight", "schema", "schema_of"]
 
 
 def schema_of(given: Any, keep: Sequence[str]) -> Any:
     """The schema of the results for batches of a schema."""
     import pyarrow as pa
 
-    read = role_of(given)
-    item = plain(given.field("winner" if "winner" in read else "item").type)
+    item = "winner" if "winner" in role_of(given) else "item"
     kept = [pa.field(name, plain(_field(given, name).type)) for name in keep]
-    made = {"query": plain(given.field("query").type), "item": item, "rank": pa.int32(), "score": pa.float64(),
-            "tied": pa.bool_()}  # fmt: skip
-    return pa.schema([*(pa.field(name, kind, nullable=False) for name, kind in made.items()), *kept])
+    return pa.schema([*schema(given.field("query").type, given.field(item).type), *kept])
+
+
+def schema(query: Any, item: Any) -> Any:
+    """The schema of results for ids of these types; none of them are ever missing."""
+    import pyarrow as pa
+
+    kinds = {
+        "query": plain(query),
+        "item": plain(item),
+        "rank": pa.int32(),
+        "score": pa.float64(),
+        "tied": pa.bool_(),
+    }
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds.items()])
 
 
 def from_consensus(

@@ -14,9 +14,19 @@ from podium.scale.columns import heads, plain, role_of
 from podium.scale.streams import ROWS
 
 if TYPE_CHECKING:
+    from podium.data.features import Features
     from podium.data.preferences import Preferences
 
-__all__ = ["Shard", "check_apart", "digest", "find", "is_parquet", "read_parquet", "read_text"]
+__all__ = [
+    "Shard",
+    "check_apart",
+    "digest",
+    "find",
+    "is_parquet",
+    "read_features",
+    "read_parquet",
+    "read_text",
+]
 
 SUFFIXES = (".parquet", ".pq")
 LARGE_GROUP = 128 << 20  # bytes
@@ -160,6 +170,17 @@ def read_text(path: str, format_: str | None, options: dict[str, Any]) -> Prefer
             "there are no lists or comparisons", source=path, remedy="give runs, ratings or votes"
         )
     return found
+
+
+def read_features(path: str, format_: str | None, options: dict[str, Any]) -> Features | None:
+    """The item features in a file of any format, which is read whole; None if it is a table without rows."""
+    from podium.aggregators.supervised.shards import Files, is_empty
+
+    content = Files((path,), format_, options).read("features")
+    if content.features is None and not is_empty(content):
+        remedy = "give a LETOR file, or a table with columns of them"
+        raise InputError("there are no item features", source=path, remedy=remedy)
+    return content.features
 
 
 # -- does each query lie in one shard? -------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Packed bodies and files of a bounded size, counted while they are unpacked."""
+"""Packed bodies and files of a bounded size, counted while they are unpacked; work of a bounded size."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from podium.errors import InputError
 from podium.studio.settings import Limits
 
-__all__ = ["TooLarge", "bounded_decompress"]
+if TYPE_CHECKING:
+    from podium.aggregators.base import Aggregator
+    from podium.data.preferences import Preferences
+
+__all__ = ["TooLarge", "bounded_decompress", "check_pairs"]
 
 PIECE = 1 << 16
 FREE = 1 << 20  # what unpacks to less than this is no bomb, whatever its ratio
@@ -18,6 +23,17 @@ FREE = 1 << 20  # what unpacks to less than this is no bomb, whatever its ratio
 
 class TooLarge(InputError):
     """More than the server takes."""
+
+
+def check_pairs(limits: Limits, preferences: Preferences, method: Aggregator | None = None) -> None:
+    """Refuse what would need a table of all pairs of very many items."""
+    widest = int(preferences.index.sizes.max(initial=0))
+    if widest > limits.query_items and not (method is not None and method.tags.additive):
+        who = "" if method is None else f", and {method.name} may compare each with each"
+        raise TooLarge(
+            f"a query has {widest:,} items{who}",
+            remedy=f"send at most {limits.query_items:,}, or use a method like rrf",
+        )
 
 
 def bounded_decompress(source: bytes | str | os.PathLike[str], limits: Limits) -> bytes:

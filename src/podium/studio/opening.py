@@ -25,6 +25,7 @@ __all__ = [
     "folder_files",
     "listing",
     "open_input",
+    "open_labels",
     "still_allowed",
     "unpacked",
 ]
@@ -88,6 +89,38 @@ def open_input(
     if not len(content.preferences) or not content.preferences.forms:
         raise InputError("the input holds no list and no vote", remedy="give runs, ratings or votes")
     return Opened(content.preferences, content.labels, content.features, content.seconds, tuple(said))
+
+
+def open_labels(data: Opened, files: Sequence[tuple[str, bytes]]) -> Opened:
+    """The same data with the labels of further files, which are read by themselves.
+
+    >>> data = open_input([("a.run", b"q1 Q0 d1 1 2.5 bm25\\n")])
+    >>> open_labels(data, [("qrels", b"q1 0 d1 1\\n")]).labels
+    Labels(1 query, 1 judged item, grades 1..1)
+    """
+    from podium import formats
+    from podium.formats.base import Content, combine
+
+    with hearing() as said:
+        try:
+            new = formats.read([Source(*file) for file in files])
+        except RecursionError:
+            raise InputError("the input is nested too deeply", remedy="give a qrels file") from None
+        if new.labels is None or new.preferences is not None:
+            raise InputError(
+                f"{files[0][0]} holds no labels, or more than labels",
+                remedy="choose a qrels file, or a table of query, item and grade",
+            )
+        queries = data.preferences.queries
+        if not (new.labels.queries.codes_of(queries) >= 0).any():
+            raise InputError(
+                f"the labels are for other queries: they have {new.labels.queries[:3]}, the project has {queries[:3]}",
+                remedy="ids are compared exactly, case and type included",
+            )
+        whole = combine(
+            [Content(labels=labels) for labels in (data.labels, new.labels) if labels is not None]
+        )
+    return replace(data, labels=whole.labels, notes=(*data.notes, *said))
 
 
 def _source(given: Path | tuple[str, bytes]) -> Source:

@@ -27,6 +27,7 @@ class Limits:
     seconds: float = 30.0  # for one request, waiting included
     concurrent: int = 64  # requests at once; more are told to come back (429)
     workers: int = 2  # computations at once; others wait their turn
+    uploads: int = 2  # held in memory and read at once; others wait their turn
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

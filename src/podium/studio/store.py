@@ -175,6 +175,24 @@ class Store:
             named = [File(p.name, path=str(p)) for p in paths]
             return self._add(db, name, "files", named, options or {})
 
+    def add_labels(self, project: str, files: Sequence[tuple[str, bytes]]) -> None:
+        """Further files of a project, which hold its labels."""
+        with self._arriving([content for _, content in files]) as staged, self._writing() as db:
+            self._check(db, project)
+            digests = self._settle(staged)
+            options = json.loads(
+                db.execute("SELECT options FROM projects WHERE id = ?", (project,)).fetchone()[0]
+            )
+            known = options.setdefault("labels", [])
+            if not set(known).isdisjoint(digests):
+                raise ParameterError("these labels are in the project already")
+            known += digests
+            db.execute("UPDATE projects SET options = ? WHERE id = ?", (json.dumps(options), project))
+            [[place]] = db.execute("SELECT coalesce(max(place), -1) FROM files WHERE project = ?", (project,))
+            named = enumerate(zip(files, digests, strict=True), place + 1)
+            rows = [(project, n, name, digest, None) for n, ((name, _), digest) in named]
+            db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?)", rows)
+
     def _add(
         self, db: sqlite3.Connection, name: str, kind: Kind, files: Sequence[File], options: dict[str, Any]
     ) -> str:

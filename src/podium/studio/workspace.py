@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from podium.errors import InputError, PodiumError, hearing
-from podium.studio.opening import Opened, open_input, still_allowed
+from podium.studio.limits import TooLarge, check_pairs
+from podium.studio.opening import Opened, open_input, open_labels, still_allowed
 from podium.studio.records import Project
 from podium.studio.settings import Settings
 from podium.studio.store import DEMO, Store
@@ -68,15 +69,18 @@ def opened(store: Store, project: Project, roots: Sequence[Path]) -> Opened:
         data = demo()
         return Opened(data.preferences, data.labels)
     inputs: list[Path | tuple[str, bytes]] = []
+    added: list[tuple[str, bytes]] = []
     for file in project.files:
         if file.digest is not None:
-            inputs.append((file.name, store.blob_path(file.digest).read_bytes()))
+            later = file.digest in project.options.get("labels", ())
+            (added if later else inputs).append((file.name, store.blob_path(file.digest).read_bytes()))
         elif file.path is not None:
             inputs.append(still_allowed(roots, file.path))
     if not inputs:
         raise InputError("the project has no files", remedy="open them again")
     found = open_input(inputs, project.options)
-    return replace(found, notes=(*project.options.get("notes", ()), *found.notes))
+    found = replace(found, notes=(*project.options.get("notes", ()), *found.notes))
+    return open_labels(found, added) if added else found
 
 
 @dataclass
@@ -126,13 +130,42 @@ class Workspace:
 
     def _gather(self, data: Opened, methods: Sequence[str], metrics: Sequence[str]) -> Any:
         from podium.aggregators.base import make
-        from podium.evaluate.report.material import Asked, gather
+        from podium.evaluate.report.material import Asked, default_methods, gather
 
         named = {m: self.method(m) if m.startswith("model:") else make(m) for m in methods}
+        for method in named.values():
+            check_pairs(self.settings.limits, data.preferences, method)
+        p, named = data.preferences, named or self.usual(data)
+        words, absent = self._too_long(data), []
         asked = Asked(
-            data.preferences, data.labels, data.features, data.seconds, named, tuple(metrics), learn=False
+            p, data.labels, data.features, data.seconds, named, tuple(metrics), learn=False, pairs=not words
         )
-        return gather(asked)
+        if words:
+            absent = [*data.kinds, *(() if methods else [m for m in default_methods(p) if m not in named])]
+        found = gather(asked)
+        return replace(found, said=(*found.said, *(f"{what} is left out: {words}" for what in absent)))
+
+    def _too_long(self, data: Opened) -> str:
+        """Why nothing that compares each item with each is computed for these data, or nothing."""
+        try:
+            check_pairs(self.settings.limits, data.preferences)
+        except TooLarge as error:
+            return str(error)
+        return ""
+
+    def usual(self, data: Opened) -> dict[str, Any]:
+        """The methods that are shown to those who name none: a few that suit the data and are not too much work."""
+        from podium.evaluate.report.material import default_methods
+
+        found = default_methods(data.preferences)
+        fit = {}
+        for name, method in found.items():
+            with contextlib.suppress(TooLarge):
+                check_pairs(self.settings.limits, data.preferences, method)
+                fit[name] = method
+        if not fit:
+            check_pairs(self.settings.limits, data.preferences, next(iter(found.values())))
+        return fit
 
     def result(self, key: Hashable, make: Callable[[], Any]) -> Future[Any]:
         """What a method makes of all queries, on its way, computed once."""

@@ -28,6 +28,11 @@ class FeatureModel:
         """All constructor arguments by name."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}  # type: ignore[arg-type]
 
+    def __repr__(self) -> str:
+        default = {f.name: f.default for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        changed = [f"{k}={v!r}" for k, v in self.parameters().items() if v != default[k]]
+        return f"{self.name}({', '.join(changed)})" if changed else self.name
+
     def _check_fitted(self, how: str) -> None:
         if not hasattr(self, "names_"):
             raise NotFittedError(f"{self.name} has not been fitted; call {how}")

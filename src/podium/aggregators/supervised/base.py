@@ -16,9 +16,9 @@ from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Id
+from podium.data.vocabulary import Id, Ids
 from podium.errors import NotFittedError, ParameterError, PodiumWarning
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import B1, F8, I8
 from podium.params import Choice, Fixed
 
 __all__ = ["SupervisedAggregator", "Training"]
@@ -144,10 +144,13 @@ class SupervisedAggregator(Aggregator):
 
     def _codes(self, preferences: Preferences) -> I8:
         """For every expert here its number in training, -1 for those that training did not see."""
+        return self._numbers(preferences.experts, preferences.speaking)
+
+    def _numbers(self, experts: Ids, speaking: B1) -> I8:
         known = {(type(e), e): c for c, e in enumerate(self.experts_)}
-        codes = np.array([known.get((type(e), e), -1) for e in preferences.experts], np.int64)
+        codes = np.array([known.get((type(e), e), -1) for e in experts], np.int64)
         if self.unseen == "error" and (codes < 0).any():
-            strangers = preferences.experts.take(np.flatnonzero((codes < 0) & preferences.speaking)).tolist()
+            strangers = experts.take(np.flatnonzero((codes < 0) & speaking)).tolist()
             if not strangers:
                 return codes
             raise ParameterError(
@@ -161,6 +164,6 @@ class SupervisedAggregator(Aggregator):
                 f"{self.name} was trained on none of these experts, so it leaves all of them out; trained on "
                 f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}",
                 PodiumWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return codes

@@ -32,21 +32,25 @@ class Course(Protocol):
 
 
 class Taught:
-    """Examples in memory; on a device they are put there once. A part of larger data need not teach anything."""
+    """Examples in memory; on a device they are put there once. One of several `shards` need not teach anything."""
 
-    def __init__(self, learner: Learner, task: Task, metric: MetricSpec, *, part: bool = False) -> None:
+    def __init__(self, learner: Learner, task: Task, metric: MetricSpec, *, shards: int = 0) -> None:
         self.learner, self.task, self.width = learner, task, task.values.shape[1]
         self.network = learner._network(self.width)
-        self.target, self.useful = task.examples.lesson(metric, teaches=not part)
+        self.target, self.useful = task.examples.lesson(metric, teaches=not shards)
+        self.calls = learner.passes * max(shards, 1)  # of the kernels, which decides whether compiling pays
         self.threads = learner.device == "cpu"
         self.there: Any = None
         self.check: Any = None
-        if self.threads or not len(self.useful):
+
+    def _put(self) -> None:
+        """Have everything on the device, if there is one; not before it is needed, as this may wait for its turn."""
+        if self.threads or self.there is not None:
             return
         from podium.kernels.device.learning import Lesson, Scorer
         from podium.kernels.device.machine import machine
 
-        where, widths = machine(learner.device), self.network.widths
+        task, where, widths = self.task, machine(self.learner.device), self.network.widths
         self.there = Lesson(where, task.values, task.examples.starts, self.target, widths)
         if task.check_values is not None:
             self.check = Scorer(where, task.check_values, widths)
@@ -55,12 +59,13 @@ class Taught:
         if not len(self.useful):
             return
         visit, batch = random.permutation(self.useful), self.learner.batch
+        self._put()
         if self.there is not None:
             self.there.learn(visit, batch, optimiser)
             return
         starts, values = self.task.examples.starts, self.task.values
         if not self.network.hidden:
-            linear_pass(values, starts, self.target, visit, batch, optimiser, self.learner.passes)
+            linear_pass(values, starts, self.target, visit, batch, optimiser, self.calls)
         else:
             network_pass(self.network, values, starts, self.target, visit, batch, optimiser)
 

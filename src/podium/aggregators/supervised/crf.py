@@ -10,6 +10,7 @@ import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, Tags
 from podium.aggregators.supervised.base import SupervisedAggregator, Training
+from podium.aggregators.supervised.cache import Folder
 from podium.aggregators.supervised.examples import Examples, Progress, silence
 from podium.aggregators.supervised.learner import Device
 from podium.aggregators.supervised.potentials import (
@@ -21,17 +22,18 @@ from podium.aggregators.supervised.potentials import (
     scales,
     within,
 )
-from podium.aggregators.supervised.shards import Shard, checked
+from podium.aggregators.supervised.shards import Shard
+from podium.aggregators.supervised.shelf import shelves
 from podium.aggregators.supervised.strengths import Transform
 from podium.aggregators.supervised.visits import Checked, Rounds, Visits
 from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Id
+from podium.data.vocabulary import Id, Ids
 from podium.errors import InputError, ParameterError
 from podium.kernels import segments
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.lambdas import Optimiser
 from podium.kernels.permutations import LARGEST, Potentials, totals
 from podium.metrics.base import parse
@@ -236,18 +238,17 @@ class CrfAggregator(SupervisedAggregator):
         validation: Sequence[Shard] = (),
         query_weights: Mapping[Id, float] | None = None,
         progress: Progress = silence,
+        cache: Folder = True,
     ) -> Self:
-        """Learn from shards that are read again in every pass, at most two of them in memory at once.
+        """Learn from shards, one in use while the next is made ready; see `LambdaRank.fit_stream`.
 
-        A shard is a file (or several that belong together), a Dataset, or a function that returns one of these; a
-        query lies whole in one shard. Every pass goes through the shards in a random order, and a step never crosses
-        from one to the next. One shard gives what `fit` gives.
+        A shard is a file (or several that belong together), a Dataset, or a function that returns one of these.
         """
         from podium.aggregators.supervised.crf_shards import learn
 
-        check = checked(validation, "validation") if len(validation) else []
         try:
-            learn(self, checked(shards), check, dict(query_weights or {}), progress)
+            with shelves(shards, validation, cache) as (train, check):
+                self.seen = learn(self, train, check, dict(query_weights or {}), progress)
         except BaseException:
             self.__dict__.pop("experts_", None)  # what was begun is not fitted
             raise
@@ -261,11 +262,14 @@ class CrfAggregator(SupervisedAggregator):
 
     def _groups(self, preferences: Preferences) -> I8:
         """The group of weights of every expert here; -1 leaves out."""
+        return self._groups_of(preferences.experts, preferences.speaking)
+
+    def _groups_of(self, experts: Ids, speaking: B1) -> I8:
         if self.sharing == "own":
-            codes = self._codes(preferences)
+            codes = self._numbers(experts, speaking)
         else:
             known = {(type(e), e): c for c, e in enumerate(self.experts_)}
-            codes = np.array([known.get((type(e), e), -1) for e in preferences.experts], np.int64)
+            codes = np.array([known.get((type(e), e), -1) for e in experts], np.int64)
         return np.where(codes >= 0, self.group_[codes], self.shared_)
 
     def _parts(self, found: Said, group: I8, *, missing_only: bool = False) -> F8:

@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, FEATURES, Outcome, Tags
+from podium.aggregators.features.normalise import normalised
 from podium.aggregators.supervised.base import SupervisedAggregator, Training
 from podium.aggregators.supervised.learner import (
     Average,
@@ -105,7 +106,7 @@ class FusedAggregator(SupervisedAggregator, Learner):
                 PodiumWarning,
                 stacklevel=2,
             )
-        return per_query(index, np.nan_to_num(found, nan=0.0), noise=0.0)[0]
+        return normalised(index.starts, found, "deviation")
 
     def _tree_values(self, preferences: Preferences, found: Views, values: F8) -> F8:
         return np.concatenate(

@@ -12,10 +12,12 @@ from podium import params
 from podium.aggregators.features.labelled_features import LabelledFeatures
 from podium.aggregators.features.learners import FeatureModel
 from podium.aggregators.features.normalise import normalised
+from podium.aggregators.supervised.cache import Folder
 from podium.aggregators.supervised.examples import Examples, Progress, silence
 from podium.aggregators.supervised.learner import Learner, Task
 from podium.aggregators.supervised.networks import Network
-from podium.aggregators.supervised.shards import Shard, checked
+from podium.aggregators.supervised.shards import Shard
+from podium.aggregators.supervised.shelf import shelves
 from podium.data.consensus import Consensus, TieRule
 from podium.data.features import Features
 from podium.data.labels import Labels
@@ -102,12 +104,16 @@ class LambdaRank(FeatureModel, Learner):
         validation: Sequence[Shard] = (),
         query_weights: Mapping[Id, float] | None = None,
         progress: Progress = silence,
+        cache: Folder = True,
     ) -> Self:
-        """Learn from shards that are read again in every pass, at most two of them in memory at once.
+        """Learn from shards, one in use while the next is made ready.
 
         A shard is a file (or several that belong together), a pair of features and labels, a Dataset, or a function
         that returns one of these; a query lies whole in one shard. Every pass goes through the shards in a random
         order, and a step never crosses from one to the next. One shard gives what `fit` gives.
+
+        Shards are read once and kept as arrays in a temporary folder (`cache=True`), or in a folder that stays, where
+        the next run finds those of files that have not changed. `cache=False` reads them again in every pass.
 
         >>> from podium import Features, Labels
         >>> def part(q):
@@ -119,13 +125,13 @@ class LambdaRank(FeatureModel, Learner):
 
         if self.scorer == "lambdamart":
             raise ParameterError("lambdamart needs all data in memory; use scorer='lambdarank', or fit")
-        check = checked(validation, "validation") if len(validation) else []
-        course = Streamed(self, checked(shards), check, query_weights or {})
-        self.__dict__.pop("names_", None)  # what is begun is not fitted
-        self._before = self._prior_for(course.names)
-        self._settle(course.count, course.mean, course.spread)
-        self._learn_members(course, progress)
-        self.names_ = list(course.names)
+        with shelves(shards, validation, cache, kind="features") as (train, check):
+            course = Streamed(self, train, check, query_weights or {}, progress)
+            self.__dict__.pop("names_", None)  # what is begun is not fitted
+            self._before = self._prior_for(course.names)
+            self._settle(course.count, course.mean, course.spread)
+            self._learn_members(course, progress)
+        self.names_, self.seen = list(course.names), course.seen
         return self
 
     def predict(self, features: Features) -> F8:

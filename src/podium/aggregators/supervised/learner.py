@@ -231,7 +231,11 @@ class Learner:
     # -- using what was learned ----------------------------------------------------------------------------------
 
     def _scaled(self, values: F8) -> F8:
-        return (values - self.center_) / self.scale_ if self.standardise else values
+        if not self.standardise:
+            return values
+        scaled = values - self.center_
+        scaled /= self.scale_  # in place: another array of this size would cost more than the division
+        return scaled
 
     def _predict(self, values: F8) -> F8:
         """One score per row."""

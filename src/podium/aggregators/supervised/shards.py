@@ -1,52 +1,166 @@
-"""Training data in shards, read one after another: never more than two of them are in memory."""
+"""What a shard of training data is: files, data in memory, or a function that returns either."""
 
 from __future__ import annotations
 
 import dataclasses
-import gc
+import functools
+import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from podium import formats
 from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.labels import Labels
-from podium.data.vocabulary import Id
+from podium.data.vocabulary import Ids
 from podium.errors import InputError, ParameterError
 from podium.formats import Content
-from podium.metrics.base import Metric, MetricSpec, parse
 
-__all__ = ["Shard", "Survey", "ahead", "checked", "scale_known"]
+__all__ = ["Files", "Judged", "Shard", "checked", "is_empty", "opened"]
 
-Path = str | os.PathLike[str]
-Shard = Path | Sequence[Path] | tuple[Features, Labels] | Dataset | Content | Callable[[], Any]
-T = TypeVar("T")
+Place = str | os.PathLike[str]
+PARQUET = (".parquet", ".pq")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A file of labels that many shards share; it is read once, and a shard gets those of its queries."""
+
+    path: Place
+
+    @functools.cached_property
+    def labels(self) -> Labels:
+        """All of them."""
+        found = formats.read(self.path).labels
+        if found is None:
+            raise InputError("there are no labels in it", source=os.fspath(self.path), remedy="give qrels")
+        return found
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A hash of the file."""
+        return _digest(self.path)
+
+    def of(self, queries: Ids) -> Labels:
+        """The labels of some queries."""
+        codes = self.labels.queries.codes_of(queries)
+        return self.labels.select_codes(codes[codes >= 0])
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files that make up one shard, how they are read, and where their labels are if elsewhere."""
+
+    paths: tuple[Place, ...]
+    format: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    labels: Judged | Place | None = None
+
+    def read(self, kind: str | None = None) -> Content:
+        """What is in them; tables are told the kind, if one is wanted. A table without rows holds no queries."""
+        if all(map(_without_rows, self.paths)):
+            return Content()
+        content = self._read(kind)
+        by_features = kind == "features" or content.preferences is None
+        holder = content.features if by_features else content.preferences
+        if self.judged is None or holder is None:
+            return content
+        return dataclasses.replace(content, labels=self.judged.of(holder.index.queries))
+
+    @property
+    def judged(self) -> Judged | None:
+        """Where the labels are, if not in the files; a path of this shard alone is not remembered."""
+        shared = self.labels is None or isinstance(self.labels, Judged)
+        return self.labels if shared else Judged(self.labels)  # type: ignore[return-value, arg-type]
+
+    def _read(self, kind: str | None) -> Content:
+        if kind is not None and "kind" not in self.options:
+            try:
+                return formats.read(list(self.paths), self.format, kind=kind, **self.options)
+            except ParameterError:  # a format that holds one kind only
+                pass
+        return formats.read(list(self.paths), self.format, **self.options)
+
+    @property
+    def stamp(self) -> object:
+        """When the files were last written, and how long they are."""
+        found = [*self.paths, *([] if self.judged is None else [self.judged.path])]
+        return [(s.st_mtime_ns, s.st_size) for path in found if (s := _stat(path)) is not None]
+
+    @property
+    def digest(self) -> str:
+        """A hash of all that is read; names count, as experts may be called after their files."""
+        named = [(Path(path).name, _digest(path)) for path in self.paths]
+        labels = None if self.judged is None else self.judged.digest
+        return repr((named, self.format, sorted(self.options.items()), labels))
+
+
+Shard = Place | Sequence[Place] | Files | tuple[Features, Labels] | Dataset | Content | Callable[[], Any]
+
+
+def _stat(path: Place) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except OSError:
+        return None  # reading it says what is wrong
+
+
+def _digest(path: Place) -> str:
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"the file cannot be read: {error.strerror}", source=os.fspath(path)) from None
+
+
+def _without_rows(path: Place) -> bool:
+    """Whether a file is Parquet with no rows, such as engines write for a partition that nothing fell into."""
+    if not os.fspath(path).endswith(PARQUET):
+        return False
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return bool(pq.read_metadata(path).num_rows == 0)
+    except (pa.ArrowException, OSError):
+        return False  # reading it says what is wrong
 
 
 def checked(shards: Sequence[Shard], what: str = "shards") -> list[Shard]:
-    """The shards as a list; every pass reads them all again, so something that is used up by one will not do."""
+    """The shards as a list; they may be read several times, so something that is used up by that will not do."""
     if isinstance(shards, str | os.PathLike) or not isinstance(shards, Sequence):
         raise ParameterError(
             f"{what} is a {type(shards).__name__}; give a list of files, data sets, or functions that return one"
         )
     if not shards:
         raise ParameterError(f"{what} is empty; give at least one")
-    return list(shards)
+    return [_files(shard) or shard for shard in shards]
 
 
-def opened(shard: Shard) -> Content:
-    """What a shard holds."""
+def _files(found: Any) -> Files | None:
+    if isinstance(found, Files):
+        return found
+    if isinstance(found, str | os.PathLike):
+        return Files((found,))
+    several = (
+        isinstance(found, Sequence) and len(found) and all(isinstance(f, str | os.PathLike) for f in found)
+    )
+    return Files(tuple(found)) if several else None
+
+
+def opened(shard: Shard, kind: str | None = None) -> Content:
+    """What a shard holds; files are told which kind is wanted."""
     found: Any = shard() if callable(shard) else shard
+    files = _files(found)
+    if files is not None:
+        return files.read(kind)
     if isinstance(found, Content):
         return found
     if isinstance(found, Dataset):
         return Content(found.preferences, found.labels, found.features)
-    if isinstance(found, str | os.PathLike):
-        return formats.read(found)
-    if isinstance(found, Sequence) and all(isinstance(f, str | os.PathLike) for f in found):
-        return formats.read(list(found))
     if isinstance(found, tuple) and list(map(type, found)) == [Features, Labels]:
         return Content(features=found[0], labels=found[1])
     raise ParameterError(
@@ -55,59 +169,6 @@ def opened(shard: Shard) -> Content:
     )
 
 
-def ahead(shards: Sequence[Shard], order: Iterable[int], prepare: Callable[[Content], T]) -> Iterator[T]:
-    """The prepared shards in this order; while one is used the next is read."""
-
-    def read(number: int) -> T:
-        gc.collect()  # labels and what metrics know of them hold each other: without this, old shards stay for long
-        try:
-            return prepare(opened(shards[number]))
-        except InputError as error:
-            raise InputError(f"shard {number + 1}: {error}") from None
-
-    with ThreadPoolExecutor(1) as pool:
-        waiting = None
-        for number in order:
-            coming = pool.submit(read, number)
-            if waiting is not None:
-                yield waiting.result()
-            waiting = coming
-        if waiting is not None:
-            yield waiting.result()
-
-
-class Survey:
-    """What a first look at all shards finds out; a query must lie whole in one shard."""
-
-    def __init__(self) -> None:
-        self.queries: dict[tuple[type, Id], int] = {}
-        self.shards = 0
-        self.top = 0.0  # the highest grade
-
-    def see(self, content: Content) -> Labels:
-        """Note a shard; its labels."""
-        labels = content.labels
-        holder = content.preferences if content.features is None else content.features
-        if holder is None:
-            raise InputError(
-                "there are no preferences and no features in it", remedy="give data to learn from"
-            )
-        if labels is None or not len(labels.grades):
-            raise InputError("there are no labels in it", remedy="a shard holds the labels of its queries")
-        self.shards += 1
-        for query in holder.index.queries:
-            before = self.queries.setdefault((type(query), query), self.shards)
-            if before != self.shards:
-                raise InputError(
-                    f"query {query!r} is also in shard {before}", remedy="put all of a query into one shard"
-                )
-        self.top = max(self.top, float(labels.grades.max()))
-        return labels
-
-
-def scale_known(metric: MetricSpec, top: float) -> Metric:
-    """The metric with the top of the grading scale, where it would otherwise be read off the labels at hand."""
-    found = parse(metric)
-    if getattr(found, "max_grade", top) is None:
-        found = dataclasses.replace(found, max_grade=top)  # type: ignore[call-arg]
-    return found
+def is_empty(content: Content) -> bool:
+    """Whether nothing was in it."""
+    return content.preferences is None and content.features is None and content.labels is None

@@ -1,20 +1,31 @@
-"""LambdaRank over shards: what all of them have in common first, then passes that read them one after another."""
+"""LambdaRank over shards: what all of them have in common first, then passes over one after another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from podium.aggregators.supervised.cache import Part
 from podium.aggregators.supervised.courses import Taught
-from podium.aggregators.supervised.examples import Examples, silence
+from podium.aggregators.supervised.examples import Progress, silence
 from podium.aggregators.supervised.learner import Task
-from podium.aggregators.supervised.shards import Shard, Survey, ahead, scale_known
+from podium.aggregators.supervised.shards import is_empty
+from podium.aggregators.supervised.shelf import (
+    Seen,
+    Shelf,
+    Survey,
+    described,
+    examples_of,
+    forget,
+    scale_known,
+    weights_key,
+)
 from podium.data.features import Features
 from podium.data.vocabulary import Id
 from podium.errors import InputError
-from podium.formats import Content
 from podium.kernels.dispatch import F8
 from podium.kernels.lambdas import Optimiser
 
@@ -25,90 +36,102 @@ __all__ = ["Streamed"]
 
 
 class Streamed:
-    """A course over shards: every pass reads all of them in a random order; steps do not cross their borders."""
+    """A course over shards: a pass takes all of them in a random order; steps do not cross their borders."""
 
     threads = False
 
     def __init__(
-        self, model: LambdaRank, shards: list[Shard], check: list[Shard], weights: Mapping[Id, float]
+        self,
+        model: LambdaRank,
+        train: Shelf,
+        check: Shelf,
+        weights: Mapping[Id, float],
+        progress: Progress = silence,
     ) -> None:
-        self.model, self.shards, self.check, self.weights = model, shards, check, dict(weights)
+        self.model, self.train, self.check, self.weights = model, train, check, dict(weights)
         self.names: tuple[str, ...] = ()
         self.count, self.mean, self.spread = 0, np.zeros(0), np.zeros(0)
-        survey, check_survey = Survey(), Survey()
-        if not sum(
-            ahead(shards, range(len(shards)), lambda content: self._look(content, survey, measured=True))
-        ):
-            raise InputError(
-                "no query of any shard has items of two grades",
-                remedy="a ranking is learned from better and worse items of one query: give both",
-            )
-        for _ in ahead(
-            check, range(len(check)), lambda content: self._look(content, check_survey, measured=False)
-        ):
-            pass
+        survey = Survey()
+        chosen = Survey(survey)
+        survey.over(train, self._part(train, self.weights), self._look, progress)
+        survey.check()
+        chosen.over(check, self._part(check, {}), self._columns, progress)
+        self.seen = Seen(survey.shards, survey.judged, chosen.shards, chosen.judged)
         self.metric = scale_known(model.metric, survey.top)
-        self.choose_by = scale_known(model.choose_by, check_survey.top)
+        self.choose_by = scale_known(model.choose_by, chosen.top)
         self.width = len(self.names)
 
-    def _look(self, content: Content, survey: Survey, *, measured: bool) -> int:
-        """Names and moments of the features of a shard; how many queries can teach."""
-        survey.see(content)
-        features = _features(content)
-        self.names = self.names or features.names
+    def _part(self, shelf: Shelf, weights: dict[Id, float]) -> Callable[[int], Part]:
+        """A shard, prepared: features of the labelled items, missing ones 0, and the labels."""
+        recipe = f"LambdaRank normalise={self.model.normalise} weights={weights_key(weights)}"
+
+        def make(number: int) -> Part:
+            content = shelf.content(number)
+            features = Features.from_rows([], [], np.zeros((0, 0))) if is_empty(content) else content.features
+            if features is None:
+                raise InputError(
+                    "there are no features in it", remedy="give a LETOR file, or a table with columns of them"
+                )
+            examples, part = described(content, features, weights)
+            part.arrays["values"] = self.model._values(features)[examples.rows]
+            return Part(part.about | {"names": list(features.names)}, part.arrays)
+
+        return lambda number: shelf.part(number, recipe, lambda: make(number))
+
+    def _columns(self, part: Part) -> None:
+        if not part.about["names"]:
+            return
+        labels, values = examples_of(part).labels, part.arrays["values"]
+        features = Features(labels.index, values, tuple(part.about["names"]))
+        if not self.names:
+            self.names = features.names
+            self.mean, self.spread = np.zeros(len(self.names)), np.zeros(len(self.names))
         self.model._check_columns(features, self.names)
-        if not measured:
-            return 0
-        values, examples = self._examples(content, self.weights)
-        if len(values):
-            self._add(values)
-        return len(examples.useful())
+
+    def _look(self, part: Part) -> None:
+        """Names and moments of the features of a shard."""
+        self._columns(part)
+        if self.model.standardise and len(part.arrays["values"]):
+            self._add(part.arrays["values"])
 
     def _add(self, values: F8) -> None:
         """Add rows to the mean and the sum of squares about it (Chan, Golub & LeVeque 1983)."""
-        if not self.count:
-            self.mean, self.spread = np.zeros(values.shape[1]), np.zeros(values.shape[1])
         here, both = values.mean(axis=0), self.count + len(values)
         apart = here - self.mean
         self.spread += ((values - here) ** 2).sum(axis=0) + apart**2 * (self.count * len(values) / both)
         self.mean += apart * (len(values) / both)
         self.count = both
 
-    def _examples(self, content: Content, weights: dict[Id, float]) -> tuple[F8, Examples]:
-        features = _features(content)
-        examples = Examples.of(features.index, content.labels, weights, teaches=False)
-        return self.model._values(features)[examples.rows], examples
+    def _task(self, shelf: Shelf, weights: dict[Id, float]) -> Callable[[int], Task]:
+        load = self._part(shelf, weights)
 
-    def _scaled(self, content: Content, weights: dict[Id, float]) -> Task:
-        values, examples = self._examples(content, weights)
-        return Task(np.ascontiguousarray(self.model._scaled(values)), examples, progress=silence)
+        def made(number: int) -> Task:
+            part = load(number)
+            values = np.ascontiguousarray(self.model._scaled(part.arrays["values"]))
+            return Task(values, examples_of(part), progress=silence)
 
-    def _tasks(
-        self, shards: Sequence[Shard], order: Sequence[int], weights: dict[Id, float]
-    ) -> Iterator[Task]:
-        return ahead(shards, order, lambda content: self._scaled(content, weights))
+        return made
 
     def learn(self, optimiser: Optimiser, random: np.random.Generator) -> None:
         """One pass."""
-        order = random.permutation(len(self.shards)).tolist() if len(self.shards) > 1 else [0]
-        for task in self._tasks(self.shards, order, self.weights):
-            Taught(self.model, task, self.metric, part=True).learn(optimiser, random)
+        task, order = self._task(self.train, self.weights), self.train.shuffled(random)
+
+        def taught(number: int) -> Taught:
+            return Taught(self.model, task(number), self.metric, shards=len(order))
+
+        with closing(self.train.each(taught, order)) as lessons:
+            for lesson in lessons:
+                lesson.learn(optimiser, random)
+                forget(lesson.task.examples)
 
     def quality(self, weights: F8) -> float | None:
         """The mean over the queries of all validation shards."""
-        if not self.check:
+        if not len(self.check):
             return None
         network, total, mass = self.model._network(self.width), 0.0, 0.0
-        for task in self._tasks(self.check, range(len(self.check)), {}):
-            more = task.examples.tally(network.scores(weights, task.values), self.choose_by)
-            total, mass = total + more[0], mass + more[1]
+        with closing(self.check.each(self._task(self.check, {}), self.check.used)) as tasks:
+            for task in tasks:
+                more = task.examples.tally(network.scores(weights, task.values), self.choose_by)
+                total, mass = total + more[0], mass + more[1]
+                forget(task.examples)
         return total / max(mass, 1e-300)
-
-
-def _features(content: Content) -> Features:
-    if content.features is None:
-        raise InputError(
-            "there are no features in it",
-            remedy="of a LETOR file that looks like ranks make a shard by lambda: formats.read(path, kind='features')",
-        )
-    return content.features

@@ -36,11 +36,11 @@ class Views(NamedTuple):
         return per_query(index, np.stack([table.sum(axis=1) for table in self.shared], axis=1))[0]
 
 
-def per_query(index: ItemIndex, values: F8, noise: float = 1.0) -> tuple[F8, F8, F8]:
+def per_query(index: ItemIndex, values: F8) -> tuple[F8, F8, F8]:
     """Values with mean 0 and standard deviation 1 in each query (constant ones: 0); also both, by slot.
 
-    Constant is what differs by less than 1e-9 of the largest value in the query, or of `noise`: sums over the experts
-    can cancel, and what is left of them then is rounding.
+    Constant is what differs by less than 1e-9 of the largest value in the query, or of 1: sums over the experts can
+    cancel, and what is left of them then is rounding. (Item features, which are no sums, have `normalised`.)
     """
     query, n = index.query_of_slot, np.maximum(index.sizes, 1)[:, None]
     mean = np.stack([np.bincount(query, weights=c, minlength=len(index)) for c in values.T], axis=1) / n
@@ -48,8 +48,8 @@ def per_query(index: ItemIndex, values: F8, noise: float = 1.0) -> tuple[F8, F8,
     square = (
         np.stack([np.bincount(query, weights=c, minlength=len(index)) for c in (off * off).T], axis=1) / n
     )
-    size, filled = np.full(square.shape, noise), np.flatnonzero(index.sizes)
-    size[filled] = np.maximum(noise, np.maximum.reduceat(np.abs(values), index.starts[filled], axis=0))
+    size, filled = np.ones(square.shape), np.flatnonzero(index.sizes)
+    size[filled] = np.maximum(1.0, np.maximum.reduceat(np.abs(values), index.starts[filled], axis=0))
     spread = np.sqrt(square)
     spread = np.where(spread > 1e-9 * size, spread, np.inf)[query]
     return off / spread, mean[query], spread

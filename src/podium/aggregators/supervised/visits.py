@@ -41,7 +41,7 @@ class Checked:
 
 
 class Visits:
-    """Examples in memory, with their potentials; a part of larger data need not teach anything."""
+    """Examples in memory, with their potentials; one of several `shards` need not teach anything."""
 
     def __init__(
         self,
@@ -51,10 +51,11 @@ class Visits:
         metric: MetricSpec,
         check: Checked | None = None,
         *,
-        part: bool = False,
+        shards: int = 0,
     ) -> None:
         self.model, self.mine, self.examples, self.check = model, mine, examples, check
-        self.target, self.visit = examples.lesson(metric, teaches=not part)
+        self.target, self.visit = examples.lesson(metric, teaches=not shards)
+        self.calls = model.passes * max(shards, 1)  # of the kernels, which decides whether compiling pays
         self.there: Any = None
 
     def learn(self, optimiser: Optimiser, random: np.random.Generator) -> tuple[float, float]:
@@ -64,9 +65,9 @@ class Visits:
         draws = random.random((len(turn), 2 * model.subset))
         if not len(turn):
             return 0.0, 0.0
-        rows = permutations.subsets(examples.starts, target.level, turn, model.subset, draws, model.passes)
+        rows = permutations.subsets(examples.starts, target.level, turn, model.subset, draws, self.calls)
         if model.device == "cpu":
-            plan = (target, examples.weight, turn, rows, model.batch, optimiser, model.passes)
+            plan = (target, examples.weight, turn, rows, model.batch, optimiser, self.calls)
             loss = permutations.learn_pass(self.mine, *plan)
         else:
             loss = self._field(len(optimiser.weights) // 3).learn(turn, rows, model.batch, optimiser)

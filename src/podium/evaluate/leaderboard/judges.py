@@ -47,7 +47,7 @@ def expected(e: Estimate, tally: Tally) -> F8:
 
 def sides_by_judge(tally: Tally) -> list[Sided]:
     """Judges who nearly always vote for the item shown first (or second), those with the most votes first."""
-    from scipy.special import bdtr
+    from scipy.special import betainc
 
     known = tally.side != 0
     judge, count = tally.expert[known], len(tally.experts)
@@ -57,8 +57,9 @@ def sides_by_judge(tally: Tally) -> list[Sided]:
     one, two = (np.bincount(judge, weights=c, minlength=count) for c in (for_first, for_second))
     total = one + two
     some = np.flatnonzero(total >= DECIDED)
-    fewer = np.floor(np.minimum(one, two)[some])
-    p = holm(np.minimum(2 * bdtr(fewer, np.floor(total[some]).astype(np.int64), 0.5), 1.0))
+    fewer, all_ = np.floor(np.minimum(one, two)[some]), np.floor(total[some])
+    tail = betainc(all_ - fewer, fewer + 1, 0.5)  # of a fair coin; unlike bdtr, it takes counts of any size
+    p = holm(np.minimum(2 * tail, 1.0))
     lean = np.maximum(one, two)[some] / total[some]
     flagged = some[(p < RARE) & (lean >= ONE_SIDED)]
     flagged = flagged[np.argsort(-total[flagged], kind="stable")]

@@ -118,6 +118,8 @@ def _converged(e: Estimate) -> Check:
 
 
 def _position(tally: Tally, e: Estimate) -> Check:
+    from scipy.special import expit
+
     known = tally.side != 0
     if not known.any():
         return Check("position", "unknown", "the data do not say which item was shown first")
@@ -126,9 +128,11 @@ def _position(tally: Tally, e: Estimate) -> Check:
     surplus = float((tally.side[known] * ((tally.won + tally.tied / 2)[known] - n * p)).sum())
     weight = float((n * p * (1 - p)).sum())
     bias, z = surplus / max(weight, 1e-300), surplus / max(weight, 1e-300) ** 0.5
-    share = 1 / (1 + np.exp(-bias))
-    details = {"advantage": bias, "z": z, "votes": float(n.sum()), "share_among_equals": float(share)}
-    text = f"between equals the item shown first wins {share:.1%} (z = {z:.1f})"
+    share = float(expit(bias))
+    details = {"advantage": bias, "z": z, "votes": float(n.sum()), "share_among_equals": share}
+    text = (
+        f"between equals the item shown first wins {share:.1%} (z = {z:{'.1f' if abs(z) < 1e6 else '.3g'}})"
+    )
     if e.contests.side is not None:
         return Check("position", "ok", f"{text}; this is taken out of the scores", details)
     if abs(z) > LEANING and abs(bias) > BIAS:
@@ -142,7 +146,7 @@ def _always_left(tally: Tally) -> Check:
     found = sides_by_judge(tally)
     if not found:
         return Check("one-sided judges", "ok", "no judge always votes for the same side")
-    worst = [f"{j.judge} ({j.first_share:.0%} first of {j.votes:,.0f})" for j in found]
+    worst = [f"{j.judge} ({j.first_share:.0%} first of {j.votes:,.10g})" for j in found]
     part = sum(j.votes for j in found) / tally.votes
     text = f"judges who vote for one side: {names(worst)}; {part:.1%} of the votes; leave them out"
     return Check("one-sided judges", "warning", text, {"judges": [j._asdict() for j in found], "share": part})

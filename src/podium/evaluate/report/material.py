@@ -21,7 +21,7 @@ from podium.evaluate.comparison import Comparison, compare, usual_methods
 from podium.evaluate.curves import Curve, curves
 from podium.evaluate.diagnostics import Diagnosis, diagnose
 from podium.evaluate.leaderboard import Leaderboard, leaderboard
-from podium.evaluate.rankings import expert_rankings, overlaps
+from podium.evaluate.rankings import aggregated, expert_rankings, overlaps
 from podium.kernels.dispatch import F8
 from podium.metrics.base import MetricSpec, parse
 
@@ -47,6 +47,7 @@ class Asked:
     metrics: Sequence[MetricSpec] = ("ndcg@10", "map")
     queries: Sequence[Id] = ()
     learn: bool = True
+    pairs: bool = True  # whether annotators and leaderboards are computed, which compare each item with each
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,21 +136,19 @@ def gather(asked: Asked) -> Material:
 def _gathered(asked: Asked) -> Material:
     p, labels = asked.preferences, asked.labels
     methods = asked.methods or default_methods(p)
-    asked = replace(asked, methods=methods)
-    results = {}
-    for name, method in methods.items():
-        results[name] = method.aggregate(p, asked.features if method.tags.uses_features else None)
-    diagnosis = _diagnosis(asked)
-    found = Material(asked, results, diagnosis=diagnosis)
+    results, left_out = aggregated(methods.items(), p, asked.features)
+    asked = replace(asked, methods={name: methods[name] for name in results})
+    said = tuple(f"{name} is left out: {reason}" for name, reason in left_out.items())
+    found = Material(asked, results, diagnosis=_diagnosis(asked), said=said)
     if labels is not None and _shared(p, labels):
         found = _measured(found, labels)
-    if is_crowd(p):
+    if is_crowd(p) and asked.pairs:
         found = _tried(
             found,
             "crowd",
             lambda: annotators(p, _crowd_consensus(results), labels=_known(p, labels), times=asked.times),
         )
-    if has_board(p):
+    if has_board(p) and asked.pairs:
         found = _tried(found, "board", lambda: leaderboard(p))
     return _weighed(found)
 

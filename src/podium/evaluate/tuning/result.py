@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from podium.aggregators.base import Aggregator
 from podium.data import markup
-from podium.data.vocabulary import Ids
+from podium.data.vocabulary import Id, Ids, id_order
+from podium.errors import InputError
 from podium.evaluate.tuning.estimate import Outcome
 from podium.kernels.dispatch import F8
 from podium.metrics.base import Metric
@@ -16,17 +17,28 @@ from podium.metrics.base import Metric
 if TYPE_CHECKING:
     from podium.data.frames import Frame
 
-__all__ = ["Trial", "Tuning", "Verdict"]
+__all__ = ["Trial", "Tuning", "Verdict", "check_document"]
 
 Verdict = Literal["better", "worse", "no difference", "unknown"]
 SHOWN = 5  # configurations that a notebook shows
+WEIGHTS = 10  # experts, likewise
+DOCUMENT = (
+    "verdict",
+    "sentence",
+    "metric",
+    "config",
+    "baseline",
+    "rows",
+    "trials",
+)  # what every document has
 
 
 @dataclass(frozen=True)
 class Trial:
     """One configuration. Its mean is that of the queries it was chosen by: the best of many such means is too high."""
 
-    config: str
+    method: str
+    config: str  # in words
     mean: float  # cross-validated; NaN if it could not be computed
     queries: int  # on which it was tried; successive halving drops some early
     failed: str = ""
@@ -66,6 +78,7 @@ class Tuning:
             *map(markup.paragraph, notes),
             markup.table(self.grid()),
             markup.table(tried),
+            markup.table(self.weights_grid(), most=WEIGHTS) if self.weights else "",
         )
 
     def grid(self) -> markup.Grid:
@@ -83,6 +96,18 @@ class Tuning:
             for r in self.rows
         ]
         return markup.Grid(head, (("tuned", markup.figure(self.tuned), "", "", ""), *rows))
+
+    @property
+    def weights(self) -> dict[Id, float]:
+        """What the best configuration gives each expert, the largest weight first; empty if it has no weights."""
+        given = self.best.weights
+        named = dict(given) if isinstance(given, Mapping) else {}
+        return dict(sorted(named.items(), key=lambda pair: (-pair[1], id_order(pair[0]))))
+
+    def weights_grid(self) -> markup.Grid:
+        """The weights as text."""
+        rows = tuple((str(expert), f"{weight:g}") for expert, weight in self.weights.items())
+        return markup.Grid(("expert", "weight in the best configuration"), rows)
 
     def verdict(self) -> Verdict:
         """Whether the tuned configuration can be told from the baseline on queries it has not seen."""
@@ -135,6 +160,7 @@ class Tuning:
             "metric": str(self.metric),
             "best": repr(self.best),
             "config": self.config,
+            "weights": [{"expert": e, "weight": w} for e, w in self.weights.items()],
             "baseline": self.baseline,
             "tuned": self.tuned,
             "held_out": self.folds > 1,
@@ -155,6 +181,27 @@ class Tuning:
         from podium.data.frames import values_frame
 
         return values_frame(self.queries, dict(self.values), backend)
+
+
+def check_document(found: Any, source: str) -> dict[str, Any]:
+    """What `Tuning.to_dict` gave, read back from a file; anything else is an error that says what it is.
+
+    >>> check_document([1], "x")
+    Traceback (most recent call last):
+    podium.errors.InputError: x: this is a JSON array, not the result of tuning; give what `podium tune --json` printed
+    """
+    lacking = [key for key in DOCUMENT if not isinstance(found, Mapping) or key not in found]
+    if not lacking and all(isinstance(found[key], list) for key in ("rows", "trials")):
+        return dict(found)
+    keys = [str(key)[:40] for key in found][:6] if isinstance(found, Mapping) else []
+    kinds: dict[type, str] = {dict: "object", list: "array", str: "string", type(None): "null"}
+    kind = kinds.get(type(found), "value")
+    has = f" with {', '.join(keys)}{' ...' if len(found) > len(keys) else ''}" if keys else ""
+    raise InputError(
+        f"this is a JSON {kind}{has}, not the result of tuning",
+        source=source,
+        remedy="give what `podium tune --json` printed",
+    )
 
 
 _SAME = "Label items that the methods place differently, or measure further down the list."

@@ -156,12 +156,12 @@ def _result(
     return Tuning(
         metric=problem.metric,
         best=best,
-        config=str(config),
+        config=config.told(experts),
         baseline=baseline,
         tuned=mean_of(values["tuned"]),
         rows=rows,
         trials=_trials(table, own, set(last.tolist()), winner),
-        chosen=() if found is None else tuple(str(table.configs[r]) for r in found.chosen.tolist()),
+        chosen=() if found is None else tuple(table.configs[r].told(experts) for r in found.chosen.tolist()),
         left_out=dict(sorted(left_out.items())),
         queries=problem.queries,
         values=values,
@@ -199,7 +199,12 @@ def _trials(table: Table, own: F8, last: set[int], winner: int) -> tuple[Trial, 
             r,
         ),
     )
-    return tuple(Trial(str(table.configs[r]), means[r], int(known[r]), table.failed.get(r, "")) for r in rows)
+    experts, told = table.problem.data.preferences.experts.tolist(), []
+    for r in rows:
+        config = table.configs[r]
+        failed = table.failed.get(r, "")
+        told.append(Trial(config.method, config.told(experts), means[r], int(known[r]), failed))
+    return tuple(told)
 
 
 def _notes(table: Table) -> tuple[str, ...]:

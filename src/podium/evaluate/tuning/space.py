@@ -58,10 +58,16 @@ class Config:
         named = {} if values is None else {"weights": dict(zip(experts, values, strict=True))}
         return make(self.method, **dict(self.parameters), **named)
 
-    def __str__(self) -> str:
+    def told(self, experts: Sequence[Id]) -> str:
+        """In words, with the weights by expert.
+
+        >>> Config("rrf", (("k", 5),), (1.0, 0.25)).told(["bm25", "dense"])
+        'rrf(k=5), weights bm25=1, dense=0.25'
+        """
         plain = repr(make(self.method, **dict(self.parameters)))
         if isinstance(self.weights, tuple):
-            return f"{plain}, weights {', '.join(f'{w:g}' for w in self.weights)}"
+            named = (f"{e}={w:g}" for e, w in zip(experts, self.weights, strict=True))
+            return f"{plain}, weights {', '.join(named)}"
         return plain if self.weights is None else f"{plain}, {self.weights}"
 
     def facts(self) -> list[Any]:

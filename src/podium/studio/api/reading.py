@@ -13,7 +13,7 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Coded, code_ids
 from podium.errors import InputError, ParameterError
 from podium.studio.api import requests
-from podium.studio.limits import TooLarge
+from podium.studio.limits import TooLarge, check_pairs
 from podium.studio.security import Refused
 from podium.studio.settings import Limits
 
@@ -102,12 +102,7 @@ def check_work(limits: Limits, preferences: Preferences, method: Aggregator | No
             f"there are {len(preferences.experts):,} experts",
             remedy=f"send at most {limits.experts:,} at a time",
         )
-    widest = int(preferences.index.sizes.max(initial=0))
-    if widest > limits.query_items and not (method is not None and method.tags.additive):
-        raise TooLarge(
-            f"a query has {widest:,} items",
-            remedy=f"send at most {limits.query_items:,}, or use a method like rrf",
-        )
+    check_pairs(limits, preferences, method)
 
 
 # -- preferences ---------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from podium.errors import ParameterError
 from podium.evaluate.comparison import Comparison, compare_evaluations
 from podium.evaluate.comparison_plot import difference_chart
 from podium.evaluate.report.content import Block, Figure, Table
-from podium.evaluate.report.material import Material, default_methods
+from podium.evaluate.report.material import Material
 from podium.evaluate.report.sections import section
 from podium.metrics.base import parse
 from podium.studio.pages.context import METRICS, Context, View, id_text
@@ -28,13 +28,13 @@ def _asked(c: Context) -> tuple[tuple[str, ...], tuple[str, ...], Material]:
         raise ParameterError(f"{len(chosen)} methods were chosen; accepted: up to {MOST}")
     first = str(parse(c.one("metric", "ndcg@10")))
     metrics = tuple(dict.fromkeys((first, "ndcg@10", "map")))[:2]
-    plain = chosen == tuple(default_methods(c.data.preferences))
+    plain = chosen == tuple(c.work.usual(c.data))
     return chosen, metrics, c.material(() if plain else chosen, metrics)
 
 
 def _form(c: Context, chosen: Sequence[str], metric: str) -> dict[str, Any]:
     """What the form of methods offers."""
-    usual = list(default_methods(c.data.preferences))
+    usual = list(c.work.usual(c.data))
     models = c.models()
     every = list(dict.fromkeys([*usual, *chosen, *models]))
     return {

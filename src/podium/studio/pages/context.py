@@ -13,7 +13,7 @@ from podium.aggregators.base import Aggregator
 from podium.data.vocabulary import Id, Ids
 from podium.errors import ParameterError
 from podium.evaluate.report.content import Block
-from podium.evaluate.report.material import Material, default_methods
+from podium.evaluate.report.material import Material
 from podium.studio.opening import Opened
 from podium.studio.records import Project
 from podium.studio.workspace import Workspace
@@ -99,7 +99,7 @@ class Context:
 
     def method(self, name: str = "m") -> tuple[str, Aggregator]:
         """The method asked for (default: the first that suits the data), as text and made."""
-        spec = self.one(name) or next(iter(default_methods(self.data.preferences)))
+        spec = self.one(name) or next(iter(self.work.usual(self.data)))
         made: Aggregator = self.work.method(spec)
         return spec, made
 

@@ -17,7 +17,6 @@ from podium.errors import ParameterError
 from podium.evaluate.figures import rank_heatmap
 from podium.evaluate.figures.heatmap import natural, shown_names
 from podium.evaluate.report.content import Block, Figure, Table
-from podium.evaluate.report.material import default_methods
 from podium.studio.pages.context import Context, View, id_text, item_texts
 from podium.studio.pages.fusing import fused
 
@@ -104,7 +103,7 @@ def _sorted(rows: list[tuple[Any, ...]], by: str) -> list[tuple[Any, ...]]:
 def query(c: Context) -> View:
     """The heatmap of experts and items, the consensus and the labels; the same as a table."""
     p, q = c.data.preferences, c.query()
-    specs = c.many("m") or list(default_methods(p))[:COLUMNS]
+    specs = c.many("m") or list(c.work.usual(c.data))[:COLUMNS]
     if len(specs) > COLUMNS * 2:
         raise ParameterError(f"{len(specs)} methods were chosen; accepted: up to {COLUMNS * 2}")
     most = c.whole("items", ITEMS[0], 1, ITEMS[1])

@@ -9,6 +9,7 @@ from typing import Any
 from podium.data.consensus import Consensus
 from podium.data.markup import Grid
 from podium.evaluate.report.content import Table
+from podium.studio.limits import check_pairs
 from podium.studio.pages.context import Context, View, id_text
 
 __all__ = ["fuse", "fused"]
@@ -22,6 +23,7 @@ def fused(c: Context, spec: str) -> Consensus:
 
     def compute() -> Consensus:
         method = c.work.method(spec)
+        check_pairs(c.work.settings.limits, c.data.preferences, method)
         found: Consensus = method.aggregate(c.data.preferences, c.features_for(method))
         return found
 

@@ -9,11 +9,21 @@ from typing import Any
 
 from podium.errors import ParameterError
 from podium.studio.limits import TooLarge
-from podium.studio.opening import OPTIONS, allowed, folder_files, listing, open_input, still_allowed, unpacked
+from podium.studio.opening import (
+    OPTIONS,
+    allowed,
+    folder_files,
+    listing,
+    open_input,
+    open_labels,
+    still_allowed,
+    unpacked,
+)
 from podium.studio.settings import Settings
 from podium.studio.store import Store
+from podium.studio.workspace import opened
 
-__all__ = ["browse", "open_path", "open_upload"]
+__all__ = ["add_labels", "browse", "open_path", "open_upload"]
 
 FILES = 500  # in one upload
 NAME = 200  # characters
@@ -23,6 +33,23 @@ def open_upload(
     store: Store, settings: Settings, files: Sequence[tuple[str, bytes]], options: dict[str, str]
 ) -> str:
     """A project from what a browser sent; what cannot be read is refused, and nothing is kept of it."""
+    plain, given = _plain(settings, files), _options(options)
+    open_input(plain, given)
+    return store.add_upload(_title([n for n, _ in plain]), plain, given)
+
+
+def add_labels(store: Store, settings: Settings, project: str, files: Sequence[tuple[str, bytes]]) -> None:
+    """Labels for a project that is there; what does not fit it is refused, and nothing is kept of it."""
+    found = store.project(project)
+    if found.kind == "demo":
+        raise ParameterError("the embedded data have labels, and stay as they are; upload files of your own")
+    plain = _plain(settings, files)
+    open_labels(opened(store, found, settings.roots), plain)
+    store.add_labels(project, plain)
+
+
+def _plain(settings: Settings, files: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+    """Files as the readers take them: with plain names, unpacked, not too many and not too large together."""
     if not files:
         raise ParameterError("no file was chosen; choose at least one")
     if len(files) > FILES:
@@ -35,9 +62,7 @@ def open_upload(
         if left < 0:
             raise TooLarge("the files together are too large", remedy="open them from a folder of the server")
         plain.append((name, found))
-    given = _options(options)
-    open_input(plain, given)
-    return store.add_upload(_title([n for n, _ in plain]), plain, given)
+    return plain
 
 
 def open_path(store: Store, settings: Settings, root: int, inside: str, options: dict[str, str]) -> str:

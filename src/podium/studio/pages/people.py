@@ -11,6 +11,7 @@ from podium.evaluate.figures import weight_matrix, weight_table
 from podium.evaluate.report.content import Block, Figure, Table
 from podium.evaluate.report.findings import WORDS
 from podium.evaluate.report.sections import section
+from podium.studio.limits import check_pairs
 from podium.studio.pages.comparing import records
 from podium.studio.pages.context import Context, View
 
@@ -60,6 +61,7 @@ def leaderboard(c: Context) -> View:
     """Standings with intervals, and what to ask next."""
     board = c.material().board
     if board is None:
+        check_pairs(c.work.settings.limits, c.data.preferences)
         raise ParameterError("there is no leaderboard here; it needs votes on the same items again and again")
     top = c.whole("top", 0, 0, len(board.rows)) or None
     count = c.whole("count", 10, 1, 1000)
@@ -94,6 +96,7 @@ def annotators(c: Context) -> View:
     """Quality of every annotator, with reasons."""
     found = c.material()
     if found.crowd is None:
+        check_pairs(c.work.settings.limits, c.data.preferences)
         raise ParameterError(
             "there are no annotators here: votes, or ratings on a short scale, of three or more people"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import json
@@ -12,19 +13,16 @@ from urllib.parse import quote
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
 
 from podium import registry
 from podium.data import markup
-from podium.errors import InputError, ParameterError, PodiumError
+from podium.errors import ParameterError, PodiumError
 from podium.evaluate import pictures
 from podium.evaluate.report.content import Figure
 from podium.studio import jobs as work
 from podium.studio import security
 from podium.studio.jobs import keeping
 from podium.studio.limits import TooLarge
-from podium.studio.opening import OPTIONS
 from podium.studio.pages import (
     comparing,
     explaining,
@@ -37,6 +35,7 @@ from podium.studio.pages import (
     running,
 )
 from podium.studio.pages.context import PATIENCE, Context, View, Wait
+from podium.studio.pages.forms import sent
 from podium.studio.records import Missing, Project
 from podium.studio.store import Store
 from podium.studio.workspace import Workspace
@@ -66,12 +65,12 @@ WITHIN = {"query": "queries", "job": "jobs"}  # views that are reached from anot
 SHORT = {"cache-control": "private, max-age=300"}
 FRESH = {"cache-control": "no-store"}
 ALONE = {"content-security-policy": "sandbox"}  # a picture opened by itself is no page of ours
-FIELDS, PART = 100, 1 << 20  # of a form
 
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.workspace = Workspace(app.state.store, app.state.settings)
+    app.state.uploads = asyncio.Semaphore(app.state.settings.limits.uploads)
     with keeping(app.state.store, app.state.settings.roots) as keeper:
         app.state.keeper = keeper
         yield
@@ -269,46 +268,31 @@ def files(request: Request, root: int, at: str = "") -> Response:
     return _page(request, "files.html", formats=list(registry.formats.all()), **found)
 
 
-class Sent:
-    """The fields and files of a form of ours, read to the end."""
-
-    def __init__(self, fields: dict[str, str], files: list[tuple[str, bytes]]) -> None:
-        self.files, self._fields = files, fields
-
-    def __getitem__(self, name: str) -> str:
-        return self._fields.get(name, "").strip()
-
-    @property
-    def options(self) -> dict[str, str]:
-        """How files are to be read."""
-        return {name: self[name] for name in OPTIONS}
-
-
-async def _sent(request: Request) -> Sent:
-    try:
-        form = await request.form(max_files=landing.FILES + 1, max_fields=FIELDS, max_part_size=PART)
-    except HTTPException as error:
-        raise InputError(f"the form cannot be read: {error.detail}", remedy="load the page again") from None
-    try:
-        fields = {k: v for k, v in form.multi_items() if isinstance(v, str)}
-        security.check_csrf(request, fields.get("csrf"))
-        chosen = [f for f in form.getlist("files") if isinstance(f, UploadFile) and (f.filename or f.size)]
-        return Sent(fields, [(f.filename or "", await f.read()) for f in chosen])
-    finally:
-        await form.close()
-
-
 @router.post("/open/upload")
 async def upload(request: Request) -> Response:
     """Files from a browser."""
     state = request.app.state
     try:
-        form = await _sent(request)
-        given = (state.store, state.settings, form.files, form.options)
-        project = await run_in_threadpool(landing.open_upload, *given)
+        async with contextlib.AsyncExitStack() as held:
+            form = await sent(request, held)
+            given = (state.store, state.settings, form.files, form.options)
+            project = await run_in_threadpool(landing.open_upload, *given)
     except PodiumError as error:
         return await run_in_threadpool(_failed, request, error)
     return RedirectResponse(f"/p/{project}/overview", 303)
+
+
+@router.post("/p/{project}/labels")
+async def labels(request: Request, project: str) -> Response:
+    """Labels from a browser, for a project that is there."""
+    state = request.app.state
+    try:
+        async with contextlib.AsyncExitStack() as held:
+            form = await sent(request, held)
+            await run_in_threadpool(landing.add_labels, state.store, state.settings, project, form.files)
+    except PodiumError as error:
+        return await run_in_threadpool(_failed, request, error)
+    return RedirectResponse(f"/p/{quote(project, safe='')}/overview", 303)
 
 
 @router.post("/open/path")
@@ -316,7 +300,7 @@ async def path(request: Request) -> Response:
     """A file or a folder of the server."""
     state = request.app.state
     try:
-        form = await _sent(request)
+        form = await sent(request)
         number = form["root"]
         if not number.isdecimal() or len(number) > 6:
             raise ParameterError("root is not a number; use the form")
@@ -331,7 +315,7 @@ async def path(request: Request) -> Response:
 async def remove(request: Request, project: str) -> Response:
     """Forget a project."""
     try:
-        await _sent(request)
+        await sent(request)
         await run_in_threadpool(request.app.state.store.remove, project)
     except PodiumError as error:
         return await run_in_threadpool(_failed, request, error)
@@ -345,7 +329,7 @@ async def remove(request: Request, project: str) -> Response:
 async def start(request: Request, project: str) -> Response:
     """Ask for long work."""
     try:
-        form = await _sent(request)
+        form = await sent(request)
         kind = form["kind"]
         settings = {
             "metric": form["metric"],
@@ -366,7 +350,7 @@ async def start(request: Request, project: str) -> Response:
 async def stop(request: Request, project: str, job: str) -> Response:
     """Stop a job."""
     try:
-        await _sent(request)
+        await sent(request)
         await run_in_threadpool(_stop, request.app.state.store, project, job)
     except PodiumError as error:
         return await run_in_threadpool(_failed, request, error)

@@ -1,0 +1,70 @@
+"""Forms of the pages: fields, files and the mark of the browser, read to the end and within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from fastapi import Request
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+
+from podium.errors import InputError
+from podium.studio import security
+from podium.studio.opening import OPTIONS
+from podium.studio.pages import landing
+
+__all__ = ["Sent", "sent"]
+
+FIELDS, PART = 100, 1 << 20  # of a form
+
+
+class Sent:
+    """The fields and files of a form of ours, read to the end."""
+
+    def __init__(self, fields: dict[str, str], files: list[tuple[str, bytes]]) -> None:
+        self.files, self._fields = files, fields
+
+    def __getitem__(self, name: str) -> str:
+        return self._fields.get(name, "").strip()
+
+    @property
+    def options(self) -> dict[str, str]:
+        """How files are to be read."""
+        return {name: self[name] for name in OPTIONS}
+
+
+@contextlib.asynccontextmanager
+async def _place(request: Request) -> AsyncIterator[None]:
+    """One of the places for uploads that are in memory; those on their way wait on the disk."""
+    limits, places = request.app.state.settings.limits, request.app.state.uploads
+    try:
+        async with asyncio.timeout(limits.seconds):
+            await places.acquire()
+    except TimeoutError:
+        many = "1 upload was" if limits.uploads == 1 else f"{limits.uploads} uploads were"
+        busy = f"{many} being read for {limits.seconds:g} seconds"
+        raise security.Refused(503, busy, "try again later", {"retry-after": "5"}) from None
+    try:
+        yield
+    finally:
+        places.release()
+
+
+async def sent(request: Request, held: contextlib.AsyncExitStack | None = None) -> Sent:
+    """What a form of ours holds; its files are read once `held` has a place for them, and not without it."""
+    try:
+        form = await request.form(max_files=landing.FILES + 1, max_fields=FIELDS, max_part_size=PART)
+    except HTTPException as error:
+        raise InputError(f"the form cannot be read: {error.detail}", remedy="load the page again") from None
+    try:
+        fields = {k: v for k, v in form.multi_items() if isinstance(v, str)}
+        security.check_csrf(request, fields.get("csrf"))
+        chosen = [f for f in form.getlist("files") if isinstance(f, UploadFile) and (f.filename or f.size)]
+        if held is None or not chosen:
+            return Sent(fields, [])
+        await held.enter_async_context(_place(request))
+        return Sent(fields, [(f.filename or "", await f.read()) for f in chosen])
+    finally:
+        await form.close()
