@@ -346,3 +346,16 @@ def test_small_shards_are_done_by_compiled_kernels_where_there_are_many(tmp_path
         engine("local")(Job(batch_function("rrf"), str(tmp_path / "out")), found, workers=1, address=None)
         assert isinstance(seen[0], kind)
     assert seen[0](found[0]).error is None
+
+
+def test_a_worker_does_not_import_pandas(tmp_path):
+    """pyarrow would, for every array from numpy or to it, and every worker would wait for it."""
+    shards(tmp_path / "in", 1, ids="integers")
+    code = (
+        "import sys; from podium.scale.jobs import Job; from podium.scale.shards import find\n"
+        "from podium.kernels.dispatch import load_kernels; from podium.scale import batch_function\n"
+        f"load_kernels(); done = Job(batch_function('rrf'), {str(tmp_path / 'out')!r})(find({str(tmp_path / 'in')!r})[0])\n"
+        "print(done.error, done.queries, 'numba' in sys.modules, 'pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["None", "20", "True", "False"]

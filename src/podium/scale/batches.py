@@ -17,7 +17,7 @@ from podium.data.vocabulary import Ids
 from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import large, loaded
 from podium.scale import results, straight
-from podium.scale.columns import one
+from podium.scale.arrays import one
 from podium.scale.reading import preferences_of
 from podium.scale.streams import ROWS, whole_queries
 

@@ -14,6 +14,7 @@ from podium.errors import InputError
 from podium.kernels.dispatch import I8
 from podium.kernels.local_items import Text, list_starts
 from podium.params import suggest
+from podium.scale.arrays import arrow, numbers, one
 
 __all__ = [
     "LISTS",
@@ -24,7 +25,6 @@ __all__ = [
     "heads",
     "is_text",
     "items_of",
-    "one",
     "plain",
     "ranks_of",
     "refuse_missing",
@@ -119,15 +119,6 @@ def heads(column: Any) -> I8:
     return np.concatenate(([0], np.flatnonzero(new) + 1, [n]))
 
 
-def one(column: Any) -> Any:
-    """A column as one array."""
-    import pyarrow as pa
-
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
 def _comparable(column: Any) -> npt.NDArray[Any] | None:
     """Numbers that differ where the values do, or None."""
     import pyarrow as pa
@@ -136,8 +127,8 @@ def _comparable(column: Any) -> npt.NDArray[Any] | None:
     if pa.types.is_dictionary(flat.type):
         if flat.dictionary.null_count or len(flat.dictionary.unique()) < len(flat.dictionary):
             return None
-        return np.asarray(flat.indices)
-    return np.asarray(flat) if pa.types.is_integer(flat.type) else None
+        return numbers(flat.indices)
+    return numbers(flat) if pa.types.is_integer(flat.type) else None
 
 
 def as_ids(flat: Any) -> Ids | None:
@@ -145,7 +136,7 @@ def as_ids(flat: Any) -> Ids | None:
     import pyarrow as pa
 
     if pa.types.is_integer(flat.type):
-        values = np.asarray(flat)
+        values = numbers(flat)
         return None if values.max(initial=0) > LAST_INTEGER else Ids(values.astype(np.int64))
     return Ids.from_text(*_buffers(flat))
 
@@ -167,7 +158,7 @@ def items_of(column: Any) -> npt.NDArray[Any] | Text | None:
 
     flat = one(column)
     if pa.types.is_integer(flat.type):
-        value = np.asarray(flat)
+        value = numbers(flat)
         if value.dtype == np.int32:
             return value
         return None if value.max(initial=0) > LAST_INTEGER else value.astype(np.int64, copy=False)
@@ -175,7 +166,7 @@ def items_of(column: Any) -> npt.NDArray[Any] | Text | None:
         return Text(None, *_buffers(flat))
     if not is_text(flat.dictionary.type) or flat.dictionary.null_count:
         return None
-    return Text(np.asarray(flat.indices).astype(np.int32, copy=False), *_buffers(flat.dictionary))
+    return Text(numbers(flat.indices).astype(np.int32, copy=False), *_buffers(flat.dictionary))
 
 
 def ranks_of(table: Any) -> npt.NDArray[np.int32] | None:
@@ -184,7 +175,7 @@ def ranks_of(table: Any) -> npt.NDArray[np.int32] | None:
 
     if "rank" not in table.column_names or not pa.types.is_integer(table.schema.field("rank").type):
         return None
-    value = np.asarray(one(table.column("rank")))
+    value = numbers(table.column("rank"))
     if value.dtype == np.int32:
         return value
     fits = value.max(initial=1) <= 2**31 - 1 and value.min(initial=1) >= 1
@@ -197,7 +188,7 @@ def scores_of(table: Any) -> npt.NDArray[np.float64] | None:
         return None
     import pyarrow as pa
 
-    return np.asarray(one(table.column("score")).cast(pa.float64(), safe=False))
+    return numbers(one(table.column("score")).cast(pa.float64(), safe=False))
 
 
 def experts_of(column: Any, row_starts: I8, extra: Ids | None) -> Experts:
@@ -207,10 +198,10 @@ def experts_of(column: Any, row_starts: I8, extra: Ids | None) -> Experts:
     flat = one(column)
     if not pa.types.is_dictionary(flat.type) and not pa.types.is_integer(flat.type):
         flat = flat.dictionary_encode()
-    raw = np.asarray(flat.indices if pa.types.is_dictionary(flat.type) else flat)
+    raw = numbers(flat.indices if pa.types.is_dictionary(flat.type) else flat)
     starts = list_starts(row_starts, raw)
     _, firsts, which = np.unique(raw[starts[:-1]], return_index=True, return_inverse=True)
-    names = flat.take(pa.array(starts[firsts]))
+    names = flat.take(arrow(starts[firsts]))
     known = names.cast(plain(names.type)).to_pylist() + ([] if extra is None else extra.tolist())
     codes, ids = code_ids(known, "expert").sorted()
     return Experts(starts, codes[which].astype(np.int32), ids)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import podium
 from podium.errors import InputError, ParameterError, PodiumError
 from podium.formats.files import save
+from podium.scale.arrays import numbers
 from podium.scale.batches import BatchFunction
 from podium.scale.layout import encodings
 from podium.scale.results import schema
@@ -195,7 +196,7 @@ class _Results:
     def add(self, table: Any) -> None:
         """Results of whole queries."""
         self.rows += table.num_rows
-        self.queries += sum(int((c.to_numpy() == 1).sum()) for c in table.column("rank").chunks)
+        self.queries += sum(int((numbers(c) == 1).sum()) for c in table.column("rank").chunks)
         for folder, part in self._parts(table):
             name = f"{folder}{self._shard.name}.parquet"
             if name not in self._open:

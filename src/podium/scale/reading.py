@@ -11,7 +11,8 @@ from podium.data.preferences import Preferences, Unlisted
 from podium.data.vocabulary import Ids, code_ids
 from podium.kernels.dispatch import I8, large
 from podium.scale import columns
-from podium.scale.columns import as_ids, decoded, heads, one, refuse_missing, role_of
+from podium.scale.arrays import arrow, one
+from podium.scale.columns import as_ids, decoded, heads, refuse_missing, role_of
 
 __all__ = ["Read", "preferences_of"]
 
@@ -70,7 +71,7 @@ def _distinct_heads(column: Any, starts: I8) -> Ids | None:
     """Ids of runs of rows, or None where a query has several runs."""
     import pyarrow as pa
 
-    few = one(column).take(pa.array(starts[:-1]))
+    few = one(column).take(arrow(starts[:-1]))
     if pa.types.is_dictionary(few.type):
         few = few.cast(few.type.value_type)
     if len(few.unique()) < len(few):

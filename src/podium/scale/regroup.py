@@ -20,6 +20,7 @@ import numpy as np
 
 from podium.errors import InputError, ParameterError
 from podium.formats.files import save
+from podium.scale.arrays import arrow
 from podium.scale.columns import heads, plain, role_of
 from podium.scale.jobs import RECORDS
 from podium.scale.layout import encodings, required
@@ -127,16 +128,15 @@ def _as(table: Any, schema: Any, shard: Shard) -> Any:
 
 
 def _parts(table: Any, count: int) -> Iterator[tuple[int, Any]]:
-    import pyarrow as pa
 
     starts = heads(table.column("query"))
-    ids = table.column("query").take(pa.array(starts[:-1])).to_pylist()
+    ids = table.column("query").take(arrow(starts[:-1])).to_pylist()
     bucket = np.array([zlib.crc32(str(i).encode()) % count for i in ids], np.int64)
     of_row = np.repeat(bucket, np.diff(starts))
     order = np.argsort(of_row, kind="stable")
     cuts = np.searchsorted(of_row[order], np.arange(count + 1))
     for k in np.unique(bucket).tolist():
-        yield k, table.take(pa.array(order[cuts[k] : cuts[k + 1]]))
+        yield k, table.take(arrow(order[cuts[k] : cuts[k + 1]]))
 
 
 def _settle(raw: Path, target: Path) -> None:

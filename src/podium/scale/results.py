@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from podium.errors import InputError
-from podium.scale.columns import one, plain, role_of
+from podium.scale.arrays import arrow, numbers, one
+from podium.scale.columns import plain, role_of
 
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus
@@ -70,9 +71,9 @@ def from_consensus(
     columns = [
         query,
         item,
-        (place + 1).astype(np.int32),
-        consensus.scores[slots],
-        pa.array(consensus.tied[shown]),
+        arrow((place + 1).astype(np.int32)),
+        arrow(consensus.scores[slots]),
+        arrow(consensus.tied[shown]),
     ]
     if keep:
         assert rows is not None
@@ -89,9 +90,9 @@ def from_straight(found: Straight, table: Any, schema: Any, keep: tuple[str, ...
     columns = [
         query,
         _items(table.column("item"), made.item, schema.field("item").type),
-        made.rank,
-        made.score,
-        pa.array(made.tied),
+        arrow(made.rank),
+        arrow(made.score),
+        arrow(made.tied),
     ]
     return pa.Table.from_arrays([*columns, *_kept(table, rows, schema, keep)], schema=schema)
 
@@ -102,9 +103,9 @@ def _items(column: Any, made: Any, kind: Any) -> Any:
 
     flat = one(column)
     if pa.types.is_integer(flat.type):
-        return pa.array(made).cast(kind)
+        return arrow(made).cast(kind)
     texts = flat.dictionary if pa.types.is_dictionary(flat.type) else flat
-    return texts.take(pa.array(made)).cast(kind)
+    return texts.take(arrow(made)).cast(kind)
 
 
 def _kept(table: Any, rows: I8, schema: Any, keep: tuple[str, ...]) -> list[Any]:
@@ -116,11 +117,10 @@ def _kept(table: Any, rows: I8, schema: Any, keep: tuple[str, ...]) -> list[Any]
 
 def _of_ids(ids: Ids, codes: Any, kind: Any) -> Any:
     """Ids that are held as integers, as an array of the type asked for; None for others."""
-    import pyarrow as pa
 
     if ids.integers is None:
         return None
-    return pa.array(ids.integers.astype(kind.to_pandas_dtype(), copy=False)[codes])
+    return arrow(ids.integers.astype(kind.to_pandas_dtype(), copy=False)[codes])
 
 
 def _taken(column: Any, rows: I8, kind: Any) -> Any:
@@ -129,8 +129,8 @@ def _taken(column: Any, rows: I8, kind: Any) -> Any:
 
     flat = one(column)
     if pa.types.is_integer(flat.type) and not flat.null_count:
-        return pa.array(np.asarray(flat)[rows], kind)
-    taken = flat.take(pa.array(rows))
+        return arrow(numbers(flat)[rows]).cast(kind)
+    taken = flat.take(arrow(rows))
     return taken if taken.type == kind else taken.cast(kind)
 
 

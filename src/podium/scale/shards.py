@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.errors import InputError, ParameterError
+from podium.scale.arrays import arrow
 from podium.scale.columns import heads, plain, role_of
 from podium.scale.streams import ROWS
 
@@ -237,13 +238,12 @@ def _span(path: str) -> tuple[Any, ...] | None:
 
 
 def _queries(path: str) -> set[Any]:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     found: set[Any] = set()
     for batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(columns=["query"], use_threads=False):
         column = batch.column(0)
-        found.update(column.take(pa.array(heads(column)[:-1])).to_pylist())
+        found.update(column.take(arrow(heads(column)[:-1])).to_pylist())
     return found
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from podium.aggregators.positions import TABLE_LIMIT, Positional
 from podium.kernels.points import rank_by_points, ranks_by_score
 from podium.scale import columns
+from podium.scale.arrays import arrow, one
 
 if TYPE_CHECKING:
     from podium.data.grouped import Experts
@@ -59,15 +60,14 @@ def _tells_items_apart(column: Any) -> bool:
 
     if not pa.types.is_dictionary(column.type):
         return True
-    texts = columns.one(column).dictionary
+    texts = one(column).dictionary
     return len(texts.unique()) == len(texts)
 
 
 def _distinct(column: Any, starts: I8) -> bool:
     """Whether every query is one run of rows."""
-    import pyarrow as pa
 
-    few = column.take(pa.array(starts[:-1]))
+    few = column.take(arrow(starts[:-1]))
     return len(few.unique()) == len(few)
 
 

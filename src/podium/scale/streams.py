@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from podium.errors import InputError
+from podium.scale.arrays import arrow
 from podium.scale.columns import decoded, heads, role_of
 
 __all__ = ["ROWS", "whole_queries"]
@@ -38,7 +39,7 @@ def whole_queries(batches: Iterable[Any], rows: int = ROWS) -> Iterator[Any]:
         held.append(part)
         if 2 * sum(p.num_rows for p in held) >= rows:
             table = _joined(held)
-            cut = int(heads(table.column("query"))[-2])
+            cut = _last_run(table.column("query"))
             if cut:
                 yield seen.checked(table.slice(0, cut))
             held = [table.slice(cut)]
@@ -48,9 +49,34 @@ def whole_queries(batches: Iterable[Any], rows: int = ROWS) -> Iterator[Any]:
 
 def _continued(before: Any, part: Any) -> int:
     """How many rows of `part` belong to the last query of `before`."""
-    query = part.column("query")
-    last = before.column("query")[-1].as_py()
-    return int(heads(query)[1]) if query[0].as_py() == last else 0
+    query, last = part.column("query"), before.column("query")[-1].as_py()
+    return _first_run(query) if query[0].as_py() == last else 0
+
+
+def _first_run(column: Any) -> int:
+    """How many rows have the value of the first one, found without a look at the others."""
+    for size in _windows(len(column)):
+        runs = heads(column.slice(0, size))
+        if len(runs) > 2:
+            return int(runs[1])
+    return len(column)
+
+
+def _last_run(column: Any) -> int:
+    """The first of the rows that have the value of the last one."""
+    for size in _windows(len(column)):
+        runs = heads(column.slice(len(column) - size))
+        if len(runs) > 2:
+            return len(column) - size + int(runs[-2])
+    return 0
+
+
+def _windows(rows: int) -> Iterator[int]:
+    size = 1 << 12
+    while size < rows:
+        yield size
+        size *= 8
+    yield rows
 
 
 def _joined(parts: list[Any]) -> Any:
@@ -94,10 +120,9 @@ class _Seen:
 
     def checked(self, table: Any) -> Any:
         """The table, if none of its queries has been there before."""
-        import pyarrow as pa
 
         column = table.column("query")
-        ids = column.take(pa.array(heads(column)[:-1])).to_pylist()
+        ids = column.take(arrow(heads(column)[:-1])).to_pylist()
         fresh = set(ids)
         if len(fresh) < len(ids) or not fresh.isdisjoint(self._ids):
             again = next(i for k, i in enumerate(ids) if i in self._ids or i in ids[:k])

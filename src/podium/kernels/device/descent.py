@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.kernels.device.machine import Machine, kernels
+from podium.kernels.device.machine import Machine, half_of, kernels, split
 from podium.kernels.lambdas import Optimiser
 
 __all__ = ["Descent"]
@@ -17,7 +17,7 @@ BLOCK, ROWS = 64, 128  # weights that one program updates, and parts of the grad
 class Descent:
     """The state of an optimiser in double precision: it is small, and single precision would lose small steps."""
 
-    def __init__(self, where: Machine, optimiser: Optimiser) -> None:
+    def __init__(self, where: Machine, optimiser: Optimiser, *, halves: bool = False) -> None:
         double = where.torch.float64
         self.where, self.adam, self.positive = where, optimiser.adam, optimiser.positive
         self.arrays = where.zeros(
@@ -28,6 +28,9 @@ class Descent:
         self.steps, self.rate, self.l2 = self.numbers
         self.flat = where.zeros(len(optimiser.weights))  # the weights in the precision of the data
         self.kernels = kernels(where)
+        # the same as sums of two halves, if matrix units are to work with them
+        kind, self.split = (half_of(where) if halves else None), halves
+        self.halves = [where.zeros(len(optimiser.weights) * halves, kind=kind) for _ in range(2)]
 
     def load(self, optimiser: Optimiser) -> None:
         """Take the state from the host."""
@@ -35,6 +38,8 @@ class Descent:
         self.arrays.copy_(put(np.stack((o.weights, o.mean, o.square, o.centre()))))
         self.numbers.copy_(put(np.array([o.steps[0], o.rate, o.l2], np.float64)))
         self.flat.copy_(self.weights)
+        if self.split:
+            split(self.flat, *self.halves)
 
     def save(self, optimiser: Optimiser, made: int) -> None:
         """Write the state into the host's arrays, after so many steps."""
@@ -45,13 +50,23 @@ class Descent:
     def step(self, gradient: Any, count: Any, turn: Any) -> None:
         """The same as `podium.kernels.lambdas.step`; it is step number turn[1] since loading, and turn[0] follows.
 
-        `gradient` is that of a batch of count[turn] queries, or a table with one row for each of them.
+        `gradient` is that of a batch of count[turn] queries, or a table whose first count[turn] rows add up to it.
         """
         if self.kernels is not None:
             size, single = len(self.weights), gradient.ndim == 1
-            how = {"single": single, "adam": self.adam, "positive": self.positive, "T": BLOCK, "R": ROWS}
+            how = {"single": single, "adam": self.adam, "positive": self.positive, "split": self.split}
             self.kernels.step[(-(-size // BLOCK),)](
-                gradient, count, turn, *self.state(), self.flat, size, **how
+                gradient,
+                count,
+                turn,
+                *self.state(),
+                self.flat,
+                *self.halves,
+                size,
+                len(gradient),
+                **how,
+                T=BLOCK,
+                R=ROWS,
             )
             return
         mean = gradient.to(self.weights.dtype) / count.index_select(0, turn[:1])

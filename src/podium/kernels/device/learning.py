@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -9,15 +10,26 @@ import numpy as np
 
 from podium.kernels.device.descent import Descent
 from podium.kernels.device.lambdas import Rows, lambdas
-from podium.kernels.device.machine import Machine, Repeated, kernels, power
+from podium.kernels.device.machine import Machine, Repeated, half_of, kernels, power, split
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.lambdas import Optimiser, Target
 from podium.kernels.measures import SUM
 
 __all__ = ["Lesson", "Scorer"]
 
-UNITS = 128  # hidden units up to which a program can hold the layer of a query
-ROOM = 1 << 28  # numbers that the parts of a gradient may take
+UNITS = 128  # hidden units that a program can hold of some rows
+ROOM = 1 << 30  # numbers that the layer of a batch may take
+PARTS = 128  # parts of a gradient that are added up last
+# what is fastest: blocks of the kernels, without (False) and with hidden units
+PAIRS = {"J": 8, "num_warps": 4}
+FORWARD: dict[bool, dict[str, int]] = {
+    False: {"K": 64, "T": 16, "num_warps": 4, "num_stages": 1},
+    True: {"K": 32, "T": 64, "num_warps": 4, "num_stages": 3},
+}
+BACKWARD: dict[bool, dict[str, int]] = {
+    False: {"G": 32, "T": 128, "num_warps": 4, "num_stages": 1},
+    True: {"G": 64, "T": 64, "num_warps": 4, "num_stages": 1},
+}
 
 
 class Scorer:
@@ -105,12 +117,22 @@ class Lesson(Scorer):
             limit, scale = (column.index_select(0, query) for column in self.by_query)
             batch = Rows(starts, gain, level, weight, limit, scale, self.kind, self.discount)
             return lambdas(where, scores, batch)
-        out, run = where.torch.zeros_like(scores), where.zeros(len(scores), kind=where.torch.int32)
-        room = (where.torch.empty_like(scores) for _ in range(3))
-        known = (starts, query, self.first, *self.by_row, *self.by_query, self.discount)
-        how = (where.near, self.steep())
-        self.kernels.lambdas[(len(query),)](scores, *known, run, *room, out, *how, T=self.block())
+        out, longest = where.torch.zeros_like(scores), self.longest()
+        known, room = (*self.by_row, *self.by_query, self.discount), self.room(len(query))
+        self.kernels.lambdas[(len(query),)](
+            scores, starts, query, self.first, *known, *room, out, where.near, self.steep(), longest, T=self.block(),
+            **PAIRS,
+        )  # fmt: skip
         return out
+
+    def longest(self) -> int:
+        """Rows of the longest query, and some more, so that all queries can begin at a multiple of 16."""
+        return -(-len(self.discount) // 16) * 16
+
+    def room(self, queries: int) -> tuple[Any, Any]:
+        """Room in which the gradients of so many queries are worked out."""
+        zeros, longest = self.where.zeros, self.longest()
+        return zeros(queries, longest, kind=self.where.torch.int32), zeros(queries, 5, longest)
 
     def steep(self) -> float:
         """Score differences beyond this are cut, to keep exponentials finite."""
@@ -123,15 +145,29 @@ class Lesson(Scorer):
     def learn(self, visit: I8, batch: int, optimiser: Optimiser) -> None:
         """Visit queries in this order, a step after every `batch`; the state of the optimiser is updated in place."""
         if self.plan is None or not self.plan.fits(visit, batch, optimiser):
-            self.plan = (_Whole if self._small(batch) else _Layers)(self, visit, batch, optimiser)
+            self.plan = (_Shallow if self._shallow(batch) else _Layers)(self, visit, batch, optimiser)
         self.plan.run(visit, optimiser)
 
-    def _small(self, batch: int) -> bool:
-        """Whether one program can take a query from its features to its part of the gradient."""
+    @cached_property
+    def halves(self) -> tuple[Any, Any]:
+        """The features as sums of two numbers of half the length, which matrix units multiply exactly.
+
+        Rows are filled up with a one, for the bias of the first layer, and zeros.
+        """
+        rows, width = self.values.shape
+        high, low = self.where.zeros(2, rows, -(-(width + 1) // 8) * 8, kind=half_of(self.where))
+        for first in range(0, rows, 1 << 20):  # in parts: there is a copy in between
+            part = slice(first, first + (1 << 20))
+            split(self.values[part], high[part, :width], low[part, :width])
+        high[:, width] = 1.0
+        return high, low
+
+    def _shallow(self, batch: int) -> bool:
+        """Whether the kernels for at most one hidden layer can do it."""
         single = self.where.real == self.where.torch.float32
         shallow = len(self.widths) == 1 or (len(self.widths) == 2 and self.widths[1] <= UNITS)
-        room = batch * (sum((a + 1) * b for a, b in pairwise(self.widths)) + self.widths[-1])
-        return self.kernels is not None and self.kind == SUM and single and shallow and room <= ROOM
+        room = batch * self.longest() * self.widths[-1] <= ROOM
+        return self.kernels is not None and self.kind == SUM and single and shallow and room
 
 
 class _Plan:
@@ -143,7 +179,7 @@ class _Plan:
         self.query = where.zeros(self.steps, batch, kind=long)
         count = np.minimum(batch, self.visits - batch * np.arange(self.steps))
         self.count, self.turn = where.put(count), where.zeros(2, kind=long)
-        self.descent = Descent(where, optimiser)
+        self.descent = Descent(where, optimiser, halves=len(lesson.widths) == 2)
         self._prepare(visit)
         self.step = Repeated(where, self._step, self.turn)
 
@@ -173,32 +209,39 @@ class _Plan:
         raise NotImplementedError
 
 
-class _Whole(_Plan):
-    """A program a query: the features are read once, and nothing else leaves the cache."""
+class _Shallow(_Plan):
+    """Three kernels a step: to scores, to their gradients, to those of the weights."""
 
     def _prepare(self, visit: I8) -> None:
         lesson, zeros = self.lesson, self.lesson.where.zeros
-        longest, units = len(lesson.discount), lesson.widths[-1] if len(lesson.widths) > 1 else 0
-        self.shape = (longest, lesson.widths[0], units, len(self.descent.weights))
-        self.run_of = zeros(self.batch, longest, kind=lesson.where.torch.int32)
-        self.room, self.seen = zeros(self.batch, 5, longest), zeros(self.batch, longest, max(1, units))
-        self.partial = zeros(self.batch, self.shape[3])
-        self.blocks = {
-            "T": lesson.block(),
-            "K": 16 if units else 32,
-            "H": max(16, power(units)) if units else 1,
-            "G": 32,
-            "how": lesson.kernels.products(),
-            "num_stages": 1,
-        }
+        longest, width = lesson.longest(), lesson.widths[0]
+        units = lesson.widths[1] if len(lesson.widths) > 1 else 0
+        self.blocks = {"T": lesson.block(), "H": max(16, power(units)) if units else 1}
+        self.values = lesson.halves if units else (lesson.values, lesson.values)
+        self.shape = (width, self.values[0].shape[1], units)
+        self.scores, self.slope = zeros(self.batch, longest), zeros(self.batch, longest)
+        self.room, self.seen = lesson.room(self.batch), zeros(self.batch, longest, self.blocks["H"])
+        self.partial = zeros(min(self.batch, PARTS), len(self.descent.weights))
 
     def _step(self) -> None:
-        lesson, descent = self.lesson, self.descent
-        known = (lesson.first, *lesson.by_row, *lesson.by_query, lesson.discount)
-        room = (self.run_of, self.room, self.seen, self.partial)
-        lesson.kernels.learn[(self.batch,)](
-            lesson.values, descent.flat, self.turn, self.query, self.count, *known, *room, lesson.where.near,
-            lesson.steep(), self.batch, *self.shape, **self.blocks,
+        lesson, descent, kernels = self.lesson, self.descent, self.lesson.kernels
+        longest, (width, _, units) = lesson.longest(), self.shape
+        which = (self.turn, self.query, self.count, lesson.first)
+        known = (*lesson.by_row, *lesson.by_query, lesson.discount)
+        how = self.blocks | FORWARD[units > 0]
+        kernels.forward[(self.batch, -(-longest // how["T"]))](
+            *self.values, descent.flat, *descent.halves, *which, self.scores, self.seen, self.batch, longest,
+            *self.shape, **how,
+        )  # fmt: skip
+        kernels.pairs[(self.batch,)](
+            self.scores, *which, *known, *self.room, self.slope, lesson.where.near, lesson.steep(),
+            self.batch, longest, T=lesson.block(), **PAIRS,
+        )  # fmt: skip
+        parts, size = self.partial.shape
+        how = self.blocks | BACKWARD[units > 0]
+        kernels.backward[(-(-(width + (units > 0)) // how["G"]) + (units > 0), parts)](
+            *self.values, descent.flat, *which, self.slope, self.seen, self.partial, self.batch, longest, parts, size,
+            *self.shape, **how,
         )  # fmt: skip
         descent.step(self.partial, self.count, self.turn)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from podium.errors import ParameterError
 
-__all__ = ["DEVICES", "Machine", "Repeated", "kernels", "machine", "power"]
+__all__ = ["DEVICES", "Machine", "Repeated", "half_of", "kernels", "machine", "power", "split"]
 
 DEVICES = ("cpu", "cuda", "cuda64", "torch")  # "cpu" are the kernels beside this package
 
@@ -70,6 +70,17 @@ def kernels(where: Machine) -> Any:
 def power(n: int) -> int:
     """The power of two at or above n, as kernels want their blocks."""
     return 1 << (max(1, n) - 1).bit_length()
+
+
+def half_of(where: Machine) -> Any:
+    """The type of numbers that matrix units multiply exactly; Triton's interpreter does not know it."""
+    return where.torch.bfloat16 if where.device.type == "cuda" else where.torch.float32
+
+
+def split(whole: Any, high: Any, low: Any) -> None:
+    """Write numbers as sums of two halves."""
+    high.copy_(whole)
+    low.copy_(whole - high)
 
 
 class Repeated:

@@ -1,4 +1,4 @@
-"""What PyTorch would do in many small launches, as single kernels: gradients of queries, a layer back, a step.
+"""LambdaRank's kernels: scores of queries, gradients of scores, gradients of weights, and a step.
 
 Sums have a fixed order: the same input gives the same bits. `turn` holds two counters: kernels that work out gradients
 read the first and set the second, `step` reads the second and sets the first, so neither waits for itself.
@@ -6,98 +6,97 @@ read the first and set the second, `step` reads the second and sets the first, s
 
 from __future__ import annotations
 
-import os
-
 import triton
 import triton.language as tl
-
-J = tl.constexpr(32)
-
-
-def products() -> str:
-    """How to multiply in single precision on matrix units: three products of halves, where that is known."""
-    from triton.backends.nvidia.compiler import CUDAOptions
-
-    known = getattr(CUDAOptions, "allowed_dot_input_precisions", ())
-    return "bf16x3" if "bf16x3" in known and os.environ.get("TRITON_INTERPRET") != "1" else "tf32x3"
 
 
 @triton.jit
 def lambdas(
-    scores, starts, query, base, gain, level, weight, limit, scale, discount, run, value, odds, slope, out, near, steep,
-    T: tl.constexpr,
+    scores, starts, query, base, gain, level, weight, limit, scale, discount, run, room, out, near, steep, longest,
+    T: tl.constexpr, J: tl.constexpr,
 ):  # fmt: skip
     """LambdaRank's gradient of one query of a batch, for metrics that are sums over places.
 
     Rows of query number q of the batch are starts[q] .. starts[q + 1] of `scores` and `out`, and base[query[q]] on in
-    what is known of all rows; `run`, `value`, `odds` and `slope` are room to work in.
+    what is known of all rows; `run` (longest) and `room` (5, longest) are room of each query to work in.
     """
     q = tl.program_id(0)
     at = tl.load(starts + q)
     n = (tl.load(starts + q + 1) - at).to(tl.int32)
-    own = tl.load(query + q)
-    row = tl.load(base + own)
-    much = tl.load(scale + own)
+    own, mine = tl.load(query + q), q.to(tl.int64) * longest
+    row, counted, much = tl.load(base + own), tl.load(limit + own), tl.load(scale + own)
     _query(
-        scores + at, gain + row, level + row, weight + row, tl.load(limit + own), much, discount, run + at, value + at,
-        odds + at, slope + at, out + at, near, steep, n, T,
+        scores + at, gain + row, level + row, weight + row, counted, much, discount, run + mine, room + 5 * mine,
+        out + at, near, steep, n, longest, T, J,
     )  # fmt: skip
 
 
 @triton.jit
+def pairs(
+    scores, turn, visits, count, base, gain, level, weight, limit, scale, discount, run, room, out, near, steep, batch,
+    longest, T: tl.constexpr, J: tl.constexpr,
+):  # fmt: skip
+    """The same for query number q of the batch whose turn it is; its rows of `scores` and `out` are q * longest on."""
+    q, now = tl.program_id(0), tl.load(turn)
+    if q < tl.load(count + now):
+        own, mine = tl.load(visits + now * batch + q), q.to(tl.int64) * longest
+        row, counted, much = tl.load(base + own), tl.load(limit + own), tl.load(scale + own)
+        n = (tl.load(base + own + 1) - row).to(tl.int32)
+        _query(
+            scores + mine, gain + row, level + row, weight + row, counted, much, discount, run + mine, room + 5 * mine,
+            out + mine, near, steep, n, longest, T, J,
+        )  # fmt: skip
+
+
+@triton.jit
 def _query(
-    scores,
-    gain,
-    level,
-    weight,
-    counted,
-    much,
-    discount,
-    run,
-    value,
-    odds,
-    slope,
-    out,
-    near,
-    steep,
-    n,
-    T: tl.constexpr,
-):
-    """Tables of pairs are (other row, row): a thread then owns a row, and sums need no exchange."""
-    top = tl.max(tl.full([T], float("-inf"), scores.dtype.element_ty), 0)
-    low = tl.max(tl.full([T], float("-inf"), scores.dtype.element_ty), 0)
+    scores, gain, level, weight, counted, much, discount, run, room, out, near, steep, n, longest, T: tl.constexpr,
+    J: tl.constexpr,
+):  # fmt: skip
+    """Tables of pairs are (other row, row): a thread then owns a row, and sums need no exchange.
+
+    What is needed of other rows is laid out in `room`, where several can be read at once: scores, discounts, odds,
+    gains and weights, up to the next multiple of J.
+    """
+    real = scores.dtype.element_ty
+    top, low = tl.max(tl.full([T], float("-inf"), real), 0), tl.min(tl.full([T], float("inf"), real), 0)
     for i0 in range(0, n, T):
         i = i0 + tl.arange(0, T)
-        top = tl.maximum(top, tl.max(tl.load(scores + i, i < n, float("-inf")), 0))
-        low = tl.maximum(low, -tl.min(tl.load(scores + i, i < n, float("inf")), 0))
+        s = tl.load(scores + i, i < n, float("-inf"))
+        tl.store(room + i, s, i < longest)
+        top, low = tl.maximum(top, tl.max(s, 0)), tl.minimum(low, tl.min(tl.where(i < n, s, float("inf")), 0))
+    tl.debug_barrier()
     gap = near * tl.maximum(tl.abs(top), tl.abs(low))
     ties = 0
     for i0 in range(0, n, T):  # places, if no two scores are near each other
         i = i0 + tl.arange(0, T)
-        s = tl.load(scores + i, i < n, 0.0)
+        s = tl.load(scores + i, i < n, top)
         above, close = tl.zeros([T], tl.int32), tl.zeros([T], tl.int32)
         for j0 in range(0, n, J):
-            j = j0 + tl.arange(0, J)
-            t = tl.load(scores + j, j < n, float("-inf"))
-            above += tl.sum((t[:, None] > s[None, :]).to(tl.int32), 0)
-            close += tl.sum((tl.abs(t[:, None] - s[None, :]) <= gap).to(tl.int32), 0)
-        ties += tl.sum(tl.where(i < n, close - 1, 0), 0)
+            t = tl.load(room + j0 + tl.arange(0, J))[:, None]
+            above += tl.sum((t > s[None, :]).to(tl.int32), 0)
+            close += tl.sum((t >= (s - gap)[None, :]).to(tl.int32), 0)
+        ties += tl.sum(tl.where(i < n, close - above - 1, 0), 0)
         d = tl.load(discount + above, (i < n) & (above < counted), 0.0)
-        tl.store(value + i, d, i < n)
-        tl.store(odds + i, tl.exp(tl.maximum(s - top, -steep)), i < n)
+        tl.store(room + longest + i, d, i < longest)
+        tl.store(room + 2 * longest + i, tl.exp(tl.maximum(s - top, -steep)), i < longest)
+        tl.store(room + 3 * longest + i, tl.load(gain + i, i < n, 0.0), i < longest)
+        tl.store(room + 4 * longest + i, tl.load(weight + i, i < n, 0.0), i < longest)
     tl.debug_barrier()
     to = out
     if ties > 0:
-        _tied_places(scores, level, discount, counted, run, slope, value, gap, n, T)
-        to = slope
-    _slopes(gain, level, weight, value, odds, to, much, n, T)
+        to = room
+        _tied_places(scores, level, discount, counted, run, to, room + longest, gap, n, T, J)
+    _slopes(room + longest, to, much, n, longest, T, J)
     if ties > 0:
         tl.debug_barrier()
-        _share(run, level, slope, out, n, T)
+        _share(run, level, to, out, n, T, J)
 
 
 @triton.jit
-def _tied_places(scores, level, discount, counted, run, scratch, value, gap, n, T: tl.constexpr):
+def _tied_places(
+    scores, level, discount, counted, run, scratch, value, gap, n, T: tl.constexpr, J: tl.constexpr
+):
     """Worst grade first where scores are nearly equal; `run` numbers the runs of such scores."""
     for i0 in range(0, n, T):  # does a gap follow this score?
         i = i0 + tl.arange(0, T)
@@ -134,33 +133,26 @@ def _tied_places(scores, level, discount, counted, run, scratch, value, gap, n, 
 
 
 @triton.jit
-def _slopes(gain, level, weight, value, odds, to, much, n, T: tl.constexpr):
+def _slopes(room, to, much, n, longest, T: tl.constexpr, J: tl.constexpr):
+    """Rows lie best grade first and rows of one grade gain alike, so the earlier of two that differ is the better."""
     for i0 in range(0, n, T):
         i = i0 + tl.arange(0, T)
-        g, w = tl.load(gain + i, i < n, 0.0), tl.load(weight + i, i < n, 0.0)
-        d, e, grade = (
-            tl.load(value + i, i < n, 0.0),
-            tl.load(odds + i, i < n, 1.0),
-            tl.load(level + i, i < n, 0),
-        )
+        d, e = tl.load(room + i, i < n, 0.0), tl.load(room + longest + i, i < n, 1.0)
+        g, w = tl.load(room + 2 * longest + i, i < n, 0.0), tl.load(room + 3 * longest + i, i < n, 0.0)
         total = tl.zeros([T], to.dtype.element_ty)
         for j0 in range(0, n, J):
             j = j0 + tl.arange(0, J)
-            h, v = tl.load(gain + j, j < n, 0.0), tl.load(weight + j, j < n, 0.0)  # weight 0 beyond the end
-            f, x, other = (
-                tl.load(value + j, j < n, 0.0),
-                tl.load(odds + j, j < n, 1.0),
-                tl.load(level + j, j < n, 0),
+            f, x = tl.load(room + j)[:, None], tl.load(room + longest + j)[:, None]
+            h, v = tl.load(room + 2 * longest + j)[:, None], tl.load(room + 3 * longest + j)[:, None]
+            change = tl.abs((g[None, :] - h) * (d[None, :] - f)) * v
+            total += tl.sum(
+                change * (tl.where(i[None, :] < j[:, None], -x, e[None, :]) / (e[None, :] + x)), 0
             )
-            change = tl.abs((g[None, :] - h[:, None]) * (d[None, :] - f[:, None])) * v[:, None]
-            pulled = grade[None, :] > other[:, None]
-            pull = change * (tl.where(pulled, -x[:, None], e[None, :]) / (e[None, :] + x[:, None]))
-            total += tl.sum(tl.where(grade[None, :] == other[:, None], 0.0, pull), 0)
         tl.store(to + i, total * w * much, i < n)
 
 
 @triton.jit
-def _share(run, level, slope, out, n, T: tl.constexpr):
+def _share(run, level, slope, out, n, T: tl.constexpr, J: tl.constexpr):
     """Rows of one grade in one run of near-equal scores get their mean gradient."""
     for i0 in range(0, n, T):
         i = i0 + tl.arange(0, T)
@@ -176,120 +168,112 @@ def _share(run, level, slope, out, n, T: tl.constexpr):
 
 
 @triton.jit
-def learn(
-    values, flat, turn, visits, count, base, gain, level, weight, limit, scale, discount, run, room, seen, partial,
-    near, steep, batch, longest, width, units, size, T: tl.constexpr, K: tl.constexpr, H: tl.constexpr,
-    G: tl.constexpr, how: tl.constexpr,
+def forward(
+    high, low, flat, upper, lower, turn, visits, count, base, scores, seen, batch, longest, width: tl.constexpr,
+    wide: tl.constexpr, units: tl.constexpr, T: tl.constexpr, K: tl.constexpr, H: tl.constexpr,
 ):  # fmt: skip
-    """One query of a batch from its features to its part of the gradient, with one hidden layer or (H = 1) none.
+    """Scores of the queries of a batch, T rows a program, and what their hidden units give.
 
-    Everything but the features stays in the cache: `room` and `seen` are small and used again by every batch, and
-    every query writes its own row of `partial`, so that sums have a fixed order.
+    With hidden units, features and weights (`upper`, `lower`) are sums of two halves, of which matrix units make exact
+    products; rows are `wide`, and what follows the `width` features is a one, for the bias, and zeros. Without (H = 1)
+    they are whole in `high` and `flat`.
     """
     q, now = tl.program_id(0), tl.load(turn)
     if q < tl.load(count + now):
         own = tl.load(visits + now * batch + q)
-        row = tl.load(base + own)
+        row, mine = tl.load(base + own), q.to(tl.int64) * longest
         n = (tl.load(base + own + 1) - row).to(tl.int32)
-        mine = q.to(tl.int64) * longest
-        scores, value, odds = room + 5 * mine, room + 5 * mine + longest, room + 5 * mine + 2 * longest
-        slope, out = room + 5 * mine + 3 * longest, room + 5 * mine + 4 * longest
-        values += row * width
-        seen += mine * units
-        _forward(values, flat, scores, seen, n, width, units, T, K, H, how)
-        tl.debug_barrier()
-        _query(
-            scores, gain + row, level + row, weight + row, tl.load(limit + own), tl.load(scale + own), discount,
-            run + mine, value, odds, slope, out, near, steep, n, T,
-        )  # fmt: skip
-        tl.debug_barrier()
-        _backward(values, flat, out, seen, partial + q.to(tl.int64) * size, n, width, units, T, K, H, G, how)
-    if q == 0:
+        i = tl.program_id(1) * T + tl.arange(0, T)
+        if tl.program_id(1) * T < n:
+            high += row * wide
+            low += row * wide
+            if H == 1:
+                total = tl.zeros([T, K], tl.float32)
+                for k0 in range(0, width, K):
+                    k = k0 + tl.arange(0, K)
+                    x = tl.load(
+                        high + i[:, None] * wide + k[None, :], (i < n)[:, None] & (k < width)[None, :], 0.0
+                    )
+                    total += x * tl.load(flat + k, k < width, 0.0)[None, :]
+                tl.store(scores + mine + i, tl.sum(total, 1), i < n)
+            else:
+                h, total = tl.arange(0, H), tl.zeros([T, H], tl.float32)
+                for k0 in range(0, wide, K):
+                    k = k0 + tl.arange(0, K)
+                    at, here = i[:, None] * wide + k[None, :], (i < n)[:, None] & (k < wide)[None, :]
+                    x, y = tl.load(high + at, here, 0.0), tl.load(low + at, here, 0.0)
+                    of, known = k[:, None] * units + h[None, :], (k <= width)[:, None] & (h < units)[None, :]
+                    v, w = tl.load(upper + of, known, 0.0), tl.load(lower + of, known, 0.0)
+                    total = tl.dot(y, v, total)
+                    total = tl.dot(x, w, total)
+                    total = tl.dot(x, v, total)
+                total = 2.0 * tl.sigmoid(2.0 * total) - 1.0  # tanh
+                tl.store(seen + (mine + i)[:, None] * H + h[None, :], total, (i < n)[:, None])
+                output = tl.load(flat + (width + 1) * units + h, h < units, 0.0)
+                tl.store(scores + mine + i, tl.sum(total * output[None, :], 1), i < n)
+
+
+@triton.jit
+def backward(
+    high, low, flat, turn, visits, count, base, slope, seen, partial, batch, longest, parts, size, width: tl.constexpr,
+    wide: tl.constexpr, units: tl.constexpr, T: tl.constexpr, G: tl.constexpr, H: tl.constexpr,
+):  # fmt: skip
+    """From the gradients of scores to those of weights: a program adds up G columns over every `parts`th query.
+
+    With hidden units there is one program more, for the output weights.
+    """
+    p, now, k0 = tl.program_id(1), tl.load(turn), tl.program_id(0) * G
+    much, partial = tl.load(count + now), partial + p.to(tl.int64) * size
+    visits += now * batch
+    if H == 1:
+        _sums(high, slope, visits, much, base, partial, longest, p, parts, k0, width, wide, False, T, G)
+    elif k0 > width:
+        to = partial + (width + 1) * units
+        _sums(seen, slope, visits, much, base, to, longest, p, parts, 0, units, H, True, T, H)
+    else:
+        k, h = k0 + tl.arange(0, G), tl.arange(0, H)
+        output, total = tl.load(flat + (width + 1) * units + h, h < units, 0.0), tl.zeros([H, G], tl.float32)
+        for r in range(p, much, parts):
+            q = much - 1 - r  # what `forward` read last may still be in the cache
+            own, mine = tl.load(visits + q), q * longest
+            row = tl.load(base + own)
+            n = (tl.load(base + own + 1) - row).to(tl.int32)
+            for i0 in range(0, n, T):
+                i = i0 + tl.arange(0, T)
+                at, here = (row + i)[:, None] * wide + k[None, :], (i < n)[:, None] & (k < wide)[None, :]
+                x, y = tl.load(high + at, here, 0.0), tl.load(low + at, here, 0.0)
+                unit = tl.load(seen + (mine + i)[:, None] * H + h[None, :], (i < n)[:, None], 0.0)
+                s = tl.load(slope + mine + i, i < n, 0.0)
+                back = s[:, None] * output[None, :] * (1.0 - unit * unit)
+                b = back.to(x.dtype)
+                total = tl.dot(tl.trans(b), y, total)
+                total = tl.dot(tl.trans((back - b.to(tl.float32)).to(x.dtype)), x, total)
+                total = tl.dot(tl.trans(b), x, total)
+        known = (k <= width)[:, None] & (h < units)[None, :]  # what follows the features is the bias
+        tl.store(partial + k[:, None] * units + h[None, :], tl.trans(total), known)
+    if (p == 0) & (k0 == 0):
         tl.store(turn + 1, now + 1)
 
 
 @triton.jit
-def _forward(
-    values,
-    flat,
-    scores,
-    seen,
-    n,
-    width,
-    units,
-    T: tl.constexpr,
-    K: tl.constexpr,
-    H: tl.constexpr,
-    how: tl.constexpr,
-):
-    h = tl.arange(0, H)
-    for i0 in range(0, n, T):
-        i = i0 + tl.arange(0, T)
-        held = (i < n)[:, None]
-        if H == 1:
-            total = tl.zeros([T, K], tl.float32)
-            for k0 in range(0, width, K):
-                k = k0 + tl.arange(0, K)
-                x = tl.load(values + i[:, None] * width + k[None, :], held & (k < width)[None, :], 0.0)
-                total += x * tl.load(flat + k, k < width, 0.0)[None, :]
-            tl.store(scores + i, tl.sum(total, 1), i < n)
-        else:
-            total = tl.zeros([T, H], tl.float32)
-            for k0 in range(0, width, K):
-                k = k0 + tl.arange(0, K)
-                x = tl.load(values + i[:, None] * width + k[None, :], held & (k < width)[None, :], 0.0)
-                w = tl.load(
-                    flat + k[:, None] * units + h[None, :], (k < width)[:, None] & (h < units)[None, :], 0.0
-                )
-                total = tl.dot(x, w, total, input_precision=how)
-            total += tl.load(flat + width * units + h, h < units, 0.0)[None, :]
-            total = 2.0 * tl.sigmoid(2.0 * total) - 1.0  # tanh
-            tl.store(seen + i[:, None] * units + h[None, :], total, held & (h < units)[None, :])
-            output = tl.load(flat + (width + 1) * units + h, h < units, 0.0)
-            tl.store(scores + i, tl.sum(total * output[None, :], 1), i < n)
-
-
-@triton.jit
-def _backward(
-    values, flat, slope, seen, partial, n, width, units, T: tl.constexpr, K: tl.constexpr, H: tl.constexpr,
-    G: tl.constexpr, how: tl.constexpr,
+def _sums(
+    values, slope, visits, much, base, to, longest, p, parts, k0, width: tl.constexpr, wide: tl.constexpr,
+    padded: tl.constexpr, T: tl.constexpr, G: tl.constexpr,
 ):  # fmt: skip
-    h = tl.arange(0, H)
-    for i0 in range(0, n, T):
-        i = i0 + tl.arange(0, T)
-        s = tl.load(slope + i, i < n, 0.0)
-        if H == 1:
-            for k0 in range(0, width, K):
-                k = k0 + tl.arange(0, K)
-                x = tl.load(
-                    values + i[:, None] * width + k[None, :], (i < n)[:, None] & (k < width)[None, :], 0.0
-                )
-                part = tl.sum(x * s[:, None], 0)
-                if i0 > 0:
-                    part += tl.load(partial + k, k < width, 0.0)
-                tl.store(partial + k, part, k < width)
-        else:
-            held = (i < n)[:, None] & (h < units)[None, :]
-            unit = tl.load(seen + i[:, None] * units + h[None, :], held, 0.0)
-            output = tl.load(flat + (width + 1) * units + h, h < units, 0.0)
-            back = s[:, None] * output[None, :] * (1.0 - unit * unit)
-            bias, last = tl.sum(back, 0), tl.sum(unit * s[:, None], 0)
-            to = partial + width * units + h
-            if i0 > 0:
-                bias += tl.load(to, h < units, 0.0)
-                last += tl.load(to + units, h < units, 0.0)
-            tl.store(to, bias, h < units)
-            tl.store(to + units, last, h < units)
-            for k0 in range(0, width, G):
-                k = k0 + tl.arange(0, G)
-                x = tl.load(
-                    values + i[:, None] * width + k[None, :], (i < n)[:, None] & (k < width)[None, :], 0.0
-                )
-                part = tl.trans(tl.dot(tl.trans(back), x, input_precision=how))
-                at, here = k[:, None] * units + h[None, :], (k < width)[:, None] & (h < units)[None, :]
-                if i0 > 0:
-                    part += tl.load(partial + at, here, 0.0)
-                tl.store(partial + at, part, here)
+    """Sums of slope * value over rows, which lie query after query or (padded) as in `slope`."""
+    k, total = k0 + tl.arange(0, G), tl.zeros([T, G], tl.float32)
+    for r in range(p, much, parts):
+        q = much - 1 - r
+        own, mine = tl.load(visits + q), q * longest
+        row = tl.load(base + own)
+        n = (tl.load(base + own + 1) - row).to(tl.int32)
+        first = mine if padded else row
+        for i0 in range(0, n, T):
+            i = i0 + tl.arange(0, T)
+            here = (i < n)[:, None] & (k < width)[None, :]
+            x = tl.load(values + (first + i)[:, None] * wide + k[None, :], here, 0.0)
+            total += x * tl.load(slope + mine + i, i < n, 0.0)[:, None]
+    tl.store(to + k, tl.sum(total, 0), k < width)
 
 
 @triton.jit
@@ -307,12 +291,14 @@ def back(slope, output, seen, out, rows, width, T: tl.constexpr, K: tl.constexpr
 
 @triton.jit
 def step(
-    gradient, count, turn, weights, mean, square, towards, steps, rate, l2, copy, size, single: tl.constexpr,
-    adam: tl.constexpr, positive: tl.constexpr, T: tl.constexpr, R: tl.constexpr,
+    gradient, count, turn, weights, mean, square, towards, steps, rate, l2, copy, upper, lower, size, parts,
+    single: tl.constexpr, adam: tl.constexpr, positive: tl.constexpr, split: tl.constexpr, T: tl.constexpr,
+    R: tl.constexpr,
 ):  # fmt: skip
-    """A step of the optimiser, and the new weights in the precision of the features.
+    """A step of the optimiser; new weights are also written in the precision of the features, or (`split`) in halves.
 
-    The gradient is that of a whole batch, or (not `single`) the sum of count[turn] rows; over count[turn].
+    The gradient is that of a whole batch, or (not `single`) the sum of `parts` rows, or of count[turn] if
+    that is less; over count[turn].
     """
     i = tl.program_id(0) * T + tl.arange(0, T)
     held = i < size
@@ -322,10 +308,11 @@ def step(
         g = tl.load(gradient + i, held, 0.0)
     else:
         g = tl.zeros([T], gradient.dtype.element_ty)
-        for r0 in range(0, much, R):
+        rows = tl.minimum(much, parts)
+        for r0 in range(0, rows, R):
             r = r0 + tl.arange(0, R)
             at = r.to(tl.int64)[:, None] * size + i[None, :]
-            g += tl.sum(tl.load(gradient + at, (r < much)[:, None] & held[None, :], 0.0), 0)
+            g += tl.sum(tl.load(gradient + at, (r < rows)[:, None] & held[None, :], 0.0), 0)
     w = tl.load(weights + i, held, 0.0)
     g = g.to(tl.float64) / much.to(tl.float64) + tl.load(l2) * (w - tl.load(towards + i, held, 0.0))
     if adam:
@@ -343,6 +330,11 @@ def step(
     if positive:
         w = tl.maximum(w, 0.0)
     tl.store(weights + i, w, held)
-    tl.store(copy + i, w.to(copy.dtype.element_ty), held)
+    copied = w.to(copy.dtype.element_ty)
+    tl.store(copy + i, copied, held)
+    if split:
+        half = copied.to(upper.dtype.element_ty)
+        tl.store(upper + i, half, held)
+        tl.store(lower + i, (copied - half.to(copied.dtype)).to(half.dtype), held)
     if tl.program_id(0) == 0:
         tl.store(turn, now + 1)

@@ -1,4 +1,4 @@
-"""One visit of the CRF to a query, from what is said of its items to its part of the gradient, as one program."""
+"""Programs on rankings: a visit of the CRF to a query, and leading singular vectors of lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ def visit(
     said, flat, turn, table, much, count, gain, worth, allowed, fall, seats, partial, lost, batch, width, rankings,
     sums: tl.constexpr, N: tl.constexpr, M: tl.constexpr, P: tl.constexpr, W: tl.constexpr,
 ):  # fmt: skip
-    """`table` holds the rows of each visit and how many they are.
+    """From what is said of a query's items to its part of the gradient.
+
+    `table` holds the rows of each visit and how many they are.
 
     `fall` and `seats` are by (item, ranking): the weight of the item's place and the discount there.
 
@@ -43,3 +45,98 @@ def visit(
         tl.store(partial + q * width + c, tl.sum(d * slope[:, None], 0), c < width)
     if q == 0:
         tl.store(turn + 1, now + 1)
+
+
+@triton.jit
+def _more(a, b):
+    return tl.maximum(a, b)
+
+
+@triton.jit
+def _inverse(length):
+    """1 / length, and 0 for nothing."""
+    return tl.where(length > 0, 1.0 / tl.where(length > 0, length, 1.0), 0.0)
+
+
+@triton.jit
+def _down(gap, won, binary: tl.constexpr):
+    """What each row loses."""
+    earlier = tl.cumsum(won, 1)
+    if binary:  # sums rise along the list, so the last one counted is the largest
+        got = tl.associative_scan(tl.where(gap > 0, earlier, 0.0), 1, _more)
+    else:
+        got = tl.cumsum(gap * earlier, 1)
+    return got
+
+
+@triton.jit
+def _up(gap, lost, binary: tl.constexpr):
+    """What each row wins, one row further down."""
+    later = tl.cumsum(lost, 1, reverse=True)
+    if binary:
+        got = tl.associative_scan(tl.where(gap > 0, later, 0.0), 1, _more, reverse=True)
+    else:
+        got = tl.cumsum(gap * later, 1, reverse=True)
+    return got
+
+
+@triton.jit(do_not_specialize=["count"])
+def leading(
+    table, value, item, u, v, ends, count, tolerance, slow, patience, binary: tl.constexpr, L: tl.constexpr,
+    W: tl.constexpr,
+):  # fmt: skip
+    """Lists of up to W rows; `ends` gets each one's singular value and its steps, 0 if it converges slowly.
+
+    `table` (5, count) says of each list: its first row, its rows, the items that it puts below, the first entry of its
+    matrix in `u` and `v`, and what to add to an item for its entry.
+
+    What rows win is held one row further down (`won[k]` belongs to row k - 1, `foot` to the last row), so that running
+    sums include their own row and nothing has to be taken off again.
+    """
+    own, k = tl.program_id(0) * L + tl.arange(0, L), tl.arange(0, W)[None, :]
+    here = own < count
+    first, n = tl.load(table + own, here, 0), tl.load(table + count + own, here, 0)
+    below, entry = tl.load(table + 2 * count + own, here, 0), tl.load(table + 3 * count + own, here, 0)
+    shift = tl.load(table + 4 * count + own, here, 0)
+    held = k < n[:, None]
+    inner = held & (k > 0)
+    at = first[:, None] + k
+    gap = tl.load(value + at, inner, 0.0) - tl.load(value + at - 1, inner, 0.0)
+    root = tl.sqrt(below.to(tl.float64))
+    lost, rest = tl.zeros([L, W], tl.float64), tl.zeros([L], tl.float64)
+    won, foot = tl.where(inner, 1.0, 0.0).to(tl.float64), tl.where(n > 0, 1.0, 0.0).to(tl.float64)
+    running, steps = here.to(tl.int32), tl.zeros([L], tl.int32)
+    before, step = tl.full([L], float("inf"), tl.float64), 0
+    while tl.max(running, 0) > 0:
+        new = tl.where(held, _down(gap, won, binary), 0.0)
+        tail = root * (tl.sum(won, 1) + foot)
+        length = tl.sqrt(tl.sum(new * new, 1) + tail * tail)
+        factor = _inverse(length)
+        new, tail = new * factor[:, None], tail * factor
+        d, e = new - lost, tail - rest
+        change = tl.sqrt(tl.sum(d * d, 1) + e * e)
+        lost = tl.where(running[:, None] > 0, new, lost)
+        rest = tl.where(running > 0, tail, rest)
+        foot = root * rest
+        won = tl.where(inner, _up(gap, lost, binary) + foot[:, None], 0.0)
+        done = change <= tolerance
+        steps = tl.where((running > 0) & done, tl.maximum(step, 1), steps)
+        goes = (change <= slow * before) | (step < patience)
+        running = tl.where(done | (goes == 0), 0, running)
+        before = change
+        step += 1
+    length = tl.sqrt(tl.sum(won * won, 1) + foot * foot)
+    inverse = _inverse(length)
+    tl.store(ends + 2 * own, length, here)
+    tl.store(ends + 2 * own + 1, steps.to(tl.float64), here)
+    solved = (steps > 0)[:, None]
+    many, share, j = tl.where(below > 0, n + below, 0), rest * _inverse(root), 0
+    while j < tl.max(many, 0):  # items below are all alike
+        spread = share[:, None] + tl.zeros([L, W], tl.float64)
+        tl.store(v + entry[:, None] + j + k, spread, j + k < many[:, None])
+        j += W
+    tl.debug_barrier()
+    tl.store(v + shift[:, None] + tl.load(item + at, held, 0), lost, held & solved)
+    tl.store(u + shift[:, None] + tl.load(item + at - 1, inner, 0), won * inverse[:, None], inner & solved)
+    last = tl.load(item + first + n - 1, n > 0, 0)
+    tl.store(u + shift + last, foot * inverse, (n > 0) & (steps > 0))
