@@ -5,8 +5,8 @@ python benchmarks/scale.py [--queries 10000,100000,1000000] [--workers 2] [--fol
 Every query has 10 experts with lists of 100 items. The rows are made and deleted again size by size; a million
 queries (a billion rows) need about 10 GB of disk. Figures are also kept in benchmarks/results/scale.json.
 
-CPU time is what is compared, as it does not hang on what else the machine does: ns of CPU for each row read, of
-`kernel` (RRF's `aggregate` on preferences in memory), of `function` (the batch function on Arrow tables in memory) and
+`of kernel rows/s` compares rows a second, as many threads in memory as there are workers. CPU time hangs less on what
+else the machine does: ns of CPU for each row read, of `kernel` (RRF's `aggregate` on preferences in memory), of `function` (the batch function on Arrow tables in memory) and
 of `engine` (shards on disk to results on disk, with hashing, reading and writing), all processes together; `floor` is
 the hashing, reading and writing alone.
 """
@@ -227,7 +227,8 @@ def measure(folder: Path, queries: int, workers: int, top: int | None) -> dict[s
         "kernel rows/s": round(memory["kernel rows/s"]), "function rows/s": round(memory["function rows/s"]),
         "engine ns": round(engine, 1), "floor ns": round(least, 1), "kernel ns": round(memory["kernel ns"], 1),
         "function ns": round(memory["function ns"], 1), "of kernel": round(memory["kernel ns"] / engine, 3),
-        "of function": round(memory["function ns"] / engine, 3), "peak MB": round(watch.peak / 1e6),
+        "of function": round(memory["function ns"] / engine, 3),
+        "of kernel rows/s": round(rows / done.seconds / memory["kernel rows/s"], 3), "peak MB": round(watch.peak / 1e6),
         "rerun s": round(again.seconds, 2), "GB in": round(size["in"] / 1e9, 2),
         "GB out": round(size["out"] / 1e9, 2), "made in s": round(made, 1), "load": round(os.getloadavg()[0], 1),
     }  # fmt: skip

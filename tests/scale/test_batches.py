@@ -105,7 +105,7 @@ def test_where_a_stream_is_cut_changes_nothing(cuts, rows, kind):
     batches += table.slice(at).combine_chunks().to_batches()
     rrf = batch_function("rrf")
     assert pa.concat_tables(rrf.tables(batches, rows)).combine_chunks().equals(rrf(table).combine_chunks())
-    parts = list(whole_queries(batches, rows))
+    parts = [piece.table for piece in whole_queries(batches, rows)]
     assert sum(map(len, parts)) == len(table)
     ids = [set(p["query"].to_pylist()) for p in parts]
     assert sum(map(len, ids)) == len(set.union(*ids))

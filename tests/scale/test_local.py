@@ -354,7 +354,8 @@ def test_a_worker_does_not_import_pandas(tmp_path):
     code = (
         "import sys; from podium.scale.jobs import Job; from podium.scale.shards import find\n"
         "from podium.kernels.dispatch import load_kernels; from podium.scale import batch_function\n"
-        f"load_kernels(); done = Job(batch_function('rrf'), {str(tmp_path / 'out')!r})(find({str(tmp_path / 'in')!r})[0])\n"
+        f"load_kernels(); job = Job(batch_function('rrf'), {str(tmp_path / 'out')!r})\n"
+        f"done = job(find({str(tmp_path / 'in')!r})[0])\n"
         "print(done.error, done.queries, 'numba' in sys.modules, 'pandas' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from podium.data.consensus import Consensus, TieRule
     from podium.data.features import Features
     from podium.data.preferences import Preferences, Unlisted
+    from podium.kernels.dispatch import I8
 
 __all__ = ["BatchFunction", "batch_function"]
 
@@ -97,8 +98,8 @@ class BatchFunction:
 
     def tables(self, batches: Iterable[Any], rows: int = ROWS) -> Iterator[Any]:
         """The same as tables."""
-        for whole in whole_queries(batches, rows):
-            yield self._answer(whole)
+        for table, starts in whole_queries(batches, rows):
+            yield self._answer(table, starts)
 
     def schema(self, given: Any) -> Any:
         """The schema of the results for batches of a schema."""
@@ -130,7 +131,7 @@ class BatchFunction:
         plain = (self.ties, self.unlisted) == ("item", "unknown")
         return method if plain and isinstance(method, Positional) and method.sums_points else None
 
-    def _answer(self, table: Any) -> Any:
+    def _answer(self, table: Any, starts: I8 | None = None) -> Any:
         if self.by_features:
             raise ParameterError(
                 f"{self.aggregator.name} ranks by item features; give shards of them to scale.apply"
@@ -139,7 +140,7 @@ class BatchFunction:
         if not table.num_rows:
             return schema.empty_table()
         if self._points is not None and (loaded() or large(table.num_rows)):
-            found = straight.rank(table, self._points, self._named, self.top)
+            found = straight.rank(table, starts, self._points, self._named, self.top)
             if found is not None:
                 return results.from_straight(found, table, schema, self.keep)
         read = preferences_of(table, self.unlisted, self.duplicates, self._named)

@@ -261,7 +261,8 @@ class Count:
             return
         schema, batches = read_parquet(shard.path, rows=self.rows)
         together = self.kind.whole or "winner" not in schema.names
-        for table in whole_queries(batches, self.rows) if together else _as_tables(batches):
+        whole = (piece.table for piece in whole_queries(batches, self.rows))
+        for table in whole if together else _as_tables(batches):
             if table.num_rows:
                 yield preferences_of(table, "unknown", "error", None).preferences
 

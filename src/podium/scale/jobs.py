@@ -24,7 +24,7 @@ from podium.scale.arrays import numbers
 from podium.scale.batches import BatchFunction
 from podium.scale.layout import encodings
 from podium.scale.results import schema
-from podium.scale.shards import Shard, digest, is_parquet, read_features, read_parquet, read_text
+from podium.scale.shards import Shard, digest, held, is_parquet, read_features, read_parquet, read_text
 from podium.scale.streams import ROWS
 
 if TYPE_CHECKING:
@@ -71,29 +71,30 @@ class Job:
         """Do it, unless it is done; input that cannot be read is an error in the record, as trying again is no use."""
         begin = time.perf_counter()
         try:
-            key = self.key(shard)
+            data = held(shard.path)
+            key = self.key(shard, data)
             old = load(self.out, shard.name)
             if old is not None and old.key == key and _there(self.out, old):
                 return replace(old, fresh=False)
-            done = replace(self._run(shard, key, old), seconds=round(time.perf_counter() - begin, 3))
+            done = replace(self._run(shard, data, key, old), seconds=round(time.perf_counter() - begin, 3))
         except PodiumError as error:
             text = str(error) if shard.path in str(error) else f"{shard.path}: {error}"
             return Record(shard.name, "", shard.path, error=text)
         store(self.out, done)
         return done
 
-    def key(self, shard: Shard) -> str:
+    def key(self, shard: Shard, data: Any = None) -> str:
         """A hash of all that the results depend on: the bytes of the shard, the method, the options, the version."""
         about = (
-            LAYOUT, podium.__version__, digest(shard.path), self.function.fingerprint, self.partition_by,
+            LAYOUT, podium.__version__, digest(shard.path, data), self.function.fingerprint, self.partition_by,
             self.rows, self.format, sorted(self.options.items()), self.compression,
         )  # fmt: skip
         return hashlib.sha256(repr(about).encode()).hexdigest()
 
-    def _run(self, shard: Shard, key: str, old: Record | None) -> Record:
+    def _run(self, shard: Shard, data: Any, key: str, old: Record | None) -> Record:
         with _Results(self, shard) as results:
             rows = 0
-            for read, table in self._answers(shard):
+            for read, table in self._answers(shard, data):
                 rows += read
                 results.add(table)
             files = results.finish()
@@ -102,12 +103,12 @@ class Job:
                 Path(self.out, name).unlink(missing_ok=True)
         return Record(shard.name, key, shard.path, rows, results.queries, results.rows, files=files)
 
-    def _answers(self, shard: Shard) -> Iterator[tuple[int, Any]]:
+    def _answers(self, shard: Shard, data: Any) -> Iterator[tuple[int, Any]]:
         """Rows read and a table of results, piece by piece; at least one table."""
         if self.function.by_features or not is_parquet(shard.path):
             yield self._answer_whole(shard)
             return
-        schema, batches = read_parquet(shard.path, self.function.keep, self.rows)
+        schema, batches = read_parquet(shard.path, self.function.keep, self.rows, data)
         count = _Counted(batches)
         some = False
         for table in self.function.tables(count, self.rows):

@@ -63,11 +63,9 @@ def from_consensus(
     else:
         rows = read.query_row
         item = _of_ids(index.items, slots, schema.field("item").type)
-        query = _of_ids(index.queries, np.repeat(np.arange(len(index)), sizes), schema.field("query").type)
+        query = _repeated(table.column("query"), rows, sizes, schema.field("query").type)
         if item is None:
             item = _taken(table.column("item"), read.item_row[slots], schema.field("item").type)
-        if query is None:
-            query = _taken(table.column("query"), np.repeat(rows, sizes), schema.field("query").type)
     columns = [
         query,
         item,
@@ -77,7 +75,7 @@ def from_consensus(
     ]
     if keep:
         assert rows is not None
-        columns += _kept(table, np.repeat(rows, sizes), schema, keep)
+        columns += _kept(table, rows, sizes, schema, keep)
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -85,16 +83,15 @@ def from_straight(found: Straight, table: Any, schema: Any, keep: tuple[str, ...
     """The results that were found without preferences."""
     import pyarrow as pa
 
-    made, rows = found.results, np.repeat(found.query_row, found.results.counts)
-    query = _taken(table.column("query"), rows, schema.field("query").type)
+    made, rows = found.results, found.query_row
     columns = [
-        query,
+        _repeated(table.column("query"), rows, made.counts, schema.field("query").type),
         _items(table.column("item"), made.item, schema.field("item").type),
         arrow(made.rank),
         arrow(made.score),
         arrow(made.tied),
     ]
-    return pa.Table.from_arrays([*columns, *_kept(table, rows, schema, keep)], schema=schema)
+    return pa.Table.from_arrays([*columns, *_kept(table, rows, made.counts, schema, keep)], schema=schema)
 
 
 def _items(column: Any, made: Any, kind: Any) -> Any:
@@ -108,16 +105,20 @@ def _items(column: Any, made: Any, kind: Any) -> Any:
     return texts.take(arrow(made)).cast(kind)
 
 
-def _kept(table: Any, rows: I8, schema: Any, keep: tuple[str, ...]) -> list[Any]:
-    """The columns that are passed on, for rows of the table."""
+def _kept(table: Any, rows: I8, counts: I8, schema: Any, keep: tuple[str, ...]) -> list[Any]:
+    """The columns that are passed on, whose values are those of one row of every query."""
     for name in keep:
         _check_constant(table, name)
-    return [_taken(table.column(name), rows, schema.field(name).type) for name in keep]
+    return [_repeated(table.column(name), rows, counts, schema.field(name).type) for name in keep]
+
+
+def _repeated(column: Any, rows: I8, counts: I8, kind: Any) -> Any:
+    """Values of one row of every query, each as often as the query has results."""
+    return _taken(_taken(column, rows, kind), np.repeat(np.arange(len(rows)), counts), kind)
 
 
 def _of_ids(ids: Ids, codes: Any, kind: Any) -> Any:
     """Ids that are held as integers, as an array of the type asked for; None for others."""
-
     if ids.integers is None:
         return None
     return arrow(ids.integers.astype(kind.to_pandas_dtype(), copy=False)[codes])

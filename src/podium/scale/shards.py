@@ -31,6 +31,7 @@ __all__ = [
 
 SUFFIXES = (".parquet", ".pq")
 LARGE_GROUP = 128 << 20  # bytes
+HELD = 64 << 20  # bytes of a shard that a worker may hold
 CODED = 4  # bytes for each row of a column of text, below which most are numbers of texts
 
 
@@ -87,21 +88,34 @@ def is_parquet(path: str) -> bool:
     return start == b"PAR1" or (not start and path.endswith(SUFFIXES))
 
 
-def digest(path: str) -> str:
+def held(path: str) -> Any:
+    """The bytes of a Parquet shard, so that what is hashed is what is read; None if it is too large, or not Parquet."""
+    import pyarrow as pa
+
+    if not is_parquet(path) or os.path.getsize(path) > HELD:
+        return None
+    with _reading(path), pa.OSFile(path) as file:
+        return file.read_buffer()
+
+
+def digest(path: str, data: Any = None) -> str:
     """A hash of the bytes of a file (128 bits of XXH3: it tells changes, not forgeries, at the speed of memory)."""
     import xxhash
 
+    if data is not None:
+        return xxhash.xxh3_128(data).hexdigest()
     with open(path, "rb", buffering=0) as file:
         return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
-def open_parquet(path: str, keep: Sequence[str] = ()) -> tuple[Any, list[str]]:
-    """A Parquet file, with text read as dictionaries, and the columns that are read."""
+def open_parquet(path: str, keep: Sequence[str] = (), data: Any = None) -> tuple[Any, list[str]]:
+    """A Parquet file (its bytes, if they are held), and the columns that are read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    source = path if data is None else pa.BufferReader(data)
     with _reading(path):
-        about = pq.read_metadata(path)
+        about = pq.read_metadata(source)
     schema = about.schema.to_arrow_schema()
     try:
         names = list(dict.fromkeys((*role_of(schema), *(k for k in keep if k in schema.names))))
@@ -109,7 +123,7 @@ def open_parquet(path: str, keep: Sequence[str] = ()) -> tuple[Any, list[str]]:
         raise InputError(error.problem, source=path, remedy=error.remedy) from None
     text = [n for n in names if pa.types.is_string(plain(schema.field(n).type))]
     coded = [n for n in text if _repeats(about, n)]
-    return pq.ParquetFile(path, read_dictionary=coded, pre_buffer=False, buffer_size=_buffer(about)), names
+    return pq.ParquetFile(source, read_dictionary=coded, pre_buffer=False, buffer_size=_buffer(about)), names
 
 
 def _repeats(about: Any, name: str) -> bool:
@@ -129,9 +143,11 @@ def _buffer(about: Any) -> int:
     return 1 << 20 if max(groups, default=0) > LARGE_GROUP else 0
 
 
-def read_parquet(path: str, keep: Sequence[str] = (), rows: int = ROWS) -> tuple[Any, Iterator[Any]]:
+def read_parquet(
+    path: str, keep: Sequence[str] = (), rows: int = ROWS, data: Any = None
+) -> tuple[Any, Iterator[Any]]:
     """The schema of a shard, and its record batches one after the other."""
-    file, names = open_parquet(path, keep)
+    file, names = open_parquet(path, keep, data)
     import pyarrow as pa
 
     schema = pa.schema([file.schema_arrow.field(n) for n in names])

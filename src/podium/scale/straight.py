@@ -32,18 +32,21 @@ class Straight(NamedTuple):
     query_row: I8
 
 
-def rank(table: Any, method: Positional, named: Ids | None, top: int | None) -> Straight | None:
+def rank(
+    table: Any, starts: I8 | None, method: Positional, named: Ids | None, top: int | None
+) -> Straight | None:
     """Results of a table of whole queries; None where the general way is needed.
 
-    `named` are experts that have a weight, whether they speak here or not.
+    `starts` are the rows at which queries begin, if it is known that none comes back; `named` the experts that have a
+    weight, whether they speak here or not.
     """
     read = columns.role_of(table.schema)
     if "item" not in read or any(table.column(name).null_count for name in read):
         return None
     item = columns.items_of(table.column("item"))
-    query = table.column("query")
-    starts = columns.heads(query)
-    if item is None or not _tells_items_apart(table.column("item")) or not _distinct(query, starts):
+    if starts is None:
+        starts = _distinct_heads(table.column("query"))
+    if starts is None or item is None or not _tells_items_apart(table.column("item")):
         return None
     expert = columns.experts_of(table.column("expert"), starts, named)
     weights, ranks = method.expert_weights_for(expert.ids), _ranks(table, expert.starts)
@@ -64,11 +67,11 @@ def _tells_items_apart(column: Any) -> bool:
     return len(texts.unique()) == len(texts)
 
 
-def _distinct(column: Any, starts: I8) -> bool:
-    """Whether every query is one run of rows."""
-
+def _distinct_heads(column: Any) -> I8 | None:
+    """The rows at which queries begin; None if one comes back."""
+    starts = columns.heads(column)
     few = column.take(arrow(starts[:-1]))
-    return len(few.unique()) == len(few)
+    return starts if len(few.unique()) == len(few) else None
 
 
 def _ranks(table: Any, list_starts: I8) -> I4 | None:

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.errors import InputError
 from podium.scale.arrays import arrow
 from podium.scale.columns import decoded, heads, role_of
 
-__all__ = ["ROWS", "whole_queries"]
+if TYPE_CHECKING:
+    from podium.kernels.dispatch import I8
+
+__all__ = ["ROWS", "Piece", "whole_queries"]
 
 ROWS = 1 << 20  # rows to work on at a time: enough for compiled kernels, few enough for the caches
 
 
-def whole_queries(batches: Iterable[Any], rows: int = ROWS) -> Iterator[Any]:
+class Piece(NamedTuple):
+    """A table of whole queries, and the rows at which they begin (and the number of rows)."""
+
+    table: Any
+    starts: I8
+
+
+def whole_queries(batches: Iterable[Any], rows: int = ROWS) -> Iterator[Piece]:
     """Tables of about `rows` rows, each column in one piece, cut between queries; a query that comes back is refused.
 
     Small batches are joined. Of large ones only the query at the seam is copied, and comes as a table of its own.
@@ -118,11 +128,11 @@ class _Seen:
     def __init__(self) -> None:
         self._ids: set[Any] = set()
 
-    def checked(self, table: Any) -> Any:
+    def checked(self, table: Any) -> Piece:
         """The table, if none of its queries has been there before."""
-
         column = table.column("query")
-        ids = column.take(arrow(heads(column)[:-1])).to_pylist()
+        starts = heads(column)
+        ids = column.take(arrow(starts[:-1])).to_pylist()
         fresh = set(ids)
         if len(fresh) < len(ids) or not fresh.isdisjoint(self._ids):
             again = next(i for k, i in enumerate(ids) if i in self._ids or i in ids[:k])
@@ -131,4 +141,4 @@ class _Seen:
                 remedy="sort or group the rows by query (podium.scale.regroup, --regroup FOLDER)",
             )
         self._ids |= fresh
-        return table
+        return Piece(table, starts)
