@@ -1,14 +1,16 @@
 """Shards of many queries fused from disk to disk: time next to the same work in memory, memory, growth.
 
-python benchmarks/scale.py [--queries 10000,100000,1000000] [--workers 2] [--folder DIR] [--top K] [-o growth.svg]
+python benchmarks/scale.py [--queries 10000,100000,1000000] [--workers 2] [--folder DIR] [--top K] [--text] [--nullable]
+                           [-o growth.svg]
 
-Every query has 10 experts with lists of 100 items. The rows are made and deleted again size by size; a million
+Every query has 10 experts with lists of 100 items; `--text` makes ids of text, `--nullable` declares that values may be
+missing, as most writers do. The rows are made and deleted again size by size; a million
 queries (a billion rows) need about 10 GB of disk. Figures are also kept in benchmarks/results/scale.json.
 
-`of kernel rows/s` compares rows a second, as many threads in memory as there are workers. CPU time hangs less on what
-else the machine does: ns of CPU for each row read, of `kernel` (RRF's `aggregate` on preferences in memory), of `function` (the batch function on Arrow tables in memory) and
-of `engine` (shards on disk to results on disk, with hashing, reading and writing), all processes together; `floor` is
-the hashing, reading and writing alone.
+`of kernel rows/s` compares rows a second; in memory there are as many threads as there are workers. CPU time hangs less
+on what else the machine does: ns of CPU for each row read, of `kernel` (RRF's `aggregate` on preferences in memory), of
+`function` (the batch function on Arrow tables in memory) and of `engine` (shards on disk to results on disk, with
+hashing, reading and writing), all processes together; `floor` is the hashing, reading and writing alone.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ def make_lists(count: int, seed: int) -> np.ndarray:
     return np.argsort(-noisy, axis=1)[:, :DEPTH].astype(np.int64)
 
 
-def make_shards(folder: Path, queries: int, seed: int = 0) -> int:
+def make_shards(folder: Path, queries: int, text: bool = False, nullable: bool = False, seed: int = 0) -> int:
     """Write shards of lists grouped by query, as `podium.scale.regroup` does; returns the number of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -66,9 +68,23 @@ def make_shards(folder: Path, queries: int, seed: int = 0) -> int:
             "rank": np.tile(np.arange(1, DEPTH + 1, dtype=np.int32), many * EXPERTS),
         }
         path = folder / f"part-{begin // IN_SHARD:05d}.parquet"
-        table = required(pa.table(columns))
+        table = pa.table(columns)
+        if text:
+            table = as_text(table)
+        table = table if nullable else required(table)
         pq.write_table(table, path, **encodings(table.schema, "lz4"))
     return queries * EXPERTS * DEPTH
+
+
+def as_text(table: Any) -> Any:
+    """The same with ids such as q17 and D1829311."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for at, name, letter in ((0, "query", "q"), (2, "item", "D")):
+        ids = pc.binary_join_element_wise(letter, table[name].cast(pa.string()), "")
+        table = table.set_column(at, name, ids)
+    return table
 
 
 class Watch:
@@ -205,12 +221,12 @@ def _timed(run: Callable[[], object]) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def measure(folder: Path, queries: int, workers: int, top: int | None) -> dict[str, Any]:
-    """Make the shards, run, delete all."""
+def measure(folder: Path, queries: int, workers: int, top: int | None, **kind: bool) -> dict[str, Any]:
+    """Make the shards, run, compare."""
     from podium import scale
 
     begin = time.perf_counter()
-    rows = make_shards(folder / "in", queries)
+    rows = make_shards(folder / "in", queries, **kind)
     made = time.perf_counter() - begin
     before = in_memory(folder / "in", workers)
     with Watch() as watch:
@@ -223,7 +239,7 @@ def measure(folder: Path, queries: int, workers: int, top: int | None) -> dict[s
     engine, least = watch.cpu * 1e9 / rows, floor(folder)
     return {
         "queries": queries, "rows": rows, "results": done.results, "shards": done.shards, "workers": workers,
-        "top": top, "seconds": round(done.seconds, 2), "rows/s": round(rows / done.seconds),
+        "top": top, **kind, "seconds": round(done.seconds, 2), "rows/s": round(rows / done.seconds),
         "kernel rows/s": round(memory["kernel rows/s"]), "function rows/s": round(memory["function rows/s"]),
         "engine ns": round(engine, 1), "floor ns": round(least, 1), "kernel ns": round(memory["kernel ns"], 1),
         "function ns": round(memory["function ns"], 1), "of kernel": round(memory["kernel ns"] / engine, 3),
@@ -258,13 +274,17 @@ def main() -> None:
     words.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     words.add_argument("--folder", help="where there is room for the shards  [default: the temporary folder]")
     words.add_argument("--top", type=int)
+    words.add_argument("--text", action="store_true")
+    words.add_argument("--nullable", action="store_true")
     words.add_argument("-o", "--output", help="a plot (.svg, .png, .html)")
     given = words.parse_args()
     rows: list[dict[str, Any]] = []
     for queries in map(int, given.queries.split(",")):
         folder = Path(tempfile.mkdtemp(prefix="podium-scale-", dir=given.folder))
         try:
-            rows.append(measure(folder, queries, given.workers, given.top))
+            rows.append(
+                measure(folder, queries, given.workers, given.top, text=given.text, nullable=given.nullable)
+            )
         finally:
             shutil.rmtree(folder)
         if len(rows) == 1:

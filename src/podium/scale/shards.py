@@ -254,10 +254,16 @@ def _span(path: str) -> tuple[Any, ...] | None:
 
 
 def _queries(path: str) -> set[Any]:
+    """The queries of a shard, from its dictionaries where it has them."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    about = pq.read_metadata(path)
+    text = pa.types.is_string(plain(about.schema.to_arrow_schema().field("query").type))
+    coded = ["query"] if text and _repeats(about, "query") else None
     found: set[Any] = set()
-    for batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(columns=["query"], use_threads=False):
+    file = pq.ParquetFile(path, read_dictionary=coded, pre_buffer=False)
+    for batch in file.iter_batches(batch_size=ROWS, columns=["query"], use_threads=False):
         column = batch.column(0)
         found.update(column.take(arrow(heads(column)[:-1])).to_pylist())
     return found
