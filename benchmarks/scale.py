@@ -1,7 +1,7 @@
 """Shards of many queries fused from disk to disk: time next to the same work in memory, memory, growth.
 
-python benchmarks/scale.py [--queries 10000,100000,1000000] [--workers 2] [--folder DIR] [--top K] [--text] [--nullable]
-                           [-o growth.svg]
+python benchmarks/scale.py [--queries 10000,100000,300000,1000000] [--workers 2] [--folder DIR] [--top K] [--text]
+                           [--nullable] [-o growth.svg]
 
 Every query has 10 experts with lists of 100 items; `--text` makes ids of text, `--nullable` declares that values may be
 missing, as most writers do. The rows are made and deleted again size by size; a million
@@ -251,26 +251,34 @@ def measure(folder: Path, queries: int, workers: int, top: int | None, **kind: b
 
 
 def draw(rows: list[dict[str, Any]], path: str) -> None:
-    """Time and memory against the number of queries."""
+    """Time and memory against the number of queries, with the straight line that fits the times best."""
     import altair as alt
 
-    data = [
-        {"queries": r["queries"], "what": what, "value": r[key] / unit}
-        for r in rows
-        for what, key, unit in (("seconds", "seconds", 1), ("peak memory, GB", "peak MB", 1000))
-    ]
-    base = alt.Chart(alt.Data(values=data)).encode(
-        x=alt.X("queries:Q", scale=alt.Scale(type="log")),
-        y=alt.Y("value:Q", scale=alt.Scale(type="log"), title="seconds, GB"),
-        color=alt.Color("what:N", title=None),
+    queries = np.array([r["queries"] for r in rows], float)
+    spent = np.array([r["seconds"] for r in rows])
+    slope, start = np.polyfit(queries, spent, 1)
+    data = [{"queries": r["queries"], "seconds": r["seconds"], "GB": r["peak MB"] / 1000} for r in rows]
+    ends = [{"queries": q, "seconds": start + slope * q} for q in (0, queries.max())]
+    across = alt.X("queries:Q", axis=alt.Axis(format="~s"))
+    line = alt.Chart(alt.Data(values=ends)).mark_line(color="grey", strokeDash=[4, 3])
+    time_ = line.encode(across, y="seconds:Q") + alt.Chart(alt.Data(values=data)).mark_point(
+        filled=True, size=60
+    ).encode(across, y="seconds:Q")
+    memory = (
+        alt.Chart(alt.Data(values=data))
+        .mark_line(point=True)
+        .encode(across, y=alt.Y("GB:Q", title="peak memory, GB", scale=alt.Scale(domain=[0, 2])))
     )
-    (base.mark_line() + base.mark_point(filled=True, size=60)).properties(width=480, height=300).save(path)
+    title = f"{start:.1f} s + {slope * 1e6:.1f} s for a million queries"
+    (time_.properties(width=300, height=240, title=title) | memory.properties(width=300, height=240)).save(
+        path
+    )
 
 
 def main() -> None:
     """Measure every size, print a table."""
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    words.add_argument("--queries", default="10000,100000,1000000")
+    words.add_argument("--queries", default="10000,100000,300000,1000000")
     words.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     words.add_argument("--folder", help="where there is room for the shards  [default: the temporary folder]")
     words.add_argument("--top", type=int)

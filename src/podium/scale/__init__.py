@@ -10,16 +10,19 @@ from podium.scale.runs import Summary, apply
 
 if TYPE_CHECKING:
     from podium.scale.fitting import experts, leaderboard, trials, votes
+    from podium.scale.tuning import Tuned, tune
 
 __all__ = [
     "BatchFunction",
     "Summary",
+    "Tuned",
     "apply",
     "batch_function",
     "experts",
     "leaderboard",
     "regroup",
     "trials",
+    "tune",
     "votes",
 ]
 
@@ -28,6 +31,6 @@ def __getattr__(name: str) -> Any:
     """What fits is imported where it is used: workers that only rank start sooner without it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from podium.scale import fitting
+    from podium.scale import fitting, tuning
 
-    return getattr(fitting, name)
+    return getattr(tuning if name in tuning.__all__ else fitting, name)

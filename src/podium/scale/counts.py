@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +34,7 @@ from podium.scale.streams import ROWS, whole_queries
 
 __all__ = ["Count", "ExpertCounts", "Measured", "Trials", "VoteCounts", "merge"]
 
-LAYOUT = 1
+LAYOUT = 2
 
 
 class Additive(Protocol):
@@ -158,6 +159,15 @@ class Trial(NamedTuple):
     queries: int
 
 
+class Tried(NamedTuple):
+    """Sums of a metric over the labelled queries, in two halves of them that their ids decide."""
+
+    queries: I8  # of each half
+    sums: F8  # by candidate and half
+    gains: F8  # over the first candidate
+    squares: F8  # of those gains
+
+
 @dataclass(frozen=True)
 class Trials:
     """Sums of a metric for each of several methods, on the queries that have labels."""
@@ -172,30 +182,35 @@ class Trials:
     labels_digest: str
     whole: ClassVar[bool] = True
 
-    def of(self, preferences: Preferences) -> tuple[F8, I8]:
+    def of(self, preferences: Preferences) -> Tried:
         from podium.evaluate.evaluation import evaluate
         from podium.models.files import loads
 
         labels = _labels(self.labels, self.labels_digest)
         known = [q for q in preferences.queries.tolist() if labels.index.queries.code_of(q) is not None]
-        sums, counts = np.zeros(len(self.models)), np.zeros(len(self.models), np.int64)
         if not known:
-            return sums, counts
+            nothing = np.zeros((len(self.models), 2))
+            return Tried(np.zeros(2, np.int64), nothing, nothing, nothing)
         part = preferences.select(known)
-        for k, model in enumerate(self.models):
-            found = evaluate(loads(model).aggregate(part), labels, self.metric).values[0]
-            defined = found[~np.isnan(found)]
-            sums[k], counts[k] = math.fsum(defined.tolist()), len(defined)
-        return sums, counts
+        found = (evaluate(loads(m).aggregate(part), labels, self.metric).values[0] for m in self.models)
+        values = np.array(list(found))
+        half = np.array([zlib.crc32(str(q).encode()) & 1 for q in part.queries.tolist()])
+        there = [~np.isnan(values[0]) & (half == h) for h in (0, 1)]
+        gain = values - values[0]
+        sums, gains, squares = (
+            np.array([[math.fsum(row[t].tolist()) for t in there] for row in table])
+            for table in (values, gain, gain * gain)
+        )
+        return Tried(np.array([t.sum() for t in there], np.int64), sums, gains, squares)
 
-    def add(self, a: tuple[F8, I8], b: tuple[F8, I8]) -> tuple[F8, I8]:
-        return a[0] + b[0], a[1] + b[1]
+    def add(self, a: Tried, b: Tried) -> Tried:
+        return Tried(a.queries + b.queries, a.sums + b.sums, a.gains + b.gains, a.squares + b.squares)
 
-    def to_values(self, counted: tuple[F8, I8]) -> dict[str, Any]:
-        return {"sums": counted[0], "counts": counted[1]}
+    def to_values(self, counted: Tried) -> dict[str, Any]:
+        return counted._asdict()
 
-    def from_values(self, values: dict[str, Any]) -> tuple[F8, I8]:
-        return values["sums"], values["counts"]
+    def from_values(self, values: dict[str, Any]) -> Tried:
+        return Tried(**values)
 
 
 @functools.lru_cache(1)

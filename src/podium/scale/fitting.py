@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from podium.errors import InputError, ParameterError
 from podium.scale.batches import batch_function
-from podium.scale.counts import Count, ExpertCounts, Measured, Trial, Trials, VoteCounts, absolute, merge
+from podium.scale.counts import (
+    Count,
+    ExpertCounts,
+    Measured,
+    Trial,
+    Trials,
+    Tried,
+    VoteCounts,
+    absolute,
+    merge,
+)
 from podium.scale.engines import engine as find_engine
 from podium.scale.runs import Paths, refuse_failed
 from podium.scale.shards import check_apart, digest, find, is_parquet
@@ -18,7 +28,7 @@ if TYPE_CHECKING:
     from podium.evaluate.leaderboard import Leaderboard
     from podium.evaluate.leaderboard.tally import Tally
 
-__all__ = ["experts", "leaderboard", "trials", "votes"]
+__all__ = ["experts", "leaderboard", "trials", "try_out", "votes"]
 
 
 def votes(inputs: Paths, folder: str | os.PathLike[str], *, by_query: bool = False, **how: Any) -> Tally:
@@ -83,6 +93,23 @@ def trials(
 
     `labels` is a file, which every worker reads. Equal means stay in the order of the candidates.
     """
+    methods = [batch_function(c).aggregator for c in candidates]
+    tried = try_out(methods, inputs, labels, folder, metric=metric, **how)
+    count = int(tried.queries.sum())
+    found = [Trial(repr(m), float(s.sum() / count), count) for m, s in zip(methods, tried.sums, strict=True)]
+    return sorted(found, key=lambda t: -t.mean)
+
+
+def try_out(
+    candidates: Sequence[Aggregator],
+    inputs: Paths,
+    labels: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    metric: str,
+    **how: Any,
+) -> Tried:
+    """Sums of the metric of each candidate over the labelled queries."""
     if not candidates:
         raise ParameterError("no candidate is given; name at least one method")
     functions = [batch_function(c) for c in candidates]
@@ -92,16 +119,12 @@ def trials(
         raise InputError("there is no such file", source=path, remedy="give a file of labels, such as qrels")
     prints = tuple(f.fingerprint for f in functions)
     kind = Trials(tuple(f.model for f in functions), names, prints, metric, path, digest(path))
-    counted, _ = _counted(kind, inputs, folder, **how)
-    if counted is None or not counted[1].any():
+    tried: Tried | None = _counted(kind, inputs, folder, **how)[0]
+    if tried is None or not tried.queries.any():
         raise InputError(
             "no query of the shards has labels", source=path, remedy="check that the ids are the same"
         )
-    found = [
-        Trial(name, float(total / max(count, 1)), int(count))
-        for name, total, count in zip(names, *counted, strict=True)
-    ]
-    return sorted(found, key=lambda t: -t.mean)
+    return tried
 
 
 def _counted(

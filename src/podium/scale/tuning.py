@@ -1,0 +1,144 @@
+"""Weights of experts and parameters of a method, searched over many shards.
+
+A round ranks the labelled queries of every shard with all neighbours of the best method so far, and adds up sums: what
+travels is a few numbers for each shard. Half of the labelled queries choose; the other half, which had no say, tell
+what the choice is worth.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from podium.aggregators.base import Aggregator, make
+from podium.data.vocabulary import Id
+from podium.errors import InputError, ParameterError
+from podium.params import suggest
+from podium.scale.counts import Trial, Tried
+from podium.scale.fitting import experts, try_out
+from podium.scale.runs import Paths
+
+__all__ = ["Tuned", "tune"]
+
+WEIGHTS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
+CHOOSE, TELL = 0, 1  # halves of the labelled queries
+
+
+class Tuned(NamedTuple):
+    """A method, how it was found, and what it gains over the one given on queries that had no say."""
+
+    method: Aggregator
+    steps: tuple[Trial, ...]  # the best of each round, by the queries that choose
+    gain: float
+    error: float  # standard error of the gain
+    queries: int  # that tell the gain
+
+
+def tune(
+    method: Aggregator | str,
+    inputs: Paths,
+    labels: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    values: Mapping[str, Sequence[Any]] | None = None,
+    weights: Sequence[float] = WEIGHTS,
+    metric: str = "ndcg@10",
+    rounds: int = 10,
+    least: float = 1e-3,
+    **how: Any,
+) -> Tuned:
+    """Search the weights of all experts, and the `values` of parameters such as `{"k": (10, 60, 100)}`.
+
+    Every round goes over the shards once (`how`: engine, address, workers) and tries each single change, and all
+    changes together that helped in the round before; the search ends when the mean metric rises by less than `least`.
+    `folder` keeps the sums of every round and shard.
+    """
+    given = make(method)
+    for name in values or {}:
+        if name not in given.parameters() or name == "weights":
+            raise ParameterError(
+                f"{given.name} has no parameter {name!r}; {suggest(name, given.parameters())}"
+            )
+    if not given.tags.weighted and not values:
+        raise ParameterError(f"{given.name} takes no weights; say which values of its parameters to try")
+    best = _weighted(given, inputs, folder, **how) if given.tags.weighted and weights else given
+    together: list[Aggregator] = []
+    steps: list[Trial] = []
+    for turn in range(max(rounds, 1)):
+        near = list(_neighbours(best, values or {}, weights))
+        candidates = [given, best, *(c for c in together if repr(c) != repr(best)), *(c for _, c in near)]
+        tried = try_out(
+            candidates, inputs, labels, os.path.join(folder, f"round-{turn}"), metric=metric, **how
+        )
+        if not tried.queries.all():
+            raise InputError(
+                f"{tried.queries.sum()} labelled queries are too few to search with",
+                remedy="label more of them",
+            )
+        means = tried.sums[:, CHOOSE] / tried.queries[CHOOSE]
+        chosen = 1 + int(np.argmax(means[1:]))  # the first of equals: what is best so far stays
+        together = [_joined(best, near, means[-len(near) :] - means[1])] if near else []
+        best = candidates[chosen]
+        steps.append(Trial(repr(best), float(means[chosen]), int(tried.queries[CHOOSE])))
+        if means[chosen] - means[1] < least:
+            break
+    return Tuned(best, tuple(steps), *_told(tried, chosen))
+
+
+def _weighted(given: Aggregator, inputs: Paths, folder: str | os.PathLike[str], **how: Any) -> Aggregator:
+    """The method with a weight for every expert by name."""
+    names = experts(inputs, os.path.join(folder, "experts"), **how).experts.tolist()
+    old = given.weights if isinstance(given.weights, Mapping) else {}
+    return replace(given, weights={name: float(old.get(name, 1.0)) for name in names})
+
+
+Change = tuple[str, Any, Any]  # a parameter or "weights", the expert or nothing, the new value
+
+
+def _neighbours(
+    best: Aggregator, values: Mapping[str, Sequence[Any]], weights: Sequence[float]
+) -> Iterator[tuple[Change, Aggregator]]:
+    """All methods that differ in one value, with what differs."""
+    for name, tried in values.items():
+        for value in tried:
+            if value != best.parameters().get(name):
+                yield (name, None, value), _changed(best, [(name, None, value)])
+    now: Mapping[Id, float] = best.weights if isinstance(best.weights, Mapping) else {}
+    for expert in now:
+        for weight in weights:
+            if weight != now[expert] and (weight or any(w for e, w in now.items() if e != expert)):
+                yield ("weights", expert, weight), _changed(best, [("weights", expert, weight)])
+
+
+def _changed(best: Aggregator, changes: Sequence[Change]) -> Aggregator:
+    own = {name: value for name, expert, value in changes if expert is None}
+    weights = {expert: float(value) for _, expert, value in changes if expert is not None}
+    if weights:
+        assert isinstance(best.weights, Mapping)
+        own["weights"] = {**best.weights, **weights}
+    return replace(best, **own)
+
+
+def _joined(best: Aggregator, near: Sequence[tuple[Change, Aggregator]], gain: Any) -> Aggregator:
+    """The best change of everything that some change of helped, all at once."""
+    chosen: dict[tuple[str, Any], tuple[float, Change]] = {}
+    for (change, _), more in zip(near, gain, strict=True):
+        if more > chosen.get(change[:2], (0.0, change))[0]:
+            chosen[change[:2]] = (float(more), change)
+    changes = [change for _, change in chosen.values()]
+    now: Mapping[Id, float] = best.weights if isinstance(best.weights, Mapping) else {}
+    after = {**now, **{expert: value for _, expert, value in changes if expert is not None}}
+    return _changed(best, changes) if any(after.values()) or not after else best
+
+
+def _told(tried: Tried, chosen: int) -> tuple[float, float, int]:
+    """Mean gain over the method given, its standard error, and the number of queries that tell."""
+    n = int(tried.queries[TELL])
+    mean = float(tried.gains[chosen, TELL] / n)
+    spread = max(float(tried.squares[chosen, TELL]) / n - mean * mean, 0.0)
+    return mean, math.sqrt(spread / max(n - 1, 1)), n
