@@ -87,3 +87,15 @@ class Slow:
     def __call__(self, shard):
         time.sleep(self.seconds)
         return self.work(shard)
+
+
+@dataclass(frozen=True)
+class Pid:
+    """Work that leaves the number of its process, and takes very long."""
+
+    folder: str
+
+    def __call__(self, shard):
+        Path(self.folder, f"{os.getpid()}.pid").touch()
+        time.sleep(120)
+        return shard

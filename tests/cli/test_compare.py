@@ -213,6 +213,31 @@ def test_votes_leave_out_methods_for_lists(tmp_path):
     assert "comparison" in json.loads(done.stdout)["left_out"]["rrf"]
 
 
+def test_usual_methods_that_cannot_read_votes_are_named(tmp_path):
+    rows = [f"q{q},j{j},a,b" for q in range(12) for j in range(3)]
+    (tmp_path / "votes.csv").write_text("query,expert,winner,loser\n" + "\n".join(rows) + "\n")
+    (tmp_path / "qrels.txt").write_text("".join(f"q{q} 0 a 1\n" for q in range(12)))
+    words = ("compare", tmp_path / "votes.csv", "-q", tmp_path / "qrels.txt")
+    document = json.loads(run(*words, "--json").stdout)
+    assert {r["name"] for r in document["rows"]} == {"condorcet", "mc4", "bradley_terry"}
+    assert document["left_out"].keys() == {"rrf", "borda", "combmnz"}
+    assert "Note: rrf is left out: " in run(*words).stderr
+
+
+def test_a_run_that_is_the_baseline_is_shown_though_it_is_not_among_the_best(words, files):
+    every = json.loads(run(*words, "-m", "rrf", "--runs", "all", "-M", "map", "--json").stdout)["rows"]
+    worst = min((r for r in every if r["name"] != "rrf"), key=lambda r: r["mean"])["name"]
+    assert worst.startswith("run ")
+    for given in (worst, worst.removeprefix("run ")):
+        found = json.loads(run(*words, "-m", "rrf", "-M", "map", "--baseline", given, "--json").stdout)
+        assert found["baseline"] == worst
+        assert len(found["rows"]) == 1 + 3 + 1
+    alone = json.loads(
+        run(*words, "-m", "rrf", "-M", "map", "--runs", "none", "--baseline", worst, "--json").stdout
+    )
+    assert {r["name"] for r in alone["rows"]} == {"rrf", worst}
+
+
 def test_labels_of_other_items_are_warned_of_once(files, tmp_path):
     grades = (files / "qrels.txt").read_text().split("\n")
     strange = "".join(f"{line.split()[0]} 0 other-{line.split()[2]} 1\n" for line in grades if line)

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from podium.cli import program
+from podium.cli._common import table
 
 
 def run(*words, stdin=None):
@@ -208,3 +209,20 @@ def test_counts_beyond_all_numbers_are_bad_input(tmp_path, count):
 
 def test_the_level_is_not_rounded(arena):
     assert "99.9% interval" in run(arena, "--level", 0.999).stdout
+
+
+def test_counts_in_a_pipe_are_plain_numbers(tmp_path):
+    """A program reads them; an item whose name looks like such a count keeps it."""
+    path = tmp_path / "votes.csv"
+    path.write_text('winner,loser,count\n"1,000",b,14514\nb,"1,000",2500\n')
+    done = run(path)
+    assert done.exit_code == 0, done.output
+    _, first, _ = [line.split("\t") for line in done.stdout.splitlines()]
+    assert first[1] == "1,000"
+    assert first[5:] == ["17014", "14514", "0"]
+
+
+def test_counts_on_a_terminal_are_grouped(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    table(["item", "votes"], [("a", "14,514")])
+    assert "14,514" in capsys.readouterr().out

@@ -188,6 +188,19 @@ def test_unknown_query_expert_item_are_named():
         p.index.slot("q", "z")
 
 
+def test_every_item_has_the_slot_that_holds_it():
+    given = {"q": {"e": ["b", 10, "a", 9, -3, "", "é", "Z", 2**70]}, "r": {"e": ["b"]}, "s": {"e": []}}
+    index = Preferences.from_lists(given).index
+    for q in index.queries:
+        here = range(*index.slots(q).indices(len(index.items)))
+        assert [index.slot(q, index.items[at]) for at in here] == list(here)
+    assert index.slot("q", np.int64(9)) == index.slot("q", 9)
+    for no_item in ("9", "c", 11, "zz", -9, None, 1.5, ("a",), float("nan")):
+        for q in index.queries:
+            with pytest.raises(InputError, match="has no item"):
+                index.slot(q, no_item)
+
+
 def test_labels():
     with pytest.raises(InputError, match="row 2: item 'a' is labelled twice for query 'q'"):
         Labels.from_rows(["q", "q"], ["a", "a"], [1, 2])

@@ -338,3 +338,29 @@ def test_data_without_labels(data, tmp_path):
         cross_validate(data, {"rrf": "rrf"}, "map", resume=tmp_path / "file")
     with pytest.raises(ParameterError, match="no result 'borda'"):
         cross_validate(data, {"rrf": "rrf"}, "map").mean("borda")
+
+
+@pytest.mark.parametrize(
+    ("data", "methods", "said"),
+    [(demo(6), ["rrf", "borda"], "cross_validate was given a list; give methods by name"),
+     (demo(6), "rrf", "cross_validate was given a str; give methods by name"),
+     (demo(6).preferences, {"rrf": "rrf"}, r"cross_validate was given a Preferences; give podium.Dataset"),
+     (None, {"rrf": "rrf"}, "cross_validate was given a NoneType")],
+)  # fmt: skip
+def test_arguments_of_another_kind_are_refused_in_words(data, methods, said):
+    with pytest.raises(InputError, match=said):
+        cross_validate(data, methods, "map")
+
+
+def test_too_few_queries_for_the_usual_folds():
+    """The user said nothing of a number of folds: the message does, and what it proposes works."""
+    data = demo(4)
+    with pytest.raises(
+        ParameterError, match=r"4 queries are too few for 5 folds; .* folds=dataset.folds\(4\)"
+    ):
+        cross_validate(data, {"rrf": "rrf"}, "map")
+    assert len(cross_validate(data, {"rrf": "rrf"}, "map", folds=data.folds(4)).pooled("rrf")) == 4
+    with pytest.raises(ParameterError, match="2 queries are too few for 5 folds; folds need 3 or more"):
+        demo(2).folds()
+    with pytest.raises(ParameterError, match="k is 9; accepted: 3 to the number of queries"):
+        data.folds(9)

@@ -169,3 +169,25 @@ def test_bad_comparisons(contest):
         compare(results, labels, "map", test="z")
     with pytest.raises(ParameterError, match="nothing to compare"):
         compare({}, labels, "map")
+
+
+def test_labels_may_be_a_dictionary():
+    result, grades = make("rrf").aggregate(lists([1, 2])), {1: {"a": 0, "b": 2}, 2: {"c": 1}}
+    assert evaluate(result, grades, "map").mean() == evaluate(result, Labels.from_dict(grades), "map").mean()
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [(None, "evaluate was given a NoneType; give labels, or a dictionary"),
+     ([("q", "a", 1)], "evaluate was given a list"),
+     ({1: ["a"]}, "Labels.from_dict was given a list; give query -> item -> grade"),
+     ({1: 2}, "Labels.from_dict was given a int")],
+)  # fmt: skip
+def test_labels_of_another_kind_are_refused_in_words(labels, said):
+    with pytest.raises(InputError, match=said):
+        evaluate(make("rrf").aggregate(lists([1])), labels, "map")
+
+
+def test_a_result_of_another_kind_is_refused_in_words():
+    with pytest.raises(InputError, match="evaluate was given a Preferences; give a consensus"):
+        evaluate(lists([1]), Labels.from_dict({1: {"a": 1}}), "map")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from podium import Preferences, make
-from podium.errors import ParameterError
+from podium.errors import InputError, ParameterError
 from podium.evaluate import uncertainty as u
 from podium.evaluate.leaderboard import Tally
 from podium.kernels import bootstrap as drawing
@@ -265,3 +265,41 @@ def test_ignored_ties_bound_nothing():
     e = u.estimate(Tally.of(p).contests(), ties="ignore")
     assert e.core.tolist() == [True, True, False]
     assert e.above.tolist() == e.below.tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("over", [None, "experts"])
+@pytest.mark.parametrize("errors", ["fisher", "sandwich"])
+def test_errors_shrink_with_the_root_of_the_votes_however_many(errors, over):
+    """Votes that weigh W times as much: errors times the root of W stay, once the votes outweigh the prior.
+
+    Clusters are the exception: as many experts as before, each as sure as before, leave the error as it was.
+    """
+    p, _ = votes(5, 200, ties=0.1, experts=12)
+    found = []
+    for weight in (1.0, 1e3, 1e6, 1e7):
+        tally = Tally.of(_weighing(p, weight))
+        e = u.estimate(tally.contests(), l2=1e-4)
+        matrix = u.covariance(e, errors, tally.clusters(over) if over else None)
+        grows = 1.0 if over and errors == "sandwich" else weight
+        found.append(np.sqrt(matrix.diagonal() * grows))
+    assert np.allclose(found, found[1], rtol=1e-3)
+
+
+def _weighing(p, weight):
+    v, item = p.comparisons, np.array(p.index.items.tolist())
+    count = len(v)
+    return Preferences.from_comparisons(
+        np.zeros(count, int),
+        v.expert,
+        item[v.winner],
+        item[v.loser],
+        tie=v.tie,
+        weight=np.full(count, weight),
+    )
+
+
+@pytest.mark.parametrize("errors", ["fisher", "sandwich"])
+def test_errors_with_too_few_digits_are_refused(errors):
+    e = u.estimate(Tally.of(_weighing(votes(6, 300)[0], 1e11)).contests())
+    with pytest.raises(InputError, match="too much beside the prior; give smaller weights, or a larger l2"):
+        u.covariance(e, errors)

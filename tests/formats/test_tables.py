@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -307,3 +308,49 @@ def test_two_files_of_one_name_are_not_one_expert(tmp_path) -> None:  # type: ig
         (tmp_path / folder / "s.csv").write_text(f"query,item,score\nq,{item},1\n")
     with pytest.raises(InputError, match="two files would both be called 's'"):
         formats.read([tmp_path / "one" / "s.csv", tmp_path / "two" / "s.csv"])
+
+
+def _ratings(cell: Callable[[str, str, int], object], name: str) -> str:
+    """Three annotators on the same six items, with one more column."""
+    rows = [(w, i, k % 5) for k, (w, i) in enumerate((w, i) for w in "xyz" for i in "abcdef")]
+    return f"annotator,{name},item,rating\n" + "".join(f"{w},{cell(w, i, r)},{i},{r}\n" for w, i, r in rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [("task", lambda w, i, r: f"t{i < 'd'}"), ("theme", lambda w, i, r: f"t{i < 'd'}"),
+     ("block", lambda w, i, r: int(i < "c")), ("question", lambda w, i, r: r % 2)],
+)  # fmt: skip
+def test_a_column_that_may_be_the_queries_is_not_passed_over_in_silence(name, cell) -> None:  # type: ignore[no-untyped-def]
+    text = _ratings(cell, name)
+    said = f"all rows are query 'all'; not used: '{name}'; give query='{name}' if those are the queries"
+    with pytest.warns(PodiumWarning, match=said):
+        p = read(text).preferences
+    assert p is not None
+    assert p.queries.tolist() == ["all"]
+    told, one = read(text, query=name).preferences, read(text, query="").preferences  # neither warns
+    assert told is not None
+    assert one is not None
+    assert len(told) == 2
+    assert len(one) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [("team", lambda w, i, r: w < "z"),  # of the annotator
+     ("sure", lambda w, i, r: r % 3),  # of the single judgement
+     ("title", lambda w, i, r: f"title of {i}"),  # another name of the item
+     ("task", lambda w, i, r: "t1"), ("task", lambda w, i, r: f"{w}{i}"),  # one for all, one for each row
+     ("remark", lambda w, i, r: "" if i < "d" else "odd"),
+     ("price", lambda w, i, r: 9.5 if i < "d" else 1.25)],
+)  # fmt: skip
+def test_other_columns_are_left_alone(name, cell) -> None:  # type: ignore[no-untyped-def]
+    p = read(_ratings(cell, name)).preferences  # a warning would be an error here
+    assert p is not None
+    assert p.queries.tolist() == ["all"]
+
+
+def test_a_list_by_itself_may_have_more_columns() -> None:
+    p = read("item,score,colour\na,3,red\nb,2,blue\nc,1,red\nd,0,blue\n").preferences
+    assert p is not None
+    assert p.queries.tolist() == ["all"]

@@ -280,3 +280,130 @@ def test_clustered_ids_are_sorted_too():
         got = preferences_of(table, "unknown", "error", None).preferences
     assert got.index.items.tolist() == sorted(ids.tolist())
     assert got == Preferences.from_frame(table)
+
+
+def rows(**columns):
+    return pa.table(columns)
+
+
+def test_narrow_integers_do_not_wrap():
+    table = rows(
+        query=pa.array(np.repeat([-10, 2, 120, 127], 2), pa.int8()),
+        expert=[1] * 8,
+        item=[1, 2] * 4,
+        rank=[1, 2] * 4,
+    )
+    assert batch_function("borda")(table)["query"].unique().to_pylist() == [-10, 2, 120, 127]
+
+
+def test_unsigned_integers_beyond_63_bits_are_told_apart(path):
+    item = pa.array([2**64 - 1, 2**63, 1, 2**63], pa.uint64())
+    got = batch_function("rrf")(rows(query=[1] * 4, expert=[1, 1, 2, 2], item=item, rank=[1, 2, 1, 2]))
+    assert got["item"].to_pylist() == [2**63, 1, 2**64 - 1]
+
+
+@pytest.mark.parametrize("name", ["query", "expert", "item"])
+@pytest.mark.parametrize("coded", [False, True])
+def test_views_of_text_are_read(path, name, coded):
+    table = lists(range(6))
+    column = table[name].combine_chunks()
+    view = (
+        pa.DictionaryArray.from_arrays(
+            (found := column.dictionary_encode()).indices, found.dictionary.cast(pa.string_view())
+        )
+        if coded
+        else column.cast(pa.string_view())
+    )
+    at = table.column_names.index(name)
+    given_table = table.set_column(at, name, view)
+    expected = batch_function("rrf")(table)
+    assert batch_function("rrf")(given_table).equals(expected)
+    stream = batch_function("rrf").tables(given_table.to_batches(max_chunksize=5), 10)
+    assert pa.concat_tables(stream).combine_chunks().equals(expected.combine_chunks())
+
+
+def test_a_missing_value_in_a_dictionary_is_missing(path):
+    score = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0, 2], pa.int32()), pa.array([2.0, 1.0, None]))
+    table = rows(query=[1] * 4, expert=[1, 1, 2, 2], item=[1, 2, 1, 2], score=score)
+    for method in ("rrf", "borda"):
+        with pytest.raises(InputError, match="the score is missing"):
+            batch_function(method)(table)
+    unused = pa.DictionaryArray.from_arrays(pa.array([0, 0, 0, 0], pa.int32()), pa.array(["a", None]))
+    table = rows(query=[1] * 4, expert=unused, item=[1, 2, 3, 4], rank=[1, 2, 3, 4])
+    stream = batch_function("rrf").tables(table.to_batches(max_chunksize=3), 2)
+    assert sum(t.num_rows for t in stream) == 4
+
+
+def test_sliced_columns_of_text(path):
+    table = lists(range(8))
+    starts = np.flatnonzero(np.array(table["query"].to_pylist()) == "q-00003")
+    wide = pa.schema([f.with_type(pa.large_string()) if f.type == pa.string() else f for f in table.schema])
+    sliced = table.combine_chunks().cast(wide).slice(int(starts[0]))
+    for method in ("rrf", "borda"):
+        same(batch_function(method)(sliced), in_memory(method, pa.Table.from_pylist(sliced.to_pylist())))
+
+
+def test_texts_that_stand_twice_in_a_dictionary_of_queries_are_one_query(path):
+    twice = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1, 1], pa.int32()), pa.array(["q", "q"]))
+    table = rows(query=twice, expert=["a", "a", "b", "b"], item=[1, 2, 2, 3], rank=[1, 2, 1, 2])
+    for method in ("rrf", "borda"):
+        same(batch_function(method)(table), in_memory(method, table))
+
+
+def test_a_list_that_is_interrupted_is_one_list(path):
+    table = rows(query=[1] * 5, expert=["a", "b", "b", "a", "a"], item=[1, 2, 3, 2, 3], rank=[1, 1, 2, 2, 3])
+    for method in ("rrf", "borda"):
+        same(batch_function(method)(table), in_memory(method, table))
+
+
+@pytest.mark.parametrize(
+    ("batches", "message"),
+    [
+        (
+            [rows(query=[1, None, 2, 1], expert=[1] * 4, item=[1, 2, 3, 4], rank=[1] * 4)],
+            "the query is missing",
+        ),
+        (
+            [
+                rows(query=[1], expert=[1], item=pa.array([1], pa.int32()), rank=[1]),
+                rows(query=[2], expert=[1], item=pa.array([1], pa.int64()), rank=[1]),
+            ],
+            "'item' is of type int32 in one batch and int64 in another",
+        ),
+        (
+            [
+                rows(query=[1], expert=[1], item=[1], rank=[1]),
+                rows(query=[2], expert=[1], item=[1], score=[1.0]),
+            ],
+            "only some of the batches have a column",
+        ),
+        (
+            [pa.Table.from_arrays([pa.array([1])] * 5, names=["query", "expert", "item", "rank", "rank"])],
+            "2 columns named 'rank'",
+        ),
+    ],
+)
+def test_streams_that_are_not_right_say_so(batches, message):
+    with pytest.raises(InputError, match=message):
+        list(batch_function("rrf").tables(batches, 1))
+
+
+def test_columns_inside_of_columns_cannot_be_kept():
+    table = lists(range(2))
+    table = table.append_column("tags", pa.array([["x"]] * len(table)))
+    with pytest.raises(InputError, match=r"'tags' to keep is of type list.*plain values"):
+        batch_function("rrf", keep=["tags"])(table)
+
+
+def test_what_travels_is_what_was_given():
+    function = batch_function("rrf")
+    before = pickle.dumps(function)
+    function(lists(range(3)))
+    assert pickle.dumps(function) == before
+
+
+def test_frames_and_dictionaries_of_arrays_are_refused_with_a_way_out():
+    table = lists(range(2))
+    for given_thing in (table.to_pandas(), {"query": [1]}, [{"query": 1}]):
+        with pytest.raises(InputError, match="pyarrow"):
+            list(batch_function("rrf")(given_thing))

@@ -20,7 +20,7 @@ import podium
 from podium import Preferences, formats, scale
 from podium.aggregators.supervised.lambdarank import LambdaRank
 from podium.cli import program
-from podium.errors import InputError, ParameterError, PodiumWarning
+from podium.errors import InputError, NotFittedError, ParameterError, PodiumWarning
 from podium.scale.batches import batch_function
 from podium.scale.engines import engine
 from podium.scale.jobs import Job, records
@@ -360,3 +360,230 @@ def test_a_worker_does_not_import_pandas(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["None", "20", "True", "False"]
+
+
+def write(path, **columns):
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+
+
+def test_partitions_of_no_number_lose_nothing(tmp_path):
+    n = float("nan")
+    columns = {"query": ["a", "b", "c", "d"], "expert": ["e"] * 4, "item": ["x"] * 4, "rank": [1] * 4}
+    write(tmp_path / "in" / "a.parquet", **columns, p=[1.0, n, 2.0, None])
+    scale.apply("rrf", tmp_path / "in", tmp_path / "out", partition_by=["p"], workers=1)
+    rows = {p.parent.name: pq.read_metadata(p).num_rows for p in (tmp_path / "out").rglob("*.parquet")}
+    assert rows == {"p=1.0": 1, "p=nan": 1, "p=2.0": 1, "p=__HIVE_DEFAULT_PARTITION__": 1}
+
+
+@pytest.mark.parametrize("meta", [{}, {"meta": [{"u": 1, "v": 2}]}])
+def test_columns_inside_of_columns_do_not_hide_a_query_in_two_shards(tmp_path, meta):
+    for k in (1, 2):
+        inside = {"meta": [{"u": k, "v": k}]} if meta else {}
+        write(tmp_path / "in" / f"{k}.parquet", **inside, query=["same"], expert=["e"], item=["x"], rank=[1])
+    with pytest.raises(InputError, match="query 'same' is in"):
+        scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+
+
+def test_a_shard_that_reaches_over_others_is_looked_into(tmp_path):
+    for name, queries in (("a", (0, 55, 100)), ("b", (10, 20)), ("c", (50, 55, 60))):
+        n = len(queries)
+        write(
+            tmp_path / "in" / f"{name}.parquet", query=queries, expert=["e"] * n, item=["x"] * n, rank=[1] * n
+        )
+    with pytest.raises(InputError, match="query 55 is in"):
+        scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+
+
+def test_a_shard_without_queries_or_with_damaged_pages_is_named(tmp_path):
+    write(tmp_path / "in" / "a.parquet", query=["q"], expert=["e"], item=["x"], rank=[1])
+    write(tmp_path / "in" / "b.parquet", quary=["q"], expert=["e"], item=["x"], rank=[1])
+    with pytest.raises(
+        InputError, match=r"b.parquet: the batch has no column 'query' .*quary.*other 1 shards are done"
+    ):
+        scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+    for name in "ab":  # spans that meet, so that the column is read
+        table = pa.table(
+            {
+                "query": ["q", "r"] * 5000,
+                "expert": ["e"] * 10_000,
+                "item": range(10_000),
+                "rank": [1] * 10_000,
+            }
+        )
+        pq.write_table(table, tmp_path / "in" / f"{name}.parquet", compression="zstd", use_dictionary=False)
+    place = pq.read_metadata(tmp_path / "in" / "a.parquet").row_group(0).column(0).data_page_offset
+    data = bytearray((tmp_path / "in" / "a.parquet").read_bytes())
+    data[place + 20 : place + 60] = b"?" * 40
+    (tmp_path / "in" / "a.parquet").write_bytes(data)
+    with pytest.raises(InputError, match=r"a.parquet: .*damaged"):
+        scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+
+
+def test_regrouped_files_are_known_by_their_names_too(tmp_path):
+    lines = ("q Q0 d1 1 2 x\nq Q0 d2 2 1 x\n", "q Q0 d2 1 2 x\nq Q0 d3 2 1 x\n")
+    files = [tmp_path / "a.run", tmp_path / "b.run"]
+    for file, text in zip(files, lines, strict=True):
+        file.write_text(text)
+    how = {"options": {"expert": "file"}, "shards": 1}
+    scale.regroup(files, tmp_path / "g", **how)
+    for file, text in zip(files, lines[::-1], strict=True):
+        file.write_text(text)
+    with pytest.raises(ParameterError, match="is not empty"):  # what is there is of other rows
+        scale.regroup(files, tmp_path / "g", **how)
+
+
+def test_a_folder_of_shards_and_a_folder_to_be(tmp_path):
+    shards(tmp_path / "in", 2)
+    done = run("apply", "rrf", tmp_path / "in", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert len(contents(tmp_path / "out")) == 2
+
+
+def test_what_text_says_of_unlisted_items_holds_on_shards_too(tmp_path):
+    """In TREC runs what is not listed is below; regrouped or not, said otherwise or not, all is as in memory."""
+    rng = np.random.default_rng(7)
+    for q in range(6):  # one file for each query, with all its lists
+        drawn = ((e, rng.permutation(9)[:4]) for e in "abc")
+        lines = (f"q{q} Q0 d{i} {r + 1} {9 - r} {e}" for e, items in drawn for r, i in enumerate(items))
+        (tmp_path / "in").mkdir(exist_ok=True)
+        (tmp_path / "in" / f"{q}.run").write_text("\n".join(lines) + "\n")
+    files = [str(f) for f in sorted((tmp_path / "in").glob("*.run"))]
+    order = [("query", "ascending"), ("rank", "ascending")]
+    answers = {}
+    for said in (None, "below", "unknown"):
+        option = {} if said is None else {"unlisted": said}
+        memory = podium.make("condorcet").aggregate(formats.read(files, **option).preferences).to_frame()
+        scale.apply("condorcet", tmp_path / "in", tmp_path / f"out-{said}", workers=1, **option)
+        grouped = scale.regroup(tmp_path / "in", tmp_path / f"g-{said}", shards=2, options=option)
+        scale.apply("condorcet", grouped, tmp_path / f"again-{said}", workers=1)
+        for folder in ("out", "again"):
+            got = results(tmp_path / f"{folder}-{said}").sort_by(order)
+            assert got.to_pydict() == memory.sort_by(order).to_pydict(), (folder, said)
+        answers[said] = memory.to_pydict()
+    assert answers[None] == answers["below"] != answers["unknown"]
+
+
+def test_columns_with_other_names(tmp_path):
+    shards(tmp_path / "in", 2)
+    shards(tmp_path / "plain", 2)
+    for file in (tmp_path / "in").glob("*"):
+        table = pq.read_table(file).rename_columns(["qid", "system", "doc", "rank", "score"])
+        pq.write_table(table.append_column("item", pa.array(["wrong"] * len(table))), file)
+    words = ("-O", "query=qid", "-O", "expert=system", "-O", "item=doc")
+    done = run("apply", "rrf", tmp_path / "in", f"{tmp_path}/out/", *words)
+    assert done.exit_code == 0, done.output
+    scale.apply("rrf", tmp_path / "plain", tmp_path / "expected", workers=1)
+    assert contents(tmp_path / "out") == contents(tmp_path / "expected")
+    again = run("apply", "rrf", tmp_path / "in", f"{tmp_path}/other/", *words, "--regroup", tmp_path / "g")
+    assert again.exit_code == 0, again.output
+    for option, message in (("item=docc", "no column 'docc'"), ("nonsense=3", "no option 'nonsense'")):
+        bad = run("apply", "rrf", tmp_path / "in", f"{tmp_path}/bad/", *words[:4], "-O", option)
+        assert bad.exit_code == 2
+        assert message in bad.stderr
+    assert run("apply", "rrf", tmp_path / "plain", f"{tmp_path}/x/", "-f", "trec").exit_code == 2
+
+
+def test_duplicates_are_settled_as_asked(tmp_path):
+    write(
+        tmp_path / "in" / "a.parquet", query=["q"] * 3, expert=["e"] * 3, item=["x", "y", "x"], rank=[1, 2, 3]
+    )
+    assert run("apply", "rrf", tmp_path / "in", f"{tmp_path}/a/").exit_code == 2
+    done = run("apply", "rrf", tmp_path / "in", f"{tmp_path}/b/", "-O", "duplicates=best")
+    assert done.exit_code == 0, done.output
+    assert results(tmp_path / "b")["item"].to_pylist() == ["x", "y"]
+
+
+def test_weights_by_name_on_text_shards_and_trials(tmp_path):
+    for k, expert in enumerate("ab"):
+        (tmp_path / "in").mkdir(exist_ok=True)
+        (tmp_path / "in" / f"{k}.run").write_text(f"q{k} Q0 x 1 2 {expert}\nq{k} Q0 y 2 1 {expert}\n")
+    method = podium.make("rrf", weights={"a": 1.0, "b": 2.0})
+    assert scale.apply(method, tmp_path / "in", tmp_path / "out", workers=1).queries == 2
+    (tmp_path / "qrels").write_text("q0 0 x 1\nq1 0 x 1\n")
+    [found] = scale.trials([method], tmp_path / "in", tmp_path / "qrels", tmp_path / "c", workers=1)
+    assert (found.mean, found.queries) == (1.0, 2)
+    with pytest.raises(InputError, match="there are no labels in it"):
+        scale.trials([method], tmp_path / "in", tmp_path / "in" / "0.run", tmp_path / "c", workers=1)
+
+
+def test_links_and_names_of_methods(tmp_path, monkeypatch):
+    shards(tmp_path / "real", 1)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "link.parquet").symlink_to(tmp_path / "real" / "part-000.parquet")
+    assert scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1).queries == 20
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "borda").mkdir()  # a folder of that name is no shard
+    done = run("apply", "borda", "in/", "out-borda/")
+    assert done.stderr.startswith("borda: 1 shards done")
+
+
+def test_results_are_not_there_twice(tmp_path):
+    shards(tmp_path / "in", 1)
+    shards(tmp_path / "more", 1, queries=3, seed=9)
+    (tmp_path / "more" / "part-000.parquet").rename(tmp_path / "more" / "other.parquet")
+    scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+    pq.write_table(lists(range(500, 503)), tmp_path / "more" / "other.parquet")
+    both = [tmp_path / "in", tmp_path / "more"]
+    with pytest.raises(ParameterError, match="would be there twice"):
+        scale.apply("rrf", both, tmp_path / "out", workers=1)
+    scale.apply("rrf", both, tmp_path / "out", workers=1, overwrite=True)
+    assert sorted(contents(tmp_path / "out")) == ["in/part-000.parquet", "more/other.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"partition_by": ["query"]}, "cannot be partitioned by 'query'"),
+        ({"rows": 0}, "rows is 0"),
+    ],
+)
+def test_options_that_make_no_sense(tmp_path, how, message):
+    shards(tmp_path / "in", 1)
+    with pytest.raises(ParameterError, match=message):
+        scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1, **how)
+
+
+def test_folders_in_folders_damaged_notes_and_what_was_left_behind(tmp_path):
+    shards(tmp_path / "in", 1)
+    with pytest.raises(ParameterError, match="lies in the input"):
+        scale.apply("rrf", tmp_path / "in", tmp_path / "in" / "out", workers=1)
+    with pytest.raises(NotFittedError):
+        scale.apply("svd", tmp_path / "in", tmp_path / "out", workers=1)
+    scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
+    (tmp_path / "out" / "_podium" / "about.json").write_text("{")
+    (tmp_path / "out" / ".part-000.parquet.123.tmp").write_text("half")
+    scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1, overwrite=True, top=3)
+    assert [p.name for p in (tmp_path / "out").glob(".*")] == []
+    with pytest.raises(ParameterError, match="shards is 0"):
+        scale.regroup(tmp_path / "in", tmp_path / "g", shards=0)
+    write(tmp_path / "none" / "a.parquet", **{k: [] for k in ("query", "expert", "item", "rank")})
+    pq.write_table(lists(range(1)).slice(0, 0), tmp_path / "none" / "a.parquet")
+    with pytest.raises(InputError, match="no rows in any"):
+        scale.regroup(tmp_path / "none", tmp_path / "g", shards=1)
+    (tmp_path / "g" / "_podium").mkdir(parents=True)  # what a killed run leaves
+    first = scale.regroup(tmp_path / "in", tmp_path / "h", shards=1)
+    os.replace(tmp_path / "h/_podium/regrouped.json", tmp_path / "h/_podium/regrouping.json")
+    assert scale.regroup(tmp_path / "in", tmp_path / "h", shards=1) == first
+
+
+def test_workers_end_with_the_process_that_began_them(tmp_path):
+    shards(tmp_path / "in", 4)
+    code = (
+        "from podium.scale.engines.on_local import run\nfrom podium.scale.shards import find\nfrom shards import Pid\n"
+        f"folder = {str(tmp_path)!r}\n"
+        "if __name__ == '__main__':\n    list(run(Pid(folder), find(folder + '/in'), workers=2))\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    parent = subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": path})
+    begin = time.monotonic()
+    while len(pids := [int(p.stem) for p in tmp_path.glob("*.pid")]) < 2 and time.monotonic() - begin < 60:
+        time.sleep(0.05)
+    assert len(pids) == 2
+    parent.kill()
+    parent.wait()
+    while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() - begin < 90:
+        time.sleep(0.05)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)

@@ -26,11 +26,11 @@ def compiled(monkeypatch):
 
 def both(method, table, **how):
     """The answer, and that of the general way (or what it says); how often the straight way was taken."""
-    found, taken = [], []
+    found, taken, said = [], [], []
     original = straight.rank
     for blocked in (False, True):
-        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-            warnings.simplefilter("ignore", PodiumWarning)
+        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", PodiumWarning)
 
             def rank(*given, blocked=blocked):
                 answer = None if blocked else original(*given)
@@ -42,6 +42,8 @@ def both(method, table, **how):
                 found.append(batch_function(method, **how)(table).combine_chunks())
             except (InputError, ParameterError) as error:
                 found.append(str(error))
+            said.append([str(w.message) for w in told])
+    assert said[0] == said[1]
     return *found, any(taken)
 
 
@@ -185,3 +187,41 @@ def test_an_expert_of_weight_zero_and_scores_that_overflow():
         got, expected, taken = both(podium.make("rrf(k=0)", weights=weights), table)
         assert not taken
         assert got == expected if isinstance(got, str) else got.equals(expected)
+
+
+def test_sums_that_differ_in_the_last_bit_are_one_score():
+    """1/3 + 1/4 + 1/5 in two orders."""
+    ranks = {"a": (1, 2, 3), "b": (1, 3, 2), "c": (2, 1, 3)}
+    table = [("q", e, i, ranks[i][e]) for e in range(3) for i in sorted(ranks, key=lambda i: ranks[i][e])]
+    columns = dict(zip(("query", "expert", "item", "rank"), zip(*table, strict=True), strict=True))
+    assert 1 / 3 + 1 / 4 + 1 / 5 != 1 / 3 + 1 / 5 + 1 / 4
+    got, expected, taken = both("rrf(k=2)", pa.table(columns | {"rank": np.array(columns["rank"], np.int32)}))
+    assert taken
+    assert got.equals(expected)
+    assert len(set(got["score"].to_pylist())) == 1
+    assert got["item"].to_pylist() == ["a", "b", "c"]
+
+
+def test_texts_of_one_hash_are_told_apart():
+    """Sixteen bytes whose two halves are chosen so that the hash comes out the same."""
+    multiplier, word = 0x9E3779B97F4A7C15, 1 << 64
+    inverse = pow(multiplier, -1, word)
+
+    def mixed(first):  # what `hash_span` makes of the first half
+        h = (16 ^ first) * multiplier % word
+        return h ^ (h >> 32)
+
+    goal, texts = 12345, []
+    for first in range(0x4141414141414141, 0x4141414141414141 + 200_000):
+        second = (goal * inverse % word) ^ mixed(first)
+        whole = first.to_bytes(8, "little") + second.to_bytes(8, "little")
+        if all(b < 128 for b in whole):
+            texts.append(whole.decode())
+    assert len(texts) > 100
+    columns = {"query": [1] * len(texts), "expert": [1] * len(texts), "item": texts}
+    got, expected, taken = both(
+        "rrf", pa.table(columns | {"rank": np.arange(1, len(texts) + 1, dtype=np.int32)})
+    )
+    assert taken
+    assert got.equals(expected)
+    assert got["item"].to_pylist() == texts

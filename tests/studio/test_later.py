@@ -9,6 +9,9 @@ import time
 
 import pytest
 
+from podium.data.index import ItemIndex
+from podium.errors import InputError
+from podium.studio.opening import open_input, open_labels
 from podium.studio.pages import landing
 from podium.studio.settings import Limits
 from podium.studio.store import Store
@@ -104,6 +107,11 @@ def test_labels_are_kept_and_go_with_their_project(tmp_path):
     [
         ([("b.run", RUN)], "holds no labels"),
         ([("qrels.txt", QRELS.replace(b"q", b"Q"))], "the labels are for other queries"),
+        (
+            [("qrels.txt", QRELS.replace(b"d", b"D"))],
+            "the labels are for other items: for query &#39;q0&#39; they have",
+        ),
+        ([("qrels.txt", b"q0 0 d9 1\nq9 0 d1 1\n")], "the labels are for other items"),
         ([("qrels.txt", b"q0 0 d0 1\nq0 0 d1 1e999\n")], "qrels.txt:2: the grade is"),
         ([("qrels.txt", b"\0\1\2")], "binary"),
         ([("x.json", b"[" * 100_000)], ""),
@@ -133,6 +141,61 @@ def test_labels_are_not_added_twice_nor_to_the_demo_nor_to_nothing(client):
     assert client.post(f"/p/{project}/labels", data=data, headers=cross).status_code == 403
 
 
+def test_added_labels_are_removed_and_others_take_their_place(client):
+    project = opened(client, ("a.run", RUN))
+    remove, store = f"/p/{project}/labels/remove", client.app.state.store
+    assert client.post(remove, data={"csrf": mark(client)}).status_code == 422
+    assert remove not in page(client, f"/p/{project}/overview").text
+    wrong = QRELS.replace(b" 1\n", b" 2\n").replace(b" 0\n", b" 1\n")
+    assert add(client, project, ("one.txt", wrong[:60]), ("two.txt", wrong[60:])).status_code == 303
+    for view in ("overview", "jobs"):
+        assert f'action="{remove}"' in page(client, f"/p/{project}/{view}").text
+    before = client.get(f"/p/{project}/methods.json").json()
+    assert client.post(remove, data={}).status_code == 403
+    assert (
+        client.post(remove, data={"csrf": mark(client)}, headers={"origin": "http://x.example"}).status_code
+        == 403
+    )
+    answer = client.post(remove, data={"csrf": mark(client)})
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/p/{project}/overview")
+    assert facts(client, project)["labels"] == "none"
+    assert len([p for p in (store.folder / "blobs").rglob("*") if p.is_file()]) == 1
+    assert add(client, project, ("one.txt", QRELS[:60]), ("two.txt", QRELS[60:])).status_code == 303
+    both = opened(client, ("a.run", RUN), ("qrels.txt", QRELS))
+    now = client.get(f"/p/{project}/methods.json").json()
+    assert now == client.get(f"/p/{both}/methods.json").json() != before
+    for other in ("demo", both):
+        assert client.post(f"/p/{other}/labels/remove", data={"csrf": mark(client)}).status_code == 422
+    assert client.post("/p/nothing/labels/remove", data={"csrf": mark(client)}).status_code == 404
+
+
+def test_labels_from_before_that_match_nothing_can_be_removed(client):
+    project, store = opened(client, ("a.run", RUN)), client.app.state.store
+    store.add_labels(project, [("q", QRELS.replace(b"d", b"D"))], [])
+    assert "Remove added labels" in page(client, f"/p/{project}/overview").text
+
+
+CSV = b"item,query,grade\nd7,q0,1\nd1,q1,2\nd0,q1,1\n"
+
+
+@pytest.mark.parametrize(
+    ("there", "files", "words"),
+    [
+        (QRELS, [("more", b"q7 0 d1 1\nq0 0 d9 1\nq2 0 d3 1\nq0 0 d0 1\n")], "more:3: item 'd3' is labelled twice"),
+        (QRELS, [("more", b"q7 0 d1 1\n"), ("t.csv", CSV)], "t.csv:3: item 'd1' is labelled twice for query 'q1'"),
+        (QRELS, [("one", b"q1 0 d1 1\n")], "one:1: item 'd1' is labelled twice"),
+        (None, [("a", QRELS), ("b", b"q7 0 d1 1\nq1 0 d1 1\n")], "b:2: item 'd1' is labelled twice"),
+        (None, [("a", QRELS), ("t.csv", CSV)], "t.csv:3: item 'd1' is labelled twice for query 'q1': it"),
+        (QRELS, [("x.json", b'[{"query":"q7","item":"d1","grade":1},\n{"query":"q1","item":"d1","grade":1}\n]')],
+         "x.json: item 'd1' is labelled twice"),
+    ],
+)  # fmt: skip
+def test_an_item_that_is_labelled_twice_is_named_by_file_and_line(there, files, words):
+    data = open_input([("a.run", RUN), *([] if there is None else [("first", there)])])
+    with pytest.raises(InputError, match=f"^{re.escape(words)}"):
+        open_labels(data, files)
+
+
 def test_names_of_label_files_are_no_paths(client, tmp_path):
     project = opened(client, ("a.run", RUN))
     assert add(client, project, ("../../../etc/<b>qrels", QRELS)).status_code == 303
@@ -159,12 +222,33 @@ def test_methods_that_compare_all_pairs_are_refused_on_long_queries(tmp_path):
                 service.json()["error"][k] for k in ("message", "remedy")
             )
         assert page(client, f"/p/{project}/fuse?m=mc4").status_code == 413
+        for method in ("combmnz", "isr", "mean_rank", "median_rank"):
+            assert client.get(f"/p/{project}/fuse.json?m={method}").status_code == 200, method
         for view in ("overview", "fuse", "methods", "queries", "query", "why", "experts", "jobs"):
             assert page(client, f"/p/{project}/{view}").status_code == 200, view
         found = client.get(f"/p/{project}/methods.json").json()
-        assert found["methods"] == ["rrf", "borda"]
+        assert found["methods"] == ["rrf", "borda", "combmnz"]
         told = client.get(f"/p/{project}/overview.json").json()["findings"]
         assert any("mc4 is left out: a query has 9 items" in f["text"] for f in told)
+
+
+def test_a_query_with_very_many_items_is_shown_without_looking_for_each(tmp_path, monkeypatch):
+    size = 12_000
+    run = b"".join(
+        f"q Q0 d{(e + k) % size} {k + 1} {size - k} e{e}\n".encode() for e in range(3) for k in range(size)
+    )
+    looked = []
+    find = ItemIndex.slot
+    monkeypatch.setattr(ItemIndex, "slot", lambda *given: looked.append(given) or find(*given))
+    with serving(tmp_path) as client:
+        project = opened(client, ("a.run", run))
+        assert page(client, f"/p/{project}/query?q=q").status_code == 200
+        rows = client.get(f"/p/{project}/query.json?q=q&m=rrf").json()["rows"]
+    assert len(rows) == size
+    assert not looked
+    for row in (rows[0], rows[5_000], rows[-1]):
+        number = int(row["item"][1:])
+        assert row["ranks"] == {f"e{e}": (number - e) % size + 1 for e in range(3)}
 
 
 def test_votes_on_too_many_items_are_refused_in_words(tmp_path):
@@ -177,7 +261,7 @@ def test_votes_on_too_many_items_are_refused_in_words(tmp_path):
     with serving(tmp_path, limits=SMALL) as client:
         project = opened(client, ("votes.json", json.dumps(votes).encode()))
         assert page(client, f"/p/{project}/overview").status_code == 200
-        assert client.get(f"/p/{project}/methods.json").json()["methods"] == ["net_votes"]
+        assert client.get(f"/p/{project}/methods.json").json()["methods"] == ["net_votes", "dawid_skene"]
         for view in ("leaderboard", "annotators", "fuse?m=copeland"):
             answer = page(client, f"/p/{project}/{view}")
             assert answer.status_code == 413
@@ -245,8 +329,11 @@ def test_a_store_refuses_the_same_labels_at_once(tmp_path):
 
     store = Store(tmp_path)
     project = store.add_upload("one", [("a.run", RUN)])
-    store.add_labels(project, [("q", QRELS)])
+    store.add_labels(project, [("q", QRELS)], [])
+    [known] = store.project(project).options["labels"]
     with pytest.raises(ParameterError, match="already"):
-        store.add_labels(project, [("q", QRELS)])
+        store.add_labels(project, [("q", QRELS)], [known])
+    with pytest.raises(ParameterError, match="meanwhile"):
+        store.add_labels(project, [("r", QRELS[:10])], [])
     assert [f.name for f in store.project(project).files] == ["a.run", "q"]
     store.close()

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podium import Preferences, registry
+from podium.aggregators.base import make
 from podium.errors import InputError
 from podium.studio.api.pool import Pool
-from podium.studio.limits import TooLarge, bounded_decompress
+from podium.studio.limits import TooLarge, bounded_decompress, check_pairs
 from podium.studio.metrics import Meters
 from podium.studio.security import Refused
 from podium.studio.settings import Limits
@@ -154,6 +156,40 @@ def test_counts(client):
     assert status("evaluate", rankings={}, labels=[{"item": i, "grade": 1} for i in range(11)]) == 413
     features = [{"item": i, "values": [0.0] * 6} for i in range(2)]
     assert status("aggregate", rankings={"q": {"e": [0, 1]}}, features=features, method="retargeting") == 413
+
+
+def test_only_what_compares_all_pairs_is_refused_on_long_queries(client):
+    def status(what, method, **body):
+        return client.post(f"/v1/{what}", json={**body, "method": method})
+
+    lists, listed = [[*range(6)]], {"rankings": {"q": {"e": [*range(6)]}}}
+    for method in ("combmnz", "isr", "mean_rank", "median_rank", "mc2", "plackett_luce", "majority"):
+        assert status("fuse", method, lists=lists).status_code == 200, method
+        assert status("aggregate", method, **listed).status_code == 200, method
+    votes = [{"winner": n, "loser": n + 1} for n in range(8)]
+    for method in ("elo", "bradley_terry", "rank_centrality"):
+        refused = status("aggregate", method, **listed)
+        assert refused.status_code == 413, method
+        assert (
+            refused.json()["error"]["message"]
+            == f"a query has 6 items, and {method} may compare each with each"
+        )
+        assert status("aggregate", method, votes=votes).status_code == 200, method
+    for method in ("copeland", "mc4", "kemeny"):
+        assert status("aggregate", method, votes=votes).status_code == 413, method
+
+
+def test_every_method_is_refused_by_what_it_compares():
+    lists = Preferences.from_lists({"q": {"e": list(range(9))}, "r": {"e": [1]}})
+    votes = Preferences.from_comparisons(["q"] * 8, ["e"] * 8, list(range(8)), list(range(1, 9)))
+    mixed = Preferences.concat([votes, Preferences.from_lists({"r": {"e": [1, 2]}})])
+    for name, kind in registry.aggregators.all().items():
+        for data, compared in ((lists, ("lists", "items")), (votes, ("items",)), (mixed, ("items",))):
+            if kind.tags.pairwise in compared:
+                with pytest.raises(TooLarge, match=f"a query has 9 items, and {name} may compare"):
+                    check_pairs(SMALL, data, make(name))
+            else:
+                check_pairs(SMALL, data, make(name))
 
 
 # -- time and concurrency

@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -38,6 +38,9 @@ __all__ = [
 ]
 
 Weights = Mapping[Id, float] | Sequence[float]
+Pairwise = Literal[
+    "none", "lists", "items"
+]  # nothing; the items of each list (votes one by one); those of a query
 LIST_FORMS = frozenset({Form.RANKING, Form.TOP_K, Form.RATING})
 ALL_FORMS = frozenset(Form)
 FEATURES = "(item features)"  # in explanations: what does not come from an expert
@@ -54,6 +57,7 @@ class Tags:
     condorcet: bool = False  # an item that beats every other by majority comes first
     supervised: bool = False  # learns from labels
     uses_features: bool = False
+    pairwise: Pairwise = "none"  # what it compares each with each: time or memory grows with the square of it
 
 
 @dataclass(frozen=True)

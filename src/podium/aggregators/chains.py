@@ -118,6 +118,7 @@ class MC4(MarkovChain):
     """
 
     name = "mc4"
+    tags = Tags(accepts=ALL_FORMS, pairwise="items")
     limit: ClassVar[int] = 10_000
 
     def _walk(self, votes: Votes) -> chains.Walk:

@@ -60,7 +60,7 @@ def check_lengths(name: str, preferences: Preferences) -> None:
 class LatentScores(Aggregator):
     """Most likely scores of a model of contests, by Newton's method (see `podium.kernels.contests`)."""
 
-    tags = Tags(accepts=ALL_FORMS)
+    tags = Tags(accepts=ALL_FORMS, pairwise="lists")
 
     tolerance: Annotated[float, Range(1e-13, 1e-3), "largest change of a score in the last step"] = 1e-8
     max_iterations: Annotated[int, Range(1, 100_000), "steps after which a query is given up"] = 100
@@ -231,7 +231,7 @@ class RankCentrality(Aggregator):
 
     name = "rank_centrality"
     citation = "Negahban, Oh & Shah, Operations Research 2017"
-    tags = Tags(accepts=ALL_FORMS)
+    tags = Tags(accepts=ALL_FORMS, pairwise="lists")
 
     smoothing: Annotated[
         float, Range(1e-9, 1e6), Tune(0.001, 10, log=True), "votes added to both sides of every pair that met"
@@ -271,7 +271,7 @@ class Elo(Aggregator):
 
     name = "elo"
     citation = "Elo, The Rating of Chessplayers, 1978"
-    tags = Tags(accepts=ALL_FORMS)
+    tags = Tags(accepts=ALL_FORMS, pairwise="lists")
     exempt: ClassVar = {
         "row_order": "Elo depends on the order of the votes; use rounds for an answer that does not",
         "renaming_experts": "the votes of an expert are played together, in the order of the experts",

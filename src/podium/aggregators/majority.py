@@ -104,7 +104,7 @@ class CondorcetFuse(PairwiseMajority):
 
     name = "condorcet"
     citation = "Montague & Aslam, CIKM 2002"
-    tags = Tags(accepts=ALL_FORMS, condorcet=True)
+    tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
     kernel = staticmethod(majority.condorcet)
 
 
@@ -120,7 +120,7 @@ class Copeland(PairwiseMajority):
 
     name = "copeland"
     citation = "Copeland, 1951"
-    tags = Tags(accepts=ALL_FORMS, condorcet=True)
+    tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
     kernel = staticmethod(majority.copeland)
 
 
@@ -138,7 +138,7 @@ class GreedyOrder(PairwiseMajority):
 
     name = "greedy"
     citation = "Cohen, Schapire & Singer, JAIR 1999"
-    tags = Tags(accepts=ALL_FORMS)
+    tags = Tags(accepts=ALL_FORMS, pairwise="items")
     kernel = staticmethod(majority.greedy)
 
 
@@ -154,7 +154,7 @@ class Schulze(PairwiseMajority):
 
     name = "schulze"
     citation = "Schulze, Social Choice and Welfare 2011"
-    tags = Tags(accepts=ALL_FORMS, condorcet=True)
+    tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
     limit = 3_000
     cubic = 1 / 32
     kernel = staticmethod(majority.schulze)
@@ -181,7 +181,7 @@ class RankedPairs(PairwiseMajority):
 
     name = "ranked_pairs"
     citation = "Tideman, Social Choice and Welfare 1987"
-    tags = Tags(accepts=ALL_FORMS, condorcet=True)
+    tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
     limit = 3_000
     cubic = 1 / 2
     kernel = staticmethod(majority.ranked_pairs)

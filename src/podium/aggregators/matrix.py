@@ -53,7 +53,7 @@ class Mpm(Aggregator):
 
     name = "mpm"
     citation = "Volkovs & Zemel, WWW 2012"
-    tags = Tags(accepts=ALL_FORMS)
+    tags = Tags(accepts=ALL_FORMS, pairwise="items")
 
     adherence: Annotated[bool, "does every expert have an adherence of its own?"] = False
     pooled: Annotated[bool, "is the adherence of an expert one for all queries?"] = False
@@ -158,7 +158,7 @@ class Svp(Aggregator):
 
     name = "svp"
     citation = "Gleich & Lim, KDD 2011"
-    tags = Tags(accepts=ALL_FORMS)
+    tags = Tags(accepts=ALL_FORMS, pairwise="items")
 
     strength: Annotated[
         str, Choice("rank", "log", "difference", "binary"), "how strongly a list prefers one item to another"

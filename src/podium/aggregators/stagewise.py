@@ -65,7 +65,7 @@ class Cps(Aggregator):
 
     name = "cps"
     citation = "Qin, Geng & Liu, NIPS 2010"
-    tags = Tags(accepts=LIST_FORMS)
+    tags = Tags(accepts=LIST_FORMS, pairwise="items")
 
     distance: Distance = "kendall"
 

@@ -71,17 +71,31 @@ class Verbs(click.Group):
                 raise _Failure(text, 70) from None
 
 
-_OPTIONS = "duplicates|missing|encoding|expert|items|columns|item_a|item_b|winner|loser|rank|score"
-
-
 def _as_typed(text: str) -> str:
     """The library names options as Python does; here they are typed as -O name=value, and the format as -f.
 
     >>> _as_typed("choose duplicates='first' or give format='csv'")
     'choose -O duplicates=first or give -f csv'
+    >>> _as_typed("the format to write 'a.b' in cannot be told; give format=")
+    "the format to write 'a.b' in cannot be told; give --to NAME"
+    >>> _as_typed("choose another name or give overwrite=True")
+    'choose another name or give --overwrite'
     """
-    text = re.sub(r"(?<![\w'\"-])format=(?:'(\w+)')?", lambda m: f"-f {m[1] or 'NAME'}", text)
-    return re.sub(rf"(?<![\w'\"-])({_OPTIONS})=(?:'([^']*)')?", lambda m: f"-O {m[1]}={m[2] or ''}", text)
+    text = re.sub(r"(?:give|pass) overwrite=True|ask to overwrite(?: it| them)?", "give --overwrite", text)
+    flag = "--to" if "the format to write" in text else "-f"
+    text = re.sub(r"(?<![\w'\"-])format=(?:'(\w+)')?", lambda m: f"{flag} {m[1] or 'NAME'}", text)
+    if "=" not in text:
+        return text
+    said = rf"(?<![\w'\"-])(?<!-O )({'|'.join(_format_options())})=(?:'([^']*)'|\(\))?"
+    return re.sub(said, lambda m: f"-O {m[1]}={m[2] or ''}", text)
+
+
+def _format_options() -> list[str]:
+    """Names of all options that formats have to read."""
+    from podium import registry
+
+    found = {name for cls in registry.formats.all().values() for name in cls().options("read")}
+    return sorted(found | {"encoding"})
 
 
 class _Failure(click.ClickException):
@@ -95,7 +109,7 @@ class _Failure(click.ClickException):
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     if issubclass(category, PodiumWarning):
-        click.echo(f"podium: warning: {message}", err=True)
+        click.echo(f"podium: warning: {_as_typed(str(message))}", err=True)
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -222,11 +223,15 @@ def emit(document: Any) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", left: int = 1) -> None:
-    """A drawn table on a terminal, tab-separated values in a pipe; the first `left` columns are text."""
+    """A drawn table on a terminal, tab-separated values in a pipe; the first `left` columns are text.
+
+    Counts such as 14,514 lose their commas in a pipe, where another program reads them.
+    """
     lines = list(rows)
     if not sys.stdout.isatty():
-        for line in [columns, *lines]:
-            click.echo("\t".join(line))
+        click.echo("\t".join(columns))
+        for line in lines:
+            click.echo("\t".join((*line[:left], *map(_ungrouped, line[left:]))))
         return
     from rich import box
     from rich.console import Console
@@ -243,6 +248,10 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str =
     if title:  # not the table's own, which would be folded to the width of the table
         console.print(Text(title, style="bold"))
     console.print(drawn)
+
+
+def _ungrouped(cell: str) -> str:
+    return cell.replace(",", "") if re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?", cell) else cell
 
 
 def say(text: str) -> None:

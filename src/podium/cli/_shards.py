@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from podium import registry
 from podium.cli import _common as common
 from podium.errors import ParameterError
 
@@ -25,8 +26,9 @@ class Large(NamedTuple):
     regroup: str | None
 
     def asked(self, files: Sequence[str]) -> bool:
-        """Whether the input is shards: an option of theirs is given, or the last file is a folder."""
-        return any(self) or bool(files and (files[-1].endswith(("/", os.sep)) or os.path.isdir(files[-1])))
+        """Whether the input is shards: an option of theirs is given, a folder is, or the last name is to be one."""
+        folder = any(os.path.isdir(f) for f in files)
+        return any(self) or folder or bool(files and files[-1].endswith(("/", os.sep)))
 
 
 def large(command: F) -> F:
@@ -64,14 +66,19 @@ def run(
     """Rank shards into a folder and say what was done."""
     from podium import scale
 
-    if os.path.exists(model) and not model.endswith(".podium"):  # a shard: the method is the usual one
+    known = model.partition("(")[0] in registry.aggregators.all()
+    if os.path.exists(model) and not known and not model.endswith(".podium"):  # a shard: the usual method
         model, files = "rrf", [model, *files]
     method = common.make_method(model)
     *shards, out = [*files, output] if output is not None else files or [""]
     if not shards:
         raise click.UsageError("give shards, and last (or with -o) the folder for the results")
     if how.regroup is not None:
-        shards = scale.regroup(shards, how.regroup, format=options["format"], options=options["options"])
+        given = options["options"]
+        if options["unlisted"] is not None:
+            given = given | {"unlisted": options["unlisted"]}
+        shards = scale.regroup(shards, how.regroup, format=options["format"], options=given)
+        options |= {"format": None, "options": {k: v for k, v in given.items() if k == "duplicates"}}
     with common.telling() as tell:
         done = scale.apply(
             method,

@@ -66,11 +66,11 @@ def verb(
     from podium import models
 
     how = Large(engine, address, workers, partition_by, regroup)
-    if how.asked(files if output is None else [output]):
-        refuse(features=features, unseen=unseen, names=names, to=to)
+    if how.asked(files if output is None else [*files, output]):
+        refuse(features=features, unseen=unseen, names=names, to=to, tag=tag != "podium")
         given = dict(common.pairs(options, "option"))
         shared = {"top": top, "ties": ties, "overwrite": overwrite, "format": format_, "options": given}
-        run_shards(model, files, how, output, json_, **shared, unlisted=unlisted or "unknown")
+        run_shards(model, files, how, output, json_, **shared, unlisted=unlisted)
         return
     aggregator = models.load(model)
     wanted = Wanted(output, to, top, tag, overwrite, json_)

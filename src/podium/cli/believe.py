@@ -181,6 +181,8 @@ def _show(report: BeliefReport, most: int) -> None:
     changed = [(str(c.query), f"{c.tau:.4f}", str(c.naive_top), str(c.learned_top)) for c in report.changed]
     if changed:
         title = "the queries that changed most"
-        common.table(["query", "tau", "top by the graded sum", "top as learned"], changed, title=title)
+        common.table(
+            ["query", "tau", "top by the graded sum", "top as learned"], changed, title=title, left=4
+        )
     for conflict in report.conflicts:
         click.echo(f"podium: warning: {conflict.text}", err=True)

@@ -40,12 +40,15 @@ ENDINGS = {"markdown": "md", "latex": "tex", "htm": "html"}
 @click.argument("files", nargs=-1, type=common.FILES)
 @common.qrels_option
 @click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated; `all`: every "
-              "method that need not learn (slow).  [default: rrf, borda, combmnz, condorcet, mc4]")  # fmt: skip
+              "method that need not learn (slow).  [default: rrf, borda, combmnz, condorcet, mc4, for votes also "
+              "bradley_terry: those that can read the input]")  # fmt: skip
 @click.option("--runs", type=click.Choice(["all", "best", "none"]), default="best", show_default=True,
-              help="Which single runs to show beside the methods; best: the best three.")  # fmt: skip
+              help="Which single runs to show beside the methods; best: the best three, and the baseline.")  # fmt: skip
 @click.option("--no-runs", "runs", flag_value="none", help="The same as --runs none.")
 @common.features_option
-@click.option("--baseline", help="Name of the row the others are compared with.  [default: the first method]")
+@click.option(
+    "--baseline", help="The method or run the others are compared with.  [default: the first method]"
+)
 @common.metrics_option("ndcg@10", "map")
 @click.option("--test", type=click.Choice(["randomisation", "t", "wilcoxon"]), default="randomisation",
               show_default=True, help="The paired test.")  # fmt: skip
@@ -113,8 +116,8 @@ def verb(
     labels = read_labels(qrels, content)
     asked = parse_all(metrics)
     results, left_out = _fused(methods, preferences, content, features, ties)
-    _check_baseline(baseline, left_out)
-    results |= _alone(preferences, labels, asked, runs, ties)
+    baseline = _baseline(baseline, preferences, results, left_out)
+    results |= _alone(preferences, labels, asked, runs, ties, baseline)
     found = replace(compare(results, labels, asked, baseline=baseline, test=test), left_out=left_out)
     has_depth = asked[0].cutoff_rule != "none"
     with hearing():  # the comparison has said it
@@ -160,10 +163,10 @@ def _fused(
 ) -> tuple[dict[str, Consensus], dict[str, str]]:
     """The results of the methods, by what was typed, and why the others gave none."""
     from podium.errors import ParameterError
-    from podium.evaluate.comparison import usual_methods
+    from podium.evaluate.comparison import USUAL, usual_methods
     from podium.evaluate.rankings import aggregated
 
-    asked = list(methods) or usual_methods(preferences.forms)
+    asked = list(methods) or list(dict.fromkeys((*USUAL, *usual_methods(preferences.forms))))
     every = unlearned(preferences.forms) if "all" in asked else []
     specs = list(dict.fromkeys(name for spec in asked for name in (every if spec == "all" else [spec])))
     made = {spec: common.make_method(spec) for spec in specs}
@@ -176,32 +179,44 @@ def _fused(
     return {spec: ranked(found, ties) for spec, found in results.items()}, left_out
 
 
-def _check_baseline(baseline: str | None, left_out: dict[str, str]) -> None:
+def _baseline(
+    given: str | None, preferences: Preferences, results: dict[str, Consensus], left_out: dict[str, str]
+) -> str | None:
+    """The name of the row: a run may be named without the word before it."""
     from podium.errors import ParameterError
 
-    if baseline in left_out:
-        raise ParameterError(f"the baseline {baseline} gave no result: {left_out[baseline]}")
+    if given in left_out:
+        raise ParameterError(f"the baseline {given} gave no result: {left_out[given]}")
+    runs = {str(e) for e in preferences.experts} if preferences.lists.rows else set()
+    return f"run {given}" if given in runs - results.keys() else given
 
 
 def _alone(
-    preferences: Preferences, labels: Labels, metrics: Sequence[Any], runs: str, ties: Any
+    preferences: Preferences,
+    labels: Labels,
+    metrics: Sequence[Any],
+    runs: str,
+    ties: Any,
+    baseline: str | None = None,
 ) -> dict[str, Consensus]:
-    """The runs as results of their own: all of them, the best by the first metric, or none."""
+    """The runs as results of their own: all of them, the best by the first metric, or none; always the baseline."""
     from podium.evaluate import expert_rankings
     from podium.evaluate.evaluation import mean_of
     from podium.metrics.base import measure
     from podium.metrics.judgements import Judgements
 
-    if runs == "none" or not preferences.lists.rows:
-        return {}
+    named = {f"run {e}": e for e in preferences.experts.tolist()} if preferences.lists.rows else {}
+    if runs == "none":
+        named = {n: e for n, e in named.items() if n == baseline}
     alone = {
-        f"run {e}": ranked(expert_rankings(preferences, e), ties)
-        for e in common.progress(preferences.experts.tolist(), "single runs")
+        n: ranked(expert_rankings(preferences, named[n]), ties)
+        for n in common.progress(list(named), "single runs")
     }
     if runs == "best" and len(alone) > BEST:
         which = (Judgements.of(labels).judged > 0).nonzero()[0]
         score = {n: mean_of(measure(metrics[:1], c, labels, which)[0]) for n, c in alone.items()}
-        alone = {n: alone[n] for n in sorted(alone, key=lambda n: -score[n])[:BEST]}
+        best = sorted(alone, key=lambda n: -score[n])
+        alone = {n: alone[n] for k, n in enumerate(best) if k < BEST or n == baseline}
     return alone
 
 

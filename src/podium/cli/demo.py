@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from podium.data.dataset import Dataset
     from podium.evaluate import Comparison
 
+FILES = ("engines.run", "qrels.txt", "fused.run")
 METHODS = ("rrf", "borda", "combmnz", "rbc", "condorcet", "copeland", "mc4")
 
 
@@ -25,9 +26,13 @@ METHODS = ("rrf", "borda", "combmnz", "rbc", "condorcet", "copeland", "mc4")
     type=click.Path(file_okay=False),
     help="Also write the runs, judgements and the fused run here.",
 )
+@click.option("--overwrite", is_flag=True, help="Replace those files if they exist.")
 @common.as_json
-def verb(output: str | None, json_: bool) -> None:
+def verb(output: str | None, overwrite: bool, json_: bool) -> None:
     """Fuse 25 made-up engines over 200 queries, judge the result, and say why one item is on top."""
+    if output is not None and Path(output).is_dir():  # before any work is done
+        for name in FILES:
+            common.check_new(str(Path(output) / name), overwrite)
     begin = time.perf_counter()
     from podium.aggregators.base import make
     from podium.data.demo import demo
@@ -46,7 +51,7 @@ def verb(output: str | None, json_: bool) -> None:
     found = compare(results, labels, ["ndcg@10", "map"])
     seconds = time.perf_counter() - begin
     if output is not None:
-        _export(data, results["rrf"], Path(output))
+        _export(data, results["rrf"], Path(output), overwrite)
     if json_:
         means = {n: e.mean() for n, e in found.evaluations.items()}
         common.emit(
@@ -95,13 +100,14 @@ def _tell(
             "Next: podium demo -o demo-out && podium compare demo-out/engines.run --qrels demo-out/qrels.txt"
         )
     else:
-        click.echo(f"Written to {output}: engines.run, qrels.txt, fused.run")
+        click.echo(f"Written to {output}: {', '.join(FILES)}")
 
 
-def _export(data: Dataset, fused: Any, folder: Path) -> None:
+def _export(data: Dataset, fused: Any, folder: Path, overwrite: bool) -> None:
     from podium import formats
 
     folder.mkdir(parents=True, exist_ok=True)
-    formats.write(data.preferences, folder / "engines.run", "trec")
-    formats.write(data.labels, folder / "qrels.txt", "qrels")  # type: ignore[arg-type]
-    formats.write(fused, folder / "fused.run", "trec", tag="rrf")
+    runs, judgements, result = (folder / name for name in FILES)
+    formats.write(data.preferences, runs, "trec", overwrite=overwrite)
+    formats.write(data.labels, judgements, "qrels", overwrite=overwrite)  # type: ignore[arg-type]
+    formats.write(fused, result, "trec", tag="rrf", overwrite=overwrite)

@@ -14,6 +14,7 @@ from podium.cli import _common as common
 if TYPE_CHECKING:
     from podium.data.labels import Labels
     from podium.data.preferences import Preferences
+    from podium.data.vocabulary import Ids
 
 
 class Finding(NamedTuple):
@@ -128,16 +129,24 @@ def _data(preferences: Preferences, labels: Labels | None) -> Iterator[Finding]:
                       f"{(listings > 1).mean():.1%} of the items are listed by two or more experts")  # fmt: skip
         yield Finding("unlisted items", None, f"{int((listings == 0).sum())} candidates are listed by nobody")
     if labels is not None:
-        known = set(labels.queries)
-        both = sum(q in known for q in preferences.queries)
+        theirs = set(labels.queries)
+        both = sum(q in theirs for q in preferences.queries)
         grades = labels.align(index)
-        yield Finding("judged queries", both > 0, f"{both} of {len(index)} queries have judgements")
         yield Finding(
-            "judged items",
-            bool((~np.isnan(grades)).any()),
-            f"{(~np.isnan(grades)).mean():.1%} of the items are judged",
+            "judged queries",
+            both > 0,
+            f"{both} of {len(index)} queries have judgements{_apart(preferences.queries, labels.queries, both)}",
         )
-        judged = grades[~np.isnan(grades)]
-        yield Finding(
-            "grades differ", len(np.unique(judged)) > 1, f"distinct grades: {np.unique(judged)[:10].tolist()}"
-        )
+        known = ~np.isnan(grades)
+        apart = _apart(index.items, labels.index.items, int(known.any())) if both else ""
+        yield Finding("judged items", bool(known.any()), f"{known.mean():.1%} of the items are judged{apart}")
+        found = np.unique(grades[known])
+        if len(found):
+            yield Finding("grades differ", len(found) > 1, f"distinct grades: {found[:10].tolist()}")
+
+
+def _apart(ours: Ids, theirs: Ids, shared: int) -> str:
+    """Ids that do not meet, side by side: nearly always one thing written in two ways."""
+    if shared:
+        return ""
+    return f"; the ids do not meet: the input has {ours[:3]}, the judgements have {theirs[:3]}"

@@ -21,7 +21,9 @@ SHOWN = 5  # configurations in the table
 @click.command(name="tune", short_help="Find method, parameters and weights by judgements.")
 @click.argument("files", nargs=-1, type=common.FILES)
 @common.qrels_option
-@click.option("-M", "--metric", default="ndcg@10", show_default=True, help="The metric to raise.")
+@click.option(
+    "-M", "--metric", "metrics", multiple=True, help="The metric to raise, one.  [default: ndcg@10]"
+)
 @click.option("-m", "--method", "methods", multiple=True, help="A method to search, perhaps with values that stay, as "
               "in 'combsum(normalizer=zscore)'; may be repeated.  [default: all that are quick here]")  # fmt: skip
 @click.option(
@@ -52,7 +54,7 @@ SHOWN = 5  # configurations in the table
 def verb(
     files: tuple[str, ...],
     qrels: str | None,
-    metric: str,
+    metrics: tuple[str, ...],
     methods: tuple[str, ...],
     output: str | None,
     overwrite: bool,
@@ -75,6 +77,7 @@ def verb(
     from podium import models
     from podium.evaluate.tuning import tune
 
+    metric = _one(metrics)
     if output is not None:
         common.check_new(output, overwrite)
     data = _data(files, qrels, (format_, options, unlisted))
@@ -88,6 +91,16 @@ def verb(
         common.emit({**found.to_dict(), "model": output, "apply": command})
     else:
         _show(found, command)
+
+
+def _one(metrics: tuple[str, ...]) -> str:
+    from podium.errors import ParameterError
+
+    if len(metrics) > 1:
+        raise ParameterError(
+            f"tune raises one metric, and there are {len(metrics)}: {', '.join(metrics)}; give one -M"
+        )
+    return metrics[0] if metrics else "ndcg@10"
 
 
 def _data(files: tuple[str, ...], qrels: str | None, reading: tuple[Any, Any, Any]) -> Dataset:

@@ -92,7 +92,7 @@ class Dataset:
         if self.part is None or k is not None:
             n = 5 if k is None else k
             if not 3 <= n <= len(self):
-                raise ParameterError(f"k is {n}; accepted: 3 to the number of queries ({len(self)})")
+                raise _no_folds(k, len(self))
             part = np.empty(len(self), np.int32)  # by id, so that the order of the rows does not matter
             part[self.queries_by_id()] = np.random.default_rng(seed).permutation(np.arange(len(self)) % n)
             source = Dataset(self.preferences, self.labels, self.features, part, self.name)
@@ -106,6 +106,13 @@ class Dataset:
         return [
             Fold(source.of_parts(t[:-2]), source.of_parts(t[-2:-1]), source.of_parts(t[-1:])) for t in turns
         ]
+
+
+def _no_folds(k: int | None, queries: int) -> ParameterError:
+    if k is not None:
+        return ParameterError(f"k is {k}; accepted: 3 to the number of queries ({queries})")
+    fewer = f"give fewer folds, as folds=dataset.folds({queries})" if queries >= 3 else "folds need 3 or more"
+    return ParameterError(f"{queries} queries are too few for 5 folds; {fewer}")
 
 
 def _present(queries: Ids, wanted: list[Id]) -> I8:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from podium.data.build import Origin, numbers, row_origin
 from podium.data.index import ItemIndex
 from podium.data.vocabulary import Coded, Id, Ids, code_ids
-from podium.errors import InputError
+from podium.errors import InputError, expect
 from podium.kernels.dispatch import F8, I8
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ class Labels:
     @classmethod
     def from_dict(cls, grades: Mapping[Id, Mapping[Id, float]]) -> Labels:
         """Grades from a nested mapping: query -> item -> grade."""
+        for given in (grades, *(grades.values() if isinstance(grades, Mapping) else ())):
+            expect(given, Mapping, "Labels.from_dict", "give query -> item -> grade, as in {'q1': {'d1': 2}}")
         rows = [(q, i, g) for q, by_item in grades.items() for i, g in by_item.items()]
         columns = list(zip(*rows, strict=True)) or [(), (), ()]
         return cls.from_rows(*columns)

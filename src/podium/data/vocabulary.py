@@ -192,21 +192,22 @@ def code_ids(values: Sequence[Any] | npt.NDArray[Any], what: str) -> Coded:
 
 
 def _code_integers(values: npt.NDArray[Any]) -> Coded:
+    values = values.astype(np.int64, copy=False)  # differences of narrow ones would wrap
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     if high - low <= 4 * len(values):
         # a mark per possible value is cheaper than sorting them all
         first = np.full(high - low + 1, -1, np.int64)
-        first[(values[::-1] - low).astype(np.int64)] = np.arange(len(values) - 1, -1, -1)
+        first[values[::-1] - low] = np.arange(len(values) - 1, -1, -1)
         distinct = np.flatnonzero(first >= 0)
         distinct = distinct[np.argsort(first[distinct])]
         code = np.empty(high - low + 1, np.int64)
         code[distinct] = np.arange(len(distinct))
-        return Coded(code[(values - low).astype(np.int64)], Ids(distinct + low))
+        return Coded(code[values - low], Ids(distinct + low))
     found, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first)
     code = np.empty(len(order), np.int64)
     code[order] = np.arange(len(order))
-    return Coded(code[inverse], Ids(found[order].astype(np.int64)))
+    return Coded(code[inverse], Ids(found[order]))
 
 
 def _plain_id(value: Any, row: int, what: str) -> Id:

@@ -33,6 +33,7 @@ __all__ = [
     "usual_methods",
 ]
 
+USUAL = ("rrf", "borda", "combmnz", "condorcet", "mc4")
 NEAR = 1e-12  # values of a query nearer than this are a tie
 
 
@@ -192,7 +193,7 @@ class Comparison:
 
 def usual_methods(forms: frozenset[Form]) -> list[str]:
     """A few well-known methods of different kinds that can read these forms, for those who name none."""
-    wanted = ("rrf", "borda", "combmnz", "condorcet", "mc4")
+    wanted = (*USUAL, "bradley_terry") if Form.COMPARISON in forms else USUAL
     return [n for n in wanted if forms <= registry.aggregators.get(n).tags.accepts] or ["copeland"]
 
 

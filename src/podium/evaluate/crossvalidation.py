@@ -19,7 +19,7 @@ from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset, Fold
 from podium.data.markup import Grid, block, figure, table
 from podium.data.vocabulary import Id, Ids
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, ParameterError, expect
 from podium.evaluate.checkpoints import Folder, digest_of, digest_of_data
 from podium.evaluate.comparison import Comparison, compare_evaluations
 from podium.evaluate.evaluation import Evaluation, evaluate, mean_of
@@ -171,6 +171,13 @@ def cross_validate(
     >>> [fold.chosen for fold in found["borda"]], len(found.pooled("rrf"))
     (['borda', 'borda', 'borda', 'borda', 'borda'], 20)
     """
+    expect(dataset, Dataset, "cross_validate", "give podium.Dataset(preferences, labels)")
+    expect(
+        aggregators,
+        Mapping,
+        "cross_validate",
+        "give methods by name, as in {'rrf': 'rrf', 'mine': make('borda')}",
+    )
     chosen = parse_all(metrics)
     turns = dataset.folds(seed=seed) if folds is None else list(folds)
     named = {name: _candidates(name, given) for name, given in aggregators.items()}

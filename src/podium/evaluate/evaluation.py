@@ -15,7 +15,7 @@ from podium.data.consensus import Consensus
 from podium.data.labels import Labels
 from podium.data.markup import Grid, block, figure, paragraph, table
 from podium.data.vocabulary import Id, Ids
-from podium.errors import InputError, ParameterError, PodiumWarning
+from podium.errors import InputError, ParameterError, PodiumWarning, expect
 from podium.kernels.dispatch import F8, I8
 from podium.metrics.base import Metric, MetricSpec, measure, parse, parse_all
 from podium.metrics.judgements import Judgements
@@ -125,7 +125,7 @@ class Evaluation:
 
 def evaluate(
     consensus: Consensus,
-    labels: Labels,
+    labels: Labels | Mapping[Id, Mapping[Id, float]],
     metrics: MetricSpec | Iterable[MetricSpec],
     *,
     queries: Queries = "judged",
@@ -133,11 +133,12 @@ def evaluate(
     """Every metric on every query that has labels.
 
     `queries="judged"` takes the queries with at least one label that the result has too (as trec_eval does);
-    `"all"` also takes those that the result lacks, with 0 for every metric.
+    `"all"` also takes those that the result lacks, with 0 for every metric. Labels may be given as a dictionary,
+    query -> item -> grade.
 
-    >>> from podium import Labels, Preferences, make
+    >>> from podium import Preferences, make
     >>> c = make("rrf").aggregate(Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "c"]}}))
-    >>> evaluate(c, Labels.from_dict({"q": {"b": 1, "c": 2}}), ["ndcg@2", "mrr"])
+    >>> evaluate(c, {"q": {"b": 1, "c": 2}}, ["ndcg@2", "mrr"])
     Evaluation(1 query: ndcg@2 0.3801, mrr 1.0000)
     """
     return evaluate_all({"the result": consensus}, labels, metrics, queries=queries)["the result"]
@@ -145,12 +146,17 @@ def evaluate(
 
 def evaluate_all(
     results: Mapping[str, Consensus],
-    labels: Labels,
+    labels: Labels | Mapping[Id, Mapping[Id, float]],
     metrics: MetricSpec | Iterable[MetricSpec],
     *,
     queries: Queries = "judged",
 ) -> dict[str, Evaluation]:
     """The same for results by name; a warning that several of them deserve is given once and names them."""
+    for consensus in results.values():
+        expect(consensus, Consensus, "evaluate", "give a consensus, as methods' `aggregate` returns it")
+    if isinstance(labels, Mapping):
+        labels = Labels.from_dict(labels)
+    expect(labels, Labels, "evaluate", "give labels, or a dictionary query -> item -> grade")
     if queries not in ("judged", "all"):
         raise ParameterError(f"queries is {queries!r}; accepted: judged, all")
     chosen = parse_all(metrics)

@@ -9,6 +9,7 @@ that side, and their errors are those of the prior.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -35,6 +36,7 @@ MOST_ITEMS = 5_000  # a matrix of so many items squared is inverted
 NEAR = 1e-9  # scores nearer than this are equal
 STILL = 1e-9  # share of Fisher's variance below which votes that do not vary say nothing of the error
 DRAWS = 4_000  # of the normal law
+LOST = 1e13  # condition of the second derivatives from which errors have fewer than three digits
 L2 = BradleyTerry.l2  # the prior that the method has
 
 
@@ -71,13 +73,14 @@ class Estimate:
                 f"{MOST_ITEMS:,}; leave out the items with few votes"
             )
         second = choice.hessian(self.contests, self.solution, 0).toarray()
-        try:
-            return np.asarray(np.linalg.inv(second), np.float64)
-        except np.linalg.LinAlgError:  # the prior is lost beside weights such as 1e14
-            raise InputError(
-                f"the votes of an item weigh {np.abs(second).max():.3g} together, too much beside the prior",
-                remedy="give smaller weights, or a larger l2",
-            ) from None
+        with contextlib.suppress(np.linalg.LinAlgError):
+            found = np.asarray(np.linalg.inv(second), np.float64)
+            if np.linalg.norm(second, 1) * np.linalg.norm(found, 1) < LOST:
+                return found
+        raise InputError(
+            f"the votes of an item weigh {np.abs(second).max():.3g} together, too much beside the prior",
+            remedy="give smaller weights, or a larger l2",
+        )
 
     @functools.cached_property
     def order(self) -> I8:
@@ -164,7 +167,9 @@ def covariance(e: Estimate, errors: Errors = "sandwich", clusters: Clusters | No
     if errors != "sandwich":
         raise ParameterError(f"errors is {errors!r}; accepted: fisher, sandwich")
     meat = _vote_meat(e) if clusters is None else _cluster_meat(e, clusters)
-    robust = relative((e.inverse @ meat @ e.inverse)[:size, :size], e.origin)
+    own = e.inverse[:size]
+    half = own - own[e.origin].mean(axis=0)  # first: the level, squared, would drown the rest
+    robust: F8 = half @ meat @ half.T
     other = e.loose | (robust.diagonal() <= STILL * fisher.diagonal())
     robust[other], robust[:, other] = fisher[other], fisher[:, other]
     return robust

@@ -60,8 +60,8 @@ def write(
     **options: Any,
 ) -> None:
     """Write to a file (or `-`), whole or not at all; the format follows from the suffix unless given."""
-    writer = _format(format or _by_suffix(os.fspath(path)))
     content = content_of(thing, tag=options.pop("tag", "podium"))
+    writer = _format(format or _by_suffix(os.fspath(path), content))
     options = writer.check_options("write", options)
     save(writer.write(content, **options), path, overwrite=overwrite)
 
@@ -107,10 +107,11 @@ def _sniff(source: Source) -> str:
     return best
 
 
-def _by_suffix(path: str) -> str:
+def _by_suffix(path: str, content: Content) -> str:
     for name, cls in formats.all().items():
         if _matches(path, cls.suffixes):
             return name
+    able = [name for name, cls in formats.all().items() if cls.holds & content.parts] or list(formats.all())
     raise ParameterError(
-        f"the format to write {path!r} in cannot be told from its name; give format=, one of {', '.join(formats.all())}"
+        f"the format to write {path!r} in cannot be told from its name; give format=, one of {', '.join(able)}"
     )

@@ -44,6 +44,18 @@ class Content:
     name: str = ""
     seconds: Mapping[Id, F8] | None = None
 
+    @property
+    def parts(self) -> frozenset[str]:
+        """What there is of lists, votes, labels and features."""
+        p = self.preferences
+        there = {
+            "lists": p is not None and p.lists.rows > 0,
+            "votes": p is not None and len(p.comparisons) > 0,
+            "labels": self.labels is not None,
+            "features": self.features is not None,
+        }
+        return frozenset(name for name, has in there.items() if has)
+
     def dataset(self) -> Dataset:
         """The same as a data set; without preferences, one that has the items but no opinions on them."""
         preferences = self.preferences
@@ -96,12 +108,14 @@ class Format:
     """A file format; subclasses join `podium.registry.formats` by having a `name`.
 
     `sniff` says how sure it is (0 to 1) that the first lines of a file are of this format; `read` takes all files
-    of one call; `write` gives the bytes of a file piece by piece. Their keyword parameters are the options.
+    of one call; `write` gives the bytes of a file piece by piece. Their keyword parameters are the options. `holds`
+    names what a file may hold; content without any of it cannot be written.
     """
 
     name: ClassVar[str] = ""
     suffixes: ClassVar[tuple[str, ...]] = ()
     summary: ClassVar[str] = ""
+    holds: ClassVar[frozenset[str]] = frozenset({"lists", "votes", "labels", "features"})
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -27,6 +27,7 @@ class Counts(Format):
     """
 
     name = "counts"
+    holds = frozenset({"votes"})
     suffixes = (".json",)
     summary = "JSON counts of wins, losses and ties between items (models, X, Y)"
 

@@ -215,7 +215,7 @@ def save(chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bo
     if target.is_dir():
         raise InputError("this is a folder", source=name, remedy="give a file name")
     if target.exists() and not overwrite:
-        raise InputError("the file exists", source=name, remedy="choose another name or ask to overwrite it")
+        raise InputError("the file exists", source=name, remedy="choose another name or give overwrite=True")
     if target.exists() and not target.is_file():  # a device or a pipe: there is nothing to replace
         with open(target, "wb") as raw:
             raw.writelines(chunks)

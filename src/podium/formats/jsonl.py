@@ -45,7 +45,7 @@ class JsonLines(TableFormat):
             raise ParameterError(
                 "columns= and delimiter= are for csv; the objects of jsonl name their own columns"
             )
-        array = source.view[:4096].tobytes().lstrip()[:1] == b"["
+        array = source.view[:1_000_000].tobytes().lstrip()[:1] == b"["
         rows, lines = [], []
         for line, row in _elements(source) if array else _objects(source):
             rows.append(row)

@@ -40,6 +40,7 @@ class Letor(Format):
     """
 
     name = "letor"
+    holds = frozenset({"lists", "features"})
     suffixes = (".letor", ".svm", ".svmlight", ".libsvm")
     summary = "LETOR / SVMlight: label qid:Q 1:v ... #docid = D"
 

@@ -32,6 +32,7 @@ class PrefLib(Format):
     """
 
     name = "preflib"
+    holds = frozenset({"lists"})
     suffixes = (".soc", ".soi", ".toc", ".toi")
     summary = "PrefLib elections: soc, soi, toc, toi"
 

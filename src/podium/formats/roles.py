@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from podium.errors import InputError
+from podium.errors import InputError, PodiumWarning
 from podium.params import suggest
 
-__all__ = ["ROLES", "WORDS", "assign", "plain_name"]
+__all__ = ["ROLES", "WORDS", "assign", "plain_name", "warn_of_one_query"]
 
 # role -> the words people use, compared without case, blanks and punctuation; the role's own name comes first
 WORDS: dict[str, tuple[str, ...]] = {
@@ -35,6 +37,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "seconds": ("seconds", "durationseconds", "worktimeinseconds"),
 }  # fmt: skip
 ROLES = tuple(WORDS)
+# words for queries that also mean other things: not taken for the column unasked, but not passed over in silence
+PERHAPS = ("task", "taskid", "question", "questionid", "prompt", "promptid", "search", "searchid")
 
 
 def plain_name(name: str) -> str:
@@ -70,3 +74,41 @@ def assign(names: Sequence[str], asked: Mapping[str, str | None], source: str) -
         if fits:
             found[role] = exact[0] if exact else fits[0]
     return {role: found[role] for role in ROLES if role in found}
+
+
+def warn_of_one_query(columns: Mapping[str, Sequence[Any]], roles: Mapping[str, str], source: str) -> None:
+    """Without a column of queries all rows are one query; a column that could be them is named."""
+    if "query" in roles or "item" not in roles:
+        return
+    items = columns[roles["item"]]
+    left = [name for name in columns if name not in roles.values()]
+    found = [name for name in left if _like_queries(name, columns[name], items)]
+    if found:
+        warnings.warn(
+            f"{source}: no column of queries, all rows are query 'all'; not used: {', '.join(map(repr, found))}; "
+            f"give query={found[0]!r} if those are the queries, or query='' if there is one",
+            PodiumWarning,
+            stacklevel=4,
+        )
+
+
+def _like_queries(name: str, cells: Sequence[Any], items: Sequence[Any]) -> bool:
+    """Whether a column may well be queries: it has a word for them, or it parts the items.
+
+    It has several values, all of them ids, each with two rows or more on average. A column parts the items if each
+    item, judged twice or more on average, always has the same value, and a value has two items or more on average:
+    remarks on the annotator or on the single judgement do not, and neither does a second name of the item.
+    """
+    if not set(map(type, cells)) <= {str, int}:
+        return False
+    values = set(cells)
+    if not 1 < len(values) <= len(cells) / 2 or "" in values:
+        return False
+    if plain_name(name) in PERHAPS:
+        return True
+    if any(isinstance(v, str) and re.fullmatch(r"[+-]?\d*\.\d*(e[+-]?\d+)?", v.lower()) for v in values):
+        return False  # measurements
+    several = len(set(items))
+    return (
+        len(items) >= 2 * several >= 4 * len(values) and len(set(zip(items, cells, strict=True))) == several
+    )

@@ -18,7 +18,7 @@ from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.base import Content, Format, combine
 from podium.formats.files import Source, check_stems
 from podium.formats.lines import number
-from podium.formats.roles import assign
+from podium.formats.roles import assign, warn_of_one_query
 from podium.formats.votes import read_votes, skip_self_votes
 from podium.kernels.dispatch import F8, I8
 
@@ -141,6 +141,8 @@ class TableFormat(Format):
     leaves out votes between an item and itself.
     """
 
+    holds = frozenset({"lists", "votes", "labels"})
+
     def table(
         self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]
     ) -> Table:
@@ -189,6 +191,8 @@ class TableFormat(Format):
             if self_votes == "skip":
                 table = skip_self_votes(table, roles)
             found.append(_content(table, roles, kind, duplicates, unlisted, warn=missing is None))
+            if query is None and (p := found[-1].preferences) is not None and p.lists.rows:
+                warn_of_one_query(table.columns, roles, source.name)
             if "expert" not in roles and found[-1].preferences is not None:
                 unnamed.append(source)
         check_stems(unnamed)  # they lend their experts their own names
@@ -369,11 +373,7 @@ def _warn_of_minus_one(values: F8, name: str, table: Table) -> None:
 def pick(content: Content, kind: str, format: Format) -> str:
     """What of a content a table should hold: lists, votes or labels."""
     p = content.preferences
-    there = {
-        "lists": p is not None and p.lists.rows > 0,
-        "votes": p is not None and len(p.comparisons) > 0,
-        "labels": content.labels is not None,
-    }
+    there = {name: name in content.parts for name in ("lists", "votes", "labels")}
     if kind not in ("auto", *there):
         raise ParameterError(f"kind is {kind!r}; accepted: auto, {', '.join(there)}")
     if kind == "auto":

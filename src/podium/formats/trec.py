@@ -37,6 +37,7 @@ class TrecRun(Format):
     """
 
     name = "trec"
+    holds = frozenset({"lists"})
     suffixes = (".run", ".trec", ".runs", ".res")
     summary = "TREC run: query Q0 item rank score tag"
 
@@ -105,6 +106,7 @@ class Qrels(Format):
     """TREC relevance judgements; ids are strings, grades are numbers and may be negative."""
 
     name = "qrels"
+    holds = frozenset({"labels"})
     suffixes = (".qrels", ".qrel")
     summary = "TREC qrels: query 0 item grade"
 

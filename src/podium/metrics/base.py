@@ -201,6 +201,9 @@ def _by_name(name: str) -> type[Metric]:
     for cls in registry.metrics.all().values():
         if wanted in cls.aliases:
             return cls  # type: ignore[no-any-return]
+    theirs = re.fullmatch(r"(\w+?)(?:_cut)?_(\d+)", wanted)  # as trec_eval writes P_10 and ndcg_cut_10
+    if theirs and theirs[1] in registry.metrics.all():
+        raise ParameterError(f"no metric is called {name!r}; did you mean {theirs[1]}@{theirs[2]}?")
     return registry.metrics.get(wanted)  # type: ignore[no-any-return]
 
 

@@ -8,8 +8,8 @@ anywhere that Podium is installed.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from podium.aggregators.positions import Positional
@@ -18,8 +18,9 @@ from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import large, loaded
 from podium.scale import results, straight
 from podium.scale.arrays import one
-from podium.scale.reading import preferences_of
-from podium.scale.streams import ROWS, whole_queries
+from podium.scale.columns import settled
+from podium.scale.reading import named_experts, preferences_of
+from podium.scale.streams import ARROW, ROWS, whole_queries
 
 if TYPE_CHECKING:
     from podium.aggregators.base import Aggregator
@@ -43,7 +44,7 @@ class BatchFunction:
     model: bytes  # as `podium.models` writes it
     top: int | None = None
     ties: TieRule = "item"
-    unlisted: Unlisted = "unknown"
+    unlisted: Unlisted | None = None  # as the shard says; unknown if it says nothing
     duplicates: Duplicates = "error"
     keep: tuple[str, ...] = ()
 
@@ -61,7 +62,7 @@ class BatchFunction:
         return f"podium {self.aggregator.name}"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "aggregator"}
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @property
     def fingerprint(self) -> str:
@@ -84,12 +85,9 @@ class BatchFunction:
         if isinstance(batch, pa.RecordBatch):
             whole = self._answer(pa.Table.from_batches([batch])).combine_chunks()
             return pa.RecordBatch.from_arrays([one(c) for c in whole.columns], schema=whole.schema)
-        if isinstance(batch, Iterable):
+        if isinstance(batch, Iterable) and not isinstance(batch, Mapping) and not hasattr(batch, "columns"):
             return self.over(batch)
-        raise InputError(
-            f"the batch is a {type(batch).__name__}",
-            remedy="give a pyarrow table, a record batch or an iterator",
-        )
+        raise InputError(f"the batch is a {type(batch).__name__}", remedy=ARROW)
 
     def over(self, batches: Iterable[Any], rows: int = ROWS) -> Iterator[Any]:
         """Record batches of results for a stream of record batches, about `rows` rows at a time."""
@@ -119,16 +117,15 @@ class BatchFunction:
         return isinstance(self.aggregator, FeatureModel)
 
     @functools.cached_property
-    def _named(self) -> Ids | None:
-        """Experts that have a weight by name: a batch in which one of them is silent must know of them."""
-        weights = self.aggregator.weights
-        return Ids(list(weights)) if isinstance(weights, dict) else None
+    def named(self) -> Ids | None:
+        """Experts that have a weight by name."""
+        return named_experts(self.aggregator)
 
     @functools.cached_property
     def _points(self) -> Positional | None:
         """The method, if all it does is to sum points by rank, with options for which that needs no preferences."""
         method = self.aggregator
-        plain = (self.ties, self.unlisted) == ("item", "unknown")
+        plain = self.ties == "item" and self.unlisted != "below"
         return method if plain and isinstance(method, Positional) and method.sums_points else None
 
     def _answer(self, table: Any, starts: I8 | None = None) -> Any:
@@ -136,14 +133,14 @@ class BatchFunction:
             raise ParameterError(
                 f"{self.aggregator.name} ranks by item features; give shards of them to scale.apply"
             )
-        schema = self.schema(table.schema)
+        schema, table = self.schema(table.schema), settled(table)
         if not table.num_rows:
             return schema.empty_table()
         if self._points is not None and (loaded() or large(table.num_rows)):
-            found = straight.rank(table, starts, self._points, self._named, self.top)
+            found = straight.rank(table, starts, self._points, self.named, self.top)
             if found is not None:
                 return results.from_straight(found, table, schema, self.keep)
-        read = preferences_of(table, self.unlisted, self.duplicates, self._named)
+        read = preferences_of(table, self.unlisted or "unknown", self.duplicates, self.named)
         consensus = self.rank(read.preferences)
         return results.from_consensus(consensus, read, table, schema, self.top, self.keep)
 
@@ -153,7 +150,7 @@ def batch_function(
     *,
     top: int | None = None,
     ties: TieRule = "item",
-    unlisted: Unlisted = "unknown",
+    unlisted: Unlisted | None = None,
     duplicates: Duplicates = "error",
     keep: Iterable[str] = (),
 ) -> BatchFunction:
@@ -196,5 +193,7 @@ def _check(method: Aggregator, top: int | None) -> None:
         raise ParameterError(
             f"{method.name}: weights in order do not fit batches that lack an expert; give them by name"
         )
+    if method.tags.supervised and hasattr(method, "_check_fitted"):
+        method._check_fitted()
     if top is not None and top < 1:
         raise ParameterError(f"top is {top}; accepted: whole numbers from 1")

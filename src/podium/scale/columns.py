@@ -30,6 +30,7 @@ __all__ = [
     "refuse_missing",
     "role_of",
     "scores_of",
+    "settled",
 ]
 
 LISTS = ("query", "expert", "item", "rank", "score")
@@ -40,6 +41,11 @@ _REMEDY = "columns: query, expert, item with rank and/or score; or query, expert
 def role_of(schema: Any) -> tuple[str, ...]:
     """The columns of a table that are read; a schema that lacks one of those needed is refused."""
     there = list(schema.names)
+    for name in {*LISTS, *VOTES}:
+        if there.count(name) > 1:
+            raise InputError(
+                f"there are {there.count(name)} columns named {name!r}", remedy="rename or drop one"
+            )
     votes = "winner" in there
     needed = ("query", "expert", "winner", "loser") if votes else ("query", "expert", "item")
     for name in needed:
@@ -77,10 +83,11 @@ def is_text(kind: Any) -> bool:
 
 
 def plain(kind: Any) -> Any:
-    """The type of a column of results: that of the ids given, dictionaries undone."""
+    """The type of a column of results: that of the ids given, dictionaries and views undone."""
     import pyarrow as pa
 
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_string_view(value) else value
 
 
 def decoded(table: Any, names: Container[str] | None = None) -> Any:
@@ -90,6 +97,30 @@ def decoded(table: Any, names: Container[str] | None = None) -> Any:
     undone = [names is None or f.name in names for f in table.schema]
     kinds = [f.with_type(plain(f.type)) if u else f for f, u in zip(table.schema, undone, strict=True)]
     return table.cast(pa.schema(kinds))
+
+
+def settled(table: Any) -> Any:
+    """The same with columns that all that follows can read: views of text as text, and without dictionaries in which
+    a value is missing.
+    """
+    import pyarrow as pa
+
+    for at, (field, column) in enumerate(zip(table.schema, table.columns, strict=True)):
+        coded = pa.types.is_dictionary(field.type)
+        value = field.type.value_type if coded else field.type
+        views = pa.types.is_string_view(value)
+        if views or (coded and any(chunk.dictionary.null_count for chunk in column.chunks)):
+            chunks = [_undone(chunk, plain(value)) for chunk in column.chunks]
+            table = table.set_column(at, field.name, pa.chunked_array(chunks, plain(value)))
+    return table
+
+
+def _undone(chunk: Any, kind: Any) -> Any:
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(chunk.type):
+        return chunk.cast(kind)
+    return pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(kind)).cast(kind)
 
 
 def refuse_missing(table: Any, name: str) -> None:

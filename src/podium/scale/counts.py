@@ -28,7 +28,7 @@ from podium.evaluate.leaderboard.tally import COLUMNS, Tally
 from podium.kernels.dispatch import F8, I8
 from podium.models import files
 from podium.scale.jobs import Record
-from podium.scale.reading import preferences_of
+from podium.scale.reading import named_experts, preferences_of, with_experts
 from podium.scale.shards import Shard, digest, is_parquet, read_parquet, read_text
 from podium.scale.streams import ROWS, whole_queries
 
@@ -192,8 +192,9 @@ class Trials:
             nothing = np.zeros((len(self.models), 2))
             return Tried(np.zeros(2, np.int64), nothing, nothing, nothing)
         part = preferences.select(known)
-        found = (evaluate(loads(m).aggregate(part), labels, self.metric).values[0] for m in self.models)
-        values = np.array(list(found))
+        methods = map(loads, self.models)
+        results = (m.aggregate(with_experts(part, named_experts(m))) for m in methods)
+        values = np.array([evaluate(r, labels, self.metric).values[0] for r in results])
         half = np.array([zlib.crc32(str(q).encode()) & 1 for q in part.queries.tolist()])
         there = [~np.isnan(values[0]) & (half == h) for h in (0, 1)]
         gain = values - values[0]

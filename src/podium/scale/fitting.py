@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from podium.errors import InputError, ParameterError
+from podium import formats
+from podium.errors import InputError, ModelFileError, ParameterError
+from podium.scale.apart import check_apart
 from podium.scale.batches import batch_function
 from podium.scale.counts import (
     Count,
@@ -21,7 +24,7 @@ from podium.scale.counts import (
 )
 from podium.scale.engines import engine as find_engine
 from podium.scale.runs import Paths, refuse_failed
-from podium.scale.shards import check_apart, digest, find, is_parquet
+from podium.scale.shards import digest, find, is_parquet
 
 if TYPE_CHECKING:
     from podium.aggregators.base import Aggregator
@@ -63,7 +66,9 @@ def leaderboard(
     tally = votes(inputs, folder, by_query=by_query, engine=engine, address=address, workers=workers)
     kept = os.path.join(os.fspath(folder), "board.podium")
     start = None
-    if os.path.exists(kept):
+    with contextlib.suppress(
+        ModelFileError, OSError
+    ):  # none yet, or damaged: the fit then starts from nothing
         old, scores, _ = saving.read(kept)
         start = dict(zip(old.items.tolist(), scores, strict=True))
     board = boards.leaderboard(tally, start=start, **settings)
@@ -117,12 +122,18 @@ def try_out(
     path = os.path.abspath(os.fspath(labels))
     if not os.path.exists(path):
         raise InputError("there is no such file", source=path, remedy="give a file of labels, such as qrels")
+    if formats.read(path).labels is None:
+        raise InputError(
+            "there are no labels in it", source=path, remedy="give a file of labels, such as qrels"
+        )
     prints = tuple(f.fingerprint for f in functions)
     kind = Trials(tuple(f.model for f in functions), names, prints, metric, path, digest(path))
     tried: Tried | None = _counted(kind, inputs, folder, **how)[0]
     if tried is None or not tried.queries.any():
         raise InputError(
-            "no query of the shards has labels", source=path, remedy="check that the ids are the same"
+            "no query of the shards has labels",
+            source=path,
+            remedy="check that the ids are the same, type included: 7 is not '7'",
         )
     return tried
 

@@ -6,6 +6,7 @@ worker died is simply done again. The record is written last and is what makes a
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -22,7 +23,9 @@ from podium.errors import InputError, ParameterError, PodiumError
 from podium.formats.files import save
 from podium.scale.arrays import numbers
 from podium.scale.batches import BatchFunction
-from podium.scale.layout import encodings
+from podium.scale.columns import LISTS, VOTES
+from podium.scale.layout import UNLISTED, encodings
+from podium.scale.reading import with_experts
 from podium.scale.results import schema
 from podium.scale.shards import Shard, digest, held, is_parquet, read_features, read_parquet, read_text
 from podium.scale.streams import ROWS
@@ -67,8 +70,15 @@ class Job:
     options: dict[str, Any] = field(default_factory=dict)
     compression: str = "lz4"
 
+    @property
+    def names(self) -> dict[str, str]:
+        """Columns of Parquet shards that have names other than ours."""
+        return {k: v for k, v in self.options.items() if k in (*LISTS, *VOTES)}
+
     def __call__(self, shard: Shard) -> Record:
         """Do it, unless it is done; input that cannot be read is an error in the record, as trying again is no use."""
+        import pyarrow as pa
+
         begin = time.perf_counter()
         try:
             data = held(shard.path)
@@ -77,9 +87,9 @@ class Job:
             if old is not None and old.key == key and _there(self.out, old):
                 return replace(old, fresh=False)
             done = replace(self._run(shard, data, key, old), seconds=round(time.perf_counter() - begin, 3))
-        except PodiumError as error:
+        except (PodiumError, pa.ArrowException, OSError) as error:
             text = str(error) if shard.path in str(error) else f"{shard.path}: {error}"
-            return Record(shard.name, "", shard.path, error=text)
+            return Record(shard.name, "", shard.path, error=text[:1000])
         store(self.out, done)
         return done
 
@@ -108,14 +118,21 @@ class Job:
         if self.function.by_features or not is_parquet(shard.path):
             yield self._answer_whole(shard)
             return
-        schema, batches = read_parquet(shard.path, self.function.keep, self.rows, data)
+        schema, batches = read_parquet(shard.path, self.function.keep, self.rows, data, self.names)
         count = _Counted(batches)
         some = False
-        for table in self.function.tables(count, self.rows):
+        for table in self._function_for(schema).tables(count, self.rows):
             some = True
             yield count.taken(), table
         if not some:
             yield 0, self.function.schema(schema).empty_table()
+
+    def _function_for(self, schema: Any) -> BatchFunction:
+        """The function, with what the shard says of unlisted items if nothing else was said."""
+        said = (schema.metadata or {}).get(UNLISTED)
+        if self.function.unlisted is not None or said is None:
+            return self.function
+        return replace(self.function, unlisted=said.decode())
 
     def _answer_whole(self, shard: Shard) -> tuple[int, Any]:
         """The same for a shard of text or of item features, which is read whole."""
@@ -128,9 +145,10 @@ class Job:
             given = read_features(shard.path, self.format, self.options)
             rows = 0 if given is None else len(given.values)
         else:
-            below = {"unlisted": "below"} if self.function.unlisted == "below" else {}
-            given = read_text(shard.path, self.format, self.options | below)
-            rows = given.lists.rows
+            said = {} if self.function.unlisted is None else {"unlisted": self.function.unlisted}
+            given = read_text(shard.path, self.format, self.options | said)
+            rows = given.lists.rows + len(given.comparisons)
+            given = with_experts(given, self.function.named)
         if given is None:
             return 0, schema(pa.string(), pa.string()).empty_table()
         frame = self.function.rank(given).to_frame(top=self.function.top)
@@ -231,7 +249,10 @@ class _Results:
             )
         target = Path(self._job.out, name)
         target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+        start = f".{target.name[:100]}."
+        for left in target.parent.glob(f"{glob.escape(start)}*.tmp"):  # by a run that was killed
+            left.unlink(missing_ok=True)
+        beside = target.with_name(f"{start}{secrets.token_hex(6)}.tmp")
         writer = pq.ParquetWriter(beside, schema, **encodings(schema, self._job.compression))
         return _File(beside, writer, [])
 
@@ -246,8 +267,9 @@ class _Results:
         for values in table.select(list(by)).group_by(list(by)).aggregate([]).to_pylist():
             kept = table
             for name in by:
-                same = pc.is_null(kept[name]) if values[name] is None else pc.equal(kept[name], values[name])
-                kept = kept.filter(same)
+                nan = values[name] != values[name]  # what differs from itself
+                same = pc.is_nan(kept[name]) if nan else pc.equal(kept[name], values[name])
+                kept = kept.filter(pc.is_null(kept[name]) if values[name] is None else same)
             yield "".join(f"{n}={_folder(values[n])}/" for n in by), kept.drop_columns(list(by))
 
 

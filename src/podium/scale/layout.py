@@ -6,8 +6,9 @@ from typing import Any
 
 from podium.scale.columns import is_text, plain
 
-__all__ = ["encodings", "required"]
+__all__ = ["UNLISTED", "encodings", "required"]
 
+UNLISTED = b"podium:unlisted"  # what the metadata of a shard say of items that an expert does not list
 SOON = (
     1 << 16
 )  # bytes of different texts at which a dictionary is given up: a large one takes long and saves nothing
@@ -21,7 +22,7 @@ def required(table: Any) -> Any:
     import pyarrow as pa
 
     kinds = [f.with_nullable(bool(c.null_count)) for f, c in zip(table.schema, table.columns, strict=True)]
-    return table.cast(pa.schema(kinds))
+    return table.cast(pa.schema(kinds, table.schema.metadata))
 
 
 def encodings(schema: Any, compression: str) -> dict[str, Any]:

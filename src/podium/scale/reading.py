@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,10 @@ from podium.scale import columns
 from podium.scale.arrays import arrow, one
 from podium.scale.columns import as_ids, decoded, heads, refuse_missing, role_of
 
-__all__ = ["Read", "preferences_of"]
+if TYPE_CHECKING:
+    from podium.aggregators.base import Aggregator
+
+__all__ = ["Read", "named_experts", "preferences_of", "with_experts"]
 
 
 class Read(NamedTuple):
@@ -38,10 +41,15 @@ def preferences_of(table: Any, unlisted: Unlisted, duplicates: str, extra_expert
     sides = {"winner": "winner", "loser": "loser"} if "winner" in read else {"duplicates": duplicates}
     sides |= {name: name for name in ("tie", "weight") if name in read}
     made = Preferences.from_frame(decoded(table), unlisted=unlisted, **sides)
-    return Read(_with_experts(made, extra_experts), None, None)
+    return Read(with_experts(made, extra_experts), None, None)
 
 
-def _with_experts(made: Preferences, more: Ids | None) -> Preferences:
+def named_experts(method: Aggregator) -> Ids | None:
+    """Experts that have a weight by name: rows in which one of them is silent must know of them."""
+    return Ids(list(method.weights)) if isinstance(method.weights, dict) else None
+
+
+def with_experts(made: Preferences, more: Ids | None) -> Preferences:
     """The same among more experts, some of whom say nothing here."""
     if more is None or all(made.experts.code_of(e) is not None for e in more):
         return made

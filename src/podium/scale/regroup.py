@@ -21,9 +21,9 @@ import numpy as np
 from podium.errors import InputError, ParameterError
 from podium.formats.files import save
 from podium.scale.arrays import arrow
-from podium.scale.columns import heads, plain, role_of
+from podium.scale.columns import LISTS, VOTES, heads, plain, role_of, settled
 from podium.scale.jobs import RECORDS
-from podium.scale.layout import encodings, required
+from podium.scale.layout import UNLISTED, encodings, required
 from podium.scale.runs import Paths
 from podium.scale.shards import Shard, digest, find, is_parquet, read_parquet, read_text
 
@@ -45,67 +45,96 @@ def regroup(
 
     A folder that holds these very rows already is left as it is; one that holds anything else is refused.
     """
+    if shards is not None and shards < 1:
+        raise ParameterError(f"shards is {shards}; accepted: whole numbers from 1")
     found = find(inputs)
     size = sum(os.path.getsize(s.path) for s in found)
     count = min(shards or 1 + size // SHARE, MOST)
     target = Path(folder)
-    about = {"inputs": sorted(digest(s.path) for s in found), "shards": count, "options": options or {}}
-    mark = target / RECORDS / "regrouped.json"
+    files = sorted([Path(s.path).name, digest(s.path)] for s in found)
+    about = {"inputs": files, "shards": count, "format": format, "options": options or {}}
+    mark, begun = (target / RECORDS / f"{name}.json" for name in ("regrouped", "regrouping"))
     names = [str(target / f"part-{k:05d}.parquet") for k in range(count)]
-    if mark.exists() and json.loads(mark.read_bytes()) == about:
+    if _said(mark) == about:
         return names
+    if _said(begun) == about:  # these very rows, by a run that was killed
+        shutil.rmtree(target)
     if target.exists() and any(target.iterdir()):
         raise ParameterError(f"{target} is not empty; give --regroup a new folder, or remove it")
+    begun.parent.mkdir(parents=True)
+    save([json.dumps(about).encode()], begun)
     scratch = target / f".{secrets.token_hex(6)}.tmp"
-    scratch.mkdir(parents=True)
+    scratch.mkdir()
     try:
-        _deal(found, scratch, count, format, options or {})
+        unlisted = _deal(found, scratch, count, format, options or {})
         for k, name in enumerate(names):
-            _settle(scratch / f"{k}.parquet", Path(name))
-    finally:
-        shutil.rmtree(scratch)
-    mark.parent.mkdir()
-    save([json.dumps(about).encode()], mark)
+            _settle(scratch / f"{k}.parquet", Path(name), unlisted)
+    except BaseException:
+        shutil.rmtree(target)
+        raise
+    shutil.rmtree(scratch)
+    os.replace(begun, mark)
     return names
 
 
-def _tables(shard: Shard, format: str | None, options: dict[str, Any]) -> Iterator[Any]:
+def _said(mark: Path) -> Any:
+    try:
+        return json.loads(mark.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _tables(shard: Shard, format: str | None, options: dict[str, Any]) -> Iterator[tuple[Any, str | None]]:
+    """The rows of a shard, and what it says of items that are not listed."""
     import pyarrow as pa
 
     if is_parquet(shard.path):
         import pyarrow.parquet as pq
 
-        keep = pq.read_schema(shard.path).names
-        for batch in read_parquet(shard.path, keep)[1]:
-            yield pa.Table.from_batches([batch])
+        names = {k: v for k, v in options.items() if k in (*LISTS, *VOTES)}
+        keep = [n for n in pq.read_schema(shard.path).names if n not in names.values()]
+        schema, batches = read_parquet(shard.path, keep, names=names)
+        said = (schema.metadata or {}).get(UNLISTED, b"unknown").decode()
+        for batch in batches:
+            yield settled(pa.Table.from_batches([batch])), said
         return
     preferences = read_text(shard.path, format, options)
-    yield preferences.to_frame() if preferences.lists.rows else preferences.comparisons_frame()
+    if preferences.lists.rows:
+        yield preferences.to_frame(), preferences.unlisted
+    else:
+        yield preferences.comparisons_frame(), None
 
 
 def _deal(
     shards: Sequence[Shard], scratch: Path, count: int, format: str | None, options: dict[str, Any]
-) -> None:
-    """Every row to the file of its query."""
+) -> str | None:
+    """Every row to the file of its query; gives what the shards say of items that are not listed."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = None
+    schema, said = None, None
     with contextlib.ExitStack() as stack:
         writers: list[Any] = []
         for shard in shards:
-            for table in _tables(shard, format, options):
+            for table, unlisted in _tables(shard, format, options):
                 role_of(table.schema)
+                if said is not None and unlisted not in (None, said):
+                    raise InputError(
+                        f"items that are not listed are {unlisted} here, and {said} in the files before",
+                        source=shard.path, remedy="give files of one kind, or say -O unlisted=below or =unknown",
+                    )  # fmt: skip
+                said = said or unlisted
                 if schema is None:
                     schema = pa.schema([pa.field(f.name, _written(f.type)) for f in table.schema])
+                    files = [scratch / f"{k}.parquet" for k in range(count)]
                     writers = [
-                        stack.enter_context(
-                            pq.ParquetWriter(scratch / f"{k}.parquet", schema, compression="lz4")
-                        )
-                        for k in range(count)
+                        stack.enter_context(pq.ParquetWriter(f, schema, compression="lz4")) for f in files
                     ]
                 for k, part in _parts(_as(table, schema, shard), count):
                     writers[k].write_table(part)
+    if schema is None:
+        raise InputError("there are no rows in any of the files", remedy="give files with rows")
+    return said
 
 
 def _written(kind: Any) -> Any:
@@ -139,7 +168,7 @@ def _parts(table: Any, count: int) -> Iterator[tuple[int, Any]]:
         yield k, table.take(arrow(order[cuts[k] : cuts[k + 1]]))
 
 
-def _settle(raw: Path, target: Path) -> None:
+def _settle(raw: Path, target: Path, unlisted: str | None) -> None:
     """One file sorted as the fast path likes it, and put in its place."""
     import pyarrow.parquet as pq
 
@@ -149,7 +178,8 @@ def _settle(raw: Path, target: Path) -> None:
     order = [(n, "descending" if n == "score" else "ascending") for n in keys if n in names]
     beside = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
-        table = required(table.sort_by(order))
+        said = {} if unlisted is None else {UNLISTED: unlisted.encode()}
+        table = required(table.sort_by(order).replace_schema_metadata(said))
         pq.write_table(table, beside, **encodings(table.schema, "lz4"))
         os.replace(beside, target)
     finally:

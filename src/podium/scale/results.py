@@ -143,11 +143,18 @@ def _query_rows(column: Any, queries: Ids) -> I8:
 
 
 def _field(schema: Any, name: str) -> Any:
+    import pyarrow as pa
+
     from podium.params import suggest
 
     if name not in schema.names:
         raise InputError(f"the batch has no column {name!r} to keep", remedy=suggest(name, schema.names))
-    return schema.field(name)
+    field = schema.field(name)
+    if pa.types.is_nested(field.type):
+        raise InputError(
+            f"the column {name!r} to keep is of type {field.type}", remedy="keep columns of plain values"
+        )
+    return field
 
 
 def _check_constant(table: Any, name: str) -> None:

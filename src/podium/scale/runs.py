@@ -6,17 +6,20 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.files import save
+from podium.params import suggest
+from podium.scale.apart import check_apart
 from podium.scale.batches import batch_function
+from podium.scale.columns import LISTS, VOTES
 from podium.scale.engines import engine as find_engine
 from podium.scale.jobs import RECORDS, Job, Record, forget, records
-from podium.scale.shards import Shard, check_apart, check_output, find, is_parquet
+from podium.scale.shards import Shard, check_output, find, is_parquet
 from podium.scale.streams import ROWS
 
 if TYPE_CHECKING:
@@ -67,20 +70,28 @@ def apply(
     Shards that are finished there (same bytes, method, options and version) are left alone, so that a run that was
     stopped goes on, and new or changed shards are the only ones to be computed. `partition_by` names columns that
     are the same for all rows of a query; results then go into folders `column=value`. `how` are the options of
-    `podium.scale.batch_function`; `options` those of the format of shards that are not Parquet.
+    `podium.scale.batch_function`; `options` those of the format of the shards, for Parquet the names of its columns
+    where they have others, such as {"item": "doc"}.
     """
     begin = time.perf_counter()
     out = os.fspath(out)
-    by = tuple(partition_by)
+    by = tuple(dict.fromkeys(partition_by))
+    _check_options(by, rows)
+    options = dict(options or {})
+    if "duplicates" in options:
+        how["duplicates"] = options["duplicates"]
     function = batch_function(aggregator, keep=tuple(dict.fromkeys((*how.pop("keep", ()), *by))), **how)
     work = find_engine(engine)
     shards = find(inputs)
-    check_output(out, shards)
-    tables = [s.path for s in shards if is_parquet(s.path)]
-    check_apart(tables)
-    job = Job(function, os.path.abspath(out), by, rows, format, options or {}, compression)
-    _claim(job, overwrite)
+    folders = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
+    check_output(out, shards, [os.fspath(f) for f in folders])
+    tables = [] if function.by_features else [s.path for s in shards if is_parquet(s.path)]
+    job = Job(function, os.path.abspath(out), by, rows, format, options, compression)
+    if len(tables) == len(shards):
+        _check_parquet(format, options)
+    check_apart(tables, job.names)
     here = [Shard(os.path.abspath(s.path), s.name) for s in shards]
+    _claim(job, here, overwrite)
     done: list[Record] = []
     for record in work(job, here, workers=workers, address=address):
         done.append(record)
@@ -103,15 +114,46 @@ def _counts(done: Sequence[Record]) -> list[tuple[int, int, int]]:
     return [(0, 0, 0), *((r.rows, r.queries, r.results) for r in done)]
 
 
-def _claim(job: Job, overwrite: bool) -> None:
+def _check_options(by: Sequence[str], rows: int) -> None:
+    if rows < 1:
+        raise ParameterError(f"rows is {rows}; accepted: whole numbers from 1")
+    for name in by:
+        if name in ("query", "item", "rank", "score", "tied"):
+            raise ParameterError(
+                f"results cannot be partitioned by {name!r}; give a column that is the same for a query"
+            )
+
+
+def _check_parquet(format: str | None, options: Mapping[str, Any]) -> None:
+    """Options of text formats mean nothing for Parquet, and must not be passed over."""
+    if format not in (None, "parquet"):
+        raise ParameterError(f"the shards are Parquet, and the format is said to be {format}; leave it out")
+    for name in options:
+        if name not in (*LISTS, *VOTES, "duplicates"):
+            known = sorted({*LISTS, *VOTES, "duplicates"})
+            raise ParameterError(f"Parquet shards have no option {name!r}; {suggest(name, known)}")
+
+
+def _claim(job: Job, shards: Sequence[Shard], overwrite: bool) -> None:
     """Note in the output folder what it holds; refuse one that holds something else, unless it may be overwritten."""
     about = {"method": repr(job.function.aggregator), "fingerprint": job.function.fingerprint,
              "partition_by": list(job.partition_by)}  # fmt: skip
     place = Path(job.out, RECORDS, ABOUT)
-    old = json.loads(place.read_bytes()) if place.exists() else None
+    old, done = _read_claim(place), records(job.out)
+    names = {s.path: s.name for s in shards}
+    again = [r for r in done if names.get(r.source, r.name) != r.name]
+    if again and not overwrite:
+        raise ParameterError(
+            f"{job.out} holds results of {again[0].source} as {again[0].name!r}, and they would be there twice;"
+            " choose another folder, or overwrite=True (--overwrite)"
+        )
+    for record in again:
+        forget(job.out, record)
+    if old is not None and not done:  # a run that came to nothing
+        old = about
     if old is None and not overwrite and any(Path(job.out).rglob("*.parquet")):
         raise ParameterError(
-            f"{job.out} holds other Parquet files; choose another folder, or ask to overwrite"
+            f"{job.out} holds other Parquet files; choose another folder, or overwrite=True (--overwrite)"
         )
     if old is not None and old != about and not overwrite:
         what = (
@@ -119,17 +161,28 @@ def _claim(job: Job, overwrite: bool) -> None:
             if old.get("method") != about["method"]
             else "results of other options"
         )
-        raise ParameterError(f"{job.out} holds {what}; choose another folder, or ask to overwrite them")
+        raise ParameterError(
+            f"{job.out} holds {what}; choose another folder, or overwrite=True (--overwrite)"
+        )
     place.parent.mkdir(parents=True, exist_ok=True)
-    if old != about:
+    if _read_claim(place) != about:
         save([json.dumps(about).encode()], place, overwrite=True)
+
+
+def _read_claim(place: Path) -> dict[str, Any] | None:
+    """What a folder says that it holds; one that cannot be read says nothing."""
+    try:
+        found = json.loads(place.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def refuse_failed(done: Sequence[Record]) -> None:
     """Raise what went wrong with shards, once all others are done."""
-    failed = sorted(r.error for r in done if r.error is not None)
+    failed = sorted({r.error for r in done if r.error is not None})
     if failed:
-        rest = len(done) - len(failed)
+        rest = sum(r.error is None for r in done)
         raise InputError(
             "; ".join(failed[:3]) + (f"; and {len(failed) - 3} more" if len(failed) > 3 else ""),
             remedy=f"the other {rest} shards are done and stay done" if rest else None,
@@ -143,7 +196,7 @@ def _check_text(job: Job, shards: Sequence[Shard], done: Sequence[Record], table
         return
     files = [str(Path(job.out, name)) for r in done for name, _ in r.files]
     try:
-        check_apart(files)
+        check_apart(files, shown={str(Path(job.out, n)): r.source for r in done for n, _ in r.files})
     except InputError:
         for record in done:
             if record.name in text:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.errors import InputError, ParameterError
+from podium.params import suggest
 from podium.scale.arrays import arrow
-from podium.scale.columns import heads, plain, role_of
+from podium.scale.columns import heads, plain, role_of, settled
 from podium.scale.streams import ROWS
 
 if TYPE_CHECKING:
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Shard",
-    "check_apart",
     "digest",
     "find",
     "is_parquet",
+    "queries_of",
     "read_features",
     "read_parquet",
     "read_text",
@@ -63,12 +64,12 @@ def _is_shard(file: Path, folder: Path) -> bool:
 
 
 def _named(files: Sequence[tuple[Path, Path]]) -> list[Shard]:
-    if len({base.resolve() for _, base in files}) > 1:
-        common = Path(os.path.commonpath([f.resolve().parent for f, _ in files]))
+    if len({os.path.abspath(base) for _, base in files}) > 1:
+        common = Path(os.path.commonpath([Path(os.path.abspath(f)).parent for f, _ in files]))
         files = [(f, common) for f, _ in files]
     shards: dict[str, Shard] = {}
     for file, base in files:
-        inside = file.resolve().relative_to(base.resolve())
+        inside = Path(os.path.abspath(file)).relative_to(os.path.abspath(base))
         name = inside.as_posix().removesuffix(".gz")
         name = name.removesuffix(Path(name).suffix)
         if name in shards:
@@ -94,7 +95,7 @@ def held(path: str) -> Any:
 
     if not is_parquet(path) or os.path.getsize(path) > HELD:
         return None
-    with _reading(path), pa.OSFile(path) as file:
+    with reading(path), pa.OSFile(path) as file:
         return file.read_buffer()
 
 
@@ -108,32 +109,56 @@ def digest(path: str, data: Any = None) -> str:
         return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
-def open_parquet(path: str, keep: Sequence[str] = (), data: Any = None) -> tuple[Any, list[str]]:
-    """A Parquet file (its bytes, if they are held), and the columns that are read."""
+def open_parquet(
+    path: str, keep: Sequence[str] = (), data: Any = None, names: Mapping[str, str] | None = None
+) -> tuple[Any, dict[str, str]]:
+    """A Parquet file (its bytes, if they are held), and the columns that are read, by what they are here.
+
+    `names` says so for columns that have other names, such as {"item": "doc"}.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     source = path if data is None else pa.BufferReader(data)
-    with _reading(path):
+    with reading(path):
         about = pq.read_metadata(source)
     schema = about.schema.to_arrow_schema()
     try:
-        names = list(dict.fromkeys((*role_of(schema), *(k for k in keep if k in schema.names))))
+        there = as_roles(schema, names or {})
+        roles = list(dict.fromkeys((*role_of(there), *keep)))
+        for name in set(keep) - set(there.names):
+            raise InputError(f"there is no column {name!r} to keep", remedy=suggest(name, there.names))
     except InputError as error:
         raise InputError(error.problem, source=path, remedy=error.remedy) from None
-    text = [n for n in names if pa.types.is_string(plain(schema.field(n).type))]
-    coded = [n for n in text if _repeats(about, n)]
-    return pq.ParquetFile(source, read_dictionary=coded, pre_buffer=False, buffer_size=_buffer(about)), names
+    columns = {role: (names or {}).get(role, role) for role in roles}
+    text = [c for c in columns.values() if pa.types.is_string(plain(schema.field(c).type))]
+    coded = [c for c in text if repeats(about, c)]
+    return pq.ParquetFile(
+        source, read_dictionary=coded, pre_buffer=False, buffer_size=_buffer(about)
+    ), columns
 
 
-def _repeats(about: Any, name: str) -> bool:
+def as_roles(schema: Any, names: Mapping[str, str]) -> Any:
+    """The schema with the names that columns have here; one that is named and is not there is refused."""
+    import pyarrow as pa
+
+    for role, column in names.items():
+        if column not in schema.names:
+            raise InputError(
+                f"there is no column {column!r} for {role!r}", remedy=suggest(column, schema.names)
+            )
+    back = {column: role for role, column in names.items()}
+    kept = [f for f in schema if f.name in back or f.name not in names]
+    return pa.schema([f.with_name(back.get(f.name, f.name)) for f in kept], schema.metadata)
+
+
+def repeats(about: Any, name: str) -> bool:
     """Whether a column of text is stored as a dictionary and few bytes for each row; only then is it read as one.
 
     Where a dictionary grows too large, writers go on with the texts themselves, and it would have to be made here.
     """
     groups = [about.row_group(g) for g in range(about.num_row_groups)]
-    at = [g.column(c).path_in_schema for g in groups[:1] for c in range(g.num_columns)]
-    size = sum(g.column(at.index(name)).total_uncompressed_size for g in groups)
+    size = sum(leaf(group, name).total_uncompressed_size for group in groups)
     return bool(size < CODED * about.num_rows)
 
 
@@ -144,28 +169,61 @@ def _buffer(about: Any) -> int:
 
 
 def read_parquet(
-    path: str, keep: Sequence[str] = (), rows: int = ROWS, data: Any = None
+    path: str,
+    keep: Sequence[str] = (),
+    rows: int = ROWS,
+    data: Any = None,
+    names: Mapping[str, str] | None = None,
 ) -> tuple[Any, Iterator[Any]]:
     """The schema of a shard, and its record batches one after the other."""
-    file, names = open_parquet(path, keep, data)
     import pyarrow as pa
 
-    schema = pa.schema([file.schema_arrow.field(n) for n in names])
-    return schema, _batches(file, path, names, rows)
+    file, columns = open_parquet(path, keep, data, names)
+    there = file.schema_arrow
+    fields = [there.field(column).with_name(role) for role, column in columns.items()]
+    return pa.schema(fields, there.metadata), _batches(file, path, columns, rows)
 
 
-def _batches(file: Any, path: str, names: list[str], rows: int) -> Iterator[Any]:
-    batches = file.iter_batches(batch_size=rows, columns=names, use_threads=False)
+def _batches(file: Any, path: str, columns: Mapping[str, str], rows: int) -> Iterator[Any]:
+    there = list(columns.values())
+    batches = file.iter_batches(batch_size=rows, columns=there, use_threads=False)
     while True:
-        with _reading(path):
+        with reading(path):
             batch = next(batches, None)
         if batch is None:
             return
-        yield batch
+        yield batch.select(there).rename_columns(list(columns))
+
+
+def queries_of(path: str, names: Mapping[str, str] | None = None) -> Iterator[Any]:
+    """The queries of the batches of a shard, as arrays in which none stands twice in a row."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    column = (names or {}).get("query", "query")
+    with reading(path):
+        about = pq.read_metadata(path)
+    schema = about.schema.to_arrow_schema()
+    if column not in schema.names:
+        raise InputError(f"there is no column {column!r} ({suggest(column, schema.names)})", source=path)
+    coded = pa.types.is_string(plain(schema.field(column).type)) and repeats(about, column)
+    file = pq.ParquetFile(path, read_dictionary=[column] if coded else None, pre_buffer=False)
+    for batch in _batches(file, path, {"query": column}, ROWS):
+        found = settled(pa.Table.from_batches([batch])).column("query")
+        few = found.take(arrow(heads(found)[:-1]))
+        yield few.cast(plain(few.type)).combine_chunks()
+
+
+def leaf(group: Any, name: str) -> Any:
+    """What a row group says of a column, found by name: those inside of others count, unlike in the schema."""
+    for at in range(group.num_columns):
+        if group.column(at).path_in_schema == name:
+            return group.column(at)
+    raise KeyError(name)
 
 
 @contextlib.contextmanager
-def _reading(path: str) -> Iterator[None]:
+def reading(path: str) -> Iterator[None]:
     """What Arrow says of a file that it cannot read, in our words."""
     import pyarrow as pa
 
@@ -200,77 +258,8 @@ def read_features(path: str, format_: str | None, options: dict[str, Any]) -> Fe
     return content.features
 
 
-# -- does each query lie in one shard? -------------------------------------------------------------------------------
-
-
-def check_apart(paths: Sequence[str]) -> None:
-    """Refuse Parquet shards that share a query.
-
-    Where the statistics of the files say that their queries lie apart, that is enough; else the query columns are read.
-    """
-    spans = [(span, path) for path in paths if (span := _span(path)) is not None]
-    known = sorted((s for s in spans if s[0] != ()), key=lambda s: s[0][0]) if _sortable(spans) else None
-    if known is not None and len(known) == len(spans):
-        doubtful = set()
-        reach, reached_by = None, ""
-        for (low, high), path in known:
-            if reach is not None and low <= reach:
-                doubtful |= {reached_by, path}
-            if reach is None or high > reach:
-                reach, reached_by = high, path
-        paths = [p for p in paths if p in doubtful]
-    else:
-        paths = [path for _, path in spans]
-    seen: dict[Any, str] = {}
-    for path in paths:
-        for query in _queries(path):
-            if seen.setdefault(query, path) != path:
-                raise InputError(
-                    f"query {query!r} is in {seen[query]} and in {path}",
-                    remedy="a query must lie in one shard: regroup the input (--regroup FOLDER, podium.scale.regroup)",
-                )
-
-
-def _sortable(spans: Sequence[tuple[Any, str]]) -> bool:
-    return len({type(s[0][0]) for s in spans if s[0]}) <= 1
-
-
-def _span(path: str) -> tuple[Any, ...] | None:
-    """Smallest and largest query of a file, () if its statistics do not tell, None if it has no rows."""
-    import pyarrow.parquet as pq
-
-    with _reading(path):
-        about = pq.read_metadata(path)
-    if about.num_rows == 0:
-        return None
-    names = about.schema.to_arrow_schema().names
-    if "query" not in names:
-        return ()
-    at = names.index("query")
-    found = [about.row_group(g).column(at).statistics for g in range(about.num_row_groups)]
-    if any(s is None or not s.has_min_max for s in found):
-        return ()
-    return min(s.min for s in found), max(s.max for s in found)
-
-
-def _queries(path: str) -> set[Any]:
-    """The queries of a shard, from its dictionaries where it has them."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    about = pq.read_metadata(path)
-    text = pa.types.is_string(plain(about.schema.to_arrow_schema().field("query").type))
-    coded = ["query"] if text and _repeats(about, "query") else None
-    found: set[Any] = set()
-    file = pq.ParquetFile(path, read_dictionary=coded, pre_buffer=False)
-    for batch in file.iter_batches(batch_size=ROWS, columns=["query"], use_threads=False):
-        column = batch.column(0)
-        found.update(column.take(arrow(heads(column)[:-1])).to_pylist())
-    return found
-
-
-def check_output(out: str, shards: Sequence[Shard]) -> None:
-    """Refuse an output folder that is a file, or that holds the input."""
+def check_output(out: str, shards: Sequence[Shard], inputs: Sequence[str]) -> None:
+    """Refuse an output folder that is a file, or holds the input, or lies in it."""
     folder = Path(out).resolve()
     if folder.exists() and not folder.is_dir():
         raise ParameterError(f"{out} is a file; results of shards go into a folder")
@@ -279,3 +268,6 @@ def check_output(out: str, shards: Sequence[Shard]) -> None:
             raise ParameterError(
                 f"the input {shard.path} lies in the output folder {out}; choose another folder"
             )
+    for given in inputs:
+        if os.path.isdir(given) and Path(given).resolve() in (folder, *folder.parents):
+            raise ParameterError(f"the output folder {out} lies in the input {given}; choose another folder")

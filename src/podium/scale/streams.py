@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.errors import InputError
 from podium.scale.arrays import arrow
-from podium.scale.columns import decoded, heads, role_of
+from podium.scale.columns import decoded, heads, plain, refuse_missing, role_of, settled
 
 if TYPE_CHECKING:
     from podium.kernels.dispatch import I8
 
-__all__ = ["ROWS", "Piece", "whole_queries"]
+__all__ = ["ARROW", "ROWS", "Piece", "whole_queries"]
 
 ROWS = 1 << 20  # rows to work on at a time: enough for compiled kernels, few enough for the caches
+
+
+ARROW = "give a pyarrow table, a record batch or an iterator of them (Ray: batch_format='pyarrow')"
 
 
 class Piece(NamedTuple):
@@ -33,10 +36,14 @@ def whole_queries(batches: Iterable[Any], rows: int = ROWS) -> Iterator[Piece]:
     import pyarrow as pa
 
     held: list[Any] = []  # the last query of which may go on
+    kinds: dict[str, Any] = {}
     seen = _Seen()
     for batch in batches:
-        part = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+        if not isinstance(batch, pa.RecordBatch | pa.Table):
+            raise InputError(f"one of the batches is a {type(batch).__name__}", remedy=ARROW)
+        part = settled(pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch)
         role_of(part.schema)
+        kinds = _same_kinds(part.schema, kinds)
         if not part.num_rows:
             continue
         if held and 2 * part.num_rows >= rows:
@@ -55,6 +62,20 @@ def whole_queries(batches: Iterable[Any], rows: int = ROWS) -> Iterator[Piece]:
             held = [table.slice(cut)]
     if held:
         yield seen.checked(_joined(held))
+
+
+def _same_kinds(schema: Any, before: dict[str, Any]) -> dict[str, Any]:
+    """Columns and their types, which must be those of the batches before."""
+    kinds = {field.name: plain(field.type) for field in schema}
+    for name in kinds.keys() ^ before.keys() if before else ():
+        raise InputError(f"only some of the batches have a column {name!r}", remedy="cast them to one schema")
+    for name, kind in kinds.items():
+        if before and before[name] != kind:
+            raise InputError(
+                f"the column {name!r} is of type {before[name]} in one batch and {kind} in another",
+                remedy="cast them to one schema",
+            )
+    return kinds
 
 
 def _continued(before: Any, part: Any) -> int:
@@ -97,13 +118,16 @@ def _joined(parts: list[Any]) -> Any:
     if len(parts) == 1:
         return parts[0].combine_chunks()
     costly = _costly(parts)
-    try:
-        table = pa.concat_tables([decoded(p, costly) for p in parts])
-    except pa.ArrowInvalid as error:
-        raise InputError(
-            f"the batches differ in their columns: {error}"[:300], remedy="cast them to one schema"
-        ) from None
+    names = parts[0].column_names
+    table = pa.concat_tables([_nullable(decoded(p.select(names), costly)) for p in parts])
     return table.unify_dictionaries().combine_chunks()
+
+
+def _nullable(table: Any) -> Any:
+    """The same with all columns declared alike, as some batches may say that nothing is missing and others not."""
+    import pyarrow as pa
+
+    return table.cast(pa.schema([f.with_nullable(True).remove_metadata() for f in table.schema]))
 
 
 def _costly(parts: list[Any]) -> set[str]:
@@ -130,6 +154,7 @@ class _Seen:
 
     def checked(self, table: Any) -> Piece:
         """The table, if none of its queries has been there before."""
+        refuse_missing(table, "query")
         column = table.column("query")
         starts = heads(column)
         ids = column.take(arrow(starts[:-1])).to_pylist()

@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from podium.errors import InputError
 from podium.studio.settings import Limits
 
 if TYPE_CHECKING:
-    from podium.aggregators.base import Aggregator
+    from podium.aggregators.base import Aggregator, Pairwise
     from podium.data.preferences import Preferences
+    from podium.kernels.dispatch import B1
 
 __all__ = ["TooLarge", "bounded_decompress", "check_pairs"]
 
@@ -26,14 +29,22 @@ class TooLarge(InputError):
 
 
 def check_pairs(limits: Limits, preferences: Preferences, method: Aggregator | None = None) -> None:
-    """Refuse what would need a table of all pairs of very many items."""
-    widest = int(preferences.index.sizes.max(initial=0))
-    if widest > limits.query_items and not (method is not None and method.tags.additive):
+    """Refuse what would compare each with each of very many items: a method, or without one whatever does."""
+    what = "items" if method is None else method.tags.pairwise
+    sizes = preferences.index.sizes
+    widest = int(sizes[_compared(preferences, what)].max(initial=0))
+    if widest > limits.query_items:
         who = "" if method is None else f", and {method.name} may compare each with each"
         raise TooLarge(
             f"a query has {widest:,} items{who}",
             remedy=f"send at most {limits.query_items:,}, or use a method like rrf",
         )
+
+
+def _compared(preferences: Preferences, what: Pairwise) -> B1:
+    """The queries in which items are compared each with each."""
+    listed = np.diff(preferences.lists.query_starts) > 0
+    return np.full(len(listed), what == "items") | (listed & (what == "lists"))
 
 
 def bounded_decompress(source: bytes | str | os.PathLike[str], limits: Limits) -> bytes:

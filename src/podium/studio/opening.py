@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from podium.data.features import Features
+from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
@@ -91,36 +93,100 @@ def open_input(
     return Opened(content.preferences, content.labels, content.features, content.seconds, tuple(said))
 
 
-def open_labels(data: Opened, files: Sequence[tuple[str, bytes]]) -> Opened:
-    """The same data with the labels of further files, which are read by themselves.
+def open_labels(data: Opened, files: Sequence[tuple[str, bytes]], *, check: bool = False) -> Opened:
+    """The same data with the labels of further files, which are read by themselves; with `check`, some must be for
+    items of the data.
 
     >>> data = open_input([("a.run", b"q1 Q0 d1 1 2.5 bm25\\n")])
     >>> open_labels(data, [("qrels", b"q1 0 d1 1\\n")]).labels
     Labels(1 query, 1 judged item, grades 1..1)
     """
-    from podium import formats
     from podium.formats.base import Content, combine
 
+    known = () if data.labels is None else (data.labels,)
     with hearing() as said:
         try:
-            new = formats.read([Source(*file) for file in files])
-        except RecursionError:
-            raise InputError("the input is nested too deeply", remedy="give a qrels file") from None
-        if new.labels is None or new.preferences is not None:
-            raise InputError(
-                f"{files[0][0]} holds no labels, or more than labels",
-                remedy="choose a qrels file, or a table of query, item and grade",
-            )
-        queries = data.preferences.queries
-        if not (new.labels.queries.codes_of(queries) >= 0).any():
-            raise InputError(
-                f"the labels are for other queries: they have {new.labels.queries[:3]}, the project has {queries[:3]}",
-                remedy="ids are compared exactly, case and type included",
-            )
-        whole = combine(
-            [Content(labels=labels) for labels in (data.labels, new.labels) if labels is not None]
+            new = _labels(files)
+            whole = combine([Content(labels=labels) for labels in (*known, new)]).labels
+        except InputError as error:
+            if error.source is None or error.source in {name for name, _ in files}:
+                raise
+            plain = InputError(error.problem, remedy=error.remedy)  # a row of all files together helps nobody
+            raise _twice(data.labels, files) or plain from None
+    if check:
+        _check_shared(data.preferences.index, new.index)
+    return replace(data, labels=whole, notes=(*data.notes, *said))
+
+
+def _check_shared(here: ItemIndex, new: ItemIndex) -> None:
+    """Refuse labels none of which is for an item of the data."""
+    remedy = "ids are compared exactly, case and type included"
+    shared = here.queries.codes_of(new.queries)
+    if not (shared >= 0).any():
+        raise InputError(
+            f"the labels are for other queries: they have {new.queries[:3]}, the project has {here.queries[:3]}",
+            remedy=remedy,
         )
-    return replace(data, labels=whole.labels, notes=(*data.notes, *said))
+    if not (new.locate(here) >= 0).any():
+        query = here.queries[int(shared[shared >= 0][0])]
+        theirs, ours = (index.items[index.slots(query)][:3] for index in (new, here))
+        raise InputError(
+            f"the labels are for other items: for query {query!r} they have {theirs}, the project has {ours}",
+            remedy=remedy,
+        )
+
+
+def _labels(files: Sequence[tuple[str, bytes]]) -> Labels:
+    """What files of labels hold together."""
+    from podium import formats
+
+    try:
+        new = formats.read([Source(*file) for file in files])
+    except RecursionError:
+        raise InputError("the input is nested too deeply", remedy="give a qrels file") from None
+    if new.labels is None or new.preferences is not None:
+        raise InputError(
+            f"{files[0][0]} holds no labels, or more than labels",
+            remedy="choose a qrels file, or a table of query, item and grade",
+        )
+    return new.labels
+
+
+def _pairs(labels: Labels) -> list[tuple[Id, Id]]:
+    index = labels.index
+    return list(zip(index.queries.take(index.query_of_slot).tolist(), index.items.tolist(), strict=True))
+
+
+def _twice(known: Labels | None, files: Sequence[tuple[str, bytes]]) -> InputError | None:
+    """The error for an item with a label in one of these files and another elsewhere; None where there is none."""
+    owner = {} if known is None else dict.fromkeys(_pairs(known), "the project")
+    for name, content in files:
+        found = _pairs(_labels([(name, content)]))
+        if not owner.keys().isdisjoint(found):
+            line, (query, item) = _first_line(name, content, owner.keys())
+            return InputError(
+                f"item {item!r} is labelled twice for query {query!r}: it has a label in {owner[query, item]} already",
+                source=name,
+                line=line,
+                remedy="keep one label per item",
+            )
+        owner |= dict.fromkeys(found, name)
+    return None
+
+
+def _first_line(name: str, content: bytes, taken: Set[tuple[Id, Id]]) -> tuple[int | None, tuple[Id, Id]]:
+    """The first line with a label of the pairs `taken`, and the pair; no line for files that are not read by lines."""
+    lines = content.splitlines(keepends=True)
+
+    def clash(count: int) -> list[tuple[Id, Id]]:
+        try:
+            return [pair for pair in _pairs(_labels([(name, b"".join(lines[:count]))])) if pair in taken]
+        except PodiumError:  # a heading alone, or an object that is cut
+            return []
+
+    at = bisect.bisect_left(range(len(lines)), True, key=lambda count: bool(clash(count)))
+    pair = clash(at)[0]
+    return at if str(pair[1]).encode() in lines[at - 1] else None, pair
 
 
 def _source(given: Path | tuple[str, bytes]) -> Source:

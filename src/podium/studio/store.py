@@ -175,23 +175,39 @@ class Store:
             named = [File(p.name, path=str(p)) for p in paths]
             return self._add(db, name, "files", named, options or {})
 
-    def add_labels(self, project: str, files: Sequence[tuple[str, bytes]]) -> None:
-        """Further files of a project, which hold its labels."""
+    def add_labels(self, project: str, files: Sequence[tuple[str, bytes]], known: Sequence[str]) -> None:
+        """Further files of a project, which hold its labels; they were checked beside those `known` then."""
         with self._arriving([content for _, content in files]) as staged, self._writing() as db:
             self._check(db, project)
             digests = self._settle(staged)
             options = json.loads(
                 db.execute("SELECT options FROM projects WHERE id = ?", (project,)).fetchone()[0]
             )
-            known = options.setdefault("labels", [])
-            if not set(known).isdisjoint(digests):
+            there = options.setdefault("labels", [])
+            if not set(there).isdisjoint(digests):
                 raise ParameterError("these labels are in the project already")
-            known += digests
+            if there != list(known):
+                raise ParameterError("other labels were added meanwhile; look at the project, and try again")
+            there += digests
             db.execute("UPDATE projects SET options = ? WHERE id = ?", (json.dumps(options), project))
             [[place]] = db.execute("SELECT coalesce(max(place), -1) FROM files WHERE project = ?", (project,))
             named = enumerate(zip(files, digests, strict=True), place + 1)
             rows = [(project, n, name, digest, None) for n, ((name, _), digest) in named]
             db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?)", rows)
+
+    def remove_labels(self, project: str) -> None:
+        """Take back all labels that were added; those among the first files stay."""
+        with self._writing() as db:
+            self._check(db, project)
+            [[text]] = db.execute("SELECT options FROM projects WHERE id = ?", (project,))
+            options = json.loads(text)
+            digests = options.pop("labels", [])
+            if not digests:
+                raise ParameterError("no labels were added to this project; there is nothing to remove")
+            db.execute("UPDATE projects SET options = ? WHERE id = ?", (json.dumps(options), project))
+            gone = "DELETE FROM files WHERE project = ? AND digest = ?"
+            db.executemany(gone, [(project, digest) for digest in digests])
+            self._sweep(db, digests)
 
     def _add(
         self, db: sqlite3.Connection, name: str, kind: Kind, files: Sequence[File], options: dict[str, Any]

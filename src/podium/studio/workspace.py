@@ -118,7 +118,7 @@ class Workspace:
 
     def data(self, project: Project) -> Future[Any]:
         """The data of a project, on their way; read again when a file on the server has changed."""
-        key = (project.id, *(_stamp(f.path) for f in project.files))
+        key = (project.id, *((f.digest, _stamp(f.path)) for f in project.files))
         return self._data.get(key, lambda: opened(self.store, project, self.settings.roots), self._readers)
 
     def material(

@@ -100,7 +100,7 @@ class WeightedCps(SupervisedAggregator):
 
     name = "weighted_cps"
     citation = "Qin, Geng & Liu, NIPS 2010"
-    tags = Tags(accepts=LIST_FORMS, weighted=False, supervised=True)
+    tags = Tags(accepts=LIST_FORMS, weighted=False, supervised=True, pairwise="items")
 
     distance: Distance = "kendall"
     positive: Annotated[bool, "theta at or above 0: no expert is read upside down"] = True

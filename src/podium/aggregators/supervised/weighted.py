@@ -187,7 +187,7 @@ class WeightedKemeny(SupervisedAggregator, Kemeny):
 
     name = "weighted_kemeny"
     citation = "Subbian & Melville, SocialCom 2011"
-    tags = Tags(accepts=ALL_FORMS, weighted=False, supervised=True)
+    tags = Tags(accepts=ALL_FORMS, weighted=False, supervised=True, pairwise="items")
 
     agreement: Annotated[str, Choice("tau", "ndcg"), "what makes an expert trusted"] = "tau"
 

@@ -101,7 +101,7 @@ class Report:
         paths = [(f, target / (f.name + kind)) for f in self.figures for kind in KINDS]
         there = [path for _, path in paths if path.exists()]
         if there and not overwrite:
-            raise ParameterError(f"{there[0]} exists; choose another folder, or ask to overwrite")
+            raise ParameterError(f"{there[0]} exists; choose another folder, or give overwrite=True")
         target.mkdir(parents=True, exist_ok=True)
         for figure, path in paths:
             pictures.save(figure.chart, path)

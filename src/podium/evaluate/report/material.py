@@ -96,8 +96,6 @@ class Material:
 def default_methods(preferences: Preferences) -> dict[str, Aggregator]:
     """A few well-known methods of different kinds that can read these preferences."""
     wanted = usual_methods(preferences.forms)
-    if Form.COMPARISON in preferences.forms:
-        wanted += ["bradley_terry"]
     if is_crowd(preferences):
         wanted = ["crowdagg", "net_votes", "dawid_skene", "rrf", "borda", "copeland"]
     made = {name: make(name) for name in wanted}

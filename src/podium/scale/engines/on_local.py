@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import platform
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -43,19 +44,33 @@ def run(
             left = [s for s in left if s not in done]
     raise PodiumError(
         f"worker processes died {TRIES} times, last at one of {', '.join(s.path for s in left[:3])}; "
-        "if memory ran out, give fewer workers or smaller shards (what is done stays done)"
+        "if memory ran out, give fewer workers or smaller shards (what is done stays done); in a script, call this"
+        " under if __name__ == '__main__'"
     )
 
 
 def _in_pool(work: Work, shards: Sequence[Shard], count: int) -> Iterator[tuple[Shard, Any]]:
     kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context(kind), initializer=single)
+    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context(kind), initializer=_begin)
     try:
         jobs = {pool.submit(work, shard): shard for shard in shards}
         for job in as_completed(jobs):
             yield jobs.pop(job), job.result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _begin() -> None:
+    single()
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    """End this worker when the process that began the work is gone, even if it was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def single() -> None:

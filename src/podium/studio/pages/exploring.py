@@ -229,9 +229,9 @@ def _cells(c: Context, q: Id, results: dict[str, Consensus]) -> _Cells:
     rank = {(e, s): r for e, s, r in zip(who, lists.item.tolist(), lists.rank.tolist(), strict=True)}
     experts = sorted(set(who), key=lambda e: natural(str(one.experts[e])))
     places = {n: {r.item: r.rank for r in result[q]} for n, result in results.items()}
+    slots = {item: slot for slot, item in enumerate(one.index.items.tolist())}
     rows = []
     for item in next(iter(results.values())).ranking(q):
-        slot = one.index.slot(q, item)
-        said = [rank.get((e, slot)) for e in experts]
+        said = [rank.get((e, slots[item])) for e in experts]
         rows.append((item, *(p.get(item) for p in places.values()), known.get(item), *said))
     return _Cells(list(places), shown_names([one.experts[e] for e in experts]), rows)

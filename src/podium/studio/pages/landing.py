@@ -44,8 +44,8 @@ def add_labels(store: Store, settings: Settings, project: str, files: Sequence[t
     if found.kind == "demo":
         raise ParameterError("the embedded data have labels, and stay as they are; upload files of your own")
     plain = _plain(settings, files)
-    open_labels(opened(store, found, settings.roots), plain)
-    store.add_labels(project, plain)
+    open_labels(opened(store, found, settings.roots), plain, check=True)
+    store.add_labels(project, plain, found.options.get("labels", []))
 
 
 def _plain(settings: Settings, files: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:

@@ -295,6 +295,17 @@ async def labels(request: Request, project: str) -> Response:
     return RedirectResponse(f"/p/{quote(project, safe='')}/overview", 303)
 
 
+@router.post("/p/{project}/labels/remove")
+async def remove_labels(request: Request, project: str) -> Response:
+    """Take back the labels that were added."""
+    try:
+        await sent(request)
+        await run_in_threadpool(request.app.state.store.remove_labels, project)
+    except PodiumError as error:
+        return await run_in_threadpool(_failed, request, error)
+    return RedirectResponse(f"/p/{quote(project, safe='')}/overview", 303)
+
+
 @router.post("/open/path")
 async def path(request: Request) -> Response:
     """A file or a folder of the server."""

@@ -1,0 +1,114 @@
+"""What the command line says: options named as they are typed, and what to do next."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from podium.cli import program
+
+
+def run(*words, stdin=None):
+    return CliRunner().invoke(program, [str(w) for w in words], input=stdin)
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "bm25.run").write_text(
+        "q1 Q0 a 1 9 bm25\nq1 Q0 b 2 5 bm25\nq2 Q0 c 1 3 bm25\nq2 Q0 d 2 1 bm25\n"
+    )
+    (tmp_path / "dense.run").write_text("q1 Q0 b 1 .9 dense\nq1 Q0 c 2 .5 dense\nq2 Q0 d 1 .3 dense\n")
+    (tmp_path / "qrels.txt").write_text("q1 0 b 2\nq1 0 a 0\nq2 0 d 1\nq2 0 c 0\n")
+    return tmp_path
+
+
+def test_the_format_of_the_output_is_asked_for_by_its_option(files):
+    """Those named can write what there is: the fused lists, or the labels."""
+    runs = (files / "bm25.run", files / "dense.run")
+    said = run("fuse", *runs, "-o", files / "x.foo").stderr
+    named = said.rpartition("give --to NAME, one of ")[2].strip().split(", ")
+    assert named == ["csv", "jsonl", "letor", "parquet", "preflib", "trec"]
+    for name in named:
+        if name not in ("letor", "preflib"):  # they warn of labels that are not there, and take one query
+            done = run("fuse", *runs, "-o", files / f"x.{name}", "--to", name)
+            assert done.exit_code == 0, done.output
+    said = run("convert", files / "qrels.txt", "-o", files / "x.foo").stderr
+    assert "give --to NAME, one of csv, jsonl, parquet, qrels\n" in said
+
+
+def test_the_format_of_the_input_has_its_own_option(tmp_path):
+    (tmp_path / "odd.txt").write_text("one two\n")
+    assert "give -f NAME, one of" in run("fuse", tmp_path / "odd.txt").stderr
+
+
+def test_what_exists_is_replaced_by_an_option_that_is_named(files):
+    out = files / "out.run"
+    words = ("fuse", files / "bm25.run", "-o", out)
+    assert run(*words).exit_code == 0
+    done = run(*words)
+    assert done.exit_code == 2
+    assert "choose another name or give --overwrite" in done.stderr
+    assert run(*words, "--overwrite").exit_code == 0
+
+
+def test_the_demo_replaces_its_files_when_asked(tmp_path):
+    words = ("demo", "-o", tmp_path / "out")
+    assert run(*words).exit_code == 0
+    done = run(*words)
+    assert done.exit_code == 2
+    assert "engines.run exists" in done.stderr
+    assert "--overwrite" in done.stderr
+    assert run(*words, "--overwrite").exit_code == 0
+
+
+def test_every_option_of_a_format_is_named_as_it_is_typed(tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_text("frage,wer,was,platz\nq,x,a,1\nq,x,b,2\n")
+    said = run("fuse", path, "-f", "csv").stderr
+    assert "for example -O query=..., -O expert=..., -O item=..., -O rank=...; -O columns= names" in said
+    named = ("-O", "query=frage", "-O", "expert=wer", "-O", "item=was", "-O", "rank=platz")
+    assert run("fuse", path, "-f", "csv", *named).exit_code == 0
+
+
+def test_warnings_name_options_as_they_are_typed(tmp_path):
+    path = tmp_path / "minus.csv"
+    path.write_text("query,worker,item,rating\nq,x,a,-1\nq,x,b,2\n")
+    said = run("fuse", path, "-m", "borda").stderr
+    assert "give -O missing=-1, if it is meant give -O missing=" in said
+    assert "warning" not in run("fuse", path, "-m", "borda", "-O", "missing=").stderr
+
+
+def test_ids_that_do_not_meet_are_shown_side_by_side(files):
+    (files / "items.txt").write_text("q1 0 A 1\nq2 0 B 0\n")
+    done = run("doctor", files / "bm25.run", "-q", files / "items.txt")
+    assert done.exit_code == 1
+    lines = {line.split("\t")[0]: line.split("\t")[1:] for line in done.stdout.splitlines()}
+    assert lines["judged queries"][0] == "ok"
+    assert lines["judged items"][0] == "WRONG"
+    assert "the ids do not meet: the input has ['a', 'b', 'c'], the judgements have ['A', 'B']" in done.stdout
+    assert "grades differ" not in lines
+    (files / "queries.txt").write_text("Q1 0 a 1\n")
+    done = run("doctor", files / "bm25.run", "-q", files / "queries.txt")
+    assert done.exit_code == 1
+    assert (
+        done.stdout.count("the ids do not meet: the input has ['q1', 'q2'], the judgements have ['Q1']") == 1
+    )
+    same = run("doctor", files / "bm25.run", "-q", files / "qrels.txt")
+    assert "do not meet" not in same.stdout
+
+
+def test_tune_refuses_a_second_metric(files):
+    words = ("tune", files / "bm25.run", files / "dense.run", "-q", files / "qrels.txt")
+    done = run(*words, "-M", "map", "-M", "ndcg@5")
+    assert done.exit_code == 2
+    assert "tune raises one metric, and there are 2: map, ndcg@5; give one -M" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("P_10", "p@10"), ("ndcg_cut_10", "ndcg@10"), ("map_cut_10", "map@10"), ("recall_100", "recall@100")],
+)
+def test_metrics_as_trec_eval_names_them(files, given, meant):
+    words = ("eval", files / "bm25.run", "-q", files / "qrels.txt", "-M")
+    assert f"no metric is called '{given}'; did you mean {meant}?" in run(*words, given).stderr
+    assert run(*words, meant).exit_code == 0
