@@ -18,7 +18,7 @@ from podium.studio.opening import open_input
 from podium.studio.store import Store
 
 STALE = 2.5
-SLOW = {"metric": "ndcg@5", "methods": ["rrf", "mc4", "condorcet"], "trials": 40}
+SLOW = {"metric": "ndcg@5", "methods": ["rrf", "mc4", "condorcet"], "trials": 60}
 
 
 @pytest.fixture(scope="module")
