@@ -587,3 +587,12 @@ def test_workers_end_with_the_process_that_began_them(tmp_path):
     while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() - begin < 90:
         time.sleep(0.05)
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_the_command_says_what_to_do(tmp_path):
+    shards(tmp_path / "in", 1)
+    assert run("apply", "rrf", tmp_path / "in", tmp_path / "out").exit_code == 0
+    assert "all 1 shards were done before" in run("apply", "rrf", tmp_path / "in", tmp_path / "out").stderr
+    done = run("apply", "rrf", tmp_path / "in" / "part-000.parquet", tmp_path / "new")
+    assert done.exit_code == 2
+    assert "rrf is a method, not a saved model; use podium fuse -m 'rrf'" in done.stderr

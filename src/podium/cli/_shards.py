@@ -66,8 +66,9 @@ def run(
     """Rank shards into a folder and say what was done."""
     from podium import scale
 
-    known = model.partition("(")[0] in registry.aggregators.all()
-    if os.path.exists(model) and not known and not model.endswith(".podium"):  # a shard: the usual method
+    if (
+        os.path.exists(model) and not is_method(model) and not model.endswith(".podium")
+    ):  # a shard: the usual method
         model, files = "rrf", [model, *files]
     method = common.make_method(model)
     *shards, out = [*files, output] if output is not None else files or [""]
@@ -94,12 +95,22 @@ def run(
     if json_:
         common.emit({k: v for k, v in dataclasses.asdict(done).items() if k != "records"})
         return
+    if done.found == done.shards:
+        click.echo(
+            f"{done.method}: all {done.shards:,} shards were done before; results in {done.out}", err=True
+        )
+        return
     speed = f", {done.rows / done.seconds:,.0f} rows a second" if done.rows else ""
     click.echo(
         f"{done.method}: {done.shards - done.found:,} shards done, {done.found:,} found done; {done.rows:,} rows of"
         f" {done.queries:,} queries gave {done.results:,} results in {done.out}{speed}",
         err=True,
     )
+
+
+def is_method(name: str) -> bool:
+    """Whether this names a method, perhaps with parameters."""
+    return name.partition("(")[0] in registry.aggregators.all()
 
 
 def refuse(**given: object) -> None:

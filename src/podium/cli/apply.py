@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 from podium.cli import _common as common
 from podium.cli._features import names_option, read_features
 from podium.cli._results import Wanted, deliver, writing
-from podium.cli._shards import Large, large, refuse
+from podium.cli._shards import Large, is_method, large, refuse
 from podium.cli._shards import run as run_shards
 from podium.errors import ParameterError
 
@@ -72,6 +73,11 @@ def verb(
         shared = {"top": top, "ties": ties, "overwrite": overwrite, "format": format_, "options": given}
         run_shards(model, files, how, output, json_, **shared, unlisted=unlisted)
         return
+    if not os.path.exists(model) and is_method(model):
+        raise ParameterError(
+            f"{model} is a method, not a saved model; use podium fuse -m '{model}', or, for shards, name a folder last"
+            " (out/)"
+        )
     aggregator = models.load(model)
     wanted = Wanted(output, to, top, tag, overwrite, json_)
     if hasattr(aggregator, "rank"):  # a model over features alone
