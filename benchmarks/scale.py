@@ -227,6 +227,7 @@ def measure(folder: Path, queries: int, workers: int, top: int | None, **kind: b
 
     begin = time.perf_counter()
     rows = make_shards(folder / "in", queries, **kind)
+    os.sync()  # else the run would share the disk with what was made just before
     made = time.perf_counter() - begin
     before = in_memory(folder / "in", workers)
     with Watch() as watch:
