@@ -6,6 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("podium", deadline=None)  # machines are shared: no test is about time
+settings.load_profile("podium")
 
 ROOT = Path(__file__).resolve().parent.parent
 
