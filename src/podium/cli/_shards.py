@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from podium import registry
 from podium.cli import _common as common
 from podium.errors import ParameterError
+
+if TYPE_CHECKING:
+    from podium.scale import Summary
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,20 +69,15 @@ def run(
     """Rank shards into a folder and say what was done."""
     from podium import scale
 
-    if (
-        os.path.exists(model) and not is_method(model) and not model.endswith(".podium")
-    ):  # a shard: the usual method
+    # an existing file that is neither a method nor a model is a shard, and the method the usual one
+    if os.path.exists(model) and not is_method(model) and not model.endswith(".podium"):
         model, files = "rrf", [model, *files]
     method = common.make_method(model)
     *shards, out = [*files, output] if output is not None else files or [""]
     if not shards:
         raise click.UsageError("give shards, and last (or with -o) the folder for the results")
     if how.regroup is not None:
-        given = options["options"]
-        if options["unlisted"] is not None:
-            given = given | {"unlisted": options["unlisted"]}
-        shards = scale.regroup(shards, how.regroup, format=options["format"], options=given)
-        options |= {"format": None, "options": {k: v for k, v in given.items() if k == "duplicates"}}
+        shards, options = _regrouped(shards, how.regroup, options)
     with common.telling() as tell:
         done = scale.apply(
             method,
@@ -94,17 +92,31 @@ def run(
         )
     if json_:
         common.emit({k: v for k, v in dataclasses.asdict(done).items() if k != "records"})
-        return
+    else:
+        click.echo(_told(done), err=True)
+
+
+def _regrouped(
+    shards: Sequence[str], folder: str, options: dict[str, Any]
+) -> tuple[list[str], dict[str, Any]]:
+    """Shards of whole queries, and the options that are left for them: the others were for reading the files."""
+    from podium import scale
+
+    given = dict(options["options"])
+    if options["unlisted"] is not None:
+        given["unlisted"] = options["unlisted"]
+    made = scale.regroup(shards, folder, format=options["format"], options=given)
+    left = {k: v for k, v in given.items() if k == "duplicates"}
+    return made, options | {"format": None, "options": left}
+
+
+def _told(done: Summary) -> str:
     if done.found == done.shards:
-        click.echo(
-            f"{done.method}: all {done.shards:,} shards were done before; results in {done.out}", err=True
-        )
-        return
+        return f"{done.method}: all {done.shards:,} shards were done before; results in {done.out}"
     speed = f", {done.rows / done.seconds:,.0f} rows a second" if done.rows else ""
-    click.echo(
+    return (
         f"{done.method}: {done.shards - done.found:,} shards done, {done.found:,} found done; {done.rows:,} rows of"
-        f" {done.queries:,} queries gave {done.results:,} results in {done.out}{speed}",
-        err=True,
+        f" {done.queries:,} queries gave {done.results:,} results in {done.out}{speed}"
     )
 
 
