@@ -6,9 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from blocks import blocks, run_page
 from podium import registry
+from podium.cli import program
 
 PATH = Path(__file__).parent.parent / "README.md"
 README = PATH.read_text()
@@ -36,3 +38,13 @@ def test_every_method_is_in_the_readme():
     named = set(re.findall(r"`(\w+)`", README.split("| Family")[1].split("\n\n")[0]))
     assert named == set(registry.aggregators.all())
     assert f"any of {len(named)} methods" in README.replace("\n", " ")
+
+
+def test_what_the_demo_prints_is_what_the_readme_shows():
+    """Words in a row, however the table is drawn."""
+    printed = CliRunner().invoke(program, ["demo"]).stdout
+    shown = README.split("What `make demo` prints:")[1].split("```")[1]
+    rows = [line.split() for line in printed.splitlines() if "[" in line or line.startswith(("200", "Why"))]
+    assert len(rows) == 10
+    for row in rows:
+        assert row in [line.split() for line in shown.splitlines()]
