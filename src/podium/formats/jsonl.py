@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from podium.data.roles import WORDS, plain_name
 from podium.errors import InputError, ParameterError
 from podium.formats.base import Content
 from podium.formats.files import Source
-from podium.formats.roles import WORDS, plain_name
-from podium.formats.table import Table, TableFormat, Writable, list_rows, pick
+from podium.formats.table import Table, TableFormat
+from podium.formats.writing import Writable, list_rows, pick
 
 __all__ = ["JsonLines"]
 

@@ -13,7 +13,8 @@ from podium.data.frames import comparisons_frame, labels_frame, lists_frame
 from podium.errors import InputError, ParameterError
 from podium.formats.base import Content
 from podium.formats.files import Source
-from podium.formats.table import Table, TableFormat, Writable, pick
+from podium.formats.table import Table, TableFormat
+from podium.formats.writing import Writable, pick
 from podium.kernels.dispatch import F8
 
 __all__ = ["Parquet"]
