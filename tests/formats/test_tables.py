@@ -308,8 +308,18 @@ def test_two_files_of_one_name_are_not_one_expert(tmp_path) -> None:  # type: ig
     for folder, item in (("one", "a"), ("two", "b")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "s.csv").write_text(f"query,item,score\nq,{item},1\n")
-    with pytest.raises(InputError, match="two files would both be called 's'"):
+    with pytest.raises(InputError, match=r"two files would both be called 's\.csv'"):
         formats.read([tmp_path / "one" / "s.csv", tmp_path / "two" / "s.csv"])
+
+
+def test_files_that_differ_in_their_extension_are_two_experts(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    names = ["s.csv", "s.tsv", "s.csv.tsv", "t.csv"]
+    for name, item in zip(names, "abcd", strict=True):
+        mark = "\t" if name.endswith(".tsv") else ","
+        (tmp_path / name).write_text(f"query{mark}item{mark}score\nq{mark}{item}{mark}1\n")
+    found = formats.read([tmp_path / name for name in names]).preferences
+    assert found is not None
+    assert found.experts.tolist() == ["s.csv", "s.csv.tsv", "s.tsv", "t"]
 
 
 def _ratings(cell: Callable[[str, str, int], object], name: str) -> str:
@@ -409,7 +419,7 @@ def test_soft_preferences_weigh_both_sides():
     assert np.allclose([x for *_, x in found], [x for *_, x in expected])
     # a judge who prefers x to y by p, many times over, gives Bradley-Terry the odds p / (1 - p)
     soft = read("a,b,preference\n" + "x,y,1.2\n" * 50, winner_codes="1..2").preferences
-    scores = make("bradley_terry(strength=0)").aggregate(soft).scores
+    scores = make("bradley_terry(l2=1e-9)").aggregate(soft).scores
     assert np.isclose(abs(scores[0] - scores[1]), np.log(0.8 / 0.2), atol=1e-6)
 
 

@@ -13,7 +13,7 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Coded, Ids, code_ids
 from podium.errors import InputError
 from podium.formats.base import Content, Format, combine
-from podium.formats.files import Source
+from podium.formats.files import Source, distinct_names
 
 __all__ = ["Counts"]
 
@@ -35,7 +35,10 @@ class Counts(Format):
         return 1.0 if re.match(rb'\s*\{\s*"(models|X|Y)"\s*:\s*\[', head) else 0.0
 
     def read(self, sources: Sequence[Source]) -> Content:
-        return combine([Content(preferences=_votes(source)) for source in sources])
+        names = distinct_names(sources)
+        return combine(
+            [Content(preferences=_votes(source, name)) for source, name in zip(sources, names, strict=True)]
+        )
 
     def write(self, content: Content) -> Iterator[bytes]:
         p = content.preferences
@@ -56,7 +59,7 @@ class Counts(Format):
         yield json.dumps({"models": item.ids.tolist(), "X": pairs, "Y": whole}, ensure_ascii=False).encode()
 
 
-def _votes(source: Source) -> Preferences:
+def _votes(source: Source, expert: str) -> Preferences:
     items, pairs, counts = _parts(source)
     width = counts.shape[1]
     rows = np.repeat(np.arange(len(pairs)), width)
@@ -71,7 +74,7 @@ def _votes(source: Source) -> Preferences:
     one = np.zeros(len(rows), np.int64)
     return Preferences.from_comparisons(
         Coded(one, Ids(["all"])),
-        Coded(one, Ids([source.stem])),
+        Coded(one, Ids([expert])),
         Coded(np.where(second, b, a), items),
         Coded(np.where(second, a, b), items),
         tie=outcome >= 2,

@@ -11,7 +11,8 @@ import secrets
 import stat
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from podium.errors import InputError
 from podium.kernels import dispatch
 from podium.kernels.dispatch import U1
 
-__all__ = ["Source", "check_stems", "open_source", "save"]
+__all__ = ["Source", "distinct_names", "names_of", "open_source", "refuse_same_names", "save"]
 
 _NEWLINE = 10
 _BLOCK = 1 << 22
@@ -191,16 +192,33 @@ def _unzipped(raw: bytes | mmap.mmap, name: str) -> bytes | mmap.mmap:
         ) from None
 
 
-def check_stems(sources: Iterable[Source]) -> None:
+def names_of(sources: Sequence[Source]) -> list[str]:
+    """What experts are called after their files: the stem of each, or its whole name where another has that stem."""
+    whole = [Path(source.name).name for source in sources]
+    names = [source.stem for source in sources]
+    for _ in range(2):  # a whole name may in turn be the stem of a third file
+        times = Counter(names)
+        names = [full if times[name] > 1 else name for name, full in zip(names, whole, strict=True)]
+    return names
+
+
+def distinct_names(sources: Sequence[Source]) -> list[str]:
+    """The same, where two files of one name are refused."""
+    names = names_of(sources)
+    refuse_same_names(names, sources)
+    return names
+
+
+def refuse_same_names(names: Sequence[str], sources: Sequence[Source]) -> None:
     """Refuse two files that would give their experts one name."""
     seen: dict[str, str] = {}
-    for source in sources:
-        if source.stem in seen:
+    for name, source in zip(names, sources, strict=True):
+        if name in seen:
             raise InputError(
-                f"two files would both be called {source.stem!r}: {seen[source.stem]} and {source.name}",
+                f"two files would both be called {name!r}: {seen[name]} and {source.name}",
                 remedy="rename one of them",
             )
-        seen[source.stem] = source.name
+        seen[name] = source.name
 
 
 def save(chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

@@ -19,7 +19,7 @@ from podium.data.roles import LIST_ROLES, VOTE_ROLES, assign
 from podium.data.vocabulary import Coded, Id, Ids, code_ids
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.base import Content, Format, combine
-from podium.formats.files import Source, check_stems
+from podium.formats.files import Source, names_of, refuse_same_names
 from podium.formats.lines import number
 from podium.formats.votes import read_votes, skip_self_votes
 from podium.kernels.dispatch import F8, I8
@@ -38,6 +38,7 @@ class Table:
     columns: Mapping[str, Sequence[Any]]
     lines: Sequence[int]
     missing: frozenset[str]
+    called: str = ""  # the name of the expert of a file without a column of experts
     elements: bool = False  # whether `lines` number the elements of an array, which may share a line
 
     def __len__(self) -> int:
@@ -190,8 +191,8 @@ class TableFormat(Format):
         }  # fmt: skip
         codes = read_codes(winner_codes)
         found, unnamed = [], []
-        for source in sources:
-            table = self.table(source, columns, delimiter, marks)
+        for source, name in zip(sources, names_of(sources), strict=True):
+            table = replace(self.table(source, columns, delimiter, marks), called=name)
             roles = assign(list(table.columns), asked, source.name)
             if self_votes == "skip":
                 table = skip_self_votes(table, roles)
@@ -199,8 +200,9 @@ class TableFormat(Format):
             if (p := found[-1].preferences) is not None:
                 _warn_of_ignored(table, roles, asked, votes=not p.lists.rows)
             if "expert" not in roles and p is not None:
-                unnamed.append(source)
-        check_stems(unnamed)  # they lend their experts their own names
+                unnamed.append((name, source))
+        if unnamed:
+            refuse_same_names(*zip(*unnamed, strict=True))
         return combine(found)
 
 
@@ -270,7 +272,7 @@ def _unreadable(table: Table, problem: str) -> InputError:
 def _shared(table: Table, roles: dict[str, str]) -> tuple[Coded, Coded]:
     """The query and expert columns, or one for all rows."""
     n = len(table)
-    nobody = {"query": "all", "expert": table.source.stem}
+    nobody = {"query": "all", "expert": table.called}
     found = []
     for role, name in nobody.items():
         if role in roles:
