@@ -43,6 +43,12 @@ __all__ = [
     "telling",
 ]
 
+METRICS_HELP = (
+    "A metric; may be repeated. One of ndcg, map, p, mrr, recall, rprec, success, bpref, rbp, err, judged, most with a "
+    "cutoff, as in p@10. Grades from 1 on are relevant; map(relevant=2), 'p(relevant=2)@10' and so on set another "
+    "limit. ndcg@10:exp and ndcg@10:letor have other gains, rbp(p=0.95) another patience, err(max_grade=4) the "
+    "highest grade there can be."
+)
 FILES = click.Path(allow_dash=True, dir_okay=True)
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -94,7 +100,7 @@ def metrics_option(*default: str) -> Callable[[F], F]:
         multiple=True,
         default=default,
         show_default=True,
-        help="A metric; may be repeated.",
+        help=METRICS_HELP,
     )
 
 

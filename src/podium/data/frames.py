@@ -141,9 +141,9 @@ def _read_votes(table: Any, roles: Mapping[str, str], codes: Codes) -> Preferenc
         )
     names = roles["item_a"], roles["item_b"]
     items = _ids(table, names[0], "item_a", n), _ids(table, names[1], "item_b", n)
-    cells = (table[name].to_list() for name in (*names, roles["winner"]))
+    first, second, answers = (table[name].to_list() for name in (*names, roles["winner"]))
     blank = "leave out rows without an answer"
-    found = decode_outcomes(Pairs(*cells, names), codes, _row_error, blank)
+    found = decode_outcomes(Pairs(first, second, answers, names), codes, _row_error, blank)
     if tie is not None:
         found = found._replace(tie=found.tie | marks(tie, row_origin)[found.row])
     given = None if weight is None else numbers(weight, "weight")

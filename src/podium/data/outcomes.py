@@ -89,7 +89,7 @@ def read_codes(given: WinnerCodes | None) -> Codes:
     if isinstance(given, Mapping):
         return _read_sides(given)
     if isinstance(given, Sequence) and len(given) == 2:
-        return _read_scale(*given, given)
+        return _read_scale(given[0], given[1], given)
     raise ParameterError(f"winner_codes is {given!r}; write {_EXAMPLES}")
 
 
@@ -192,11 +192,12 @@ def _soften(pairs: Pairs, scale: Soft, error: RowError, blank: str) -> Outcomes:
         chance[row] = (value - scale.first) / (scale.second - scale.first)
     # one vote where one side has everything or both have half, else one vote per side
     both = (chance > 0) & (chance < 1) & (chance != 0.5)
-    row = np.repeat(np.arange(len(chance)), np.where(both, 2, 1))
-    follows = np.concatenate(([False], row[1:] == row[:-1])) if len(row) else np.zeros(0, np.bool_)
-    second = np.where(both[row], follows, chance[row] == 1)
-    share = np.where(both[row], np.where(second, chance[row], 1 - chance[row]), 1.0)
-    return Outcomes(row, second, chance[row] == 0.5, share)
+    rows: I8 = np.repeat(np.arange(len(chance)), np.where(both, 2, 1))
+    follows = np.zeros(len(rows), np.bool_)
+    follows[1:] = rows[1:] == rows[:-1]
+    second = np.where(both[rows], follows, chance[rows] == 1)
+    share = np.where(both[rows], np.where(second, chance[rows], 1 - chance[rows]), 1.0)
+    return Outcomes(rows, second, chance[rows] == 0.5, share)
 
 
 def _number(value: Any) -> float | None:

@@ -7,7 +7,6 @@ import functools
 import gzip
 import mmap
 import os
-import secrets
 import stat
 import sys
 import zlib
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from podium.errors import InputError
+from podium.formats.temporary import TemporaryFile
 from podium.kernels import dispatch
 from podium.kernels.dispatch import U1
 
@@ -60,7 +60,7 @@ class Source:
         view = np.frombuffer(raw, np.uint8)
         if raw[:3] == codecs.BOM_UTF8:
             view = view[3:]
-        if not raw[:4096].strip() and not view.tobytes().strip():
+        if not view[:4096].tobytes().strip() and not view.tobytes().strip():
             raise InputError("the file is empty", source=self.name)
         self._check_text(view)
         if (
@@ -222,7 +222,10 @@ def refuse_same_names(names: Sequence[str], sources: Sequence[Source]) -> None:
 
 
 def save(chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write to a temporary file beside the target, then rename: a reader sees the old file or the new, never half."""
+    """Write to a temporary file beside the target, then rename: a reader sees the old file or the new, never half.
+
+    What a run that was killed has left beside the target is removed by the next one that writes it.
+    """
     name = os.fspath(path)
     if name == "-":
         for chunk in chunks:
@@ -238,18 +241,20 @@ def save(chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bo
         with open(target, "wb") as raw:
             raw.writelines(chunks)
         return
-    beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    beside = None
     try:
-        with open(beside, "xb") as raw:
+        beside = TemporaryFile(target)
+        with beside.open() as raw:
             if target.suffix == ".gz":
                 with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
                     packed.writelines(chunks)
             else:
                 raw.writelines(chunks)
         if target.exists():
-            os.chmod(beside, stat.S_IMODE(target.stat().st_mode))
-        os.replace(beside, target)
+            os.chmod(beside.path, stat.S_IMODE(target.stat().st_mode))
+        beside.publish()
     except OSError as error:
         raise InputError(f"the file cannot be written: {error.strerror or error}", source=name) from None
     finally:
-        beside.unlink(missing_ok=True)
+        if beside is not None:
+            beside.discard()

@@ -84,6 +84,7 @@ class Parquet(TableFormat):
             # no threads of Arrow's: one that frees our bytes while Python ends would abort the process
             file = pq.ParquetFile(pa.BufferReader(source.raw), pre_buffer=False)
             table = file.read(use_threads=False)
+            table.validate(full=True)  # text may not be UTF-8, and offsets may point anywhere
         except (pa.ArrowException, OSError) as error:
             raise source.error(f"this is not a Parquet file: {error}"[:200]) from None
         if not table.num_rows:

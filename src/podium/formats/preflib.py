@@ -19,8 +19,8 @@ __all__ = ["PrefLib"]
 
 Names = Literal["auto", "names", "numbers"]
 MOST_ROWS = 1_000_000
-_NAME = re.compile(r"# ALTERNATIVE NAME (\d+): ?(.*)")
-_BALLOT = re.compile(r"(\d+): ?(.*)")
+_NAME = re.compile(r"# ALTERNATIVE NAME ([0-9]{1,18}): ?(.*)")
+_BALLOT = re.compile(r"([0-9]{1,18}): ?(.*)")
 _GROUP = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
 
 
@@ -118,7 +118,7 @@ def _election(source: Source, name: str, items: Names, unlisted: Unlisted, most_
         count, groups = _ballot(text, source, line)
         flat = [n for group in groups for n in group]
         _check_ballot(flat, code, source, line)
-        if len(item) + count * len(flat) > most_rows:
+        if len(item) + count * len(flat) > most_rows or len(lengths) + count > most_rows:
             raise source.error(
                 f"the ballots hold more than {most_rows:,} entries",
                 line,
@@ -153,7 +153,7 @@ def _ballot(text: str, source: Source, line: int) -> tuple[int, list[list[int]]]
         if group is None:
             raise problem
         tokens = (group[1] if group[1] is not None else group[2]).split(",")
-        if not all(t.isascii() and t.isdigit() for t in tokens):
+        if not all(re.fullmatch("[0-9]{1,18}", t) for t in tokens):
             if tokens != [""]:
                 raise problem
             tokens = []

@@ -235,6 +235,8 @@ def _content(
         return Content(preferences=votes, seconds=_seconds(table, roles, expert))
     if "item" not in roles:
         raise _unreadable(table, "no column of items")
+    if kind == "labels" and "grade" not in roles:
+        raise _unreadable(table, "no column of grades")
     if kind == "labels":
         return Content(labels=_labels(table, roles, warn))
     if kind == "features":

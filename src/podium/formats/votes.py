@@ -31,9 +31,9 @@ def read_votes(table: Table, roles: dict[str, str], query: Coded, expert: Coded,
         )
     for role in ("item_a", "item_b", "winner"):
         if role not in roles:
-            names = ", ".join(map(repr, table.columns))
+            listed = ", ".join(map(repr, table.columns))
             raise table.source.error(
-                f"votes need a column {role}; there are {names}", 1, f"say {role}=, or winner= and loser="
+                f"votes need a column {role}; there are {listed}", 1, f"say {role}=, or winner= and loser="
             )
     names = roles["item_a"], roles["item_b"]
     items = table.ids(names[0], "item_a"), table.ids(names[1], "item_b")

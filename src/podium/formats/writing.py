@@ -11,6 +11,7 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError
 from podium.formats.base import Content, Format
+from podium.formats.ids import refuse_surrogates
 
 __all__ = ["Writable", "list_rows", "pick"]
 
@@ -27,6 +28,12 @@ def pick(content: Content, kind: str, format: Format) -> str:
         kind = next((k for k, has in there.items() if has), "")
     if not kind or not there[kind]:
         raise InputError(f"there are no {kind or 'lists, votes or labels'} to write")
+    held = content.labels if kind == "labels" else p
+    assert held is not None
+    for what, ids in (("query", held.queries), ("item", held.index.items)):
+        refuse_surrogates(ids, what, format.name)
+    if kind != "labels" and p is not None:
+        refuse_surrogates(p.experts, "expert", format.name)
     unranked = 0
     if p is not None and kind == "lists":
         unranked = len(p.index.items) - len(np.unique(p.lists.item))
