@@ -75,7 +75,8 @@ def reading(command: F) -> F:
         "options",
         multiple=True,
         metavar="NAME=VALUE",
-        help="An option of the format, such as expert=file or columns=... (see `podium convert --formats`).",
+        help="An option of the format, such as expert=file, columns=..., query=COLUMN or winner_codes=1=a,2=b,0=tie "
+        "(see `podium convert --formats`).",
     )(command)
 
 

@@ -60,7 +60,9 @@ def regroup(
         return names
     if _said(begun) == about:  # these very rows, by another run
         if is_held(begun):
-            raise ParameterError(f"another run is regrouping into {target}; wait for it, or give a new folder")
+            raise ParameterError(
+                f"another run is regrouping into {target}; wait for it, or give a new folder"
+            )
         shutil.rmtree(target)  # it was killed
     if target.exists() and any(target.iterdir()):
         raise ParameterError(f"{target} is not empty; give --regroup a new folder, or remove it")
