@@ -79,6 +79,18 @@ def test_parquet_text_that_is_not_utf8(tmp_path, role):
         formats.read(tmp_path / "f.parquet")
 
 
+def test_parquet_columns_whose_names_cannot_be_used(tmp_path):
+    table = pa.table([pa.array(["q"])] * 2, names=["item", "item"])
+    pq.write_table(table, tmp_path / "twice.parquet")
+    with pytest.raises(InputError, match=r"twice\.parquet: two columns are called 'item'"):
+        formats.read(tmp_path / "twice.parquet")
+    pq.write_table(pa.table({"query": ["q"], "ab": ["x"]}), tmp_path / "names.parquet")
+    raw = (tmp_path / "names.parquet").read_bytes()
+    (tmp_path / "names.parquet").write_bytes(raw.replace(b"\x02ab", b"\x02\xed\xa0"))
+    with pytest.raises(InputError, match=r"names\.parquet: this is not a Parquet file"):
+        formats.read(tmp_path / "names.parquet")
+
+
 @pytest.mark.parametrize("raw", [b"\xef\xbb\xbf", b"\xef\xbb\xbf \n", b""])
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_table_of_which_nothing_is_left(tmp_path, raw, packed):

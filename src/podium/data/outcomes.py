@@ -169,7 +169,7 @@ def _decode_rows(pairs: Pairs, codes: Mapping[str, Side], error: RowError, blank
             raise error(row, problem, "rename the items, or say winner_codes='...=a,...=b'")
         found = named or side
         if found is None:
-            accepted = ", ".join((*codes, *pairs.names, *FIRST[:3], *SECOND[:3], *TIE))
+            accepted = ", ".join(dict.fromkeys((*codes, *pairs.names, *FIRST[:3], *SECOND[:3], *TIE)))
             remedy = (
                 f"accepted: the id of one of the two, or {accepted}; "
                 f"winner_codes= says what other cells mean, {_EXAMPLES}; {blank}"

@@ -85,8 +85,12 @@ class Parquet(TableFormat):
             file = pq.ParquetFile(pa.BufferReader(source.raw), pre_buffer=False)
             table = file.read(use_threads=False)
             table.validate(full=True)  # text may not be UTF-8, and offsets may point anywhere
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:  # a name that is not UTF-8 is a ValueError
             raise source.error(f"this is not a Parquet file: {error}"[:200]) from None
+        names = table.column_names
+        if len(set(names)) < len(names):
+            twice = next(n for n in names if names.count(n) > 1)
+            raise source.error(f"two columns are called {twice!r}", None, "rename one")
         if not table.num_rows:
             raise source.error("there are no rows")
         found = _Columns(table)
