@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import re
+
 import pytest
 from click.testing import CliRunner
 
+from podium import registry
 from podium.cli import program
+from podium.metrics import parse
 
 
 def run(*words, stdin=None):
@@ -102,3 +108,48 @@ def test_metrics_as_trec_eval_names_them(files, given, meant):
     words = ("eval", files / "bm25.run", "-q", files / "qrels.txt", "-M")
     assert f"no metric is called '{given}'; did you mean {meant}?" in run(*words, given).stderr
     assert run(*words, meant).exit_code == 0
+
+
+def test_every_method_that_help_names_is_known_to_methods():
+    shown = run("fit", "--help").stdout
+    named = set(re.findall(r"-m '?(\w+)", shown)) | {"crf", "lambdarank"}
+    assert {"svd", "lambdarank"} <= named
+    listed = {m["name"] for m in json.loads(run("methods", "--json").stdout)}
+    for name in named:
+        assert name in listed
+        assert run("methods", name).exit_code == 0
+    said = run("methods", "lambdarank").stdout
+    assert "item features (podium fit --shards)" in said
+    assert "passes" in said
+
+
+@pytest.mark.parametrize("verb", ["eval", "compare", "report"])
+def test_metrics_and_their_parameters_are_found_in_help(verb):
+    """But for those that compare a ranking with another one, such as tau_b."""
+    shown = " ".join(run(verb, "--help").stdout.split())
+    graded = [c for c in registry.metrics.all().values() if c.__module__ != "podium.metrics.correlations"]
+    for cls in graded:
+        assert re.search(rf"\b{cls.name}\b", shown), cls.name
+        for field in dataclasses.fields(cls):
+            if field.name not in ("cutoff", "dialect"):
+                assert f"{field.name}=" in shown, field.name
+    names = "|".join(cls.name for cls in graded)
+    specs = re.findall(rf"\b(?:(?:{names})\([\w=.]+\)(?:@\d+)?|ndcg@\d+:\w+)", shown)
+    assert len({str(parse(spec)) for spec in specs}) >= 6
+
+
+def test_relevant_grades_of_eval(files):
+    (files / "graded.txt").write_text("q1 0 d1 1\nq1 0 d2 2\n")
+    (files / "one.run").write_text("q1 Q0 d1 1 2 t\nq1 Q0 d2 2 1 t\n")
+    words = (
+        "eval",
+        files / "one.run",
+        "-q",
+        files / "graded.txt",
+        "--json",
+        "-M",
+        "map(relevant=2)",
+        "-M",
+        "map",
+    )
+    assert json.loads(run(*words).stdout)[0]["mean"] == {"map(relevant=2)": 0.5, "map": 1.0}

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from podium import Labels, Preferences, make
-from podium.errors import InputError, ParameterError
+from podium import Labels, Preferences, formats, make
+from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.testing import strategies
 
 MAKERS = {
@@ -82,3 +82,144 @@ def test_what_is_wrong_is_said():
         Preferences.from_lists({"q": {"a": ["x"]}}).to_frame("spark")
     empty = pd.DataFrame({"query": [], "expert": [], "item": [], "rank": []})
     assert len(Preferences.from_frame(empty)) == 0
+
+
+# -- comparisons that show two items and the side that won ----------------------------------------------------------
+
+SIDES = {
+    "judge": ["j", "j", "k"],
+    "left": ["x", "y", "x"],
+    "right": ["y", "z", "z"],
+    "preference": ["left", "right", "tie"],
+}
+
+
+def outcome(p):
+    """Every vote as (winner, loser, tie, weight), in the order of the rows of one expert and query."""
+    v, items = p.comparisons, p.index.items.tolist()
+    rows = zip(v.winner.tolist(), v.loser.tolist(), v.tie.tolist(), v.weight.tolist(), strict=True)
+    return [(items[w], items[o], t, x) for w, o, t, x in rows]
+
+
+EXPECTED = [("x", "y", False, 1.0), ("z", "y", False, 1.0), ("x", "z", True, 1.0)]
+
+
+@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+def test_a_table_of_sides_is_never_read_as_items(maker):
+    frame = maker(SIDES)
+    for loser in ("right", "left"):
+        with pytest.raises(InputError, match=r"'preference' holds 'left', 'right', 'tie': the side that won"):
+            Preferences.from_frame(frame, query=None, expert="judge", winner="preference", loser=loser)
+    named = Preferences.from_frame(
+        frame, query=None, expert="judge", item_a="left", item_b="right", winner="preference"
+    )
+    assert outcome(named) == EXPECTED
+    assert outcome(Preferences.from_frame(frame)) == EXPECTED  # by the names alone, as a file would be read
+    assert named.comparisons.side.tolist() == [1, -1, 1]
+
+
+@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+def test_arena_votes(maker):
+    frame = maker(
+        {
+            "model_a": ["x", "y", "x"], "model_b": ["y", "z", "z"],
+            "winner": ["model_a", "model_b", "tie (bothbad)"], "judge": ["j", "j", "k"],
+        }
+    )  # fmt: skip
+    assert outcome(Preferences.from_frame(frame)) == EXPECTED
+
+
+def test_items_may_be_called_as_sides_are():
+    frame = pd.DataFrame({"winner": ["a", "b", "b"], "loser": ["c", "d", "s"]})
+    assert [w for w, *_ in outcome(Preferences.from_frame(frame))] == ["a", "b", "b"]
+    both = pd.DataFrame({"winner": ["left", "right"], "loser": ["right", "left"]})
+    assert [w for w, *_ in outcome(Preferences.from_frame(both))] == ["left", "right"]
+
+
+def test_a_frame_reads_votes_as_a_file_does(tmp_path):
+    frame = pd.DataFrame(SIDES)
+    frame.to_csv(tmp_path / "votes.csv", index=False)
+    file = formats.read(tmp_path / "votes.csv").preferences
+    assert outcome(file) == outcome(Preferences.from_frame(frame))
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_votes_survive_a_round_trip(backend):
+    p = Preferences.from_comparisons(
+        ["q", "q"], ["e", "f"], ["x", "y"], ["y", "z"], tie=[False, True], weight=[2, 1]
+    )
+    assert Preferences.from_frame(p.comparisons_frame(backend)) == p
+
+
+def test_errors_name_what_was_called():
+    frame = pd.DataFrame(SIDES)
+    with pytest.raises(
+        ParameterError, match=r"Preferences\.from_frame has no parameter 'itemb'; did you mean"
+    ):
+        Preferences.from_frame(frame, itemb="right")
+    with pytest.raises(
+        ParameterError, match=r"Labels\.from_frame has no parameter 'grades'; did you mean grade"
+    ):
+        Labels.from_frame(frame, grades="x")
+    with pytest.raises(InputError, match=r"there is no item_a; name its column by item_a='...'"):
+        Preferences.from_frame(frame[["right", "preference"]], winner="preference")
+    bad = pd.DataFrame({"model_a": ["x"], "model_b": ["y"], "winner": ["2"]})
+    with pytest.raises(InputError, match=r"row 1: the winner of 'x' and 'y' is '2'; .*winner_codes="):
+        Preferences.from_frame(bad)
+    assert outcome(Preferences.from_frame(bad, winner_codes={1: "a", 2: "b"})) == [("y", "x", False, 1.0)]
+
+
+# -- columns that were not read -------------------------------------------------------------------------------------
+
+PAIRS = {"chosen": ["a1", "b1", "a1"], "rejected": ["a2", "b2", "a3"]}
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"prompt": ["p", "q", "p"]}, r"all rows are query 'all'; not used: 'prompt'; give query='prompt'"),
+        ({"prompt": ["p", "q", "r"]}, r"give query='prompt' if those are the queries, or query=None"),
+        ({"Instruction": ["p", "q", "p"]}, r"give query='Instruction'"),
+        ({"question": ["p", "q", "r"]}, None),  # a1 is in two of them: they do not part the items
+        ({"question": ["p", "q", "p"]}, r"give query='question'"),
+        ({"topic": ["p", "q", "p"], "prompt": ["P", "Q", "P"]}, None),  # another name of the query
+        ({"topic": ["p", "q", "p"], "prompt": ["P", "Q", "R"]}, r"queries are in 'topic'; not used: 'prompt'"),
+        ({"labeler": ["x", "y", "x"]}, r"all rows are by one; not used: 'labeler'; give expert='labeler'"),
+        ({"expert": ["e", "e", "f"], "annotator": ["x", "y", "x"]}, r"experts are in 'expert'.*'annotator'"),
+        ({"expert": ["e", "e", "f"], "annotator": ["x", "x", "y"]}, None),
+        ({"confidence": [1.0, 0.5, 1.0]}, r"not used: 'confidence'; give weight='confidence'"),
+        ({"confidence": [1.0, 1.0, 1.0]}, None),
+        ({"prompt": ["p", "p", "p"], "labeler": ["x", "x", "x"]}, None),  # one value changes nothing
+        ({"title": ["t", "u", "v"]}, None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("where", ["frame", "csv", "parquet"])
+def test_ignored_columns_that_could_change_the_answer_are_named(tmp_path, more, words, where):
+    frame = pd.DataFrame({**PAIRS, **more})
+    if where == "csv":
+        frame.to_csv(tmp_path / "t.csv", index=False)
+    elif where == "parquet":
+        frame.to_parquet(tmp_path / "t.parquet")
+
+    def read(**asked):
+        if where == "frame":
+            return Preferences.from_frame(frame, **asked)
+        given = {role: name or "" for role, name in asked.items()}
+        return formats.read(tmp_path / f"t.{where}", **given).preferences
+
+    if words is None:
+        assert len(read().comparisons) == 3  # a warning would be an error here
+        return
+    with pytest.warns(PodiumWarning, match=words if where == "frame" else words.replace("None", "''")):
+        read()
+    asked = {"query": "prompt"} if "prompt" in more else {}
+    settled = {"query": None, "expert": None, "weight": None, **asked}
+    assert len(read(**settled).comparisons) == 3  # what is said is taken as meant
+
+
+def test_lists_with_weights_per_row_are_not_read_in_silence():
+    frame = pd.DataFrame({"query": ["q"] * 2, "expert": ["e"] * 2, "item": ["a", "b"], "rank": [1, 2]})
+    weighted = frame.assign(weight=[0.5, 2])
+    with pytest.warns(PodiumWarning, match="not used: 'weight'; rows of lists have no weights"):
+        assert Preferences.from_frame(weighted) == Preferences.from_frame(frame)
+    assert Preferences.from_frame(weighted, weight=None) == Preferences.from_frame(frame)

@@ -8,10 +8,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium import formats
+from podium import formats, make
+from podium.cli import program
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.base import Content
 from podium.formats.files import Source
@@ -306,8 +308,18 @@ def test_two_files_of_one_name_are_not_one_expert(tmp_path) -> None:  # type: ig
     for folder, item in (("one", "a"), ("two", "b")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "s.csv").write_text(f"query,item,score\nq,{item},1\n")
-    with pytest.raises(InputError, match="two files would both be called 's'"):
+    with pytest.raises(InputError, match=r"two files would both be called 's\.csv'"):
         formats.read([tmp_path / "one" / "s.csv", tmp_path / "two" / "s.csv"])
+
+
+def test_files_that_differ_in_their_extension_are_two_experts(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    names = ["s.csv", "s.tsv", "s.csv.tsv", "t.csv"]
+    for name, item in zip(names, "abcd", strict=True):
+        mark = "\t" if name.endswith(".tsv") else ","
+        (tmp_path / name).write_text(f"query{mark}item{mark}score\nq{mark}{item}{mark}1\n")
+    found = formats.read([tmp_path / name for name in names]).preferences
+    assert found is not None
+    assert found.experts.tolist() == ["s.csv", "s.csv.tsv", "s.tsv", "t"]
 
 
 def _ratings(cell: Callable[[str, str, int], object], name: str) -> str:
@@ -354,3 +366,93 @@ def test_a_list_by_itself_may_have_more_columns() -> None:
     p = read("item,score,colour\na,3,red\nb,2,blue\nc,1,red\nd,0,blue\n").preferences
     assert p is not None
     assert p.queries.tolist() == ["all"]
+
+
+# -- columns and cells by names of their own ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["votes.csv", "votes.txt", "votes.tsv.gz"])
+@pytest.mark.parametrize("mark", [",", "\t", ";"])
+def test_a_table_with_foreign_names_is_read_when_they_are_named(tmp_path, name, mark):
+    text = mark.join(["vincitore", "perdente", "chi"]) + "\n" + mark.join("xye") + "\n"
+    raw = text.encode()
+    (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+    p = formats.read(tmp_path / name, winner="vincitore", loser="perdente", expert="chi").preferences
+    assert p is not None
+    assert (p.experts.tolist(), p.index.items.tolist()) == (["e"], ["x", "y"])
+
+
+def test_a_table_with_foreign_names_says_which_there_are(tmp_path):
+    (tmp_path / "votes.csv").write_text("vincitore,perdente\nx,y\n")
+    with pytest.raises(
+        InputError, match=r"votes.csv:1: the columns are not those of .*'vincitore', 'perdente'"
+    ):
+        formats.read(tmp_path / "votes.csv")
+
+
+CODED = "a1,a2,label\nx,y,{}\nx,y,{}\nx,y,{}\n"
+CODES = [
+    (("1", "2", "0"), "1=a,2=b,0=tie"),
+    (("1", "2", "0"), {1: "a", 2: "b", 0: "tie"}),
+    (("1.0", "2.0", "0.0"), {1: "first", 2: "second", 0: "tie"}),
+    (("A>>B", "B>A", "A=B"), "A>>B=a, B>A=b, A=B=tie"),
+    (("a1", "a2", "tie"), None),  # the names of the columns themselves
+    (("1", "2", "tie"), "1=a,2=b"),  # other words keep their meaning
+    (("1", "2", "1.5"), "1..2"),
+    (("0", "1", "0.5"), "0..1"),
+    (("1", "0", "0.5"), "1..0"),
+    (("-3", "3", "0"), (-3, 3)),
+]
+
+
+@pytest.mark.parametrize(("cells", "codes"), CODES, ids=[f"{c}" for _, c in CODES])
+def test_codes_of_winners(cells, codes):
+    found = votes(CODED.format(*cells), item_a="a1", item_b="a2", winner="label", winner_codes=codes)
+    assert found == [("x", "y", False, 1.0), ("y", "x", False, 1.0), ("x", "y", True, 1.0)]
+
+
+def test_soft_preferences_weigh_both_sides():
+    text = "a,b,preference,weight\nx,y,1.25,1\nx,z,1.9,2\n"
+    found = votes(text, winner_codes="1..2")
+    expected = [("x", "y", 0.75), ("y", "x", 0.25), ("x", "z", 0.2), ("z", "x", 1.8)]
+    assert [(w, o, t) for w, o, t, _ in found] == [(w, o, False) for w, o, _ in expected]
+    assert np.allclose([x for *_, x in found], [x for *_, x in expected])
+    # a judge who prefers x to y by p, many times over, gives Bradley-Terry the odds p / (1 - p)
+    soft = read("a,b,preference\n" + "x,y,1.2\n" * 50, winner_codes="1..2").preferences
+    scores = make("bradley_terry(l2=1e-9)").aggregate(soft).scores
+    assert np.isclose(abs(scores[0] - scores[1]), np.log(0.8 / 0.2), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("codes", "words"),
+    [
+        ("1=a,2", "winner_codes is '1=a,2'; write '1=a,2=b,0=tie'"),
+        ("1=left,2=middle", "'2' means 'middle'; accepted: a .*, b .*, tie"),
+        ("1=a,1.0=b", "winner_codes gives '1.0' two meanings"),
+        ("1..1", "different numbers"),
+        (7, "winner_codes is 7"),
+    ],
+)
+def test_codes_that_cannot_be_read(codes, words):
+    with pytest.raises(ParameterError, match=words):
+        read(CODED.format(1, 2, 0), item_a="a1", item_b="a2", winner="label", winner_codes=codes)
+
+
+@pytest.mark.parametrize("codes", [None, "1=a,2=b", "1..2"])
+def test_the_bad_value_is_shown_however_long_the_ids_are(codes):
+    text = f"item_a,item_b,winner\n{'x' * 500},{'y' * 500},7\n"
+    with pytest.raises(InputError, match=r"f.csv:2: the winner of 'xxx.*' and 'yyy.*' is '7'") as error:
+        read(text, winner_codes=codes)
+    assert len(str(error.value)) < 600
+
+
+def test_codes_are_given_on_the_command_line(tmp_path):
+    path = tmp_path / "ukp.csv"
+    path.write_text("#id;gegen;stimme\n" + "x;y;1\n" * 3 + "y;z;2\nx;z;0\n")
+    words = ["item_a=#id", "item_b=gegen", "winner=stimme", "winner_codes=1=a,2=b,0=tie"]
+    done = CliRunner().invoke(
+        program, ["leaderboard", str(path), "--json", *(w for o in words for w in ("-O", o))]
+    )
+    assert done.exit_code == 0, done.output
+    wins = {row["item"]: row["wins"] for row in json.loads(done.stdout)["rows"]}
+    assert wins == {"x": 3, "y": 0, "z": 1}

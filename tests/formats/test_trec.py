@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import warnings
 from pathlib import Path
 
@@ -182,6 +183,40 @@ def test_experts_by_file(path_kind: str, tmp_path: Path) -> None:
     assert by_file.lists.starts.tolist() == [0, 2, 4]
     with pytest.raises(InputError, match="given twice"):
         formats.read([files[0], files[0]])
+
+
+@pytest.mark.parametrize("names", [("a.run", "a.txt"), ("a.run", "a.run.gz"), ("bm25.v1", "bm25.v2")])
+def test_files_that_differ_in_their_extension_are_two_experts(
+    path_kind: str, tmp_path: Path, names: tuple[str, str]
+) -> None:
+    for name, item in zip(names, "xy", strict=True):
+        text = f"q1 Q0 {item} 1 3.5 tag\n".encode()
+        (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    found = formats.read([tmp_path / name for name in names], expert="file").preferences
+    assert found is not None
+    assert found.experts.tolist() == sorted(names)
+
+
+def test_a_remedy_for_ranks_by_score_that_keeps_the_answer(path_kind: str, tmp_path: Path) -> None:
+    """One file of three disagrees; another has equal scores, whose ranks `order="score"` would give up."""
+    texts = {
+        "good.run": "q Q0 a 1 3 g\nq Q0 b 2 2 g\nq Q0 c 3 1 g\n",
+        "tied.run": "q Q0 a 1 3 t\nq Q0 b 2 3 t\nq Q0 c 3 3 t\n",
+        "wrong.run": "q Q0 a 1 1 w\nq Q0 b 2 2 w\nq Q0 c 3 3 w\n",
+    }
+    files = [tmp_path / name for name in texts]
+    for path in files:
+        path.write_text(texts[path.name])
+    with pytest.warns(PodiumWarning) as said:
+        unasked = formats.read(files).preferences
+    (text,) = [str(w.message) for w in said]
+    assert text.startswith(f"{tmp_path / 'wrong.run'}: the ranks of 1 list disagree")
+    (remedy,) = re.findall(r"order='(\w+)' confirms this", text)
+    assert formats.read(files, order=remedy).preferences == unasked  # and without a warning
+    assert formats.read(files, order="score").preferences != unasked
+    files[0].write_text("q Q0 a 0 3 g\nq Q0 b 1 2 g\np Q0 b 0 2 g\n")
+    with pytest.warns(PodiumWarning, match=r"good.run and 1 more of the 3 files: the ranks of 3 lists"):
+        formats.read(files)
 
 
 def test_a_wrong_line_in_the_second_file(path_kind: str, tmp_path: Path) -> None:

@@ -552,7 +552,7 @@ def test_folders_in_folders_damaged_notes_and_what_was_left_behind(tmp_path):
         scale.apply("svd", tmp_path / "in", tmp_path / "out", workers=1)
     scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
     (tmp_path / "out" / "_podium" / "about.json").write_text("{")
-    (tmp_path / "out" / ".part-000.parquet.123.tmp").write_text("half")
+    (tmp_path / "out" / ".part-000.parquet.podium-0.tmp").write_text("half")
     scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1, overwrite=True, top=3)
     assert [p.name for p in (tmp_path / "out").glob(".*")] == []
     with pytest.raises(ParameterError, match="shards is 0"):

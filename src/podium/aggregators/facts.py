@@ -8,7 +8,7 @@ from typing import Any
 
 from podium import params
 
-__all__ = ["facts"]
+__all__ = ["facts", "learner_facts"]
 
 
 def facts(cls: Any) -> dict[str, Any]:
@@ -20,14 +20,31 @@ def facts(cls: Any) -> dict[str, Any]:
         "citation": cls.citation,
         "accepts": sorted(f.value for f in cls.tags.accepts),
         **{k: v for k, v in dataclasses.asdict(cls.tags).items() if isinstance(v, bool)},
-        "parameters": [
-            {
-                "name": p.name,
-                "default": p.default,
-                "accepts": p.describe(),
-                "help": p.help,
-                "tune": None if p.tune is None else dataclasses.asdict(p.tune),
-            }
-            for p in params.parameters(cls)
-        ],
+        "parameters": _parameters(cls),
     }
+
+
+def learner_facts(cls: Any) -> dict[str, Any]:
+    """The same of a model over item features, which has no experts and is named on the command line in lower case."""
+    return {
+        "name": cls.__name__.lower(),
+        "class": cls.__name__,
+        "summary": (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " "),
+        "citation": "",
+        "accepts": ["item features (podium fit --shards)"],
+        "weighted": False,
+        "parameters": _parameters(cls),
+    }
+
+
+def _parameters(cls: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": p.name,
+            "default": p.default,
+            "accepts": p.describe(),
+            "help": p.help,
+            "tune": None if p.tune is None else dataclasses.asdict(p.tune),
+        }
+        for p in params.parameters(cls)
+    ]

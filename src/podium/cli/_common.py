@@ -43,6 +43,12 @@ __all__ = [
     "telling",
 ]
 
+METRICS_HELP = (
+    "A metric; may be repeated. One of ndcg, map, p, mrr, recall, rprec, success, bpref, rbp, err, judged, most with a "
+    "cutoff, as in p@10. Grades from 1 on are relevant; map(relevant=2), 'p(relevant=2)@10' and so on set another "
+    "limit. ndcg@10:exp and ndcg@10:letor have other gains, rbp(p=0.95) another patience, err(max_grade=4) the "
+    "highest grade there can be."
+)
 FILES = click.Path(allow_dash=True, dir_okay=True)
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -69,7 +75,8 @@ def reading(command: F) -> F:
         "options",
         multiple=True,
         metavar="NAME=VALUE",
-        help="An option of the format, such as expert=file or columns=... (see `podium convert --formats`).",
+        help="An option of the format, such as expert=file, columns=..., query=COLUMN or winner_codes=1=a,2=b,0=tie "
+        "(see `podium convert --formats`).",
     )(command)
 
 
@@ -94,7 +101,7 @@ def metrics_option(*default: str) -> Callable[[F], F]:
         multiple=True,
         default=default,
         show_default=True,
-        help="A metric; may be repeated.",
+        help=METRICS_HELP,
     )
 
 

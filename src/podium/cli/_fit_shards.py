@@ -118,8 +118,14 @@ def learner(spec: str) -> type | None:
     name = parse_spec(spec)[0].lower()
     if not name.isidentifier() or name in registry.aggregators.all():
         return None
-    known = {n.lower(): cls for n, cls in registry.learners.all().items() if hasattr(cls, "fit_stream")}
-    return known.get(name)
+    return streamed_learners().get(name)
+
+
+def streamed_learners() -> dict[str, type]:
+    """The models over features alone that can be trained over shards, by their names on the command line."""
+    from podium import registry
+
+    return {n.lower(): cls for n, cls in registry.learners.all().items() if hasattr(cls, "fit_stream")}
 
 
 def streamed(spec: str, parameters: Sequence[str], weights: str | None) -> Any:
@@ -148,8 +154,8 @@ def streamed(spec: str, parameters: Sequence[str], weights: str | None) -> Any:
 def _able() -> list[str]:
     from podium import registry
 
-    both = [*registry.aggregators.all().items(), *registry.learners.all().items()]
-    return sorted(name.lower() for name, cls in both if hasattr(cls, "fit_stream"))
+    methods = [name for name, cls in registry.aggregators.all().items() if hasattr(cls, "fit_stream")]
+    return sorted([*methods, *streamed_learners()])
 
 
 # -- shards ----------------------------------------------------------------------------------------------------------

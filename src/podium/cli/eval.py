@@ -62,6 +62,7 @@ def verb(
     \b
     podium eval bm25.run dense.run --qrels qrels.txt
     podium eval A1.txt A2.txt -M ndcg@5:letor --ties input
+    podium eval bm25.run -q qrels.txt -M 'map(relevant=2)' -M 'p(relevant=2)@10'
     """
     from podium.errors import ParameterError
     from podium.evaluate import evaluate, expert_rankings

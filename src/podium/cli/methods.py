@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from podium.cli import _common as common
+from podium.cli._fit_shards import streamed_learners
 
 
 @click.command(name="methods", short_help="List the methods, or explain one.")
@@ -22,9 +23,14 @@ def verb(name: str | None, json_: bool) -> None:
     """
     from podium import registry
     from podium.aggregators.facts import facts as facts_of
+    from podium.aggregators.facts import learner_facts
 
-    found = registry.aggregators.all() if name is None else {name: registry.aggregators.get(name)}
-    facts = [facts_of(cls) for cls in found.values()]
+    learners = streamed_learners()
+    if name is None:
+        found = registry.aggregators.all() | learners
+    else:
+        found = {name: learners.get(name.lower()) or registry.aggregators.get(name)}
+    facts = [(learner_facts if cls in learners.values() else facts_of)(cls) for cls in found.values()]
     if json_:
         common.emit(facts if name is None else facts[0])
     elif name is None:

@@ -21,6 +21,7 @@ __all__ = [
     "Origin",
     "build_comparisons",
     "build_lists",
+    "marks",
     "numbers",
     "row_origin",
     "warn_if_upside_down",
@@ -212,7 +213,7 @@ def warn_if_upside_down(lists: Lists) -> None:
         )
 
 
-def _marks(values: Any, origin: Origin) -> npt.NDArray[np.bool_]:
+def marks(values: Any, origin: Origin) -> npt.NDArray[np.bool_]:
     """Marks of ties: true and false, or 1 and 0, and nothing else."""
     column = np.asarray(values)
     if column.dtype.kind == "b":
@@ -252,7 +253,7 @@ def build_comparisons(
     selfies = np.flatnonzero(winner == loser)
     if len(selfies):
         raise _error("an item is compared with itself", int(selfies[0]), origin, "a vote needs two items")
-    ties = np.zeros(n, np.bool_) if tie is None else _marks(tie, origin)
+    ties = np.zeros(n, np.bool_) if tie is None else marks(tie, origin)
     order = np.lexsort((expert, query))
     query_starts = np.searchsorted(query[order], np.arange(queries + 1)).astype(np.int64)
     who, won, lost = (c[order].astype(np.int32) for c in (expert, winner, loser))

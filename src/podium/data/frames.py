@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from podium.data.build import Duplicates
+from podium.data.build import Duplicates, marks, numbers, row_origin
+from podium.data.ignored import Reading, warn_of_ignored_columns
+from podium.data.outcomes import (
+    Codes,
+    Pairs,
+    WinnerCodes,
+    build_votes,
+    decode_outcomes,
+    read_codes,
+    refuse_sides_as_items,
+)
+from podium.data.preferences import Preferences
+from podium.data.roles import LIST_ROLES, VOTE_ROLES, WORDS, assign, plain_name
 from podium.data.vocabulary import LAST_INTEGER, Coded, Ids, code_ids
 from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import I8
@@ -16,10 +29,11 @@ from podium.params import suggest
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus
     from podium.data.labels import Labels
-    from podium.data.preferences import Preferences, Unlisted
+    from podium.data.preferences import Unlisted
 
 __all__ = [
     "Frame",
+    "check_parameters",
     "comparisons_frame",
     "consensus_frame",
     "labels_frame",
@@ -30,54 +44,135 @@ __all__ = [
 ]
 
 Frame = Literal["pyarrow", "pandas", "polars"]
+PARAMETERS = tuple(dict.fromkeys((*LIST_ROLES, *VOTE_ROLES)))
 
 
 def read_preferences(
     frame: Any,
     *,
-    query: str | None = "query",
-    expert: str | None = "expert",
-    item: str = "item",
-    rank: str | None = None,
-    score: str | None = None,
-    winner: str | None = None,
-    loser: str | None = None,
-    tie: str | None = None,
-    weight: str | None = None,
     duplicates: Duplicates = "error",
     unlisted: Unlisted = "unknown",
+    winner_codes: WinnerCodes | None = None,
+    **columns: str | None,
 ) -> Preferences:
-    """Lists (item with rank and/or score) or, when `winner` is given, comparisons.
+    """Lists or comparisons, by the names of the columns: query, expert, item with rank and/or score for lists;
+    query, expert, winner and loser, or item_a, item_b and winner, with tie and weight, for comparisons.
 
-    `query=None` or `expert=None` mean one query or one expert for all rows.
+    A role may be given its column, such as `query="topic"`, or None for no such column; otherwise the column is known
+    by its name, as in files. `query=None` or `expert=None` mean one query or one expert for all rows, which
+    comparisons without such a column have anyhow. `winner_codes` says what the cells of `winner` mean where they are
+    neither ids nor words for a side; see `podium convert --formats`.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"query": [1, 1], "expert": ["e", "e"], "item": ["a", "b"], "score": [1.0, 2.0]})
     >>> read_preferences(table, score="score").lists.item.tolist()
     [1, 0]
+    >>> read_preferences(pa.table({"model_a": ["x", "x"], "model_b": ["y", "z"], "winner": ["model_b", "tie"]}))
+    Preferences(1 query, 3 items, 1 expert, 2 comparisons)
     """
-    from podium.data.preferences import Preferences
-
+    check_parameters(
+        columns, (*PARAMETERS, "duplicates", "unlisted", "winner_codes"), "Preferences.from_frame"
+    )
     table = _narwhal(frame)
-    if winner is None and rank is None and score is None:
-        rank = "rank" if "rank" in table.columns else None
-        score = "score" if "score" in table.columns else None
+    names = [name for name in table.columns if isinstance(name, str)]
+    asked = {role: name or "" for role, name in columns.items()}
+    votes = _holds_votes(names, asked)
+    if not votes and (asked.get("rank") or asked.get("score")):
+        asked = {"rank": "", "score": "", **asked}  # the other one is not looked for
+    roles = assign(names, asked, "the table", VOTE_ROLES if votes else LIST_ROLES)
+    found = (
+        _read_votes(table, roles, read_codes(winner_codes))
+        if votes
+        else _read_lists(table, roles, asked, duplicates, unlisted)
+    )
+    warn_of_ignored_columns(Reading(_Cells(table), roles, asked.keys(), "the table", "None"))
+    return found
+
+
+def check_parameters(given: Iterable[str], accepted: Collection[str], caller: str) -> None:
+    """Refuse a keyword that a reader of frames does not have, in the name of the method that was called."""
+    for name in given:
+        if name not in accepted:
+            raise ParameterError(f"{caller} has no parameter {name!r}; {suggest(name, accepted)}")
+
+
+def _holds_votes(names: Sequence[str], asked: Mapping[str, str]) -> bool:
+    """Whether comparisons are meant: a winner is asked for, or there are columns of them and none of items."""
+    if asked.get("winner") or asked.get("loser") or asked.get("item_a") or asked.get("item_b"):
+        return True
+    if asked.get("item") or "item" in names:
+        return False
+    there = {role for role in VOTE_ROLES if any(plain_name(n) in WORDS[role] for n in names)}
+    return "winner" in there and ("loser" in there or {"item_a", "item_b"} <= there)
+
+
+def _read_lists(
+    table: Any, roles: Mapping[str, str], asked: Mapping[str, str], duplicates: Duplicates, unlisted: Unlisted
+) -> Preferences:
+    for role in ("query", "expert", "item"):
+        if role not in roles and (role == "item" or asked.get(role) is None):
+            none = "" if role == "item" else f", or say {role}=None if there is one for all rows"
+            raise InputError(
+                f"the table has no column {role!r}", remedy=f"name it by {role}='...'{none}; {_listed(table)}"
+            )
     n = len(table)
-    common = (_ids(table, query, "query", n), _ids(table, expert, "expert", n))
-    if winner is not None:
-        if loser is None:
-            raise ParameterError("winner= names a column but loser= does not; comparisons need both")
-        sides = (_ids(table, winner, "winner", n), _ids(table, loser, "loser", n))
-        ties = None if tie is None else _column(table, tie)
-        return Preferences.from_comparisons(*common, *sides, tie=ties, weight=_optional(table, weight))
     return Preferences.from_rows(
-        *common,
-        _ids(table, item, "item", n),
-        rank=_optional(table, rank),
-        score=_optional(table, score),
+        *(_ids(table, roles.get(role), role, n) for role in ("query", "expert", "item")),
+        rank=_optional(table, roles.get("rank")),
+        score=_optional(table, roles.get("score")),
         duplicates=duplicates,
         unlisted=unlisted,
     )
+
+
+def _read_votes(table: Any, roles: Mapping[str, str], codes: Codes) -> Preferences:
+    n = len(table)
+    query, expert = (_ids(table, roles.get(role), role, n) for role in ("query", "expert"))
+    tie, weight = _optional(table, roles.get("tie")), _optional(table, roles.get("weight"))
+    if {"winner", "loser"} <= roles.keys():
+        sides = _ids(table, roles["winner"], "winner", n), _ids(table, roles["loser"], "loser", n)
+        refuse_sides_as_items(*sides, (roles["winner"], roles["loser"]), "the table")
+        return Preferences.from_comparisons(query, expert, *sides, tie=tie, weight=weight)
+    missing = [role for role in ("winner", "item_a", "item_b") if role not in roles]
+    if missing:
+        raise InputError(
+            f"comparisons need winner and loser, or item_a, item_b and winner; there is no {missing[0]}",
+            remedy=f"name its column by {missing[0]}='...'; {_listed(table)}",
+        )
+    names = roles["item_a"], roles["item_b"]
+    items = _ids(table, names[0], "item_a", n), _ids(table, names[1], "item_b", n)
+    first, second, answers = (table[name].to_list() for name in (*names, roles["winner"]))
+    blank = "leave out rows without an answer"
+    found = decode_outcomes(Pairs(first, second, answers, names), codes, _row_error, blank)
+    if tie is not None:
+        found = found._replace(tie=found.tie | marks(tie, row_origin)[found.row])
+    given = None if weight is None else numbers(weight, "weight")
+    return build_votes(query, expert, items, found, given, row_origin)
+
+
+def _row_error(row: int, problem: str, remedy: str) -> InputError:
+    return InputError(problem, source=row_origin(row)[0], remedy=remedy)
+
+
+def _listed(table: Any) -> str:
+    return f"the columns are {', '.join(map(repr, table.columns[:12]))}"
+
+
+class _Cells(Mapping[str, Sequence[Any]]):
+    """The columns of a frame, made Python values only where they are looked at."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        found: list[Any] = self._table[name].to_list()
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._table.columns if isinstance(name, str))
+
+    def __len__(self) -> int:
+        return len(self._table.columns)
 
 
 def read_labels(

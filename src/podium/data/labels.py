@@ -83,8 +83,9 @@ class Labels:
     @classmethod
     def from_frame(cls, frame: Any, **columns: Any) -> Labels:
         """Grades from any dataframe; see `podium.data.frames.read_labels`."""
-        from podium.data.frames import read_labels
+        from podium.data.frames import check_parameters, read_labels
 
+        check_parameters(columns, ("query", "item", "grade"), "Labels.from_frame")
         return read_labels(frame, **columns)
 
     @property

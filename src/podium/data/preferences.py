@@ -186,7 +186,10 @@ class Preferences:
 
     @classmethod
     def from_frame(cls, frame: Any, **columns: Any) -> Preferences:
-        """Lists or comparisons from any dataframe; see `podium.data.frames.read_preferences`."""
+        """Lists or comparisons from any dataframe: query, expert, item with rank or score; or winner and loser, or
+        item_a, item_b and winner. Columns are known by their names, or named; see
+        `podium.data.frames.read_preferences`.
+        """
         from podium.data.frames import read_preferences
 
         return read_preferences(frame, **columns)

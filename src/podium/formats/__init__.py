@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podium.data.consensus import Consensus
@@ -39,7 +39,7 @@ def read(
     sources = [path if isinstance(path, Source) else open_source(path, encoding) for path in given]
     groups: dict[str, list[Source]] = {}
     for source in sources:
-        groups.setdefault(format or _sniff(source), []).append(source)
+        groups.setdefault(format or _sniff(source, options), []).append(source)
     readers = {name: _format(name) for name in groups}
     for (
         option
@@ -68,7 +68,7 @@ def write(
 
 def sniff(path: Path, encoding: str = "utf-8") -> str:
     """The name of the format of a file, from its first lines and its suffix."""
-    return _sniff(open_source(path, encoding))
+    return _sniff(open_source(path, encoding), {})
 
 
 def _for(reader: Format, options: dict[str, Any]) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _matches(name: str, suffixes: tuple[str, ...]) -> bool:
     return name.lower().removesuffix(".gz").endswith(suffixes)
 
 
-def _sniff(source: Source) -> str:
+def _sniff(source: Source, options: Mapping[str, Any]) -> str:
     known: dict[str, Format] = {name: cls() for name, cls in formats.all().items()}
     head = source.head()
     if source.encoding != "utf-8":
@@ -97,14 +97,19 @@ def _sniff(source: Source) -> str:
         name: f.sniff(head) * (1.0 if _matches(source.name, f.suffixes) else 0.9) for name, f in known.items()
     }
     best = max(sure, key=lambda name: sure[name])
-    if sure[best] < 0.3:
-        first = head.split(b"\n", 1)[0][:80].decode(errors="replace").rstrip()
-        raise InputError(
-            f"the format cannot be told from the first line {first!r}",
-            source=source.name,
-            remedy=f"give format=, one of {', '.join(known)}; for a table without a header also columns=",
-        )
-    return best
+    if sure[best] >= 0.3:
+        return best
+    # nothing is recognised: the options may fit one format alone, or the file may be called after one
+    asked = [name for name, f in known.items() if f.fits(head, options)]
+    called = [name for name, f in known.items() if _matches(source.name, f.suffixes)]
+    if 1 in (len(asked), len(called)):
+        return asked[0] if len(asked) == 1 else called[0]
+    first = head.split(b"\n", 1)[0][:80].decode(errors="replace").rstrip()
+    raise InputError(
+        f"the format cannot be told from the first line {first!r}",
+        source=source.name,
+        remedy=f"give format=, one of {', '.join(known)}; for a table without a header also columns=",
+    )
 
 
 def _by_suffix(path: str, content: Content) -> str:

@@ -126,6 +126,10 @@ class Format:
         """How sure it is, from 0 to 1, that a file with this beginning is of this format."""
         raise NotImplementedError
 
+    def fits(self, head: bytes, options: Mapping[str, Any]) -> bool:
+        """Whether a file that no format recognises is of this one, given the options it is to be read with."""
+        return False
+
     def read(self, sources: Sequence[Source]) -> Content:
         """Everything in the files, put together."""
         raise NotImplementedError

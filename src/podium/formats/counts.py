@@ -13,7 +13,9 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Coded, Ids, code_ids
 from podium.errors import InputError
 from podium.formats.base import Content, Format, combine
-from podium.formats.files import Source
+from podium.formats.files import Source, distinct_names
+from podium.formats.ids import refuse_surrogates
+from podium.formats.jsonl import refuse_surrogates_in
 
 __all__ = ["Counts"]
 
@@ -35,7 +37,10 @@ class Counts(Format):
         return 1.0 if re.match(rb'\s*\{\s*"(models|X|Y)"\s*:\s*\[', head) else 0.0
 
     def read(self, sources: Sequence[Source]) -> Content:
-        return combine([Content(preferences=_votes(source)) for source in sources])
+        names = distinct_names(sources)
+        return combine(
+            [Content(preferences=_votes(source, name)) for source, name in zip(sources, names, strict=True)]
+        )
 
     def write(self, content: Content) -> Iterator[bytes]:
         p = content.preferences
@@ -45,18 +50,24 @@ class Counts(Format):
             lists=p.lists.rows, labels=content.labels, features=content.features, queries=len(p) > 1,
             experts=len(p.experts) > 1,
         )  # fmt: skip
+        refuse_surrogates(p.index.items, "item", self.name)
         v, item = p.comparisons, code_ids(p.index.items.tolist(), "item").sorted()
         winner, loser = item.codes[v.winner], item.codes[v.loser]
         pair = np.minimum(winner, loser) * len(item.ids) + np.maximum(winner, loser)
         unique, which = np.unique(pair, return_inverse=True)
         outcome = np.where(v.tie, 2, winner > loser)
         counts = np.bincount(which * 3 + outcome, weights=v.weight, minlength=3 * len(unique)).reshape(-1, 3)
+        if counts.max() > LARGEST:
+            raise InputError(
+                f"two items have {counts.max():g} votes between them",
+                remedy=f"counts files hold at most {LARGEST:,}",
+            )
         pairs = np.stack((unique // len(item.ids), unique % len(item.ids)), axis=1).tolist()
         whole = counts.astype(np.int64).tolist() if (counts == np.rint(counts)).all() else counts.tolist()
         yield json.dumps({"models": item.ids.tolist(), "X": pairs, "Y": whole}, ensure_ascii=False).encode()
 
 
-def _votes(source: Source) -> Preferences:
+def _votes(source: Source, expert: str) -> Preferences:
     items, pairs, counts = _parts(source)
     width = counts.shape[1]
     rows = np.repeat(np.arange(len(pairs)), width)
@@ -71,7 +82,7 @@ def _votes(source: Source) -> Preferences:
     one = np.zeros(len(rows), np.int64)
     return Preferences.from_comparisons(
         Coded(one, Ids(["all"])),
-        Coded(one, Ids([source.stem])),
+        Coded(one, Ids([expert])),
         Coded(np.where(second, b, a), items),
         Coded(np.where(second, a, b), items),
         tie=outcome >= 2,
@@ -90,6 +101,7 @@ def _parts(source: Source) -> tuple[Ids, Any, Any]:
     except (KeyError, TypeError):
         remedy = 'write {"models": [...], "X": [[i, j], ...], "Y": [[wins, losses, ties], ...]}'
         raise source.error("models, X and Y are not all there", remedy=remedy) from None
+    refuse_surrogates_in(models, source.data, lambda problem, remedy: source.error(problem, None, remedy))
     if not isinstance(models, list) or len(set(map(str, models))) < len(models):
         raise source.error("models is not a list of different ids", remedy="name every item once")
     if not isinstance(pairs, list) or not isinstance(counts, list) or len(pairs) != len(counts):

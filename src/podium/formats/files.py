@@ -7,21 +7,22 @@ import functools
 import gzip
 import mmap
 import os
-import secrets
 import stat
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from podium.errors import InputError
+from podium.formats.temporary import TemporaryFile
 from podium.kernels import dispatch
 from podium.kernels.dispatch import U1
 
-__all__ = ["Source", "check_stems", "open_source", "save"]
+__all__ = ["Source", "distinct_names", "names_of", "open_source", "refuse_same_names", "save"]
 
 _NEWLINE = 10
 _BLOCK = 1 << 22
@@ -59,7 +60,7 @@ class Source:
         view = np.frombuffer(raw, np.uint8)
         if raw[:3] == codecs.BOM_UTF8:
             view = view[3:]
-        if not raw[:4096].strip() and not view.tobytes().strip():
+        if not view[:4096].tobytes().strip() and not view.tobytes().strip():
             raise InputError("the file is empty", source=self.name)
         self._check_text(view)
         if (
@@ -191,20 +192,40 @@ def _unzipped(raw: bytes | mmap.mmap, name: str) -> bytes | mmap.mmap:
         ) from None
 
 
-def check_stems(sources: Iterable[Source]) -> None:
+def names_of(sources: Sequence[Source]) -> list[str]:
+    """What experts are called after their files: the stem of each, or its whole name where another has that stem."""
+    whole = [Path(source.name).name for source in sources]
+    names = [source.stem for source in sources]
+    for _ in range(2):  # a whole name may in turn be the stem of a third file
+        times = Counter(names)
+        names = [full if times[name] > 1 else name for name, full in zip(names, whole, strict=True)]
+    return names
+
+
+def distinct_names(sources: Sequence[Source]) -> list[str]:
+    """The same, where two files of one name are refused."""
+    names = names_of(sources)
+    refuse_same_names(names, sources)
+    return names
+
+
+def refuse_same_names(names: Sequence[str], sources: Sequence[Source]) -> None:
     """Refuse two files that would give their experts one name."""
     seen: dict[str, str] = {}
-    for source in sources:
-        if source.stem in seen:
+    for name, source in zip(names, sources, strict=True):
+        if name in seen:
             raise InputError(
-                f"two files would both be called {source.stem!r}: {seen[source.stem]} and {source.name}",
+                f"two files would both be called {name!r}: {seen[name]} and {source.name}",
                 remedy="rename one of them",
             )
-        seen[source.stem] = source.name
+        seen[name] = source.name
 
 
 def save(chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write to a temporary file beside the target, then rename: a reader sees the old file or the new, never half."""
+    """Write to a temporary file beside the target, then rename: a reader sees the old file or the new, never half.
+
+    What a run that was killed has left beside the target is removed by the next one that writes it.
+    """
     name = os.fspath(path)
     if name == "-":
         for chunk in chunks:
@@ -220,18 +241,20 @@ def save(chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bo
         with open(target, "wb") as raw:
             raw.writelines(chunks)
         return
-    beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    beside = None
     try:
-        with open(beside, "xb") as raw:
+        beside = TemporaryFile(target)
+        with beside.open() as raw:
             if target.suffix == ".gz":
                 with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
                     packed.writelines(chunks)
             else:
                 raw.writelines(chunks)
         if target.exists():
-            os.chmod(beside, stat.S_IMODE(target.stat().st_mode))
-        os.replace(beside, target)
+            os.chmod(beside.path, stat.S_IMODE(target.stat().st_mode))
+        beside.publish()
     except OSError as error:
         raise InputError(f"the file cannot be written: {error.strerror or error}", source=name) from None
     finally:
-        beside.unlink(missing_ok=True)
+        if beside is not None:
+            beside.discard()

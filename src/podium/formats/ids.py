@@ -8,7 +8,7 @@ from podium.data.vocabulary import Ids
 from podium.errors import InputError
 from podium.kernels.dispatch import I8
 
-__all__ = ["plain_texts", "texts"]
+__all__ = ["plain_texts", "refuse_surrogates", "texts"]
 
 _SPACE = re.compile(r"[ \t\n\r\v\f]")
 
@@ -48,6 +48,19 @@ def plain_texts(ids: Ids, what: str, format: str, group: I8 | None = None) -> li
             remedy="rename it, or write csv or jsonl",
         )
     return found
+
+
+def refuse_surrogates(ids: Ids, what: str, format: str) -> None:
+    """Refuse ids that have no UTF-8 form, for formats that hold any other text, and numbers."""
+    if ids.is_text or ids.integers is not None:
+        return
+    found = [v for v in ids.tolist() if isinstance(v, str)]
+    if not _encodes("".join(found)):
+        bad = next(v for v in found if not _encodes(v))
+        raise InputError(
+            f"the {what} id {bad[:80]!r} cannot be written as {format}: half a surrogate pair is not a character",
+            remedy="rename it",
+        )
 
 
 def _encodes(text: str) -> bool:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from podium.data.roles import WORDS, plain_name
 from podium.errors import InputError, ParameterError
 from podium.formats.base import Content
 from podium.formats.files import Source
-from podium.formats.roles import WORDS, plain_name
-from podium.formats.table import Table, TableFormat, Writable, list_rows, pick
+from podium.formats.table import Table, TableFormat
+from podium.formats.writing import Writable, list_rows, pick
 
-__all__ = ["JsonLines"]
+__all__ = ["JsonLines", "refuse_surrogates_in"]
 
 _BLANK = re.compile(r"[ \t\r\n]*")
+_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _HOLDS = 'write {"query": ..., "expert": ..., ...}'
 
 
@@ -77,6 +80,7 @@ def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
             raise source.error(f"this is not JSON: {error}", line, "write one JSON object per line") from None
         if not isinstance(found, dict):
             raise source.error(f"a {type(found).__name__} instead of an object", line, _HOLDS)
+        refuse_surrogates_in(found, text, functools.partial(_error_at, source, line))
         yield line, found
 
 
@@ -92,6 +96,7 @@ def _elements(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         raise source.error("the array is empty", None, _HOLDS)
     while more:
         element += 1
+        begin = at
         try:
             found, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as reason:
@@ -100,6 +105,7 @@ def _elements(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
             ) from None
         if not isinstance(found, dict):
             raise error(f"a {type(found).__name__} instead of an object", _HOLDS)
+        refuse_surrogates_in(found, text[begin:at].encode(), error)
         yield element, found
         at = _after(text, at)
         more = text[at : at + 1] == ","
@@ -111,6 +117,22 @@ def _elements(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         raise error(
             f"{text[at : at + 20]!r} follows the array", "a file holds one array, or one object per line"
         )
+
+
+def _error_at(source: Source, line: int, problem: str, remedy: str) -> InputError:
+    return source.error(problem, line, remedy)
+
+
+def refuse_surrogates_in(value: Any, text: bytes, error: Callable[[str, str], InputError]) -> None:
+    """Refuse JSON that spells half of a surrogate pair, such as "\\ud800", which is not a character."""
+    if _ESCAPE.search(text) is None:
+        return
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as found:
+        half = found.object[found.start]
+        problem = f"the text holds {half!r}, half of a surrogate pair, which is not a character"
+        raise error(problem, "write the character itself, or both halves") from None
 
 
 def _after(text: str, at: int) -> int:
@@ -130,10 +152,12 @@ def _unfolded(table: Table) -> Table:
     if "items" not in found:
         return table
     parallel = {role[:-1]: found[role] for role in ("ranks", "scores") if role in found}
+    made = ["item", *(parallel or ["rank"])]
     others = [name for name in table.columns if name not in found.values()]
-    out: dict[str, list[Any]] = {name: [] for name in ("item", *parallel, *others)}
-    if not parallel:
-        out["rank"] = []
+    if clash := [name for name in others if name in made]:
+        problem = f"there are whole lists in {found['items']!r}, and single values in {clash[0]!r}"
+        raise table.source.error(problem, None, "give whole lists, or one object per item")
+    out: dict[str, list[Any]] = {name: [] for name in (*made, *others)}
     lines: list[int] = []
     for row, items in enumerate(table.columns[found["items"]]):
         if not isinstance(items, list):

@@ -109,7 +109,7 @@ class Letor(Format):
 
 
 def _feature_cells(x: Features) -> Callable[[int], str]:
-    columns = x.names if all(n.isdigit() and int(n) > 0 for n in x.names) else range(1, len(x.names) + 1)
+    columns = x.names if all(map(_is_column, x.names)) else range(1, len(x.names) + 1)
 
     def cells(slot: int) -> str:
         pairs = zip(columns, x.values[slot].tolist(), strict=True)
@@ -118,10 +118,15 @@ def _feature_cells(x: Features) -> Callable[[int], str]:
     return cells
 
 
+def _is_column(name: str) -> bool:
+    """Whether a name is the number of a column, as it is written there."""
+    return re.fullmatch("[1-9][0-9]{0,9}", name) is not None and int(name) <= LAST_COLUMN
+
+
 def _rank_cells(p: Preferences) -> Callable[[int], str]:
     names = [str(e) for e in p.experts]
-    if not all(n.isdigit() and 0 < int(n) <= LAST_COLUMN and n == str(int(n)) for n in names):
-        bad = next(n for n in names if not n.isdigit() or not 0 < int(n) <= LAST_COLUMN or n != str(int(n)))
+    bad = next((n for n in names if not _is_column(n)), None)
+    if bad is not None:
         raise InputError(
             f"the expert id {bad!r} cannot be written as letor",
             remedy="experts are column numbers there: 1, 2, ...",

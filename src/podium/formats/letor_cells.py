@@ -63,7 +63,7 @@ def _plain(line: bytes) -> tuple[list[int], list[float]]:
         column, colon, value = cell.partition(b":")
         if not colon:
             raise ValueError(f"{shown(cell)} is not column:value", "values look like 12:0.5 or 12:NULL")
-        if not column.isdigit() or not 0 < int(column[:20]) <= LAST_COLUMN:
+        if not column.isdigit() or len(column) > 20 or not 0 < int(column) <= LAST_COLUMN:
             raise ValueError(f"the column is {shown(column)}", f"columns are numbers from 1 to {LAST_COLUMN}")
         columns.append(int(column))
         try:

@@ -13,7 +13,8 @@ from podium.data.frames import comparisons_frame, labels_frame, lists_frame
 from podium.errors import InputError, ParameterError
 from podium.formats.base import Content
 from podium.formats.files import Source
-from podium.formats.table import Table, TableFormat, Writable, pick
+from podium.formats.table import Table, TableFormat
+from podium.formats.writing import Writable, pick
 from podium.kernels.dispatch import F8
 
 __all__ = ["Parquet"]
@@ -83,8 +84,13 @@ class Parquet(TableFormat):
             # no threads of Arrow's: one that frees our bytes while Python ends would abort the process
             file = pq.ParquetFile(pa.BufferReader(source.raw), pre_buffer=False)
             table = file.read(use_threads=False)
-        except (pa.ArrowException, OSError) as error:
+            table.validate(full=True)  # text may not be UTF-8, and offsets may point anywhere
+        except (pa.ArrowException, OSError, ValueError) as error:  # a name that is not UTF-8 is a ValueError
             raise source.error(f"this is not a Parquet file: {error}"[:200]) from None
+        names = table.column_names
+        if len(set(names)) < len(names):
+            twice = next(n for n in names if names.count(n) > 1)
+            raise source.error(f"two columns are called {twice!r}", None, "rename one")
         if not table.num_rows:
             raise source.error("there are no rows")
         found = _Columns(table)

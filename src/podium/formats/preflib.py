@@ -12,15 +12,15 @@ from podium.data.preferences import Preferences, Unlisted
 from podium.data.vocabulary import Coded, Ids
 from podium.errors import InputError, ParameterError
 from podium.formats.base import Content, Format, combine
-from podium.formats.files import Source
+from podium.formats.files import Source, distinct_names
 from podium.formats.ids import texts
 
 __all__ = ["PrefLib"]
 
 Names = Literal["auto", "names", "numbers"]
 MOST_ROWS = 1_000_000
-_NAME = re.compile(r"# ALTERNATIVE NAME (\d+): ?(.*)")
-_BALLOT = re.compile(r"(\d+): ?(.*)")
+_NAME = re.compile(r"# ALTERNATIVE NAME ([0-9]{1,18}): ?(.*)")
+_BALLOT = re.compile(r"([0-9]{1,18}): ?(.*)")
 _GROUP = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
 
 
@@ -51,7 +51,10 @@ class PrefLib(Format):
     ) -> Content:
         if items not in ("auto", "names", "numbers"):
             raise ParameterError(f"items is {items!r}; accepted: auto, names, numbers")
-        return combine([Content(preferences=_election(s, items, unlisted, most_rows)) for s in sources])
+        elections = zip(sources, distinct_names(sources), strict=True)
+        return combine(
+            [Content(preferences=_election(s, name, items, unlisted, most_rows)) for s, name in elections]
+        )
 
     def write(self, content: Content) -> Iterator[bytes]:
         p = content.preferences
@@ -99,7 +102,7 @@ def _header(source: Source) -> _Header:
     return _Header(names, ballots)
 
 
-def _election(source: Source, items: Names, unlisted: Unlisted, most_rows: int) -> Preferences:
+def _election(source: Source, name: str, items: Names, unlisted: Unlisted, most_rows: int) -> Preferences:
     names, ballots = _header(source)
     numbers = sorted(names)
     unique = len(set(names.values())) == len(names) and "" not in names.values()
@@ -115,7 +118,7 @@ def _election(source: Source, items: Names, unlisted: Unlisted, most_rows: int) 
         count, groups = _ballot(text, source, line)
         flat = [n for group in groups for n in group]
         _check_ballot(flat, code, source, line)
-        if len(item) + count * len(flat) > most_rows:
+        if len(item) + count * len(flat) > most_rows or len(lengths) + count > most_rows:
             raise source.error(
                 f"the ballots hold more than {most_rows:,} entries",
                 line,
@@ -127,7 +130,7 @@ def _election(source: Source, items: Names, unlisted: Unlisted, most_rows: int) 
         lengths.extend([len(flat)] * count)
         line_of.extend([line] * count)
     owner = np.repeat(np.arange(len(lengths)), lengths)
-    query = Ids([source.stem])
+    query = Ids([name])
     return Preferences.from_rows(
         Coded(np.zeros(len(item), np.int64), query),
         Coded(owner, Ids([f"v{k + 1}" for k in range(len(lengths))])),
@@ -150,7 +153,7 @@ def _ballot(text: str, source: Source, line: int) -> tuple[int, list[list[int]]]
         if group is None:
             raise problem
         tokens = (group[1] if group[1] is not None else group[2]).split(",")
-        if not all(t.isascii() and t.isdigit() for t in tokens):
+        if not all(re.fullmatch("[0-9]{1,18}", t) for t in tokens):
             if tokens != [""]:
                 raise problem
             tokens = []

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from podium.data.roles import ROLES, WORDS, plain_name
 from podium.data.vocabulary import Ids
 from podium.errors import InputError, ParameterError
 from podium.formats.base import Content
 from podium.formats.files import Source
 from podium.formats.ids import texts
-from podium.formats.roles import WORDS, plain_name
-from podium.formats.table import Table, TableFormat, Writable, pick
+from podium.formats.table import Table, TableFormat
+from podium.formats.writing import Writable, pick
 from podium.kernels.dispatch import I8, large
 
 __all__ = ["Csv"]
@@ -38,6 +39,13 @@ class Csv(TableFormat):
         first = head[:65536].split(b"\n", 1)[0].decode(errors="replace")  # the names that count come early
         best = max(_known(first, d) for d in _DELIMITERS)
         return min(0.4 + 0.2 * best, 0.95) if best >= 2 else 0.0
+
+    def fits(self, head: bytes, options: Mapping[str, Any]) -> bool:
+        """Whether the options name columns of the first line, or the columns or the delimiter themselves."""
+        first = head[:65536].split(b"\n", 1)[0].decode(errors="replace").strip()
+        names = {cell.strip() for mark in (*_DELIMITERS, None) for cell in first.split(mark)}
+        named = {value for role in ROLES if isinstance(value := options.get(role), str)}
+        return "columns" in options or "delimiter" in options or bool(named & names)
 
     def table(
         self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,21 +11,22 @@ import numpy as np
 
 from podium.data.build import Duplicates
 from podium.data.features import Features
+from podium.data.ignored import Reading, warn_of_ignored_columns
 from podium.data.labels import Labels
+from podium.data.outcomes import Codes, WinnerCodes, read_codes
 from podium.data.preferences import Preferences, Unlisted
+from podium.data.roles import LIST_ROLES, VOTE_ROLES, assign
 from podium.data.vocabulary import Coded, Id, Ids, code_ids
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.base import Content, Format, combine
-from podium.formats.files import Source, check_stems
+from podium.formats.files import Source, names_of, refuse_same_names
 from podium.formats.lines import number
-from podium.formats.roles import assign, warn_of_one_query
 from podium.formats.votes import read_votes, skip_self_votes
 from podium.kernels.dispatch import F8, I8
 
-__all__ = ["Kind", "Table", "TableFormat", "Writable", "pick"]
+__all__ = ["Kind", "Table", "TableFormat"]
 
 Kind = Literal["auto", "lists", "votes", "ratings", "labels", "features"]
-Writable = Literal["lists", "votes", "labels"]
 _KINDS = ("auto", "lists", "votes", "ratings", "labels", "features")
 
 
@@ -37,6 +38,7 @@ class Table:
     columns: Mapping[str, Sequence[Any]]
     lines: Sequence[int]
     missing: frozenset[str]
+    called: str = ""  # the name of the expert of a file without a column of experts
     elements: bool = False  # whether `lines` number the elements of an array, which may share a line
 
     def __len__(self) -> int:
@@ -137,8 +139,10 @@ class TableFormat(Format):
     or score), ratings, or labels (item and grade, no expert); `features` reads every column but query, item and grade
     as a feature, and has to be asked for. Every role may be given its column by name, or '' for
     none. Without an expert column a list is called after its file; without a query column there is one query,
-    'all'. `missing` lists the cells that mean "no value" (their rows are left out); `self_votes="skip"`
-    leaves out votes between an item and itself.
+    'all'; columns that look like queries, experts or weights and are not read are named in a warning. `missing`
+    lists the cells that mean "no value" (their rows are left out); `self_votes="skip"` leaves out votes between an
+    item and itself. `winner_codes` says what the cells of the winner column mean where they are neither ids nor words
+    for a side: "1=a,2=b,0=tie" for codes, "1..2" for soft preferences between 1 (the first item) and 2 (the second).
     """
 
     holds = frozenset({"lists", "votes", "labels"})
@@ -160,6 +164,7 @@ class TableFormat(Format):
         duplicates: Duplicates = "error",
         unlisted: Unlisted = "unknown",
         self_votes: Literal["error", "skip"] = "error",
+        winner_codes: WinnerCodes | None = None,
         query: str | None = None,
         expert: str | None = None,
         item: str | None = None,
@@ -184,23 +189,41 @@ class TableFormat(Format):
             "winner": winner, "loser": loser, "item_a": item_a, "item_b": item_b, "tie": tie, "weight": weight,
             "seconds": seconds,
         }  # fmt: skip
+        codes = read_codes(winner_codes)
         found, unnamed = [], []
-        for source in sources:
-            table = self.table(source, columns, delimiter, marks)
+        for source, name in zip(sources, names_of(sources), strict=True):
+            table = replace(self.table(source, columns, delimiter, marks), called=name)
             roles = assign(list(table.columns), asked, source.name)
             if self_votes == "skip":
                 table = skip_self_votes(table, roles)
-            found.append(_content(table, roles, kind, duplicates, unlisted, warn=missing is None))
-            if query is None and (p := found[-1].preferences) is not None and p.lists.rows:
-                warn_of_one_query(table.columns, roles, source.name)
-            if "expert" not in roles and found[-1].preferences is not None:
-                unnamed.append(source)
-        check_stems(unnamed)  # they lend their experts their own names
+            found.append(_content(table, roles, kind, duplicates, unlisted, codes, warn=missing is None))
+            if (p := found[-1].preferences) is not None:
+                _warn_of_ignored(table, roles, asked, votes=not p.lists.rows)
+            if "expert" not in roles and p is not None:
+                unnamed.append((name, source))
+        if unnamed:
+            refuse_same_names(*zip(*unnamed, strict=True))
         return combine(found)
 
 
+def _warn_of_ignored(
+    table: Table, roles: dict[str, str], asked: Mapping[str, str | None], *, votes: bool
+) -> None:
+    read = VOTE_ROLES if votes else (*LIST_ROLES, "grade")
+    used = {role: name for role, name in roles.items() if role in (*read, "seconds")}
+    settled = [role for role, name in asked.items() if name is not None]
+    warn_of_ignored_columns(Reading(table.columns, used, settled, table.source.name))
+
+
 def _content(
-    table: Table, roles: dict[str, str], kind: str, duplicates: Duplicates, unlisted: Unlisted, *, warn: bool
+    table: Table,
+    roles: dict[str, str],
+    kind: str,
+    duplicates: Duplicates,
+    unlisted: Unlisted,
+    codes: Codes,
+    *,
+    warn: bool,
 ) -> Content:
     if kind == "auto":
         kind = _kind(roles, table)
@@ -208,10 +231,12 @@ def _content(
         if "winner" in roles:
             table = table.with_values(roles["winner"])
         query, expert = _shared(table, roles)
-        votes = read_votes(table, roles, query, expert)
+        votes = read_votes(table, roles, query, expert, codes)
         return Content(preferences=votes, seconds=_seconds(table, roles, expert))
     if "item" not in roles:
         raise _unreadable(table, "no column of items")
+    if kind == "labels" and "grade" not in roles:
+        raise _unreadable(table, "no column of grades")
     if kind == "labels":
         return Content(labels=_labels(table, roles, warn))
     if kind == "features":
@@ -249,7 +274,7 @@ def _unreadable(table: Table, problem: str) -> InputError:
 def _shared(table: Table, roles: dict[str, str]) -> tuple[Coded, Coded]:
     """The query and expert columns, or one for all rows."""
     n = len(table)
-    nobody = {"query": "all", "expert": table.source.stem}
+    nobody = {"query": "all", "expert": table.called}
     found = []
     for role, name in nobody.items():
         if role in roles:
@@ -368,32 +393,3 @@ def _warn_of_minus_one(values: F8, name: str, table: Table) -> None:
             PodiumWarning,
             stacklevel=5,
         )
-
-
-def pick(content: Content, kind: str, format: Format) -> str:
-    """What of a content a table should hold: lists, votes or labels."""
-    p = content.preferences
-    there = {name: name in content.parts for name in ("lists", "votes", "labels")}
-    if kind not in ("auto", *there):
-        raise ParameterError(f"kind is {kind!r}; accepted: auto, {', '.join(there)}")
-    if kind == "auto":
-        kind = next((k for k, has in there.items() if has), "")
-    if not kind or not there[kind]:
-        raise InputError(f"there are no {kind or 'lists, votes or labels'} to write")
-    unranked = 0
-    if p is not None and kind == "lists":
-        unranked = len(p.index.items) - len(np.unique(p.lists.item))
-    others = {k: has for k, has in there.items() if k != kind}
-    format.leave_out(**others, features=content.features, items_nobody_ranks=unranked)
-    return kind
-
-
-def list_rows(p: Preferences) -> Iterator[tuple[Id, Id, list[Id], list[int], list[float] | None]]:
-    """Every list as (query, expert, items, ranks, scores or None)."""
-    t = p.lists
-    queries, experts = p.queries.tolist(), p.experts.tolist()
-    for k in range(len(t)):
-        a, b = int(t.starts[k]), int(t.starts[k + 1])
-        items = p.index.items.take(t.item[a:b]).tolist()
-        scores = None if t.score is None or np.isnan(t.score[a:b]).any() else t.score[a:b].tolist()
-        yield queries[int(t.query_of_list[k])], experts[int(t.expert[k])], items, t.rank[a:b].tolist(), scores

@@ -15,7 +15,7 @@ from podium.data.vocabulary import Coded, Ids, code_ids
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats import trec_large
 from podium.formats.base import Content, Format
-from podium.formats.files import Source, check_stems
+from podium.formats.files import Source, distinct_names
 from podium.formats.ids import plain_texts
 from podium.formats.lines import QRELS, RUN, parse_lines
 from podium.kernels import segments
@@ -31,9 +31,10 @@ class TrecRun(Format):
     """TREC run files; ids are strings.
 
     `expert` takes the name of a list from its tag or from the name of its file. `order` says which column counts:
-    `rank`, `score` (as in trec_eval), or `auto`, which keeps the ranks of every list whose scores agree with them
-    and ranks the others by score, with a warning. What a run does not list it did not retrieve, so it is below all
-    that it lists, unless `unlisted="unknown"` says otherwise.
+    `rank`, `score` (as in trec_eval, so that items of equal score are tied), or `auto`, which keeps the ranks of every
+    list whose scores agree with them and ranks the others by score. Without `order` lists are read as by `auto`, and a
+    warning says how many are ranked by score. What a run does not list it did not retrieve, so it is below all that it
+    lists, unless `unlisted="unknown"` says otherwise.
     """
 
     name = "trec"
@@ -50,21 +51,22 @@ class TrecRun(Format):
         self,
         sources: Sequence[Source],
         *,
-        order: Order = "auto",
+        order: Order | None = None,
         expert: Expert = "tag",
         unlisted: Unlisted = "below",
         duplicates: Duplicates = "error",
     ) -> Content:
-        _check("order", order, "auto", "rank", "score")
+        by = order or "auto"
+        _check("order", by, "auto", "rank", "score")
         _check("expert", expert, "tag", "file")
-        if expert == "file":
-            check_stems(sources)
+        names = Ids(distinct_names(sources)) if expert == "file" else None
+        found = None
         if duplicates == "error" and large(sum(s.rows for s in sources)):
-            found = trec_large.read_runs(sources, order, expert)
-            if found is not None:
-                warn_of_disagreement(found[1], sources)
-                return Content(preferences=found[0].with_unlisted(unlisted))
-        return Content(preferences=_small_runs(sources, order, expert, duplicates).with_unlisted(unlisted))
+            found = trec_large.read_runs(sources, by, names)
+        preferences, changed = found or _small_runs(sources, by, names, duplicates)
+        if order is None:
+            _warn_of_disagreement(changed, sources)
+        return Content(preferences=preferences.with_unlisted(unlisted))
 
     def write(self, content: Content) -> Iterator[bytes]:
         p = content.preferences
@@ -162,54 +164,55 @@ def _check(name: str, value: str, *accepted: str) -> None:
 
 
 def _small_runs(
-    sources: Sequence[Source], order: Order, expert: Expert, duplicates: Duplicates
-) -> Preferences:
+    sources: Sequence[Source], order: Order, names: Ids | None, duplicates: Duplicates
+) -> tuple[Preferences, I8]:
+    """Preferences, and the file of each list that is ranked against its ranks."""
     rows = parse_lines(sources, RUN, ranks=order != "score", lowest_rank=1 if order == "rank" else 0)
     query = code_ids(rows.query, "query")
-    experts = code_ids(rows.expert, "expert")
-    if expert == "file":
-        experts = Coded(np.array(rows.file, np.int64), Ids([s.stem for s in sources]))
+    file = np.array(rows.file, np.int64)
+    experts = code_ids(rows.expert, "expert") if names is None else Coded(file, names)
     key = query.codes * max(len(experts.ids), 1) + experts.codes
     if len(sources) > 1:
-        trec_large.refuse_same_run_twice(key, np.array(rows.file), sources, query.ids, experts.ids)
-    score = np.array(rows.score)
-    if order == "score":
-        return Preferences.from_rows(
-            query, experts, rows.item, score=score, origin=rows.origin, duplicates=duplicates
-        )
-    rank = np.array(rows.rank, np.int32)
-    if order == "auto":
-        rank, changed = settle(key, rank, score)
-        warn_of_disagreement(changed, sources)
-    return Preferences.from_rows(
+        trec_large.refuse_same_run_twice(key, file, sources, query.ids, experts.ids)
+    score, rank, changed = np.array(rows.score), None, np.zeros(0, np.int64)
+    if order != "score":
+        rank = np.array(rows.rank, np.int32)
+    if rank is not None and order == "auto":
+        rank, first = _settle(key, rank, score)
+        changed = file[first]
+    made = Preferences.from_rows(
         query, experts, rows.item, rank=rank, score=score, origin=rows.origin, duplicates=duplicates
     )
+    return made, changed
 
 
-def settle(key: I8, rank: I4, score: F8) -> tuple[I4, int]:
-    """Ranks by score for the lists (rows of one key) whose ranks do not agree with their scores, and how many."""
+def _settle(key: I8, rank: I4, score: F8) -> tuple[I4, I8]:
+    """Ranks by score for the lists (rows of one key) whose ranks do not agree with their scores, and a row of each."""
     order = np.lexsort((rank, key))
     k, r, s = key[order], rank[order], score[order]
     same = k[1:] == k[:-1]
     step = same & ((s[1:] > s[:-1]) | ((r[1:] == r[:-1]) & (s[1:] != s[:-1])))
     bad = np.unique(np.concatenate((k[1:][step], k[r < 1])))
-    if len(bad) == 0:
-        return rank, 0
     wrong: B1 = np.isin(key, bad)
     at = np.flatnonzero(wrong)
     at = at[np.lexsort((-score[at], key[at]))]
     settled = rank.copy()
     settled[at] = segments.competition_ranks(key[at], -score[at])
-    return settled, len(bad)
+    return settled, at[np.unique(key[at], return_index=True)[1]]
 
 
-def warn_of_disagreement(lists: int, sources: Sequence[Source]) -> None:
-    """Say that ranks were not used."""
-    if lists:
-        where = sources[0].name + (f" and {len(sources) - 1} more files" if len(sources) > 1 else "")
-        warnings.warn(
-            f"{where}: the ranks of {lists} list{'s' if lists > 1 else ''} disagree with the scores or start at 0; "
-            "ranked by score, as trec_eval does (order='rank' keeps the ranks, order='score' says this is meant)",
-            PodiumWarning,
-            stacklevel=4,
-        )
+def _warn_of_disagreement(file_of_list: I8, sources: Sequence[Source]) -> None:
+    """Say how many lists of which files are ranked by score, given the file of each."""
+    lists, files = len(file_of_list), np.unique(file_of_list)
+    if not lists:
+        return
+    where = sources[int(files[0])].name
+    if len(files) > 1:
+        where += f" and {len(files) - 1} more of the {len(sources)} files"
+    warnings.warn(
+        f"{where}: the ranks of {lists} list{'s' if lists > 1 else ''} disagree with the scores or start at 0; "
+        f"{'these are' if lists > 1 else 'this one is'} ranked by score, as trec_eval does "
+        "(order='auto' confirms this and changes nothing; order='rank' keeps the ranks of every list)",
+        PodiumWarning,
+        stacklevel=4,
+    )

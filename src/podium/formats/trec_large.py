@@ -34,15 +34,18 @@ class Parsed(NamedTuple):
     query: Coded  # of runs
 
 
-def read_runs(sources: Sequence[Source], order: str, expert: str) -> tuple[Preferences, int] | None:
-    """Preferences and the number of lists ranked against their ranks; None if plain Python has to read the files."""
+def read_runs(sources: Sequence[Source], order: str, names: Ids | None) -> tuple[Preferences, I8] | None:
+    """Preferences and the file of each list ranked against its ranks; None if plain Python has to read the files.
+
+    `names` are those of the experts where each file is one.
+    """
     parsed = _parse(sources, RUN, ranks=order != "score", lowest=1 if order == "rank" else 0)
     if parsed is None:
         return None
     data, bounds, rows, query = parsed
     file = np.searchsorted(bounds, rows.query_at, side="right") - 1
-    if expert == "file":
-        experts = Coded(file, Ids([s.stem for s in sources])).sorted()
+    if names is not None:
+        experts = Coded(file, names).sorted()
     else:
         experts = _interned(data, rows.expert_at, rows.expert_len).sorted()
     width = len(experts.ids)
@@ -50,7 +53,7 @@ def read_runs(sources: Sequence[Source], order: str, expert: str) -> tuple[Prefe
     if len(sources) > 1:
         refuse_same_run_twice(key, file, sources, query.ids, experts.ids)
     index, items = _index(parsed)
-    heads, codes = np.unique(key, return_inverse=True)
+    heads, first, codes = np.unique(key, return_index=True, return_inverse=True)
     grouped = text.group(codes, len(heads), rows.run_rows)
     filled = text.lists(rows, items, grouped, heads // width, {"auto": 0, "rank": 1, "score": 2}[order])
     if filled.repeat is not None:
@@ -60,7 +63,8 @@ def read_runs(sources: Sequence[Source], order: str, expert: str) -> tuple[Prefe
     lists = Lists(query_starts, expert_of, grouped.row_starts, filled.item, filled.rank, filled.score)
     if order == "rank":
         warn_if_upside_down(lists)
-    return Preferences(index, experts.ids, lists, Comparisons.none(len(index))), int(filled.disagree.sum())
+    made = Preferences(index, experts.ids, lists, Comparisons.none(len(index)))
+    return made, file[first[filled.disagree]]
 
 
 def read_qrels(sources: Sequence[Source]) -> Labels | None:

@@ -6,21 +6,19 @@ worker died is simply done again. The record is written last and is what makes a
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
-import os
-import secrets
 import time
 import urllib.parse
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import podium
 from podium.errors import InputError, ParameterError, PodiumError
 from podium.formats.files import save
+from podium.formats.temporary import TemporaryFile
 from podium.scale.arrays import numbers
 from podium.scale.batches import BatchFunction
 from podium.scale.columns import LISTS, VOTES
@@ -183,7 +181,8 @@ class _Counted:
 class _File(NamedTuple):
     """A file that is being written, and what waits to be written to it."""
 
-    path: Path
+    beside: TemporaryFile
+    stream: BinaryIO
     writer: Any
     waiting: list[Any]
 
@@ -194,6 +193,11 @@ class _File(NamedTuple):
         if self.waiting:
             self.writer.write_table(pa.concat_tables(self.waiting))
             self.waiting.clear()
+
+    def close(self) -> None:
+        """Nothing more is written."""
+        self.writer.close()
+        self.stream.close()
 
 
 class _Results:
@@ -209,8 +213,8 @@ class _Results:
 
     def __exit__(self, *_: object) -> None:
         for file in self._open.values():
-            file.writer.close()
-            file.path.unlink(missing_ok=True)
+            file.close()
+            file.beside.discard()
 
     def add(self, table: Any) -> None:
         """Results of whole queries."""
@@ -232,9 +236,9 @@ class _Results:
         done = []
         for name, file in sorted(self._open.items()):
             file.write()
-            file.writer.close()
-            size = file.path.stat().st_size
-            os.replace(file.path, Path(self._job.out, name))
+            file.close()
+            size = file.beside.path.stat().st_size
+            file.beside.publish()
             done.append((name, size))
         self._open = {}
         return tuple(done)
@@ -249,12 +253,10 @@ class _Results:
             )
         target = Path(self._job.out, name)
         target.parent.mkdir(parents=True, exist_ok=True)
-        start = f".{target.name[:100]}."
-        for left in target.parent.glob(f"{glob.escape(start)}*.tmp"):  # by a run that was killed
-            left.unlink(missing_ok=True)
-        beside = target.with_name(f"{start}{secrets.token_hex(6)}.tmp")
-        writer = pq.ParquetWriter(beside, schema, **encodings(schema, self._job.compression))
-        return _File(beside, writer, [])
+        beside = TemporaryFile(target)
+        stream = beside.open()
+        writer = pq.ParquetWriter(stream, schema, **encodings(schema, self._job.compression))
+        return _File(beside, stream, writer, [])
 
     def _parts(self, table: Any) -> Iterator[tuple[str, Any]]:
         """The table cut by the values of the partition columns, with the folder of each part."""

@@ -20,6 +20,7 @@ import numpy as np
 
 from podium.errors import InputError, ParameterError
 from podium.formats.files import save
+from podium.formats.temporary import TemporaryFile, hold, is_held
 from podium.scale.arrays import arrow
 from podium.scale.columns import LISTS, VOTES, heads, plain, role_of, settled
 from podium.scale.jobs import RECORDS
@@ -57,23 +58,28 @@ def regroup(
     names = [str(target / f"part-{k:05d}.parquet") for k in range(count)]
     if _said(mark) == about:
         return names
-    if _said(begun) == about:  # these very rows, by a run that was killed
-        shutil.rmtree(target)
+    if _said(begun) == about:  # these very rows, by another run
+        if is_held(begun):
+            raise ParameterError(
+                f"another run is regrouping into {target}; wait for it, or give a new folder"
+            )
+        shutil.rmtree(target)  # it was killed
     if target.exists() and any(target.iterdir()):
         raise ParameterError(f"{target} is not empty; give --regroup a new folder, or remove it")
     begun.parent.mkdir(parents=True)
     save([json.dumps(about).encode()], begun)
-    scratch = target / f".{secrets.token_hex(6)}.tmp"
-    scratch.mkdir()
     try:
-        unlisted = _deal(found, scratch, count, format, options or {})
-        for k, name in enumerate(names):
-            _settle(scratch / f"{k}.parquet", Path(name), unlisted)
+        with hold(begun):
+            scratch = target / f".{secrets.token_hex(6)}.tmp"
+            scratch.mkdir()
+            unlisted = _deal(found, scratch, count, format, options or {})
+            for k, name in enumerate(names):
+                _settle(scratch / f"{k}.parquet", Path(name), unlisted)
+            shutil.rmtree(scratch)
+            os.replace(begun, mark)
     except BaseException:
         shutil.rmtree(target)
         raise
-    shutil.rmtree(scratch)
-    os.replace(begun, mark)
     return names
 
 
@@ -176,12 +182,12 @@ def _settle(raw: Path, target: Path, unlisted: str | None) -> None:
     names = table.column_names
     keys = ("query", "expert", "rank", *(() if "rank" in names else ("score",)), "item", "winner", "loser")
     order = [(n, "descending" if n == "score" else "ascending") for n in keys if n in names]
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    beside = TemporaryFile(target)
     try:
         said = {} if unlisted is None else {UNLISTED: unlisted.encode()}
         table = required(table.sort_by(order).replace_schema_metadata(said))
-        pq.write_table(table, beside, **encodings(table.schema, "lz4"))
-        os.replace(beside, target)
+        pq.write_table(table, beside.path, **encodings(table.schema, "lz4"))
+        beside.publish()
     finally:
-        beside.unlink(missing_ok=True)
+        beside.discard()
     raw.unlink()

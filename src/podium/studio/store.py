@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.errors import InputError, ParameterError
+from podium.formats.temporary import TemporaryFile
 from podium.studio.records import File, Job, Kind, Missing, Model, Project, State
 
 __all__ = ["DEMO", "File", "Job", "Missing", "Model", "Project", "Store"]
@@ -126,29 +127,28 @@ class Store:
         return path
 
     @contextlib.contextmanager
-    def _arriving(self, contents: Sequence[bytes]) -> Iterator[list[tuple[str, Path]]]:
+    def _arriving(self, contents: Sequence[bytes]) -> Iterator[list[tuple[str, TemporaryFile]]]:
         """Bytes on the disk under names of their own, with the digests they are to be called by."""
-        staged: list[tuple[str, Path]] = []
+        staged: list[tuple[str, TemporaryFile]] = []
         try:
             for content in contents:
                 digest = hashlib.blake2b(content, digest_size=20).hexdigest()
-                path = self.folder / "blobs" / f".{secrets.token_hex(8)}.tmp"
-                with path.open("xb") as file:
+                staged.append((digest, TemporaryFile(self.folder / "blobs" / digest)))
+                with staged[-1][1].open() as file:
                     file.write(content)
                     file.flush()
                     os.fsync(file.fileno())
-                staged.append((digest, path))
             yield staged
         finally:
-            for _, path in staged:
-                path.unlink(missing_ok=True)
+            for _, beside in staged:
+                beside.discard()
 
-    def _settle(self, staged: Sequence[tuple[str, Path]]) -> list[str]:
+    def _settle(self, staged: Sequence[tuple[str, TemporaryFile]]) -> list[str]:
         """Give staged files their names; to be called while the write lock is held."""
-        for digest, path in staged:
+        for digest, beside in staged:
             target = self._blob(digest)
             target.parent.mkdir(exist_ok=True, mode=0o700)
-            os.replace(path, target)
+            beside.publish(target)
         return [digest for digest, _ in staged]
 
     def _sweep(self, db: sqlite3.Connection, digests: Sequence[str | None]) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 
-from podium.errors import InputError, PodiumWarning
+from podium.errors import InputError
 from podium.params import suggest
 
-__all__ = ["ROLES", "WORDS", "assign", "plain_name", "warn_of_one_query"]
+__all__ = ["LIST_ROLES", "ROLES", "VOTE_ROLES", "WORDS", "assign", "plain_name"]
 
 # role -> the words people use, compared without case, blanks and punctuation; the role's own name comes first
 WORDS: dict[str, tuple[str, ...]] = {
@@ -37,8 +35,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "seconds": ("seconds", "durationseconds", "worktimeinseconds"),
 }  # fmt: skip
 ROLES = tuple(WORDS)
-# words for queries that also mean other things: not taken for the column unasked, but not passed over in silence
-PERHAPS = ("task", "taskid", "question", "questionid", "prompt", "promptid", "search", "searchid")
+LIST_ROLES = ("query", "expert", "item", "rank", "score")
+VOTE_ROLES = ("query", "expert", "winner", "loser", "item_a", "item_b", "tie", "weight")
 
 
 def plain_name(name: str) -> str:
@@ -46,8 +44,12 @@ def plain_name(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.lower())
 
 
-def assign(names: Sequence[str], asked: Mapping[str, str | None], source: str) -> dict[str, str]:
+def assign(
+    names: Sequence[str], asked: Mapping[str, str | None], source: str, among: Collection[str] = ROLES
+) -> dict[str, str]:
     """Role -> column name: what was asked for, else by the words; a role asked for as '' is left out.
+
+    Roles that are not `among` those wanted are only assigned where they are asked for.
 
     >>> assign(["topicID", "workerID", "docID", "label"], {}, "f.csv")
     {'query': 'topicID', 'expert': 'workerID', 'item': 'docID', 'grade': 'label'}
@@ -61,7 +63,7 @@ def assign(names: Sequence[str], asked: Mapping[str, str | None], source: str) -
             found[role] = name
             taken.add(name)
     for role, words in WORDS.items():
-        if asked.get(role) is not None:
+        if asked.get(role) is not None or role not in among:
             continue
         fits = [n for n in names if n not in taken and plain_name(n) in words]
         exact = [n for n in fits if n.lower() == role]
@@ -74,41 +76,3 @@ def assign(names: Sequence[str], asked: Mapping[str, str | None], source: str) -
         if fits:
             found[role] = exact[0] if exact else fits[0]
     return {role: found[role] for role in ROLES if role in found}
-
-
-def warn_of_one_query(columns: Mapping[str, Sequence[Any]], roles: Mapping[str, str], source: str) -> None:
-    """Without a column of queries all rows are one query; a column that could be them is named."""
-    if "query" in roles or "item" not in roles:
-        return
-    items = columns[roles["item"]]
-    left = [name for name in columns if name not in roles.values()]
-    found = [name for name in left if _like_queries(name, columns[name], items)]
-    if found:
-        warnings.warn(
-            f"{source}: no column of queries, all rows are query 'all'; not used: {', '.join(map(repr, found))}; "
-            f"give query={found[0]!r} if those are the queries, or query='' if there is one",
-            PodiumWarning,
-            stacklevel=4,
-        )
-
-
-def _like_queries(name: str, cells: Sequence[Any], items: Sequence[Any]) -> bool:
-    """Whether a column may well be queries: it has a word for them, or it parts the items.
-
-    It has several values, all of them ids, each with two rows or more on average. A column parts the items if each
-    item, judged twice or more on average, always has the same value, and a value has two items or more on average:
-    remarks on the annotator or on the single judgement do not, and neither does a second name of the item.
-    """
-    if not set(map(type, cells)) <= {str, int}:
-        return False
-    values = set(cells)
-    if not 1 < len(values) <= len(cells) / 2 or "" in values:
-        return False
-    if plain_name(name) in PERHAPS:
-        return True
-    if any(isinstance(v, str) and re.fullmatch(r"[+-]?\d*\.\d*(e[+-]?\d+)?", v.lower()) for v in values):
-        return False  # measurements
-    several = len(set(items))
-    return (
-        len(items) >= 2 * several >= 4 * len(values) and len(set(zip(items, cells, strict=True))) == several
-    )

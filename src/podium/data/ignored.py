@@ -1,0 +1,150 @@
+"""Columns of a table that were not read and could change the answer, named in a warning."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podium.data.roles import WORDS, plain_name
+from podium.errors import PodiumWarning
+
+__all__ = ["Reading", "warn_of_ignored_columns"]
+
+# words that mean the role and little else: a column of them that is not read is always named
+_PROMPTS = ("prompt", "promptid", "instruction", "instructionid")
+# words that also mean other things: not taken for the column unasked, and named where the cells look like it
+_PERHAPS = ("task", "taskid", "question", "questionid", "search", "searchid")
+_PEOPLE = (
+    "labeler", "labelerid", "labeller", "labellerid", "reviewer", "reviewerid", "evaluator", "evaluatorid",
+    "crowdworker", "participant", "participantid", "respondent", "grader", "graderid", "juror", "coder",
+    "annotatorname", "judgename", "workername", "username",
+)  # fmt: skip
+_WEIGHTS = ("weights", "frequency", "multiplicity", "importance", "confidence", "votes", "nvotes")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table was read: the column of each role that was used, and the roles the caller has settled."""
+
+    columns: Mapping[str, Sequence[Any]]
+    roles: Mapping[str, str]
+    settled: Collection[str]  # roles given a column by name, or none
+    source: str
+    none: str = "''"  # how a caller writes that a role has no column
+
+    @property
+    def left(self) -> list[str]:
+        """The columns that were not used."""
+        return [name for name in self.columns if name not in self.roles.values()]
+
+    @property
+    def items(self) -> list[Sequence[Any]]:
+        """The columns of items."""
+        pair = ("winner", "loser") if "loser" in self.roles else ("item_a", "item_b")
+        return [self.columns[self.roles[r]] for r in ("item", *pair) if r in self.roles]
+
+
+def warn_of_ignored_columns(reading: Reading) -> None:
+    """Warn of columns that look like queries, experts or weights and were not read."""
+    for text in (*_queries(reading), *_experts(reading), *_weights(reading)):
+        warnings.warn(f"{reading.source}: {text}", PodiumWarning, stacklevel=5)
+
+
+def _queries(reading: Reading) -> Iterator[str]:
+    """Without a column of queries all rows are one query."""
+    if "query" in reading.settled:
+        return
+    if "query" in reading.roles:
+        found = [n for n in _named(reading, _PROMPTS) if _divides(reading, "query", n)]
+        read = f"the queries are in {reading.roles['query']!r}" if found else ""
+    else:
+        found = [n for n in reading.left if _like_queries(n, reading)]
+        read = "no column of queries, all rows are query 'all'"
+    if found:
+        yield (
+            f"{read}; not used: {', '.join(map(repr, found))}; "
+            f"give query={found[0]!r} if those are the queries, or query={reading.none} if there is one"
+        )
+
+
+def _experts(reading: Reading) -> Iterator[str]:
+    if "expert" in reading.settled:
+        return
+    found = [n for n in _named(reading, (*WORDS["expert"], *_PEOPLE)) if _divides(reading, "expert", n)]
+    if found:
+        used = reading.roles.get("expert")
+        read = "no column of experts, all rows are by one" if used is None else f"the experts are in {used!r}"
+        keep = f"expert={reading.none}" if used is None else f"expert={used!r}"
+        yield (
+            f"{read}; not used: {', '.join(map(repr, found))}; "
+            f"give expert={found[0]!r} if those are the experts, or {keep} if not"
+        )
+
+
+def _weights(reading: Reading) -> Iterator[str]:
+    if "weight" in reading.settled:
+        return
+    lists = "item" in reading.roles  # there, counts and the like are remarks on the item
+    words = ("weight", "weights") if lists else (*WORDS["weight"], *_WEIGHTS)
+    found = [n for n in _named(reading, words) if _varies(reading.columns[n])]
+    if not found:
+        return
+    named = ", ".join(map(repr, found))
+    if lists:
+        remedy = f"rows of lists have no weights, experts have (weights=); give weight={reading.none} if this is meant"
+    else:
+        keep = repr(reading.roles["weight"]) if "weight" in reading.roles else reading.none
+        remedy = f"give weight={found[0]!r} if those are the weights of the votes, or weight={keep} if not"
+    yield f"not used: {named}; {remedy}"
+
+
+def _named(reading: Reading, words: Collection[str]) -> list[str]:
+    return [name for name in reading.left if plain_name(name) in words]
+
+
+def _varies(cells: Sequence[Any]) -> bool:
+    """Whether a column has more than one value."""
+    first = next(iter(cells), None)
+    return any(cell != first for cell in cells)
+
+
+def _divides(reading: Reading, role: str, name: str) -> bool:
+    """Whether rows that are one query or expert as read would be several by this column."""
+    cells = reading.columns[name]
+    if role not in reading.roles:
+        return _varies(cells)
+    if not set(map(type, cells)) <= {str, int, float, type(None)}:
+        return False  # nested values cannot be ids
+    used = reading.columns[reading.roles[role]]
+    return len(set(zip(used, cells, strict=True))) > len(set(used))
+
+
+def _like_queries(name: str, reading: Reading) -> bool:
+    """Whether a column may well be queries: it has a word for them, or it parts the items.
+
+    Other than prompts it has several values, all of them ids, each with two rows or more on average, or each with
+    items of its own. A column parts the items if each item, judged twice or more on average, always has the same
+    value, and a value has two items or more on average: remarks on the annotator or on the single judgement do not,
+    and neither does a second name of the item.
+    """
+    word, cells = plain_name(name), reading.columns[name]
+    if word in _PROMPTS:
+        return _varies(cells)
+    if not set(map(type, cells)) <= {str, int}:
+        return False
+    values = set(cells)
+    if len(values) < 2 or "" in values:
+        return False
+    pairs = {pair for items in reading.items for pair in zip(items, cells, strict=True)}
+    several = len({item for item, _ in pairs})
+    votes = "item" not in reading.roles
+    if word in _PERHAPS:
+        return len(values) <= len(cells) / 2 or (votes and len(pairs) == several)
+    if votes or len(values) > len(cells) / 2:
+        return False
+    if any(isinstance(v, str) and re.fullmatch(r"[+-]?\d*\.\d*(e[+-]?\d+)?", v.lower()) for v in values):
+        return False  # measurements
+    return len(cells) >= 2 * several >= 4 * len(values) and len(pairs) == several

@@ -1,0 +1,156 @@
+"""Files on their way to their names: locked while they are written, and removed by the next run if that one was killed.
+
+The lock belongs to the open file, and the system gives it up when a process ends, however it ends: a temporary file
+that can be locked has no writer. Names can be foreseen (`.x.csv.podium-0.tmp` beside `x.csv`), so that the next writer
+of a target finds what was left without looking through the folder. Where there are no such locks, nothing is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+__all__ = ["TemporaryFile", "hold", "is_held"]
+
+
+class TemporaryFile:
+    """A file beside its target, under a name of its own until it is complete.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = TemporaryFile(Path(folder, "x.csv"))
+    ...     with file.open() as stream:
+    ...         _ = stream.write(b"done")
+    ...     file.publish()
+    ...     os.listdir(folder)
+    ['x.csv']
+    """
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self._published = False
+        self._file: int | None = None  # open as long as the lock is wanted
+        number = 0
+        while (created := _create(_beside(target, number))) is None:
+            if not _remove_abandoned(_beside(target, number)):
+                number += 1  # another writer of the same target is at work
+        self._file, self.path = created, _beside(target, number)
+        while _remove_abandoned(_beside(target, number + 1)):
+            number += 1
+        if fcntl is None:
+            self._release()  # there, an open file cannot be renamed
+
+    def open(self) -> BinaryIO:
+        """A stream into the file, which takes no further descriptor where the file is open for its lock already."""
+        if self._file is None:
+            return open(self.path, "wb")
+        return os.fdopen(self._file, "wb", closefd=False)
+
+    def publish(self, target: Path | None = None) -> None:
+        """Give the file its name, in one step."""
+        os.replace(self.path, target or self.target)
+        self._published = True
+        self._release()
+
+    def discard(self) -> None:
+        """Remove the file, unless it has been published."""
+        if not self._published:
+            self.path.unlink(missing_ok=True)
+            self._published = True
+        self._release()
+
+    def _release(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+@contextlib.contextmanager
+def hold(path: Path) -> Iterator[None]:
+    """Hold the lock of a file that says that work is going on."""
+    file = os.open(path, os.O_RDWR)
+    try:
+        _lock(file, wait=True)
+        yield
+    finally:
+        os.close(file)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a live process holds the lock of a file."""
+    if fcntl is None:
+        return False
+    file = os.open(path, os.O_RDWR)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+    return False
+
+
+def _beside(target: Path, number: int) -> Path:
+    return target.with_name(f".{target.name[:100]}.podium-{number}.tmp")
+
+
+def _create(path: Path) -> int | None:
+    """A new file, open and locked; None if there is one, or if somebody took it for abandoned before it was locked."""
+    try:
+        file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+    except FileExistsError:
+        return None
+    _lock(file, wait=True)
+    if _is_at(file, path):
+        return file
+    os.close(file)
+    return None
+
+
+def _remove_abandoned(path: Path) -> bool:
+    """Remove a temporary file whose writer is gone; False if there is none, or if it may have a writer.
+
+    Only who has locked the very file at a path may remove it: by the time of the lock another one may be there.
+    """
+    try:
+        file = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return False
+    try:
+        if not _lock(file, wait=False) or not _is_at(file, path):
+            return False
+        path.unlink()
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+    return True
+
+
+def _is_at(file: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(file))
+    except FileNotFoundError:
+        return False
+
+
+def _lock(file: int, *, wait: bool) -> bool:
+    """Lock a file; False where somebody else has it, or where the file system has no locks."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True

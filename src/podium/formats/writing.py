@@ -1,0 +1,53 @@
+"""What of a content a table is written with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id
+from podium.errors import InputError, ParameterError
+from podium.formats.base import Content, Format
+from podium.formats.ids import refuse_surrogates
+
+__all__ = ["Writable", "list_rows", "pick"]
+
+Writable = Literal["lists", "votes", "labels"]
+
+
+def pick(content: Content, kind: str, format: Format) -> str:
+    """What of a content a table should hold: lists, votes or labels."""
+    p = content.preferences
+    there = {name: name in content.parts for name in ("lists", "votes", "labels")}
+    if kind not in ("auto", *there):
+        raise ParameterError(f"kind is {kind!r}; accepted: auto, {', '.join(there)}")
+    if kind == "auto":
+        kind = next((k for k, has in there.items() if has), "")
+    if not kind or not there[kind]:
+        raise InputError(f"there are no {kind or 'lists, votes or labels'} to write")
+    held = content.labels if kind == "labels" else p
+    assert held is not None
+    for what, ids in (("query", held.queries), ("item", held.index.items)):
+        refuse_surrogates(ids, what, format.name)
+    if kind != "labels" and p is not None:
+        refuse_surrogates(p.experts, "expert", format.name)
+    unranked = 0
+    if p is not None and kind == "lists":
+        unranked = len(p.index.items) - len(np.unique(p.lists.item))
+    others = {k: has for k, has in there.items() if k != kind}
+    format.leave_out(**others, features=content.features, items_nobody_ranks=unranked)
+    return kind
+
+
+def list_rows(p: Preferences) -> Iterator[tuple[Id, Id, list[Id], list[int], list[float] | None]]:
+    """Every list as (query, expert, items, ranks, scores or None)."""
+    t = p.lists
+    queries, experts = p.queries.tolist(), p.experts.tolist()
+    for k in range(len(t)):
+        a, b = int(t.starts[k]), int(t.starts[k + 1])
+        items = p.index.items.take(t.item[a:b]).tolist()
+        scores = None if t.score is None or np.isnan(t.score[a:b]).any() else t.score[a:b].tolist()
+        yield queries[int(t.query_of_list[k])], experts[int(t.expert[k])], items, t.rank[a:b].tolist(), scores
