@@ -34,6 +34,8 @@ Changed after a first run with 100 repeats, before any figure was used:
 - Added: two random rankings of the same items as a population (`chance`), samples of 3 and 5 queries (printed, not part
   of the rule), and one more candidate: the wider of Student's and the randomisation interval, whose p-value is the
   larger of the two.
+- Student's and the randomisation interval are now those of `podium.evaluate.significance`. Student's differs from the
+  textbook where all differences are the same and not 0: it then has no ends below six queries.
 """
 
 from __future__ import annotations
@@ -51,6 +53,7 @@ from scipy import special, stats
 from podium import Labels, Preferences, make, read
 from podium.data.demo import demo
 from podium.evaluate import evaluate, expert_rankings
+from podium.evaluate.significance import assess_differences
 from podium.kernels.dispatch import F8
 
 DATA = Path(os.environ.get("PODIUM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -60,7 +63,6 @@ SIZES = (3, 5, 10, 30, 100)
 ALPHA = 0.05
 FEW_ZEROS = 0.25  # share of zeros up to which 5 % can be reached
 FEWEST = 0.05  # share of differences that are not zero
-EXACT = 16  # queries up to which all sign patterns are tried
 
 
 # -- populations --------------------------------------------------------------------------------------------------
@@ -148,14 +150,14 @@ def intervals(d: F8, rounds: int, random: np.random.Generator) -> dict[str, Ends
     means, errors = resamples(d, rounds, random)
     ordered = np.sort(means, axis=0)
     wide = float(special.ndtr(-np.sqrt(n / (n - 1)) * special.stdtrit(n - 1, 1 - ALPHA / 2)))
-    reach = special.stdtrit(n - 1, 1 - ALPHA / 2) * error
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(errors > 0, (means - mean) / errors, np.where(means == mean, 0.0, np.inf * (means - mean)))
     t = np.nan_to_num(t, nan=0.0, posinf=1e9, neginf=-1e9)
     lower, upper = np.quantile(t, (ALPHA / 2, 1 - ALPHA / 2), axis=0)
     both = np.quantile(np.abs(t), 1 - ALPHA, axis=0)
-    flipped = randomisation_ends(d, rounds, random)
-    wider = np.minimum(mean - reach, flipped[0]), np.maximum(mean + reach, flipped[1])
+    student = assess_differences(d, test="t", level=1 - ALPHA)
+    signs = assess_differences(d, test="randomisation", level=1 - ALPHA, rounds=rounds, seed=int(random.integers(2**31)))
+    wider = np.fmin(student.low, signs.low), np.fmax(student.high, signs.high)
     return {
         "percentile bootstrap": _percentiles(ordered, ALPHA / 2),
         "percentile bootstrap, widened": _percentiles(ordered, wide),
@@ -163,8 +165,8 @@ def intervals(d: F8, rounds: int, random: np.random.Generator) -> dict[str, Ends
         "BCa bootstrap, widened": _bca(d, mean, ordered, wide),
         "bootstrap-t": (mean - upper * error, mean - lower * error),
         "bootstrap-t, symmetric": (mean - both * error, mean + both * error),
-        "Student": (mean - reach, mean + reach),
-        "randomisation": flipped,
+        "Student": (student.low, student.high),
+        "randomisation": (signs.low, signs.high),
         "the wider of the last two": wider,
     }
 
@@ -189,42 +191,6 @@ def _bca(d: F8, mean: F8, ordered: F8, tail: float) -> Ends:
         at = np.clip(np.round(level * (rounds - 1)), 0, rounds - 1).astype(np.int64)
         ends.append(np.take_along_axis(ordered, at[None], axis=0)[0])
     return ends[0], ends[1]
-
-
-def signs_of(n: int, rounds: int, random: np.random.Generator) -> F8:
-    """Sign patterns, the observed one among them: all of them up to a common factor, or random ones."""
-    if n <= EXACT:
-        bits = np.arange(2 ** (n - 1))[:, None] >> np.arange(n) & 1
-    else:
-        bits = random.integers(0, 2, (rounds + 1, n))
-        bits[0] = 0
-    return 1.0 - 2.0 * bits
-
-
-def randomisation_ends(d: F8, rounds: int, random: np.random.Generator) -> Ends:
-    """All values v for which the randomisation test of d - v has p > 5 %.
-
-    A sign pattern s reaches the observed mean of d - v as long as |mean(s d) - v mean(s)| >= |mean(d) - v|, which is an
-    interval around mean(d); p is the share of patterns whose interval holds v.
-    """
-    signs = signs_of(d.shape[1], rounds, random)
-    mean, share = d.mean(axis=1), signs.mean(axis=1)[:, None]
-    moved = np.abs(signs @ d.T / d.shape[1] - mean * share)
-    toward = np.where(signs @ d.T / d.shape[1] - mean * share >= 0, share, -share)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        up, down = moved / (1 + toward), moved / (1 - toward)
-    always = np.abs(share[:, 0]) == 1  # the observed signs, or all turned round
-    up[always], down[always] = np.inf, np.inf
-    most = int(np.floor(ALPHA * len(signs) + 1e-9))  # patterns that may still reach a value that is rejected
-    ends = [np.sort(side, axis=0)[len(signs) - 1 - most] for side in (down, up)]
-    return mean - ends[0], mean + ends[1]
-
-
-def randomisation_p(d: F8, rounds: int, random: np.random.Generator) -> F8:
-    """P-values of the paired randomisation test."""
-    sums = np.abs(signs_of(d.shape[1], rounds, random) @ d.T)
-    p: F8 = (sums >= np.abs(d.sum(axis=1)) - 1e-12 * np.abs(d).sum(axis=1)).mean(axis=0)
-    return p
 
 
 # -- counting -----------------------------------------------------------------------------------------------------
@@ -255,7 +221,8 @@ def run(
             random = np.random.default_rng([n, number])
             sample = d[random.integers(0, len(d), (repeats, n))]
             swapped = sample * random.choice([-1.0, 1.0], sample.shape)
-            shown = randomisation_p(swapped, rounds, random) <= ALPHA
+            assessed = assess_differences(swapped, test="randomisation", rounds=rounds, seed=number)
+            shown = assessed.p <= ALPHA
             for name, ends in candidates(swapped, rounds, random).items():
                 left_out = misses(ends, 0.0)
                 noise.setdefault(name, []).append(float(left_out.mean()))

@@ -358,16 +358,35 @@ def test_without_a_choice_the_spread_is_the_usual_bootstrap_and_t_is_scipys():
     assert row.p == pytest.approx(max(stats.ttest_1samp(d, 0).pvalue, randomisation(d)), abs=1e-4)
 
 
+def outcome_of(d, spread):
+    zero = np.zeros(len(d))
+    return outcome(Nested(d, {"rrf": zero}, zero, {"rrf": np.array(spread)}), "rrf", 0.95, 0)
+
+
 def test_interval_and_p_by_hand():
     d = np.array([0.1, 0.2, 0.3])
-    zero = np.zeros(3)
-    row = outcome(Nested(d, {"rrf": zero}, zero, {"rrf": np.array([0.15, 0.25])}), "rrf", 0.95, 0)
+    row = outcome_of(d, [0.15, 0.25])
     error = 0.05 * math.sqrt(3 / 2)
-    t = stats.t.ppf(0.975, 2)
     assert row.difference == pytest.approx(0.2)
-    assert (row.low, row.high) == (pytest.approx(0.2 - t * error), pytest.approx(0.2 + t * error))
     assert row.p == pytest.approx(0.25)  # two of eight sign patterns, which is more than Student's
     assert row.p > 2 * stats.t.sf(0.2 / error, 2)
+    assert (row.low, row.high) == (-math.inf, math.inf)  # three queries reject no value at 95 %
+
+
+def test_the_interval_is_student_s_by_the_bootstrap_where_that_is_the_wider_one():
+    d = np.array([0.1, 0.2, 0.3, 0.1, 0.2, 0.3, 0.1, 0.3])
+    row = outcome_of(d, [0.1, 0.3])
+    error, t = 0.1 * math.sqrt(8 / 7), stats.t.ppf(0.975, 7)
+    assert (row.low, row.high) == (pytest.approx(0.2 - t * error), pytest.approx(0.2 + t * error))
+    assert row.p == pytest.approx(2 * stats.t.sf(0.2 / error, 7))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_interval_and_p_of_tuning_agree(seed):
+    random = np.random.default_rng(seed)
+    d = random.normal(0.25, 0.4, int(random.integers(6, 14)))
+    row = outcome_of(d, random.normal(d.mean(), random.uniform(0.02, 0.2), 50))
+    assert (row.low > 0 or row.high < 0) == (row.p <= 0.05)
 
 
 def test_three_queries_that_agree_exactly_show_nothing():

@@ -50,8 +50,8 @@ ENDINGS = {"markdown": "md", "latex": "tex", "htm": "html"}
     "--baseline", help="The method or run the others are compared with.  [default: the first method]"
 )
 @common.metrics_option("ndcg@10", "map")
-@click.option("--test", type=click.Choice(["randomisation", "t", "wilcoxon"]), default="randomisation",
-              show_default=True, help="The paired test.")  # fmt: skip
+@click.option("--test", type=click.Choice(["t", "randomisation", "wilcoxon"]), default="t", show_default=True,
+              help="The paired test; t and randomisation come with intervals that agree with them.")  # fmt: skip
 @click.option("--pairs", is_flag=True, help="Test all pairs, not only those with the baseline.")
 @click.option("--curve", is_flag=True, help="Show the first metric by depth, 1 to 20.")
 @click.option(

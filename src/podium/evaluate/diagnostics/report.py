@@ -168,8 +168,6 @@ def diagnose(
     *,
     features: Features | None = None,
     level: float = 0.95,
-    rounds: int = 10_000,
-    seed: int = 0,
 ) -> Diagnosis:
     """Who agrees with whom, who copies, who lists what, who helps the consensus of `method`, whose ids do not meet.
 
@@ -194,7 +192,6 @@ def diagnose(
     which = np.zeros(0, np.int64) if labels is None else effects.measured_on(preferences, labels)
     judged, unjudged, on_labels = _labelled(preferences, labels, expert, slot)
     usable = labels if len(which) else None
-    how = effects.Sampling(level, rounds, seed)
     columns = _Columns(
         matrices.of_lists(preferences, rows) if len(rows.slot) else matrices.of_votes(preferences),
         "tau-b" if len(rows.slot) else "agreeing pairs",
@@ -203,7 +200,7 @@ def diagnose(
         alone_ids,
         unjudged,
         _own(preferences, usable, asked, which),
-        effects.leave_one_out(preferences, usable, chosen, asked, which, features, how),
+        effects.leave_one_out(preferences, usable, chosen, asked, which, features, level),
     )
     about = _About(preferences, repr(chosen), None if usable is None else str(asked), judged, level)
     return _assembled(about, columns, [*on_labels, *said])

@@ -11,6 +11,7 @@ from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import expect
+from podium.evaluate.comparison_text import INTERVALS
 from podium.evaluate.report.content import Report
 from podium.evaluate.report.findings import findings
 from podium.evaluate.report.material import Asked, Material, gather
@@ -94,7 +95,7 @@ def _made(found: Material) -> dict[str, str]:
     if found.comparison is not None:
         c = found.comparison
         facts["tests"] = (
-            f"{c.test} test and bootstrap, {c.rounds:,} rounds, seed {c.seed}; {100 * c.level:g} % intervals; "
+            f"paired {c.test} test; {100 * c.level:g} % intervals {INTERVALS[c.test]}; "
             "Holm's correction; ties and precision of scores as in trec_eval; a judged query without an answer is 0"
         )
     return facts
