@@ -408,6 +408,46 @@ def test_random_labels_are_no_gain():
     assert verdicts.count("no difference") >= 28
 
 
+# -- time ----------------------------------------------------------------------------------------------------------
+
+
+class Clock:
+    """Seconds that pass only when somebody asks."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 1.0
+        return self.now
+
+
+@pytest.mark.parametrize("search", ["random", "halving"])
+def test_a_search_that_runs_out_of_time_is_the_search_with_fewer_trials(search, monkeypatch):
+    data, methods = one_knows(), ["rrf", "combsum"]
+    monkeypatch.setattr("podium.evaluate.tuning.run.time.monotonic", Clock())
+    seconds = {"random": 30.0, "halving": 90.0}[search]  # a third of it for the first rung
+    cut = tune(data, "ndcg@5", methods, search=search, trials=60, workers=1, budget=seconds)
+    monkeypatch.undo()
+    tried = len(cut.trials)
+    assert 5 < tried < 60
+    (note,) = (n for n in cut.notes if "budget" in n)
+    assert f"after {tried} of 60 configurations" in note
+    whole = tune(data, "ndcg@5", methods, search=search, trials=tried, budget=None)
+    assert whole.trials == cut.trials
+    assert (whole.config, whole.rows, whole.chosen) == (cut.config, cut.rows, cut.chosen)
+    assert not any("budget" in n for n in whole.notes)
+
+
+def test_without_time_the_baseline_is_all_that_was_tried():
+    found = tune(one_knows(), "ndcg@5", budget=1e-9)
+    assert [t.config for t in found.trials] == ["rrf"]
+    assert found.sentence().startswith("There is nothing to choose: only rrf was tried")
+    assert found.recommended() == "rrf"
+    assert "budget" in found.left_out["borda"]
+    assert found.to_dict()["budget"] == 1e-9
+
+
 # -- little and bad input --------------------------------------------------------------------------------------------
 
 
@@ -479,7 +519,8 @@ def test_queries_for_which_the_metric_is_not_defined_are_left_out():
     [
         ({"search": "luck"}, "search is 'luck'; accepted: random, grid, halving"),
         ({"trials": 0}, "trials is 0"),
-        ({"folds": 1}, "folds is 1"),
+        ({"budget": 0.0}, "budget is 0; accepted: seconds above 0"),
+    ({"folds": 1}, "folds is 1"),
         ({"level": 1.5}, "level is 1.5"),
         ({"workers": 0}, "workers is 0"),
         ({"methods": ["nosuch"]}, "no method is called 'nosuch'"),

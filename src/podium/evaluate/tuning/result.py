@@ -65,6 +65,7 @@ class Tuning:
     folds: int
     seed: int
     level: float
+    budget: float | None  # seconds after which no further configuration was begun; None: no limit
     same: bool = False  # all configurations have the same values
 
     def __repr__(self) -> str:
@@ -122,6 +123,9 @@ class Tuning:
     def sentence(self) -> str:
         """The verdict in words, with the figures it rests on."""
         row, n = self.rows[0], len(self.queries)
+        if len(self.trials) == 1:
+            only = f"only {self.trials[0].config} was tried ({self.metric} {row.mean:.4f} on {_queries(n)})"
+            return f"There is nothing to choose: {only}."
         if self.same:
             return (
                 f"There is nothing to choose: all {len(self.trials)} configurations have the same {self.metric} on "
@@ -175,6 +179,7 @@ class Tuning:
             "folds": self.folds,
             "seed": self.seed,
             "level": self.level,
+            "budget": self.budget,
             "queries": len(self.queries),
         }
 
