@@ -151,12 +151,16 @@ def intervals(d: F8, rounds: int, random: np.random.Generator) -> dict[str, Ends
     ordered = np.sort(means, axis=0)
     wide = float(special.ndtr(-np.sqrt(n / (n - 1)) * special.stdtrit(n - 1, 1 - ALPHA / 2)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(errors > 0, (means - mean) / errors, np.where(means == mean, 0.0, np.inf * (means - mean)))
+        t = np.where(
+            errors > 0, (means - mean) / errors, np.where(means == mean, 0.0, np.inf * (means - mean))
+        )
     t = np.nan_to_num(t, nan=0.0, posinf=1e9, neginf=-1e9)
     lower, upper = np.quantile(t, (ALPHA / 2, 1 - ALPHA / 2), axis=0)
     both = np.quantile(np.abs(t), 1 - ALPHA, axis=0)
     student = assess_differences(d, test="t", level=1 - ALPHA)
-    signs = assess_differences(d, test="randomisation", level=1 - ALPHA, rounds=rounds, seed=int(random.integers(2**31)))
+    signs = assess_differences(
+        d, test="randomisation", level=1 - ALPHA, rounds=rounds, seed=int(random.integers(2**31))
+    )
     wider = np.fmin(student.low, signs.low), np.fmax(student.high, signs.high)
     return {
         "percentile bootstrap": _percentiles(ordered, ALPHA / 2),
@@ -204,7 +208,9 @@ def misses(ends: Ends, truth: float) -> F8:
 
 
 def run(
-    repeats: int, rounds: int, candidates: Callable[[F8, int, np.random.Generator], dict[str, Ends]] = intervals
+    repeats: int,
+    rounds: int,
+    candidates: Callable[[F8, int, np.random.Generator], dict[str, Ends]] = intervals,
 ) -> list[dict[str, Any]]:
     """A row per candidate and size."""
     known = populations()
@@ -240,7 +246,9 @@ def run(
                     "noise, worst population": round(100 * float(np.max(noise[name])), 1),
                     "own": round(100 * float(np.mean(own[name])), 1),
                     "own, worst population": round(100 * float(np.max(own[name])), 1),
-                    "own, distance from 5": round(100 * float(np.mean(np.abs(np.array(own[name]) - ALPHA))), 1),
+                    "own, distance from 5": round(
+                        100 * float(np.mean(np.abs(np.array(own[name]) - ALPHA))), 1
+                    ),
                     "contradicts p": round(100 * float(np.mean(clash[name])), 1),
                 }
             )

@@ -520,7 +520,7 @@ def test_queries_for_which_the_metric_is_not_defined_are_left_out():
         ({"search": "luck"}, "search is 'luck'; accepted: random, grid, halving"),
         ({"trials": 0}, "trials is 0"),
         ({"budget": 0.0}, "budget is 0; accepted: seconds above 0"),
-    ({"folds": 1}, "folds is 1"),
+        ({"folds": 1}, "folds is 1"),
         ({"level": 1.5}, "level is 1.5"),
         ({"workers": 0}, "workers is 0"),
         ({"methods": ["nosuch"]}, "no method is called 'nosuch'"),

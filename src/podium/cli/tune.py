@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -88,7 +89,9 @@ def verb(
         common.check_new(output, overwrite)
     data = _data(files, qrels, (format_, options, unlisted))
     with common.telling() as progress:
-        found = tune(data, metric, list(methods) or None, budget=budget or None, progress=progress, **settings)
+        found = tune(
+            data, metric, list(methods) or None, budget=budget or None, progress=progress, **settings
+        )
     if output is not None:
         models.save(found.best, output, overwrite=overwrite)
     target = "fused.run" if _writable(data.preferences) else "fused.csv"
@@ -153,13 +156,14 @@ def _show(found: Tuning, command: str | None) -> None:
     grid = found.grid()
     common.table(grid.head, grid.rows)
     best = [(t.config, common.number(t.mean), str(t.queries)) for t in found.trials[:SHOWN] if not t.failed]
+    # a pipe gets no titles of tables
     limit = "no time budget" if found.budget is None else f"time budget {found.budget:g} s"
     made = f"{found.search} search, {found.folds} folds, seed {found.seed}, {limit}"
-    common.table(
-        ["best configurations", f"{found.metric}, too high: chosen by it", "queries"],
-        best,
-        title=f"{len(found.trials)} configurations, {made}",
-    )
+    summary = f"{len(found.trials)} configurations, {made}"
+    if not sys.stdout.isatty():
+        click.echo(summary, err=True)
+    head = ["best configurations", f"{found.metric}, too high: chosen by it", "queries"]
+    common.table(head, best, title=summary)
     if found.weights:
         grid = found.weights_grid()
         common.table(grid.head, grid.rows)

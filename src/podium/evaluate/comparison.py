@@ -97,6 +97,7 @@ class Comparison:
     rounds: int = 10_000
     seed: int = 0
     left_out: Mapping[str, str] = field(default_factory=dict)  # method -> why it gave no result
+    remarks: tuple[str, ...] = ()  # what is known about the input beside the results, for the notes
 
     def __repr__(self) -> str:
         what = f"{len(self.evaluations)} results on {self.queries:,} queries"

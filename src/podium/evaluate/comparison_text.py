@@ -108,6 +108,7 @@ def notes(found: Comparison) -> tuple[str, ...]:
     for m, n in undefined.items():
         if n:
             said.append(f"{m} is not defined on up to {n} of {found.queries} queries; they are left out.")
+    said += found.remarks
     return tuple(dict.fromkeys(said))
 
 

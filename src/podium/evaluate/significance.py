@@ -204,13 +204,12 @@ def _rounded(ends: F8, tiny: F8) -> F8:
 def _signs(n: int, rounds: int, seed: int) -> F8:
     """Sign patterns in rows, the observed one first: all (but for a common factor) or random ones."""
     if n <= EXACT:
-        bits = np.arange(2 ** (n - 1))[:, None] >> np.arange(n) & 1
+        bits = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n) & 1).astype(np.uint8)
     else:
         drawn = np.random.default_rng(seed).integers(0, 256, (rounds + 1, (n + 7) // 8), dtype=np.uint8)
         drawn[0] = 0
         bits = np.unpackbits(drawn, axis=1, count=n)
-    signs: F8 = 1.0 - 2.0 * bits
-    return signs
+    return 1.0 - 2.0 * bits.astype(np.float64)
 
 
 # -- many tests ---------------------------------------------------------------------------------------------------

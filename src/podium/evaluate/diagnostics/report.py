@@ -13,6 +13,7 @@ from podium.aggregators.base import Aggregator
 from podium.data import markup
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
+from podium.data.unlisted import describe_reading
 from podium.data.vocabulary import Id, Ids
 from podium.errors import InputError, ParameterError, expect
 from podium.evaluate.diagnostics import effects, matrices, overlaps, words
@@ -87,6 +88,7 @@ class Diagnosis:
     level: float  # of the intervals
     warnings: tuple[str, ...]  # in words, the gravest first
     fingerprint: str
+    reading: str = ""  # how items that an expert does not list were read; empty where every list is complete
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -121,6 +123,7 @@ class Diagnosis:
             "level",
             "measure",
             "fingerprint",
+            "reading",
         )
         document: dict[str, Any] = {
             "experts": [asdict(row) for row in self.rows],
@@ -287,6 +290,7 @@ def _assembled(about: _About, c: _Columns, said: list[str]) -> Diagnosis:
         about.level,
         (*said, *words.on_experts(experts, c, copies, apart, flags, about.metric)),
         about.preferences.fingerprint,
+        describe_reading(about.preferences),
     )
 
 

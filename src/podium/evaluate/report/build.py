@@ -9,6 +9,7 @@ from podium.aggregators.base import Aggregator, make
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
+from podium.data.unlisted import describe_reading
 from podium.data.vocabulary import Id
 from podium.errors import expect
 from podium.evaluate.comparison_text import INTERVALS
@@ -63,9 +64,8 @@ def report(
         title
         or f"{len(found.results)} methods on {len(preferences):,} quer{'y' if len(preferences) == 1 else 'ies'}"
     )
-    return Report(
-        heading, verdict(found, checks), checks, sections(found, tuning), _made(found) | dict(made or {})
-    )
+    lines = (*verdict(found, checks), *filter(None, (describe_reading(preferences),)))
+    return Report(heading, lines, checks, sections(found, tuning), _made(found) | dict(made or {}))
 
 
 def _named(

@@ -14,6 +14,7 @@ from podium.aggregators.base import Aggregator
 from podium.aggregators.supervised.examples import Progress, silence
 from podium.data.consensus import TieRule
 from podium.data.dataset import Dataset
+from podium.data.unlisted import describe_reading
 from podium.errors import ParameterError, expect
 from podium.evaluate.checkpoints import Folder
 from podium.evaluate.crossvalidation import STEPS
@@ -32,7 +33,7 @@ __all__ = ["tune"]
 
 BUDGET = 300.0  # seconds
 TIMING = 0.3  # share of the budget after which no further method is timed
-FIRST_RUNG = 1 / 3  # share after which halving takes no further configuration in; later rungs cost about as much
+FIRST_RUNG = 1 / 3  # share after which halving begins no further configuration; each later rung costs as much
 FEW = 10  # judged queries below which a warning is due
 
 
@@ -63,9 +64,9 @@ def tune(
     configuration (or four times what the baseline needs); those that learn from labels only if `supervised`. A method
     with values, such as `combsum(normalizer=zscore)`, keeps them; what it does not say is searched. Folds are the parts
     of the data set, else `folds` (5) random ones by query; below ten judged queries one is left out at a time. The
-    baseline is `rrf` unless given. After `budget` seconds (300; None: no limit) no further configuration is begun, and a
-    note says how many were tried: then another machine may get further, and find something else. With the folder `resume`, values are kept there as soon as they are known, and found
-    there by a later call.
+    baseline is `rrf` unless given. After `budget` seconds (300; None: no limit) no further configuration is begun, and
+    a note gives the number tried; another machine may then try more and find something else. With the folder `resume`,
+    values are kept there as soon as they are known, and found there by a later call.
 
     >>> from podium.data.demo import demo
     >>> found = tune(demo(30), "ndcg@5", ["rrf", "borda"], trials=10)
@@ -131,9 +132,7 @@ class _Times(NamedTuple):
         return self.begin + share * self.budget
 
 
-def _check(
-    folds: int | None, level: float, rounds: int, workers: int | None, budget: float | None
-) -> None:
+def _check(folds: int | None, level: float, rounds: int, workers: int | None, budget: float | None) -> None:
     if budget is not None and not budget > 0:
         raise ParameterError(f"budget is {budget:g}; accepted: seconds above 0, or None for no limit")
     if folds is not None and folds < 2:
@@ -265,4 +264,5 @@ def _notes(table: Table, budget: float | None) -> tuple[str, ...]:
     failed = sum(row < table.reached for row in table.failed)
     if failed:
         notes.append(f"{failed:,} configurations could not be computed")
-    return tuple(notes)
+    reading = describe_reading(problem.data.preferences)
+    return tuple(notes) + ((reading[:1].lower() + reading[1:].rstrip("."),) if reading else ())
