@@ -143,7 +143,9 @@ class Tuning:
         figures = f"{gain} ({span}{_queries(n)})"
         found = self.verdict()
         if found == "no difference":
-            least = f"with {_queries(n)}, differences below about {(row.high - row.low) / 2:.4f} cannot be shown"
+            least = (
+                f"with {_queries(n)}, differences below about {(row.high - row.low) / 2:.4f} cannot be shown"
+            )
             none = f"{_queries(n)} are too few to show any difference at {self.level:.0%}"
             return (
                 f"No difference to {self.baseline} can be shown on queries not seen: {figures}; "
