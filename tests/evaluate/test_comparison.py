@@ -20,7 +20,7 @@ from podium.evaluate import compare, evaluate
 from podium.evaluate.comparison import compare_evaluations
 from podium.evaluate.curves import curves
 from podium.evaluate.evaluation import Evaluation
-from podium.evaluate.significance import bootstrap_interval, bootstrap_intervals
+from podium.evaluate.significance import assess_differences, mean_interval
 from podium.metrics.base import parse_all
 from podium.metrics.binary import Judged
 
@@ -42,13 +42,15 @@ B = [0.3, 0.4, 0.9, 0.7, 0.6, 0.8]
 
 
 def test_rows_by_hand():
-    row = compare_evaluations({"a": evaluation(A), "b": evaluation(B)}, "ndcg@10").row("b", "ndcg@10")
+    both = {"a": evaluation(A), "b": evaluation(B)}
+    row = compare_evaluations(both, "ndcg@10", test="randomisation").row("b", "ndcg@10")
     assert row.mean == pytest.approx(sum(B) / 6)
     assert row.difference == pytest.approx((0.1 + 0 + 0.3 - 0.1 + 0.1 + 0.3) / 6)
     assert (row.wins, row.ties, row.losses) == (4, 1, 1)
     # of the 32 sign patterns of (.1, .3, -.1, .1, .3) these reach a sum of .7 or more in size: those with both .3 alike
     # and at least two of the three .1 as they are, and their mirror images: 2 x (3 + 1)
     assert row.p == pytest.approx(8 / 32)
+    assert row.low <= 0 <= row.high
 
 
 @pytest.mark.parametrize(("test", "expected"), [
@@ -84,24 +86,29 @@ def test_holm_is_over_the_whole_table_and_over_all_pairs():
     assert one.p_holm >= plain.p_holm - 1e-12
 
 
-def test_intervals_of_many_are_those_of_one():
+@pytest.mark.parametrize("test", ["t", "randomisation"])
+def test_intervals_of_many_are_those_of_one(test):
     d = np.random.default_rng(1).normal(size=(4, 30))
-    low, high = bootstrap_intervals(d, rounds=500, seed=3)
+    found = assess_differences(d, test=test, rounds=500, seed=3)
     for i in range(4):
-        assert bootstrap_interval(d[i], rounds=500, seed=3) == pytest.approx((low[i], high[i]), abs=1e-12)
+        one = mean_interval(d[i], test=test, rounds=500, seed=3)
+        assert one == pytest.approx((found.low[i], found.high[i]), abs=1e-12)
     d[1, :5] = np.nan  # a row that leaves queries out is the row without them
-    holes_low, _ = bootstrap_intervals(d, rounds=500, seed=3)
-    assert holes_low[1] == pytest.approx(bootstrap_interval(d[1, 5:], rounds=500, seed=3)[0], abs=1e-12)
-    assert holes_low[0] == pytest.approx(low[0], abs=1e-12)
+    holes = assess_differences(d, test=test, rounds=500, seed=3)
+    assert holes.low[1] == pytest.approx(mean_interval(d[1, 5:], test=test, rounds=500, seed=3)[0], abs=1e-12)
+    assert holes.low[0] == pytest.approx(found.low[0], abs=1e-12)
 
 
-def test_an_interval_is_that_of_scipy_up_to_chance():
-    d = np.random.default_rng(2).normal(0.3, 1.0, 40)
-    theirs = stats.bootstrap(
-        (d,), np.mean, method="percentile", n_resamples=20_000, rng=1
-    ).confidence_interval
-    low, high = bootstrap_interval(d, rounds=20_000)
-    assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=0.02)
+@pytest.mark.parametrize("queries", [10, 30, 100])
+def test_few_queries_do_not_narrow_the_intervals(queries):
+    """Two results of which neither is better: 95 % intervals leave 0 out in about 5 of 100 comparisons."""
+    random, missed, count = np.random.default_rng([queries, 1]), 0, 2000
+    for _ in range(count):
+        both = {name: evaluation(random.beta(0.4, 1.0, queries)) for name in "ab"}
+        row = compare_evaluations(both, "ndcg@10", rounds=300).row("b", "ndcg@10")
+        missed += not row.low <= 0 <= row.high
+        assert (row.p <= 0.05) == (not row.low <= 0 <= row.high)
+    assert 0.035 <= missed / count <= 0.065
 
 
 # -- by query ---------------------------------------------------------------------------------------------------

@@ -277,7 +277,7 @@ def test_every_method_serves_or_says_why_not(spec):
         with pytest.raises(ParameterError, match="learns from labels"):
             diagnose(Preferences.from_lists(lists), method=spec)
     elif not tags.uses_features:
-        found = diagnose(Preferences.from_lists(lists), Labels.from_dict(grades), spec, rounds=20)
+        found = diagnose(Preferences.from_lists(lists), Labels.from_dict(grades), spec)
         assert found.method == spec
         assert found["e0"].effect is not None
 

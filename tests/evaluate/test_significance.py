@@ -7,10 +7,20 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from podium.errors import InputError, ParameterError
-from podium.evaluate.significance import TESTS, bootstrap_interval, holm, paired_t, randomisation, wilcoxon
+from podium.evaluate.significance import (
+    TESTS,
+    assess_differences,
+    holm,
+    mean_interval,
+    paired_t,
+    randomisation,
+    wilcoxon,
+)
 
 CASES = [np.random.default_rng(seed).normal(0.2, 1, n) for seed, n in enumerate((2, 5, 12, 40, 200))]
 
@@ -44,21 +54,61 @@ def test_randomisation_by_sampling_is_near_scipy_and_repeats():
     assert randomisation(np.ones(100), rounds=99) == 0.01  # never 0: the observed signs count as one round
 
 
-def test_bootstrap_covers_about_as_often_as_it_says():
-    rng = np.random.default_rng(0)
-    hits = 0
-    for seed in range(200):
-        low, high = bootstrap_interval(rng.normal(0.3, 1, 60), level=0.9, rounds=500, seed=seed)
-        hits += low <= 0.3 <= high
-    assert 0.82 <= hits / 200 <= 0.96
+def test_the_interval_beside_t_is_scipys():
+    for d in CASES:
+        theirs = stats.ttest_1samp(d, 0).confidence_interval(0.9)
+        assert mean_interval(d, level=0.9) == pytest.approx((theirs.low, theirs.high))
 
 
-def test_bootstrap_is_near_scipy():
-    d = CASES[4]
-    theirs = stats.bootstrap((d,), np.mean, method="percentile", rng=1).confidence_interval
-    assert bootstrap_interval(d) == pytest.approx(tuple(theirs), abs=0.02)
-    assert bootstrap_interval(np.full(9, 0.5)) == (0.5, 0.5)
-    assert all(map(math.isnan, bootstrap_interval([])))
+@pytest.mark.parametrize("d", [CASES[2], np.array([0.1, 0.2, 0.3, -0.6, 0.0, 0.1, 0.4, 0.0])], ids=len)
+def test_the_randomisation_interval_holds_what_the_test_does_not_reject(d):
+    """One value at a time, by the test itself."""
+    low, high = mean_interval(d, test="randomisation")
+    for value in np.linspace(d.min() - 0.2, d.max() + 0.2, 301):
+        assert (low <= value <= high) == (randomisation(d - value) > 0.05)
+
+
+def test_the_randomisation_interval_by_sampling_is_near_that_of_all_patterns(monkeypatch):
+    d = CASES[2]
+    whole = mean_interval(d, test="randomisation")
+    monkeypatch.setattr("podium.evaluate.significance.EXACT", 1)
+    assert mean_interval(d, test="randomisation", rounds=50_000) == pytest.approx(whole, abs=0.02)
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 0.25, 0.5, 1 / 3, 0.07]), min_size=2, max_size=24),
+    st.lists(st.sampled_from([-1.0, 1.0]), min_size=24, max_size=24),
+    st.sampled_from(["t", "randomisation"]),
+    st.sampled_from([0.8, 0.95, 0.99]),
+)
+@settings(max_examples=300, deadline=None)
+def test_an_interval_leaves_zero_out_exactly_when_p_is_small(sizes, signs, test, level):
+    d = np.array(sizes) * signs[: len(sizes)]
+    found = assess_differences(d[None], test=test, level=level, rounds=500)
+    left_out = bool(found.low[0] > 0 or found.high[0] < 0)
+    assert left_out == bool(found.p[0] <= 1 - level + 1e-12)
+
+
+@pytest.mark.parametrize("queries", [10, 30, 100])
+@pytest.mark.parametrize("test", ["t", "randomisation"])
+def test_intervals_leave_zero_out_in_five_percent_of_noise(test, queries):
+    """Two results of which neither is better, by values that are skewed, bounded and often equal."""
+    random = np.random.default_rng(queries)
+    one, two = (random.beta(0.4, 1.0, (4000, queries)) for _ in range(2))
+    d = np.where(random.random((4000, queries)) < 0.15, 0.0, one - two)
+    found = assess_differences(d, test=test, rounds=999)
+    missed = ((found.low > 0) | (found.high < 0)).mean()
+    assert 0.04 <= missed <= 0.06
+    assert missed == (found.p <= 0.05).mean()
+
+
+def test_differences_that_are_all_alike_have_no_spread():
+    """Two of 2^n sign patterns are as far from 0; too few queries have no interval, which would have no width."""
+    assert paired_t([0.3 - 0.2, 0.4 - 0.3, 0.5 - 0.4]) == 0.25
+    assert all(math.isnan(end) for end in mean_interval([0.5, 0.5, 0.5]))
+    assert mean_interval([0.5] * 8) == (0.5, 0.5)
+    assert mean_interval([0.0] * 3) == (0.0, 0.0)
+    assert mean_interval([0.4, 0.5, 0.6], test="randomisation") == (-math.inf, math.inf)
 
 
 def test_holm_by_hand():
@@ -80,8 +130,8 @@ def test_degenerate_input(test):
 
 def test_bad_settings():
     assert math.isnan(paired_t([1.0]))
-    assert paired_t([0.5, 0.5, 0.5]) == 0.0
+    assert paired_t([0.5, 0.5, 0.5]) == 0.25
     with pytest.raises(ParameterError, match="level"):
-        bootstrap_interval([1.0, 2.0], level=95)
+        mean_interval([1.0, 2.0], level=95)
     with pytest.raises(ParameterError, match="rounds"):
         randomisation([1.0, 2.0], rounds=0)

@@ -358,16 +358,35 @@ def test_without_a_choice_the_spread_is_the_usual_bootstrap_and_t_is_scipys():
     assert row.p == pytest.approx(max(stats.ttest_1samp(d, 0).pvalue, randomisation(d)), abs=1e-4)
 
 
+def outcome_of(d, spread):
+    zero = np.zeros(len(d))
+    return outcome(Nested(d, {"rrf": zero}, zero, {"rrf": np.array(spread)}), "rrf", 0.95, 0)
+
+
 def test_interval_and_p_by_hand():
     d = np.array([0.1, 0.2, 0.3])
-    zero = np.zeros(3)
-    row = outcome(Nested(d, {"rrf": zero}, zero, {"rrf": np.array([0.15, 0.25])}), "rrf", 0.95, 0)
+    row = outcome_of(d, [0.15, 0.25])
     error = 0.05 * math.sqrt(3 / 2)
-    t = stats.t.ppf(0.975, 2)
     assert row.difference == pytest.approx(0.2)
-    assert (row.low, row.high) == (pytest.approx(0.2 - t * error), pytest.approx(0.2 + t * error))
     assert row.p == pytest.approx(0.25)  # two of eight sign patterns, which is more than Student's
     assert row.p > 2 * stats.t.sf(0.2 / error, 2)
+    assert (row.low, row.high) == (-math.inf, math.inf)  # three queries reject no value at 95 %
+
+
+def test_the_interval_is_student_s_by_the_bootstrap_where_that_is_the_wider_one():
+    d = np.array([0.1, 0.2, 0.3, 0.1, 0.2, 0.3, 0.1, 0.3])
+    row = outcome_of(d, [0.1, 0.3])
+    error, t = 0.1 * math.sqrt(8 / 7), stats.t.ppf(0.975, 7)
+    assert (row.low, row.high) == (pytest.approx(0.2 - t * error), pytest.approx(0.2 + t * error))
+    assert row.p == pytest.approx(2 * stats.t.sf(0.2 / error, 7))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_interval_and_p_of_tuning_agree(seed):
+    random = np.random.default_rng(seed)
+    d = random.normal(0.25, 0.4, int(random.integers(6, 14)))
+    row = outcome_of(d, random.normal(d.mean(), random.uniform(0.02, 0.2), 50))
+    assert (row.low > 0 or row.high < 0) == (row.p <= 0.05)
 
 
 def test_three_queries_that_agree_exactly_show_nothing():
@@ -387,6 +406,46 @@ def test_random_labels_are_no_gain():
         for s in range(30)
     ]
     assert verdicts.count("no difference") >= 28
+
+
+# -- time ----------------------------------------------------------------------------------------------------------
+
+
+class Clock:
+    """Seconds that pass only when somebody asks."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 1.0
+        return self.now
+
+
+@pytest.mark.parametrize("search", ["random", "halving"])
+def test_a_search_that_runs_out_of_time_is_the_search_with_fewer_trials(search, monkeypatch):
+    data, methods = one_knows(), ["rrf", "combsum"]
+    monkeypatch.setattr("podium.evaluate.tuning.run.time.monotonic", Clock())
+    seconds = {"random": 30.0, "halving": 90.0}[search]  # a third of it for the first rung
+    cut = tune(data, "ndcg@5", methods, search=search, trials=60, workers=1, budget=seconds)
+    monkeypatch.undo()
+    tried = len(cut.trials)
+    assert 5 < tried < 60
+    (note,) = (n for n in cut.notes if "budget" in n)
+    assert f"after {tried} of 60 configurations" in note
+    whole = tune(data, "ndcg@5", methods, search=search, trials=tried, budget=None)
+    assert whole.trials == cut.trials
+    assert (whole.config, whole.rows, whole.chosen) == (cut.config, cut.rows, cut.chosen)
+    assert not any("budget" in n for n in whole.notes)
+
+
+def test_without_time_the_baseline_is_all_that_was_tried():
+    found = tune(one_knows(), "ndcg@5", budget=1e-9)
+    assert [t.config for t in found.trials] == ["rrf"]
+    assert found.sentence().startswith("There is nothing to choose: only rrf was tried")
+    assert found.recommended() == "rrf"
+    assert "budget" in found.left_out["borda"]
+    assert found.to_dict()["budget"] == 1e-9
 
 
 # -- little and bad input --------------------------------------------------------------------------------------------
@@ -460,6 +519,7 @@ def test_queries_for_which_the_metric_is_not_defined_are_left_out():
     [
         ({"search": "luck"}, "search is 'luck'; accepted: random, grid, halving"),
         ({"trials": 0}, "trials is 0"),
+        ({"budget": 0.0}, "budget is 0; accepted: seconds above 0"),
         ({"folds": 1}, "folds is 1"),
         ({"level": 1.5}, "level is 1.5"),
         ({"workers": 0}, "workers is 0"),

@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 import podium
+from podium.cli._progress import show_progress_lines
 from podium.errors import PodiumError, PodiumWarning
 
 __all__ = ["main"]
@@ -50,7 +51,8 @@ class Verbs(click.Group):
             warnings.simplefilter("always", PodiumWarning)
             warnings.showwarning = _show_warning
             try:
-                return super().invoke(ctx)
+                with show_progress_lines(lambda: ctx.invoked_subcommand):
+                    return super().invoke(ctx)
             except PodiumError as error:
                 raise _Failure(_as_typed(str(error)), 2) from None
             except KeyboardInterrupt:

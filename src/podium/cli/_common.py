@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from podium.cli._progress import progress, telling
 from podium.data.markup import finite
 from podium.errors import ParameterError
 from podium.params import parse_spec
@@ -50,7 +50,6 @@ METRICS_HELP = (
     "highest grade there can be."
 )
 FILES = click.Path(allow_dash=True, dir_okay=True)
-T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -265,30 +264,3 @@ def say(text: str) -> None:
     """A line for a person; a pipe does not get it."""
     if sys.stdout.isatty():
         click.echo(text)
-
-
-def progress(work: Sequence[T], label: str) -> Iterator[T]:
-    """The same work with a progress bar on the terminal when there is more than a moment of it."""
-    if not sys.stderr.isatty() or len(work) < 2:
-        yield from work
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    yield from track(work, description=label, console=Console(stderr=True), transient=True)
-
-
-@contextlib.contextmanager
-def telling() -> Iterator[Callable[[int, int, str], None]]:
-    """A function `(done, total, what)` that moves a progress bar on the terminal, and does nothing elsewhere."""
-    if not sys.stderr.isatty():
-        from podium.aggregators.supervised.examples import silence
-
-        yield silence
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("")
-        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)

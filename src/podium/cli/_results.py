@@ -51,28 +51,31 @@ def writing(command: F) -> F:
     return command
 
 
-def deliver(consensus: Consensus, method: str, wanted: Wanted) -> None:
-    """Write the consensus to a file, print it as JSON, show it on a terminal, or write a run into a pipe."""
+def deliver(consensus: Consensus, method: str, wanted: Wanted, reading: str = "") -> None:
+    """Write the consensus to a file, print it as JSON, show it on a terminal, or write a run into a pipe.
+
+    `reading` says how items that an expert does not list were read.
+    """
     if not consensus.diagnostics.converged:
         click.echo(
             f"podium: warning: {method} did not converge: {'; '.join(consensus.diagnostics.notes)}", err=True
         )
     output = wanted.output
     if output is not None and not (wanted.json and output == "-"):
-        _write(consensus, output, wanted)
+        _write(consensus, output, wanted, reading)
     if wanted.json:
-        common.emit(_document(consensus, wanted.top))
+        common.emit(_document(consensus, wanted.top) | {"reading": reading})
     elif output is None and sys.stdout.isatty():
-        _show(consensus, items=wanted.top or 10)
+        _show(consensus, reading, items=wanted.top or 10)
     elif output is None:
-        _write(consensus, "-", wanted)
+        _write(consensus, "-", wanted, reading)
 
 
 def _counted(n: int, one: str, many: str) -> str:
     return f"{n:,} {one if n == 1 else many}"
 
 
-def _write(consensus: Consensus, output: str, wanted: Wanted) -> None:
+def _write(consensus: Consensus, output: str, wanted: Wanted, reading: str) -> None:
     from podium import formats
 
     shortened = consensus if wanted.top is None else consensus.top(wanted.top)
@@ -84,6 +87,8 @@ def _write(consensus: Consensus, output: str, wanted: Wanted) -> None:
             f"{_counted(len(shortened.order), 'item', 'items')} written to {output}",
             err=True,
         )
+        if reading:
+            click.echo(reading, err=True)
 
 
 def _document(consensus: Consensus, top: int | None) -> dict[str, Any]:
@@ -105,7 +110,7 @@ def _document(consensus: Consensus, top: int | None) -> dict[str, Any]:
     }
 
 
-def _show(consensus: Consensus, queries: int = 3, items: int = 10) -> None:
+def _show(consensus: Consensus, reading: str, queries: int = 3, items: int = 10) -> None:
     for query in consensus.queries[:queries]:
         rows = [
             (str(r.rank), str(r.item), f"{r.score:.6g}", "tied" if r.tied else "")
@@ -114,6 +119,8 @@ def _show(consensus: Consensus, queries: int = 3, items: int = 10) -> None:
         common.table(["rank", "item", "score", ""], rows, title=f"query {query}", left=2)
     for note in consensus.diagnostics.notes:
         click.echo(f"{note[:1].upper()}{note[1:]}{'' if note.endswith('.') else '.'}")
+    if reading:
+        click.echo(reading)
     click.echo(
         f"{consensus.method}: {len(consensus):,} queries; use -o FILE to write all of it, --json for JSON."
     )

@@ -65,6 +65,7 @@ def verb(
     podium apply rrf --engine ray --address auto in/ out/
     """
     from podium import models
+    from podium.data.unlisted import describe_reading
 
     how = Large(engine, address, workers, partition_by, regroup)
     if how.asked(files if output is None else [*files, output]):
@@ -91,7 +92,8 @@ def verb(
     if names is not None:
         raise ParameterError(f"{aggregator.name} does not rank by features alone; leave --names out")
     content = common.read(files, format_, options, unlisted)
-    deliver(_ranked(aggregator, content, files, features, unseen, ties), repr(aggregator), wanted)
+    found = _ranked(aggregator, content, files, features, unseen, ties)
+    deliver(found, repr(aggregator), wanted, describe_reading(common.preferences_of(content, files)))
 
 
 def _ranked(

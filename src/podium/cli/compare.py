@@ -15,7 +15,9 @@ from podium.cli.eval import ranked, read_labels
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from podium.aggregators.base import Aggregator
     from podium.data.consensus import Consensus
+    from podium.data.features import Features
     from podium.data.labels import Labels
     from podium.data.markup import Grid
     from podium.data.preferences import Preferences
@@ -50,8 +52,8 @@ ENDINGS = {"markdown": "md", "latex": "tex", "htm": "html"}
     "--baseline", help="The method or run the others are compared with.  [default: the first method]"
 )
 @common.metrics_option("ndcg@10", "map")
-@click.option("--test", type=click.Choice(["randomisation", "t", "wilcoxon"]), default="randomisation",
-              show_default=True, help="The paired test.")  # fmt: skip
+@click.option("--test", type=click.Choice(["t", "randomisation", "wilcoxon"]), default="t", show_default=True,
+              help="The paired test; t and randomisation come with intervals that agree with them.")  # fmt: skip
 @click.option("--pairs", is_flag=True, help="Test all pairs, not only those with the baseline.")
 @click.option("--curve", is_flag=True, help="Show the first metric by depth, 1 to 20.")
 @click.option(
@@ -105,9 +107,11 @@ def verb(
     """
     from dataclasses import replace
 
+    from podium.data.unlisted import describe_reading
     from podium.errors import hearing
     from podium.evaluate import compare
     from podium.evaluate.curves import curves
+    from podium.evaluate.unlisted import warn_of_other_reading
     from podium.metrics.base import parse_all
 
     kind = _checked_targets(output, as_, plot, overwrite)
@@ -115,10 +119,14 @@ def verb(
     preferences = common.preferences_of(content, files)
     labels = read_labels(qrels, content)
     asked = parse_all(metrics)
-    results, left_out = _fused(methods, preferences, content, features, ties)
+    made, described = _made(methods, preferences, content, features)
+    results, left_out = _fused(made, preferences, described, ties)
     baseline = _baseline(baseline, preferences, results, left_out)
     results |= _alone(preferences, labels, asked, runs, ties, baseline)
-    found = replace(compare(results, labels, asked, baseline=baseline, test=test), left_out=left_out)
+    found = compare(results, labels, asked, baseline=baseline, test=test)
+    doubt = warn_of_other_reading(found, preferences, made, labels, features=described, ties=ties)
+    remarks = tuple(filter(None, (describe_reading(preferences), doubt)))
+    found = replace(found, left_out=left_out, remarks=remarks)
     has_depth = asked[0].cutoff_rule != "none"
     with hearing():  # the comparison has said it
         lines = curves(results, labels, asked[0]) if curve or (plot and has_depth) else ()
@@ -130,6 +138,8 @@ def verb(
     if output is not None or as_ is not None:
         for name, reason in left_out.items():
             click.echo(f"podium: {name} is left out: {reason}", err=True)
+        if doubt:
+            click.echo(f"podium: warning: {doubt}", err=True)
         _deliver(found, _text(found, asked_for, kind), output, overwrite)
     if json_:
         common.emit(_document(found, asked_for))
@@ -158,13 +168,12 @@ def _checked_targets(output: str | None, as_: str | None, plot: str | None, over
     return kind
 
 
-def _fused(
-    methods: Sequence[str], preferences: Preferences, content: Content, features: Sequence[str], ties: Any
-) -> tuple[dict[str, Consensus], dict[str, str]]:
-    """The results of the methods, by what was typed, and why the others gave none."""
+def _made(
+    methods: Sequence[str], preferences: Preferences, content: Content, features: Sequence[str]
+) -> tuple[dict[str, Aggregator], Features | None]:
+    """The methods, by what was typed, and the item features for those that use some."""
     from podium.errors import ParameterError
     from podium.evaluate.comparison import USUAL, usual_methods
-    from podium.evaluate.rankings import aggregated
 
     asked = list(methods) or list(dict.fromkeys((*USUAL, *usual_methods(preferences.forms))))
     every = unlearned(preferences.forms) if "all" in asked else []
@@ -173,7 +182,15 @@ def _fused(
     user = next((m for m in made.values() if m.tags.uses_features), None)
     if features and user is None:
         raise ParameterError(f"none of {', '.join(made)} uses item features; leave --features out")
-    described = None if user is None else common.features_for(user, content, features)
+    return made, None if user is None else common.features_for(user, content, features)
+
+
+def _fused(
+    made: dict[str, Aggregator], preferences: Preferences, described: Features | None, ties: Any
+) -> tuple[dict[str, Consensus], dict[str, str]]:
+    """The results of the methods, and why the others gave none."""
+    from podium.evaluate.rankings import aggregated
+
     work = common.progress(list(made.items()), "aggregating")
     results, left_out = aggregated(work, preferences, described)
     return {spec: ranked(found, ties) for spec, found in results.items()}, left_out
@@ -266,6 +283,8 @@ def _deliver(found: Comparison, text: str, output: str | None, overwrite: bool) 
 
     save([text.encode()], output, overwrite=overwrite)
     click.echo(f"{len(found.evaluations)} results on {found.queries:,} queries written to {output}", err=True)
+    for remark in found.remarks[:1]:
+        click.echo(remark, err=True)
 
 
 def _document(found: Comparison, extra: _Extra) -> dict[str, Any]:

@@ -103,4 +103,6 @@ def _show(found: Diagnosis, matrix: tuple[str, ...]) -> None:
         click.echo(f"Warning: {text}", err=not sys.stdout.isatty())
     if found.metric is not None and found.value is not None:
         common.say(f"{found.metric} of {found.method} with all experts: {found.value:.4f}")
+    if found.reading:
+        click.echo(found.reading, err=not sys.stdout.isatty())
     common.say(f"agreement: {found.measure}; see --matrix, --plot and --json for more")

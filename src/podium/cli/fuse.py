@@ -49,9 +49,12 @@ def verb(
     podium fuse *.run -m retargeting --features items.csv -o fused.run
     zcat votes.csv.gz | podium fuse - -m copeland --json
     """
+    from podium.data.unlisted import describe_reading
+
     aggregator = common.make_method(method, parameters, weights)
     content = common.read(files, format_, options, unlisted)
     preferences = common.preferences_of(content, files)
     described = common.features_for(aggregator, content, features)
     consensus = common.weighted(aggregator, preferences).aggregate(preferences, described, ties=ties)
-    deliver(consensus, method, Wanted(output, to, top, tag, overwrite, json_))
+    wanted = Wanted(output, to, top, tag, overwrite, json_)
+    deliver(consensus, method, wanted, describe_reading(preferences))

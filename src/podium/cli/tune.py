@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -42,9 +43,11 @@ SHOWN = 5  # configurations in the table
 @click.option("--baseline", help="What the result is held against.  [default: rrf]")
 @click.option("--limit", type=click.FloatRange(0, min_open=True), default=0.05, show_default=True,
               help="Without -m: processor seconds that a configuration may take.")  # fmt: skip
+@click.option("--budget", type=click.FloatRange(0), default=300, show_default=True, metavar="SECONDS",
+              help="Time for the search: after it, no further configuration is begun; 0: no limit.")  # fmt: skip
 @click.option("--ties", type=click.Choice(["trec", "item", "input"]), default="trec", show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
-@click.option("--workers", type=click.IntRange(1), help="Threads.  [default: one a core]")
+@click.option("--workers", type=click.IntRange(1), help="Threads.  [default: one per core]")
 @click.option("--resume", type=click.Path(file_okay=False),
               help="Folder in which results are kept, to go on after an interruption.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(), help="The model file to write, such as best.podium.")
@@ -62,12 +65,16 @@ def verb(
     unlisted: str | None,
     options: tuple[str, ...],
     json_: bool,
+    budget: float,
     **settings: Any,
 ) -> None:
     """Find method, parameters and weights by judgements, and say what they are worth on queries not seen.
 
     The estimate comes from cross-validation in which the whole search is made again for every fold. If the result
     cannot be told from the baseline, the verdict says so; the model is written all the same.
+
+    The search has a time budget of 300 seconds (--budget). If that ends it, a note says how many configurations were
+    tried; what has begun is finished, so the command may take a little longer.
 
     \b
     podium tune *.run --qrels qrels.txt -M map -o best.podium
@@ -82,7 +89,9 @@ def verb(
         common.check_new(output, overwrite)
     data = _data(files, qrels, (format_, options, unlisted))
     with common.telling() as progress:
-        found = tune(data, metric, list(methods) or None, progress=progress, **settings)
+        found = tune(
+            data, metric, list(methods) or None, budget=budget or None, progress=progress, **settings
+        )
     if output is not None:
         models.save(found.best, output, overwrite=overwrite)
     target = "fused.run" if _writable(data.preferences) else "fused.csv"
@@ -147,11 +156,14 @@ def _show(found: Tuning, command: str | None) -> None:
     grid = found.grid()
     common.table(grid.head, grid.rows)
     best = [(t.config, common.number(t.mean), str(t.queries)) for t in found.trials[:SHOWN] if not t.failed]
-    common.table(
-        ["best configurations", f"{found.metric}, too high: chosen by it", "queries"],
-        best,
-        title=f"{len(found.trials)} configurations, {found.search} search, {found.folds} folds, seed {found.seed}",
-    )
+    # a pipe gets no titles of tables
+    limit = "no time budget" if found.budget is None else f"time budget {found.budget:g} s"
+    made = f"{found.search} search, {found.folds} folds, seed {found.seed}, {limit}"
+    summary = f"{len(found.trials)} configurations, {made}"
+    if not sys.stdout.isatty():
+        click.echo(summary, err=True)
+    head = ["best configurations", f"{found.metric}, too high: chosen by it", "queries"]
+    common.table(head, best, title=summary)
     if found.weights:
         grid = found.weights_grid()
         common.table(grid.head, grid.rows)

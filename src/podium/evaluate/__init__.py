@@ -13,7 +13,7 @@ from podium.evaluate.curves import Curve, curves
 from podium.evaluate.diagnostics import Diagnosis, diagnose
 from podium.evaluate.evaluation import Evaluation, evaluate
 from podium.evaluate.rankings import expert_rankings, judged_only
-from podium.evaluate.significance import bootstrap_interval, holm, paired_t, randomisation, wilcoxon
+from podium.evaluate.significance import holm, mean_interval, paired_t, randomisation, wilcoxon
 from podium.evaluate.splits import holdout, random_splits
 from podium.evaluate.tuning import Tuning, tune
 
@@ -29,7 +29,6 @@ __all__ = [
     "Pruned",
     "QueryRow",
     "Tuning",
-    "bootstrap_interval",
     "compare",
     "compare_evaluations",
     "cross_validate",
@@ -40,6 +39,7 @@ __all__ = [
     "holdout",
     "holm",
     "judged_only",
+    "mean_interval",
     "paired_t",
     "random_splits",
     "randomisation",

@@ -17,7 +17,7 @@ from podium.data.preferences import Form
 from podium.data.vocabulary import Id, id_order
 from podium.errors import InputError, ParameterError, expect
 from podium.evaluate.evaluation import Evaluation, Queries, evaluate_all, mean_of
-from podium.evaluate.significance import TESTS, bootstrap_intervals, holm
+from podium.evaluate.significance import TESTS, assess_differences, holm
 from podium.kernels.dispatch import F8
 from podium.metrics.base import Metric, MetricSpec, parse, parse_all
 from podium.metrics.binary import Judged
@@ -97,6 +97,7 @@ class Comparison:
     rounds: int = 10_000
     seed: int = 0
     left_out: Mapping[str, str] = field(default_factory=dict)  # method -> why it gave no result
+    remarks: tuple[str, ...] = ()  # what is known about the input beside the results, for the notes
 
     def __repr__(self) -> str:
         what = f"{len(self.evaluations)} results on {self.queries:,} queries"
@@ -203,7 +204,7 @@ def compare(
     metrics: MetricSpec | Iterable[MetricSpec],
     *,
     baseline: str | None = None,
-    test: str = "randomisation",
+    test: str = "t",
     level: float = 0.95,
     rounds: int = 10_000,
     seed: int = 0,
@@ -212,7 +213,9 @@ def compare(
     """Compare results by name with a baseline (default: the first).
 
     Differences are taken query by query. With `queries="all"` a query that a result lacks counts as 0 for it;
-    with `"judged"` only queries that every result has are used. Holm's correction is over the whole table.
+    with `"judged"` only queries that every result has are used. `test` is the paired test: `t` (Student's) and
+    `randomisation` come with the intervals that agree with them, `wilcoxon` with Student's. `rounds` and `seed` are
+    for random signs. Holm's correction is over the whole table.
 
     >>> from podium import Preferences, make
     >>> p = Preferences.from_lists({q: {1: ["a", "b"], 2: ["b", "a"], 3: ["b"]} for q in range(4)})
@@ -238,7 +241,7 @@ def compare_evaluations(
     metrics: MetricSpec | Iterable[MetricSpec],
     *,
     baseline: str | None = None,
-    test: str = "randomisation",
+    test: str = "t",
     level: float = 0.95,
     rounds: int = 10_000,
     seed: int = 0,
@@ -292,11 +295,6 @@ class _How(NamedTuple):
     rounds: int
     seed: int
 
-    def p(self, d: F8) -> float:
-        """The p-value of the differences of one pair; a single query proves nothing."""
-        more = {"rounds": self.rounds, "seed": self.seed} if self.test == "randomisation" else {}
-        return TESTS[self.test](d, **more) if len(d) > 1 else math.nan
-
 
 class _Paired(NamedTuple):
     """What two results' differences by query come to."""
@@ -312,13 +310,13 @@ class _Paired(NamedTuple):
 
 def _paired(differences: F8, how: _How) -> list[_Paired]:
     """One outcome for every row of differences by query; NaN marks queries where the metric is not defined."""
-    low, high = bootstrap_intervals(differences, level=how.level, rounds=how.rounds, seed=how.seed)
+    assessed = assess_differences(differences, **how._asdict())
     found = []
-    for i, row in enumerate(differences):
+    for row, p, low, high in zip(differences, *(column.tolist() for column in assessed), strict=True):
         d = row[~np.isnan(row)]
         near = np.abs(d) <= NEAR
         counts = int((d[~near] > 0).sum()), int(near.sum()), int((d[~near] < 0).sum())
-        found.append(_Paired(mean_of(d), float(low[i]), float(high[i]), how.p(d), *counts))
+        found.append(_Paired(mean_of(d), low, high, p, *counts))
     return found
 
 

@@ -44,6 +44,11 @@ COLUMNS = (
 UNEVEN = 0.1  # judged shares that differ by more than this make a comparison doubtful
 FEW = 10  # queries below which little can be shown
 SHOWN_DEPTHS = (1, 3, 5, 10, 20)
+INTERVALS = {
+    "t": "by Student's t, for each difference alone",
+    "randomisation": "by the randomisation test, for each difference alone",
+    "wilcoxon": "of the mean by Student's t (the test is about the median), for each difference alone",
+}
 NAMED = 4  # results named in a sentence before it says how many more
 
 
@@ -103,6 +108,7 @@ def notes(found: Comparison) -> tuple[str, ...]:
     for m, n in undefined.items():
         if n:
             said.append(f"{m} is not defined on up to {n} of {found.queries} queries; they are left out.")
+    said += found.remarks
     return tuple(dict.fromkeys(said))
 
 
@@ -235,7 +241,7 @@ def document(found: Comparison) -> dict[str, Any]:
 def _about(found: Comparison) -> str:
     tests = sum(r.p is not None for r in found.rows)
     return (
-        f"Differences to {found.baseline} by query; {100 * found.level:.6g} % bootstrap intervals; "
+        f"Differences to {found.baseline} by query; {100 * found.level:.6g} % intervals {INTERVALS[found.test]}; "
         f"paired {found.test} test, Holm-corrected over {tests} test{'' if tests == 1 else 's'}; "
         "judged: share of the places looked at that have a grade."
     )

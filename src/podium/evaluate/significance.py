@@ -1,13 +1,15 @@
-"""Is a difference between two results more than luck? Paired tests, an interval, a correction for many tests.
+"""Is a difference between two results more than luck? Paired tests, intervals, a correction for many tests.
 
-A test takes the differences by query and returns a two-sided p-value for their mean (or median) being 0.
+A test takes the differences by query and returns a two-sided p-value for their mean (or median) being 0. The intervals
+of the mean leave 0 out exactly when their test has a p-value of at most 1 - level: Student's belongs to the t test, the
+randomisation interval to the randomisation test. `benchmarks/few_queries.py` shows how often they hold the truth.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,36 +19,41 @@ from podium.kernels.dispatch import F8
 
 __all__ = [
     "TESTS",
-    "bootstrap_interval",
-    "bootstrap_intervals",
+    "Assessment",
+    "assess_differences",
     "holm",
+    "mean_interval",
     "paired_t",
     "randomisation",
     "wilcoxon",
 ]
 
 Differences = Sequence[float] | npt.NDArray[Any]
-EXACT = 16  # up to so many non-zero differences all sign patterns are tried
-CHUNK = 1 << 22  # random numbers held at a time
+EXACT = 16  # queries up to which all sign patterns are tried
+CHUNK = 1 << 22  # numbers held at a time
+NEAR = 1e-12  # relative size below which a number is what rounding left of 0
+
+
+class Assessment(NamedTuple):
+    """What rows of differences by query come to: p-values, and intervals of the means."""
+
+    p: F8
+    low: F8
+    high: F8
 
 
 def paired_t(differences: Differences) -> float:
     """Student's paired t test; 1 when there is no difference anywhere, NaN for fewer than two queries.
 
+    Differences that are all the same, but not 0, have no spread to measure the mean by. Then p is that of the
+    randomisation test, 2 / 2^n for n queries.
+
     >>> round(paired_t([1.0, 2.0, 3.0]), 4)
     0.0742
+    >>> paired_t([0.5, 0.5, 0.5])
+    0.25
     """
-    d = _checked(differences)
-    n = len(d)
-    if n < 2:
-        return math.nan
-    spread = float(d.std(ddof=1)) / math.sqrt(n)
-    mean = math.fsum(d.tolist()) / n
-    if spread == 0:
-        return 1.0 if mean == 0 else 0.0
-    from scipy.special import stdtr
-
-    return float(2 * stdtr(n - 1, -abs(mean) / spread))
+    return float(_by_student(_checked(differences)[None], 0.95).p[0])
 
 
 def wilcoxon(differences: Differences) -> float:
@@ -68,78 +75,144 @@ def wilcoxon(differences: Differences) -> float:
 def randomisation(differences: Differences, *, rounds: int = 10_000, seed: int = 0) -> float:
     """Fisher's randomisation test on the mean: how often random signs give a mean as far from 0.
 
-    All sign patterns are tried for up to 16 non-zero differences; beyond that `rounds` random ones, with the
-    observed pattern counted among them, so that p is never 0.
+    All sign patterns are tried for up to 16 queries; beyond that `rounds` random ones, with the observed pattern
+    counted among them, so that p is never 0.
 
     >>> randomisation([1.0, 1.0, 1.0])
     0.25
     """
     d = _checked(differences)
-    d = d[d != 0]
-    if not len(d):
-        return 1.0
-    if rounds < 1:
-        raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 1")
-    observed = abs(math.fsum(d.tolist()))
-    reach = observed - 1e-12 * float(np.abs(d).sum())  # sums in another order differ in the last bits
-    if len(d) <= EXACT:
-        sums = np.zeros(1)
-        for value in d.tolist():
-            sums = np.concatenate((sums + value, sums - value))
-        return float((np.abs(sums) >= reach).mean())
-    hits = sum(
-        int((np.abs(s) >= reach).sum())
-        for s in _in_chunks(rounds, len(d), seed, lambda r, n: _random_signs(r, n, d))
-    )
-    return (hits + 1) / (rounds + 1)
+    return float(_by_signs(d[None], 0.95, rounds, seed).p[0]) if len(d) else 1.0
 
 
-def bootstrap_interval(
-    differences: Differences, *, level: float = 0.95, rounds: int = 10_000, seed: int = 0
+TESTS: dict[str, Callable[..., float]] = {"t": paired_t, "wilcoxon": wilcoxon, "randomisation": randomisation}
+
+
+def mean_interval(
+    differences: Differences, *, test: str = "t", level: float = 0.95, rounds: int = 10_000, seed: int = 0
 ) -> tuple[float, float]:
-    """Percentile interval of the mean difference over queries drawn with replacement; NaN below two queries."""
-    low, high = bootstrap_intervals(_checked(differences)[None], level=level, rounds=rounds, seed=seed)
-    return float(low[0]), float(high[0])
+    """Interval of the mean difference: the values that the test does not reject; NaN below two queries.
 
-
-def bootstrap_intervals(
-    differences: npt.NDArray[Any], *, level: float = 0.95, rounds: int = 10_000, seed: int = 0
-) -> tuple[F8, F8]:
-    """The same for many rows of differences by query at once, all over the same draws of queries.
-
-    NaN marks queries that a row leaves out. The interval of a row with fewer than two queries is NaN: one query
-    says nothing of others.
+    >>> [round(end, 4) for end in mean_interval([1.0, 2.0, 3.0])]
+    [-0.4841, 4.4841]
     """
+    d = _checked(differences)
+    found = assess_differences(d[None], test=test, level=level, rounds=rounds, seed=seed)
+    return float(found.low[0]), float(found.high[0])
+
+
+def assess_differences(
+    differences: npt.NDArray[Any],
+    *,
+    test: str = "t",
+    level: float = 0.95,
+    rounds: int = 10_000,
+    seed: int = 0,
+) -> Assessment:
+    """The p-value and the interval of the mean for each row of differences by query; NaN marks queries left out.
+
+    A row with fewer than two queries has neither: one query says nothing about others. Wilcoxon's test is about the
+    median, so the interval of the mean beside it is Student's, and the two may differ about 0.
+    """
+    if test not in TESTS:
+        raise ParameterError(f"test is {test!r}; accepted: {', '.join(TESTS)}")
     if not 0 < level < 1:
         raise ParameterError(f"level is {level}; accepted: numbers between 0 and 1, both excluded")
-    if rounds < 1:
-        raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 1")
     d = np.asarray(differences, np.float64)
     known = ~np.isnan(d)
-    low, high = np.full(len(d), math.nan), np.full(len(d), math.nan)
+    out = Assessment(*(np.full(len(d), math.nan) for _ in range(3)))
+    for row in range(len(d)) if test == "wilcoxon" else ():
+        values = d[row, known[row]]
+        out.p[row] = wilcoxon(values) if len(values) > 1 else math.nan
     patterns: dict[bytes, list[int]] = {}
     for i in range(len(d)):
         patterns.setdefault(known[i].tobytes(), []).append(i)
     for rows in patterns.values():
         values = d[rows][:, known[rows[0]]]
-        if values.shape[1] > 1:
-            low[rows], high[rows] = _percentiles(values, level, rounds, seed)
-    return low, high
+        if values.shape[1] < 2:
+            continue
+        exact = test == "randomisation"
+        found = _by_signs(values, level, rounds, seed) if exact else _by_student(values, level)
+        out.low[rows], out.high[rows] = found.low, found.high
+        if test != "wilcoxon":
+            out.p[rows] = found.p
+    return out
 
 
-def _percentiles(d: F8, level: float, rounds: int, seed: int) -> F8:
-    """How often each query is drawn is a matrix, and the means of all rows are one product with it."""
+# -- Student ------------------------------------------------------------------------------------------------------
+
+
+def _by_student(d: F8, level: float) -> Assessment:
+    """The t test and its interval for rows of at least two differences; NaN for shorter rows."""
+    from scipy.special import stdtr, stdtrit
+
     n = d.shape[1]
+    if n < 2:
+        return Assessment(*(np.full(len(d), math.nan) for _ in range(3)))
+    mean = np.array([math.fsum(row) / n for row in d.tolist()])
+    error = d.std(axis=1, ddof=1) / math.sqrt(n)
+    flat = error <= NEAR * np.abs(mean)
+    error[flat] = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p: F8 = 2 * stdtr(n - 1, -np.abs(mean) / error)
+    reach = stdtrit(n - 1, (1 + level) / 2) * error
+    p[flat] = np.where(mean[flat] == 0, 1.0, 2.0 ** (1 - n))
+    if 2.0 ** (1 - n) > 1 - level:
+        reach[flat & (mean != 0)] = math.nan  # nothing is known about the spread
+    return Assessment(p, mean - reach, mean + reach)
 
-    def means(rng: np.random.Generator, k: int) -> F8:
-        drawn = rng.integers(0, n, (k, n)) + n * np.arange(k)[:, None]
-        counts = np.bincount(drawn.reshape(-1), minlength=k * n).reshape(k, n)
-        product: F8 = counts.astype(np.float64) @ d.T / n
-        return product
 
-    whole = np.concatenate(_in_chunks(rounds, n, seed, means))
-    bounds: F8 = np.quantile(whole, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return bounds
+# -- random signs -------------------------------------------------------------------------------------------------
+
+
+def _by_signs(d: F8, level: float, rounds: int, seed: int) -> Assessment:
+    """The randomisation test and the values that it does not reject.
+
+    With a sign pattern s, the mean of s (d - v) is as far from 0 as that of d - v if |mean(s d) - v mean(s)| >=
+    |mean(d) - v|: for all v in an interval around mean(d), the whole line if all signs are alike. The p-value of v is
+    the share of patterns whose interval holds v, so the ends are order statistics of theirs.
+    """
+    if rounds < 1:
+        raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 1")
+    n = d.shape[1]
+    signs = _signs(n, rounds, seed)
+    share = signs.mean(axis=1)[:, None]
+    rejected = math.floor((1 - level) * len(signs) + 1e-9)  # patterns that may hold a value that is rejected
+    out = Assessment(*(np.full(len(d), math.nan) for _ in range(3)))
+    block = max(1, CHUNK // len(signs))
+    for first in range(0, len(d), block):
+        part = slice(first, first + block)
+        mean = np.array([math.fsum(row) / n for row in d[part].tolist()])
+        moved = signs @ d[part].T / n - mean * share
+        lean = np.where(moved >= 0, share, -share)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            up, down = np.abs(moved) / (1 + lean), np.abs(moved) / (1 - lean)
+        whole = np.abs(share[:, 0]) == 1
+        up[whole], down[whole] = math.inf, math.inf
+        tiny = NEAR * np.abs(d[part]).max(axis=1)  # sums in another order differ in the last bits
+        out.p[part] = (np.where(mean < 0, up, down) >= np.abs(mean) - tiny).mean(axis=0)
+        kth = len(signs) - 1 - rejected
+        out.low[part] = _rounded(mean - np.partition(down, kth, axis=0)[kth], tiny)
+        out.high[part] = _rounded(mean + np.partition(up, kth, axis=0)[kth], tiny)
+    return out
+
+
+def _rounded(ends: F8, tiny: F8) -> F8:
+    return np.where(np.abs(ends) <= tiny, 0.0, ends)
+
+
+def _signs(n: int, rounds: int, seed: int) -> F8:
+    """Sign patterns in rows, the observed one first: all (but for a common factor) or random ones."""
+    if n <= EXACT:
+        bits = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n) & 1).astype(np.uint8)
+    else:
+        drawn = np.random.default_rng(seed).integers(0, 256, (rounds + 1, (n + 7) // 8), dtype=np.uint8)
+        drawn[0] = 0
+        bits = np.unpackbits(drawn, axis=1, count=n)
+    return 1.0 - 2.0 * bits.astype(np.float64)
+
+
+# -- many tests ---------------------------------------------------------------------------------------------------
 
 
 def holm(p_values: Sequence[float] | npt.NDArray[Any]) -> F8:
@@ -157,9 +230,6 @@ def holm(p_values: Sequence[float] | npt.NDArray[Any]) -> F8:
     return adjusted
 
 
-TESTS: dict[str, Callable[..., float]] = {"t": paired_t, "wilcoxon": wilcoxon, "randomisation": randomisation}
-
-
 def _checked(differences: Differences) -> F8:
     d = np.asarray(differences, np.float64)
     if d.ndim != 1 or not np.isfinite(d).all():
@@ -167,18 +237,3 @@ def _checked(differences: Differences) -> F8:
             "the differences are not one finite number per query", remedy="leave undefined queries out"
         )
     return d
-
-
-def _random_signs(rng: np.random.Generator, patterns: int, d: F8) -> F8:
-    bits = np.unpackbits(
-        rng.integers(0, 256, (patterns, (len(d) + 7) // 8), dtype=np.uint8), axis=1, count=len(d)
-    )
-    sums: F8 = 2.0 * (bits @ d) - d.sum()
-    return sums
-
-
-def _in_chunks(rounds: int, n: int, seed: int, draw: Callable[[np.random.Generator, int], F8]) -> list[F8]:
-    """Draws in blocks whose size depends on the data alone, so that the same seed gives the same numbers."""
-    rng = np.random.default_rng(seed)
-    block = max(1, CHUNK // max(n, 1))
-    return [draw(rng, min(block, rounds - done)) for done in range(0, rounds, block)]

@@ -17,7 +17,7 @@ from podium.data.vocabulary import id_order
 from podium.errors import ParameterError
 from podium.evaluate.evaluation import mean_of
 from podium.evaluate.rankings import expert_rankings, overlaps
-from podium.evaluate.significance import bootstrap_intervals, holm, randomisation
+from podium.evaluate.significance import assess_differences, holm
 from podium.kernels.dispatch import F8, I8
 from podium.metrics.base import Metric, measure
 from podium.metrics.binary import Judged
@@ -26,15 +26,7 @@ from podium.metrics.judgements import Judgements
 if TYPE_CHECKING:
     from podium.data.features import Features
 
-__all__ = ["Alone", "Left", "Sampling", "alone", "leave_one_out", "measured_on", "method_for"]
-
-
-class Sampling(NamedTuple):
-    """How chance is measured."""
-
-    level: float
-    rounds: int
-    seed: int
+__all__ = ["Alone", "Left", "alone", "leave_one_out", "measured_on", "method_for"]
 
 
 class Alone(NamedTuple):
@@ -51,7 +43,7 @@ class Left(NamedTuple):
     effect: F8
     low: F8
     high: F8
-    p: F8  # randomisation test, Holm-corrected over the experts
+    p: F8  # paired t test, Holm-corrected over the experts
     moved: F8  # 1 - RBO of the two rankings
 
 
@@ -102,7 +94,7 @@ def leave_one_out(
     metric: Metric,
     which: I8,
     features: Features | None,
-    how: Sampling,
+    level: float,
 ) -> Left:
     """One aggregation without each expert; intervals are over queries, paired."""
     whole = as_measured(method.aggregate(preferences, features))
@@ -119,14 +111,8 @@ def leave_one_out(
             moved[code] = 1.0 - mean_of(overlaps(whole, less))
             if labels is not None:
                 effects[code] = base - measure((metric,), less, labels, which)[0]
-    low, high = bootstrap_intervals(effects, level=how.level, rounds=how.rounds, seed=how.seed)
-    p = holm([_p(row, how) for row in effects])
-    return Left(mean_of(base), np.array([mean_of(e) for e in effects]), low, high, p, moved)
-
-
-def _p(effects: F8, how: Sampling) -> float:
-    known = effects[~np.isnan(effects)]
-    return randomisation(known, rounds=how.rounds, seed=how.seed) if len(known) > 1 else math.nan
+    p, low, high = assess_differences(effects, level=level)
+    return Left(mean_of(base), np.array([mean_of(e) for e in effects]), low, high, holm(p), moved)
 
 
 def _without(method: Aggregator, expert: object, preferences: Preferences) -> Aggregator | None:

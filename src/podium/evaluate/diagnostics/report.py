@@ -13,6 +13,7 @@ from podium.aggregators.base import Aggregator
 from podium.data import markup
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
+from podium.data.unlisted import describe_reading
 from podium.data.vocabulary import Id, Ids
 from podium.errors import InputError, ParameterError, expect
 from podium.evaluate.diagnostics import effects, matrices, overlaps, words
@@ -87,6 +88,7 @@ class Diagnosis:
     level: float  # of the intervals
     warnings: tuple[str, ...]  # in words, the gravest first
     fingerprint: str
+    reading: str = ""  # how items that an expert does not list were read; empty where every list is complete
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -121,6 +123,7 @@ class Diagnosis:
             "level",
             "measure",
             "fingerprint",
+            "reading",
         )
         document: dict[str, Any] = {
             "experts": [asdict(row) for row in self.rows],
@@ -168,8 +171,6 @@ def diagnose(
     *,
     features: Features | None = None,
     level: float = 0.95,
-    rounds: int = 10_000,
-    seed: int = 0,
 ) -> Diagnosis:
     """Who agrees with whom, who copies, who lists what, who helps the consensus of `method`, whose ids do not meet.
 
@@ -194,7 +195,6 @@ def diagnose(
     which = np.zeros(0, np.int64) if labels is None else effects.measured_on(preferences, labels)
     judged, unjudged, on_labels = _labelled(preferences, labels, expert, slot)
     usable = labels if len(which) else None
-    how = effects.Sampling(level, rounds, seed)
     columns = _Columns(
         matrices.of_lists(preferences, rows) if len(rows.slot) else matrices.of_votes(preferences),
         "tau-b" if len(rows.slot) else "agreeing pairs",
@@ -203,7 +203,7 @@ def diagnose(
         alone_ids,
         unjudged,
         _own(preferences, usable, asked, which),
-        effects.leave_one_out(preferences, usable, chosen, asked, which, features, how),
+        effects.leave_one_out(preferences, usable, chosen, asked, which, features, level),
     )
     about = _About(preferences, repr(chosen), None if usable is None else str(asked), judged, level)
     return _assembled(about, columns, [*on_labels, *said])
@@ -290,6 +290,7 @@ def _assembled(about: _About, c: _Columns, said: list[str]) -> Diagnosis:
         about.level,
         (*said, *words.on_experts(experts, c, copies, apart, flags, about.metric)),
         about.preferences.fingerprint,
+        describe_reading(about.preferences),
     )
 
 

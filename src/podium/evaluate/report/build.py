@@ -9,8 +9,10 @@ from podium.aggregators.base import Aggregator, make
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
+from podium.data.unlisted import describe_reading
 from podium.data.vocabulary import Id
 from podium.errors import expect
+from podium.evaluate.comparison_text import INTERVALS
 from podium.evaluate.report.content import Report
 from podium.evaluate.report.findings import findings
 from podium.evaluate.report.material import Asked, Material, gather
@@ -62,9 +64,8 @@ def report(
         title
         or f"{len(found.results)} methods on {len(preferences):,} quer{'y' if len(preferences) == 1 else 'ies'}"
     )
-    return Report(
-        heading, verdict(found, checks), checks, sections(found, tuning), _made(found) | dict(made or {})
-    )
+    lines = (*verdict(found, checks), *filter(None, (describe_reading(preferences),)))
+    return Report(heading, lines, checks, sections(found, tuning), _made(found) | dict(made or {}))
 
 
 def _named(
@@ -94,7 +95,7 @@ def _made(found: Material) -> dict[str, str]:
     if found.comparison is not None:
         c = found.comparison
         facts["tests"] = (
-            f"{c.test} test and bootstrap, {c.rounds:,} rounds, seed {c.seed}; {100 * c.level:g} % intervals; "
+            f"paired {c.test} test; {100 * c.level:g} % intervals {INTERVALS[c.test]}; "
             "Holm's correction; ties and precision of scores as in trec_eval; a judged query without an answer is 0"
         )
     return facts

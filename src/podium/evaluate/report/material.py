@@ -22,6 +22,7 @@ from podium.evaluate.curves import Curve, curves
 from podium.evaluate.diagnostics import Diagnosis, diagnose
 from podium.evaluate.leaderboard import Leaderboard, leaderboard
 from podium.evaluate.rankings import aggregated, expert_rankings, overlaps
+from podium.evaluate.unlisted import warn_of_other_reading
 from podium.kernels.dispatch import F8
 from podium.metrics.base import MetricSpec, parse
 
@@ -192,6 +193,10 @@ def _measured(found: Material, labels: Labels) -> Material:
         name = f"best expert ({run})"
         rows[name] = expert_rankings(found.preferences, run).with_ties("trec", single=True)
     comparison = compare(rows, labels, found.asked.metrics, baseline=name)
+    doubt = warn_of_other_reading(
+        comparison, found.preferences, found.asked.methods, labels, features=found.asked.features
+    )
+    found = replace(found, said=(*found.said, *filter(None, (doubt,))))
     first = parse(found.asked.metrics[0])
     metric = first if first.cutoff_rule != "none" else parse("ndcg")
     kept = {n: rows[n] for n in _drawn(comparison, name)}

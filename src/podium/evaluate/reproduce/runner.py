@@ -242,4 +242,4 @@ def _tests(what: Table, results: dict[str, CrossValidation]) -> tuple[Comparison
     whole = CrossValidation(
         results[what.baseline].metrics, {n: found[n] for n, found in results.items()}, what.baseline
     )
-    return whole.compare(metrics=what.tested).rows
+    return whole.compare(metrics=what.tested, test="randomisation").rows

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.evaluate.significance import randomisation
+from podium.evaluate.significance import assess_differences
 from podium.evaluate.tuning.search import best_of
 from podium.evaluate.tuning.values import Problem, Table
 from podium.kernels.dispatch import F8, I8
@@ -112,8 +112,11 @@ def _draws(n: int, rounds: int, seed: int) -> Iterator[F8]:
 def outcome(found: Nested, name: str, level: float, seed: int) -> Outcome:
     """The difference to one of the others, its interval and p.
 
-    The interval is the difference plus and minus Student's quantile times the spread of the bootstrap; p is that of the
-    same, or that of the randomisation test where it is larger (a few queries cannot show much, however alike they are).
+    One interval is the difference plus and minus Student's quantile times the spread of the bootstrap, another holds
+    all values that the randomisation test does not reject (a few queries cannot show much, however alike they are).
+    The result reaches as far as the wider one on either side, and p is the larger of the two, so that the interval
+    leaves 0 out exactly when p is at most 1 - level. Below six queries no value is rejected at 95 %, and the interval
+    has no ends.
     """
     d = found.tuned - found.others[name]
     n, mean = len(d), math.fsum(d.tolist()) / len(d)
@@ -125,4 +128,6 @@ def outcome(found: Nested, name: str, level: float, seed: int) -> Outcome:
     error = float(found.spread[name].std()) * math.sqrt(n / (n - 1))
     reach = float(stdtrit(n - 1, (1 + level) / 2)) * error
     p = float(2 * stdtr(n - 1, -abs(mean) / error)) if error > 0 else float(mean == 0)
-    return Outcome(name, there, mean, mean - reach, mean + reach, max(p, randomisation(d, seed=seed)))
+    plain = assess_differences(d[None], test="randomisation", level=level, seed=seed)
+    low, high = min(mean - reach, float(plain.low[0])), max(mean + reach, float(plain.high[0]))
+    return Outcome(name, there, mean, low, high, max(p, float(plain.p[0])))

@@ -23,6 +23,7 @@ __all__ = ["baseline_for", "families"]
 FALLBACK = "copeland"  # reads every form
 PATIENCE = 4  # times the baseline's time that any method may take
 FAR = 50  # times as long as in company a query may take alone
+LATE = "the share of the time budget for timing methods was spent; name it, or allow a larger budget"
 SUPERVISED = "learns from labels; name it, or ask for the supervised methods"
 
 
@@ -47,10 +48,12 @@ def families(
     supervised: bool,
     weights: bool,
     limit: float,
+    stop_at: float,
     progress: Progress,
 ) -> tuple[list[Family], dict[str, str]]:
     """The methods to search, and those left out with the reason. What is asked for by name is never left out unsaid:
-    it is only dropped if it cannot read the input, which is an error if nothing else is left."""
+    it is only dropped if it cannot read the input, which is an error if nothing else is left. Without names, methods
+    whose turn to be timed comes after `stop_at` (by time.monotonic) are left out."""
     every = registry.aggregators.all()
     allowed = limit
     if asked is None:
@@ -65,6 +68,8 @@ def families(
             tags = every[family.method].tags
             if tags.supervised:
                 reason = "" if supervised else SUPERVISED
+            elif family.method != baseline.name and time.monotonic() >= stop_at:
+                reason = LATE
             else:
                 reason = _too_slow(problem, family.method, allowed)
         if reason:

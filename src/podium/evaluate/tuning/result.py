@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -64,6 +65,7 @@ class Tuning:
     folds: int
     seed: int
     level: float
+    budget: float | None  # seconds after which no further configuration was begun; None: no limit
     same: bool = False  # all configurations have the same values
 
     def __repr__(self) -> str:
@@ -121,6 +123,9 @@ class Tuning:
     def sentence(self) -> str:
         """The verdict in words, with the figures it rests on."""
         row, n = self.rows[0], len(self.queries)
+        if len(self.trials) == 1:
+            only = f"only {self.trials[0].config} was tried ({self.metric} {row.mean:.4f} on {_queries(n)})"
+            return f"There is nothing to choose: {only}."
         if self.same:
             return (
                 f"There is nothing to choose: all {len(self.trials)} configurations have the same {self.metric} on "
@@ -132,16 +137,19 @@ class Tuning:
                 "that was tuned on, the best of many tries, and says nothing about queries not seen. "
                 f"Judge more queries, or use {self.baseline}."
             )
-        figures = (
-            f"{self.metric} {self.tuned:.4f} against {row.mean:.4f}, {row.difference:+.4f} "
-            f"({self.level:.0%} interval {row.low:+.4f} .. {row.high:+.4f}, {_queries(n)})"
-        )
+        bounded = math.isfinite(row.low) and math.isfinite(row.high)
+        span = f"{self.level:.0%} interval {row.low:+.4f} .. {row.high:+.4f}, " if bounded else ""
+        gain = f"{self.metric} {self.tuned:.4f} against {row.mean:.4f}, {row.difference:+.4f}"
+        figures = f"{gain} ({span}{_queries(n)})"
         found = self.verdict()
         if found == "no difference":
-            least = max((row.high - row.low) / 2, 0.0)
+            least = (
+                f"with {_queries(n)}, differences below about {(row.high - row.low) / 2:.4f} cannot be shown"
+            )
+            none = f"{_queries(n)} are too few to show any difference at {self.level:.0%}"
             return (
-                f"No difference to {self.baseline} can be shown on queries not seen: {figures}; differences below "
-                f"about {least:.4f} cannot be seen with so few queries. Use {self.baseline}, unless you know more."
+                f"No difference to {self.baseline} can be shown on queries not seen: {figures}; "
+                f"{least if bounded else none}. Use {self.baseline}, unless you know more."
             )
         if found == "worse":
             return f"Tuning does harm: {figures} on queries not seen. Use {self.baseline}."
@@ -173,6 +181,7 @@ class Tuning:
             "folds": self.folds,
             "seed": self.seed,
             "level": self.level,
+            "budget": self.budget,
             "queries": len(self.queries),
         }
 

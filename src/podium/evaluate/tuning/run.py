@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +14,7 @@ from podium.aggregators.base import Aggregator
 from podium.aggregators.supervised.examples import Progress, silence
 from podium.data.consensus import TieRule
 from podium.data.dataset import Dataset
+from podium.data.unlisted import describe_reading
 from podium.errors import ParameterError, expect
 from podium.evaluate.checkpoints import Folder
 from podium.evaluate.crossvalidation import STEPS
@@ -27,6 +31,9 @@ from podium.metrics.base import MetricSpec, parse
 
 __all__ = ["tune"]
 
+BUDGET = 300.0  # seconds
+TIMING = 0.3  # share of the budget after which no further method is timed
+FIRST_RUNG = 1 / 3  # share after which halving begins no further configuration; each later rung costs as much
 FEW = 10  # judged queries below which a warning is due
 
 
@@ -43,6 +50,7 @@ def tune(
     seed: int = 0,
     baseline: str | Aggregator | None = None,
     limit: float = 0.05,
+    budget: float | None = BUDGET,
     level: float = 0.95,
     rounds: int = 2_000,
     ties: TieRule = "item",
@@ -56,8 +64,9 @@ def tune(
     configuration (or four times what the baseline needs); those that learn from labels only if `supervised`. A method
     with values, such as `combsum(normalizer=zscore)`, keeps them; what it does not say is searched. Folds are the parts
     of the data set, else `folds` (5) random ones by query; below ten judged queries one is left out at a time. The
-    baseline is `rrf` unless given. With the folder `resume`, values are kept there as soon as they are known, and found
-    there by a later call.
+    baseline is `rrf` unless given. After `budget` seconds (300; None: no limit) no further configuration is begun, and
+    a note gives the number tried; another machine may then try more and find something else. With the folder `resume`,
+    values are kept there as soon as they are known, and found there by a later call.
 
     >>> from podium.data.demo import demo
     >>> found = tune(demo(30), "ndcg@5", ["rrf", "borda"], trials=10)
@@ -66,7 +75,8 @@ def tune(
     """
     expect(dataset, Dataset, "tune", "give podium.Dataset(preferences, labels)")
     methods = [methods] if isinstance(methods, str) else methods
-    _check(folds, level, rounds, workers)
+    _check(folds, level, rounds, workers, budget)
+    times = _Times(time.monotonic(), math.inf if budget is None else budget)
     problem = Problem.of(dataset, parse(metric), ties, folds, seed, Folder.at(resume))
     base = baseline_for(problem, baseline)
     learns = weights and len(problem) > 2 and len(dataset.preferences.experts) > 1
@@ -77,11 +87,13 @@ def tune(
         supervised=supervised,
         weights=learns,
         limit=limit,
+        stop_at=times.after(TIMING),
         progress=_between(progress, 0.0, 0.3),
     )
     first = Family.of(base, False).config()
     experts = len(dataset.preferences.experts)
     table = Table(problem, configurations(search, chosen, trials, experts, seed, first))
+    table.stop_at = times.after(FIRST_RUNG if search == "halving" else 1.0)
     cut = np.linspace(
         0.5 if search == "halving" else 0.95, 1.0, problem.folds + 1
     )  # else the rest is known by then
@@ -97,7 +109,7 @@ def tune(
     found = nested(table, within, repr(base), rounds, seed) if within else None
     left_out |= _not_tried(table, chosen)
     progress(STEPS, STEPS, "done")
-    return _result(table, last, found, repr(base), left_out, search, seed, level)
+    return _result(table, last, found, repr(base), left_out, search, seed, level, budget)
 
 
 def _between(progress: Progress, low: float, high: float) -> Progress:
@@ -109,7 +121,20 @@ def _between(progress: Progress, low: float, high: float) -> Progress:
     return tell
 
 
-def _check(folds: int | None, level: float, rounds: int, workers: int | None) -> None:
+class _Times(NamedTuple):
+    """When a search began, and how many seconds it has."""
+
+    begin: float
+    budget: float
+
+    def after(self, share: float) -> float:
+        """The time at which a share of the budget is spent."""
+        return self.begin + share * self.budget
+
+
+def _check(folds: int | None, level: float, rounds: int, workers: int | None, budget: float | None) -> None:
+    if budget is not None and not budget > 0:
+        raise ParameterError(f"budget is {budget:g}; accepted: seconds above 0, or None for no limit")
     if folds is not None and folds < 2:
         raise ParameterError(f"folds is {folds}; accepted: whole numbers from 2")
     if not 0 < level < 1:
@@ -122,9 +147,11 @@ def _check(folds: int | None, level: float, rounds: int, workers: int | None) ->
 
 def _not_tried(table: Table, asked: Sequence[Family]) -> dict[str, str]:
     """Methods of which no configuration was computed."""
-    tried = {c.method for c in table.configs}
-    well = {c.method for row, c in enumerate(table.configs) if row not in table.failed}
-    out = {f.method: "not reached; allow more trials" for f in asked if f.method not in tried}
+    listed = {c.method for c in table.configs}
+    tried = {c.method for c in table.configs[: table.reached]}
+    well = {c.method for row, c in enumerate(table.configs[: table.reached]) if row not in table.failed}
+    out = {f.method: "not reached; allow more trials" for f in asked if f.method not in listed}
+    out |= dict.fromkeys(listed - tried, "not reached within the time budget; allow more time")
     for row, reason in table.failed.items():
         name = table.configs[row].method
         if name not in well:
@@ -141,6 +168,7 @@ def _result(
     search: str,
     seed: int,
     level: float,
+    budget: float | None,
 ) -> Tuning:
     problem, own = table.problem, own_values(table)
     winner = int(last[best_of(own[last].mean(axis=1))])
@@ -165,11 +193,12 @@ def _result(
         left_out=dict(sorted(left_out.items())),
         queries=problem.queries,
         values=values,
-        notes=_notes(table),
+        notes=_notes(table, budget),
         search=search,
         folds=problem.folds,
         seed=seed,
         level=level,
+        budget=budget,
         same=bool((np.abs(own[last] - own[0]) <= 1e-12).all()),
     )
 
@@ -189,7 +218,7 @@ def _trials(table: Table, own: F8, last: set[int], winner: int) -> tuple[Trial, 
     known = (~np.isnan(own)).sum(axis=1)
     means = [mean_of(v) for v in own]
     rows = sorted(
-        range(len(table.configs)),
+        range(table.reached),
         key=lambda r: (
             r != winner,
             r in table.failed,
@@ -207,8 +236,14 @@ def _trials(table: Table, own: F8, last: set[int], winner: int) -> tuple[Trial, 
     return tuple(told)
 
 
-def _notes(table: Table) -> tuple[str, ...]:
+def _notes(table: Table, budget: float | None) -> tuple[str, ...]:
     problem, notes = table.problem, []
+    if budget is not None and table.reached < len(table.configs):
+        notes.append(
+            f"the time budget of {budget:g} s ended the search after {table.reached:,} of {len(table.configs):,} "
+            "configurations; a faster machine may try more and choose another one: allow more time, or ask for "
+            "fewer methods or trials"
+        )
     n, labels = len(problem), problem.data.labels
     assert labels is not None
     if n < FEW:
@@ -226,6 +261,8 @@ def _notes(table: Table) -> tuple[str, ...]:
     silent = len(problem.data) - n
     if silent:
         notes.append(f"{silent:,} queries of the input cannot be measured by their labels and are left out")
-    if table.failed:
-        notes.append(f"{len(table.failed):,} configurations could not be computed")
-    return tuple(notes)
+    failed = sum(row < table.reached for row in table.failed)
+    if failed:
+        notes.append(f"{failed:,} configurations could not be computed")
+    reading = describe_reading(problem.data.preferences)
+    return tuple(notes) + ((reading[:1].lower() + reading[1:].rstrip("."),) if reading else ())

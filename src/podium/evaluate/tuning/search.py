@@ -49,22 +49,23 @@ def finalists(
 ) -> I8:
     """The configurations that are left when `fold` (None: nothing) may not be looked at; their values are complete."""
     everything = np.arange(len(table.problem))
-    rows = list(range(len(table.configs)))
+    rows = list(range(table.reached))
     if kind == "halving":
         rows = _halved(table, fold, seed, workers, progress)
-    table.need(rows, everything, workers, progress)
-    return np.array([r for r in rows if r not in table.failed], np.int64)
+    table.need(rows, everything, workers, progress, optional=len(rows) == len(table.configs))
+    return np.array([r for r in rows if r < table.reached and r not in table.failed], np.int64)
 
 
 def _halved(table: Table, fold: int | None, seed: int, workers: int, progress: Progress) -> list[int]:
     """The rungs are the same queries for every fold, less the fold itself, so that their values serve all of them."""
-    problem, rows = table.problem, list(range(len(table.configs)))
+    problem, rows = table.problem, list(range(table.reached))
     dealt = np.random.default_rng(seed).permutation(len(problem))
     size = max(FEWEST, math.ceil(len(problem) / THIRD**2))
     while size < len(problem) and len(rows) > LAST:
         columns = np.sort(dealt[:size])
-        table.need(rows, columns, workers, progress)
-        rows = [r for r in rows if r not in table.failed]
+        # what survives a rung has to be computed to the end, so only the first may be cut short
+        table.need(rows, columns, workers, progress, optional=len(rows) == len(table.configs))
+        rows = [r for r in rows if r < table.reached and r not in table.failed]
         if fold is not None:
             columns = columns[problem.fold[columns] != fold]
         values = (own_values(table) if fold is None else table.values[:, fold])[rows][:, columns]

@@ -8,7 +8,9 @@ whatever o is, and is computed once.
 from __future__ import annotations
 
 import functools
+import math
 import threading
+import time
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -168,12 +170,26 @@ class Table:
     configs: Sequence[Config]
     values: F8 = field(init=False)
     failed: dict[int, str] = field(default_factory=dict)  # configurations that cannot be computed, and why
+    stop_at: float = math.inf  # time.monotonic() from which no further configuration is begun
+    reached: int = -1  # configurations before the first that was not begun in time
 
     def __post_init__(self) -> None:
+        self.reached = len(self.configs)
         self.values = np.full((len(self.configs), self.problem.folds, len(self.problem)), np.nan)
 
-    def need(self, rows: Iterable[int], columns: I8, workers: int, progress: Progress = silence) -> None:
-        """Compute what is not there yet; what is found does not depend on the number of workers."""
+    def need(
+        self,
+        rows: Iterable[int],
+        columns: I8,
+        workers: int,
+        progress: Progress = silence,
+        *,
+        optional: bool = False,
+    ) -> None:
+        """Compute what is not there yet; what is found does not depend on the number of workers.
+
+        Rows that are `optional` are left out from the first on that would begin too late; the baseline never is.
+        """
         from concurrent.futures import ThreadPoolExecutor
 
         todo = [r for r in rows if r not in self.failed and np.isnan(self.values[r, 0, columns]).any()]
@@ -182,6 +198,10 @@ class Table:
 
         def one(row: int) -> None:
             nonlocal done
+            if optional and row and (row >= self.reached or time.monotonic() >= self.stop_at):
+                with lock:
+                    self.reached = min(self.reached, row)
+                return
             self._fill(row, columns)
             with lock:
                 done += 1

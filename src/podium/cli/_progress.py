@@ -1,0 +1,135 @@
+"""How far a verb is, on standard error: a bar on a terminal, a line now and then anywhere else."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import click
+
+from podium.errors import ParameterError
+
+__all__ = ["ProgressLines", "progress", "show_progress_lines", "telling"]
+
+T = TypeVar("T")
+FIRST, EVERY = 10.0, 30.0  # seconds before the first line, and between lines
+VARIABLE = "PODIUM_PROGRESS"  # seconds between lines instead; 0 for none
+ENDLESS = frozenset({"serve"})  # verbs that are meant to go on
+
+
+class ProgressLines:
+    """Lines that a thread of its own writes while a verb runs.
+
+    A verb that counts its steps calls `update`; of any other verb the lines give the time.
+    """
+
+    def __init__(self, name: Callable[[], str | None], first: float = FIRST, every: float = EVERY) -> None:
+        self._name, self._first, self._every = name, first, every
+        self._begin, self._share, self._what = time.monotonic(), 0.0, ""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._write_lines, name="podium-progress", daemon=True)
+
+    def start(self) -> None:
+        """Write the first line when its time has come."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write no more lines."""
+        self._ended.set()
+        self._thread.join()
+
+    def update(self, done: int, total: int, what: str) -> None:
+        """Take note of a step; any thread may call this."""
+        self._share, self._what = done / max(total, 1), what
+
+    def line(self, seconds: float) -> str:
+        """What is known after so many seconds.
+
+        >>> lines = ProgressLines(lambda: "tune")
+        >>> lines.line(40)
+        'podium tune: still running after 40 s'
+        >>> lines.update(345, 1000, "trying configurations")
+        >>> lines.line(100)
+        'podium tune: still running after 1 min 40 s, 34 % done (trying configurations)'
+        """
+        minutes, rest = divmod(round(seconds), 60)
+        spent = f"{minutes} min {rest} s" if minutes else f"{rest} s"
+        known = f", {int(100 * self._share)} % done ({self._what})" if self._what else ""
+        return f"podium {self._name() or ''}: still running after {spent}{known}"
+
+    def _write_lines(self) -> None:
+        wait = self._first
+        while not self._ended.wait(wait):
+            if self._name() in ENDLESS:
+                return
+            click.echo(self.line(time.monotonic() - self._begin), err=True)
+            wait = self._every
+
+
+_lines: list[ProgressLines] = []  # of the verb that runs
+
+
+@contextlib.contextmanager
+def show_progress_lines(name: Callable[[], str | None]) -> Iterator[None]:
+    """Lines about the verb that runs inside, unless standard error is a terminal; `name` gives its name."""
+    first, every = _intervals()
+    if sys.stderr.isatty() or not every:
+        yield
+        return
+    lines = ProgressLines(name, first, every)
+    _lines.append(lines)
+    lines.start()
+    try:
+        yield
+    finally:
+        _lines.pop()
+        lines.stop()
+
+
+def _intervals() -> tuple[float, float]:
+    """Seconds before the first line and between lines, as the environment says."""
+    given = os.environ.get(VARIABLE, "")
+    if not given:
+        return FIRST, EVERY
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise ParameterError(f"{VARIABLE} is {given!r}; give seconds between lines, or 0 for no lines")
+    return seconds, seconds
+
+
+def progress(work: Sequence[T], label: str) -> Iterator[T]:
+    """The same work, with its progress shown when there is more than a moment of it."""
+    if not sys.stderr.isatty() or len(work) < 2:
+        with telling() as tell:
+            for done, one in enumerate(work):
+                tell(done, len(work), label)
+                yield one
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(work, description=label, console=Console(stderr=True), transient=True)
+
+
+@contextlib.contextmanager
+def telling() -> Iterator[Callable[[int, int, str], None]]:
+    """A function `(done, total, what)` that moves a progress bar on the terminal, or informs the lines elsewhere."""
+    if not sys.stderr.isatty():
+        from podium.aggregators.supervised.examples import silence
+
+        yield _lines[-1].update if _lines else silence
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("")
+        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
