@@ -79,7 +79,7 @@ def attempt(name: str, case: str) -> None:
         found = {"end": "refused", "message": str(refused)}
     except MemoryError:
         found = {"end": "MEMORY"}
-    except Exception as error:  # noqa: BLE001 - the table shows whatever comes
+    except Exception as error:
         found = {"end": "ERROR", "message": f"{type(error).__name__}: {error}"}
     found["seconds"] = time.perf_counter() - begin
     found["gigabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -94,7 +94,7 @@ def bounded(name: str, case: str, memory: float, cpu: int) -> dict[str, Any]:
         resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 5))
 
     command = [sys.executable, __file__, "--attempt", name, case]
-    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit, check=False)  # noqa: PLW1509
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit, check=False)
     if done.returncode == 0 and done.stdout.strip():
         return dict(json.loads(done.stdout.splitlines()[-1]))
     if -done.returncode in (signal.SIGXCPU, signal.SIGKILL):
@@ -113,7 +113,9 @@ def line(name: str, case: str, found: dict[str, Any]) -> str:
 def main() -> None:
     """Read the command line and print the table, a row as soon as it is known."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--attempt", nargs=2, metavar=("METHOD", "INPUT"), help="run one attempt in this process")
+    parser.add_argument(
+        "--attempt", nargs=2, metavar=("METHOD", "INPUT"), help="run one attempt in this process"
+    )
     parser.add_argument("--only", default="", help="methods, separated by commas; default all")
     parser.add_argument("--inputs", default="", help="inputs, separated by ' / '; default all")
     parser.add_argument("--memory", type=float, default=4.0, help="gigabytes of address space per process")

@@ -231,7 +231,7 @@ class Aggregator(ABC):
 
     def _check_costs(self, preferences: Preferences) -> None:
         """Refuse what would take too much, before it is begun."""
-        check_costs(self.name, preferences, self._costs(preferences))
+        check_costs(self.name, preferences.queries, self._costs(preferences))
 
     def expert_weights_for(self, experts: Sequence[Id]) -> F8:
         """One weight per expert, in their order: those given, or 1."""

@@ -125,4 +125,4 @@ class MC4(MarkovChain):
         return chains.majority_chain(votes, self.teleport, self.tolerance, self.max_iterations)
 
     def _costs(self, preferences: Preferences) -> list[Cost]:
-        return table_cost(preferences, 9)
+        return table_cost(preferences.index.sizes, 9)

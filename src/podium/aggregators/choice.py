@@ -303,7 +303,7 @@ class Elo(Aggregator):
 
     name = "elo"
     citation = "Elo, The Rating of Chessplayers, 1978"
-    tags = Tags(accepts=ALL_FORMS, pairwise="lists")
+    tags = Tags(accepts=ALL_FORMS)
     exempt: ClassVar = {
         "row_order": "Elo depends on the order of the votes; use rounds for an answer that does not",
         "renaming_experts": "the votes of an expert are played together, in the order of the experts",

@@ -1,21 +1,23 @@
 """What a method needs for an input, estimated from the input's shape before anything is allocated.
 
 A method that compares items with each other returns its `Cost` from `Aggregator._costs`. What goes beyond a limit is
-refused with the number, the limit and what to do instead. Memory and operations count only what grows faster than the
-rows of the input: an input that fits in memory is never refused for its own size.
+refused with the number, the limit and what to do instead. Only what grows faster than the rows of the input counts, and
+operations only for the most expensive query: an input is never refused for its own size or its number of queries.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError
+from podium.kernels.dispatch import I8
 
 __all__ = ["Cost", "check_costs", "limits", "pairs_of_lists", "table_cost"]
 
@@ -30,7 +32,7 @@ NO_TABLE = (
 class Cost(NamedTuple):
     """An estimate for one query, or for the whole input where `query` is None."""
 
-    count: float  # of what there is so much of
+    number: float  # of what there is so much of
     what: str  # in the plural: "pairs of items"
     memory: float = 0.0  # bytes
     operations: float = 0.0
@@ -56,7 +58,7 @@ def _limit(variable: str, default: float) -> float:
     return value
 
 
-def check_costs(name: str, preferences: Preferences, costs: Iterable[Cost]) -> None:
+def check_costs(name: str, queries: Sequence[Id], costs: Iterable[Cost]) -> None:
     """Refuse what needs more memory or operations than the limits allow."""
     for cost in costs:
         memory, operations = limits()
@@ -68,9 +70,9 @@ def check_costs(name: str, preferences: Preferences, costs: Iterable[Cost]) -> N
             limit = f"{_rounded(operations)} (PODIUM_OPERATIONS sets it)"
         else:
             continue
-        where = "" if cost.query is None else f" of query {preferences.queries[cost.query]!r}"
+        where = "" if cost.query is None else f" of query {queries[cost.query]!r}"
         raise InputError(
-            f"{name} needs {needs} for {cost.count:,.0f} {cost.what}{where}, and the limit is {limit}",
+            f"{name} needs {needs} for {cost.number:,.0f} {cost.what}{where}, and the limit is {limit}",
             remedy=cost.remedy,
         )
 
@@ -84,20 +86,15 @@ def _rounded(number: float) -> str:
 
 
 def table_cost(
-    preferences: Preferences, bytes_per_pair: float, *, square: float = 0.0, cube: float = 0.0
+    sizes: I8, cell: float = 0.0, *, square: float = 0.0, cube: float = 0.0, remedy: str = NO_TABLE
 ) -> list[Cost]:
-    """That of tables of all pairs of the largest query: bytes per cell, operations per cell and per item's cube."""
-    sizes = preferences.index.sizes
+    """That of the largest query: bytes per cell of tables of all pairs, operations per cell and per item's cube."""
     if not len(sizes):
         return []
     worst = int(sizes.argmax())
     size = float(sizes[worst])
     operations = square * size**2 + cube * size**3
-    return [
-        Cost(
-            size * (size - 1) / 2, "pairs of items", bytes_per_pair * size**2, operations, worst, NO_TABLE
-        )
-    ]
+    return [Cost(size * (size - 1) / 2, "pairs of items", cell * size**2, operations, worst, remedy)]
 
 
 def pairs_of_lists(preferences: Preferences) -> float:

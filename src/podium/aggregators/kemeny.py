@@ -52,7 +52,7 @@ class Kemeny(Aggregator):
     most_nodes: Annotated[int, Range(1, 10**9), "branches after which `exact` gives up"] = 10_000
 
     def _costs(self, preferences: Preferences) -> list[Cost]:
-        return table_cost(preferences, 32, cube=4)
+        return table_cost(preferences.index.sizes, 32, cube=1)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, unit = collect_votes(preferences, weights)

@@ -31,8 +31,6 @@ __all__ = [
     "Schulze",
 ]
 
-CELL = 64  # operations that count as one cell of a matrix in `PairwiseMajority.cubic`
-
 
 def collect_votes(preferences: Preferences, weights: F8) -> tuple[Votes, float]:
     """The voices of all experts with whole weights, and the unit of these weights."""
@@ -63,6 +61,9 @@ class PairwiseMajority(Aggregator):
     """Scores from the matrix of votes of each query."""
 
     tables: ClassVar[int] = 2  # matrices of a query held at once, eight bytes per pair
+    cube: ClassVar[float] = (
+        0.0  # operations per cube of the number of items, for the estimate of cost (measured)
+    )
     cubic: ClassVar[float] = (
         0.0  # cost of an item's cube in cells of a matrix, for choosing and sharing the work
     )
@@ -72,7 +73,7 @@ class PairwiseMajority(Aggregator):
         return ()
 
     def _costs(self, preferences: Preferences) -> list[Cost]:
-        return table_cost(preferences, 8 * self.tables, cube=CELL * self.cubic)
+        return table_cost(preferences.index.sizes, 8 * self.tables, cube=self.cube)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, _ = collect_votes(preferences, weights)
@@ -148,6 +149,7 @@ class Schulze(PairwiseMajority):
     citation = "Schulze, Social Choice and Welfare 2011"
     tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
     cubic = 1 / 32
+    cube = 0.5
     kernel = staticmethod(majority.schulze)
 
     strength: Annotated[
@@ -174,6 +176,7 @@ class RankedPairs(PairwiseMajority):
     citation = "Tideman, Social Choice and Welfare 1987"
     tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
     cubic = 1 / 2
+    cube = 3.0
     kernel = staticmethod(majority.ranked_pairs)
 
 

@@ -54,7 +54,7 @@ class Mpm(Aggregator):
 
     name = "mpm"
     citation = "Volkovs & Zemel, WWW 2012"
-    tags = Tags(accepts=ALL_FORMS, pairwise="items")
+    tags = Tags(accepts=ALL_FORMS)
 
     adherence: Annotated[bool, "does every expert have an adherence of its own?"] = False
     pooled: Annotated[bool, "is the adherence of an expert one for all queries?"] = False
@@ -181,7 +181,7 @@ class Svp(Aggregator):
             )
 
     def _costs(self, preferences: Preferences) -> list[Cost]:
-        return table_cost(preferences, 40, square=10_000)
+        return table_cost(preferences.index.sizes, 40, square=5_000)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, unit = collect_votes(preferences, weights)

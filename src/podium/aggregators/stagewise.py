@@ -45,8 +45,8 @@ def stage_costs(preferences: Preferences, distance: str) -> list[Cost]:
     """Those of `stage_order`: a table of all pairs, but for Spearman's distance."""
     if distance == "spearman":
         return []
-    cost = table_cost(preferences, 8)
-    return [c._replace(remedy=f"{c.remedy}, or distance='spearman'") for c in cost]
+    remedy = "keep fewer items per query, or use distance='spearman', which needs no table of pairs"
+    return table_cost(preferences.index.sizes, 8, remedy=remedy)
 
 
 def stage_order(preferences: Preferences, codes: I8, theta: F8, distance: str) -> F8:

@@ -115,7 +115,8 @@ def by_table(sizes: I8, rows: I8) -> B1:
     The sums are exact, so both ways give the same bits.
     """
     return np.asarray(
-        ((sizes <= TABLE) & (sizes**2 <= 4 * rows)) | (TABLE_BYTES * sizes.astype(np.float64) ** 2 < ROW_BYTES * rows)
+        ((sizes <= TABLE) & (sizes**2 <= 4 * rows))
+        | (TABLE_BYTES * sizes.astype(np.float64) ** 2 < ROW_BYTES * rows)
     )
 
 

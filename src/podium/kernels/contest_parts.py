@@ -7,14 +7,15 @@ are (see `list_contests`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from podium.kernels import contests
 from podium.kernels.contest_counts import Contests, counting_bytes
 from podium.kernels.contests import Solution
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.pairs import Votes, select_queries, without_lists
 
 __all__ = ["Part", "join_solutions", "split"]
@@ -45,17 +46,17 @@ def split(votes: Votes, unit: float, side: F8 | None, *, keep_lists: bool) -> It
         yield Part(base, met)
 
 
-def _ranges(needed: F8, alone: np.ndarray) -> list[tuple[int, int]]:
+def _ranges(needed: F8, alone: B1) -> list[tuple[int, int]]:
     """Ranges of queries of about equal size, at most `PART`; those `alone` have one each."""
     cuts = np.flatnonzero(alone)
     edges = np.unique(np.concatenate(([0], cuts, cuts + 1, [len(needed)]))).tolist()
     found: list[tuple[int, int]] = []
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in pairwise(edges):
         total = np.concatenate(([0.0], np.cumsum(needed[first:last])))
         number = 1 if alone[first] else max(1, int(np.ceil(total[-1] / PART)))
         inner = np.searchsorted(total, np.linspace(0, total[-1], number + 1)[1:-1])
         marks = np.unique(np.concatenate(([0], inner, [last - first]))) + first
-        found += list(zip(marks[:-1].tolist(), marks[1:].tolist(), strict=True))
+        found += list(pairwise(marks.tolist()))
     return found or [(0, len(needed))]
 
 
@@ -64,7 +65,7 @@ def join_solutions(parts: Sequence[tuple[int, Solution]]) -> Solution:
     if len(parts) == 1:
         return parts[0][1]
     solutions = [s for _, s in parts]
-    columns = (np.concatenate([s[k] for s in solutions]) for k in range(5))
+    columns: list[Any] = [np.concatenate([s[k] for s in solutions]) for k in range(5)]
     extra = {name: np.concatenate([s.extra[name] for s in solutions]) for name in solutions[0].extra}
     component: I8 = np.concatenate([s.component + base for base, s in parts])
-    return Solution(*columns, extra, solutions[0].model, component)
+    return Solution._make([*columns, extra, solutions[0].model, component])

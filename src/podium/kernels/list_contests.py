@@ -56,7 +56,11 @@ def sets_of(votes: Votes, unit: float, *, ties: bool) -> ListContests:
     full = (lengths == size) & (votes.list_weight > 0)
     kept = ~full & (lengths > 1 - votes.below) & (votes.list_weight > 0)
     parts = [
-        (np.full(int(full.any()), size), np.arange(size * int(full.any())), votes.list_weight[full].sum(keepdims=True)),
+        (
+            np.full(int(full.any()), size),
+            np.arange(size * int(full.any())),
+            votes.list_weight[full].sum(keepdims=True),
+        ),
         (lengths[kept], item[np.repeat(kept, lengths)], votes.list_weight[kept]),
     ]
     parts = [(length, members, sign * weight[: len(length)]) for length, members, weight in parts]
@@ -69,7 +73,7 @@ def sets_of(votes: Votes, unit: float, *, ties: bool) -> ListContests:
     length, members, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
     held = None
     if votes.below:
-        held = np.bincount(item, np.repeat(votes.list_weight, lengths), size) * unit
+        held = np.bincount(item, np.repeat(votes.list_weight * unit, lengths), size).astype(np.float64)
     wins, losses = list_tallies(votes)
     return ListContests(
         np.concatenate(([0], np.cumsum(length))), members, weight * unit, held, (wins - losses) * unit
@@ -93,7 +97,9 @@ class Listwise(Sparse):
         self.lists, self.table = lists, False
         self.ones = np.ones(problem.size)
         members = np.diff(lists.starts)
-        self.itself = np.bincount(lists.item, np.repeat(lists.weight, members), problem.size).astype(np.float64)
+        self.itself = np.bincount(lists.item, np.repeat(lists.weight, members), problem.size).astype(
+            np.float64
+        )
         if lists.held is not None:
             self.itself += 2 * lists.held
 
