@@ -212,12 +212,6 @@ def test_candidates_that_nobody_lists_come_last(path, name):
     assert make(name).aggregate(p).ranking("q") == ["b", "c", "a"]
 
 
-def test_too_long_a_list_is_refused(monkeypatch):
-    monkeypatch.setattr(choice, "LONGEST_LIST", 2)
-    with pytest.raises(InputError, match="compares all pairs of at most 2"):
-        make("bradley_terry").aggregate(Preferences.from_lists({"q": {1: "abc"}}))
-
-
 def test_objective_is_the_penalised_likelihood(path):
     found = BradleyTerry(l2=0.5).aggregate(votes("ab", "ab", "ba"))
     a, b = (found.to_dict()["q"][i] for i in "ab")

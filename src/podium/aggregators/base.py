@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from podium import params, registry
+from podium.aggregators.costs import Cost, check_costs
 from podium.data.consensus import Consensus, Diagnostics, TieRule
 from podium.data.preferences import Form, Preferences
 from podium.data.vocabulary import Id
@@ -118,6 +119,7 @@ class Aggregator(ABC):
         """One ranking of all items for every query; item features for the methods that use them."""
         self._check_forms(preferences)
         self._check_features(features)
+        self._check_costs(preferences)
         begin = time.perf_counter()
         weights = self.expert_weights_for(preferences.experts)
         outcome = self._outcome(preferences, weights, features)
@@ -154,6 +156,7 @@ class Aggregator(ABC):
         self._check_forms(preferences)
         self._check_features(features)
         one = preferences.select([query])
+        self._check_costs(one)
         at = one.index.slot(query, item)
         return self._explain(one, at, features)
 
@@ -218,6 +221,17 @@ class Aggregator(ABC):
     @abstractmethod
     def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
         """Scores by slot, larger is better; `weights` has one value per expert code."""
+
+    def _costs(self, preferences: Preferences) -> Sequence[Cost]:
+        """What the method needs beyond time and memory in proportion to the rows, from the shape of the input alone.
+
+        A method with the tag `pairwise` says it here; see `podium.aggregators.costs`.
+        """
+        return ()
+
+    def _check_costs(self, preferences: Preferences) -> None:
+        """Refuse what would take too much, before it is begun."""
+        check_costs(self.name, preferences.queries, self._costs(preferences))
 
     def expert_weights_for(self, experts: Sequence[Id]) -> F8:
         """One weight per expert, in their order: those given, or 1."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from podium.aggregators.base import ALL_FORMS, Aggregator, Outcome, Tags
-from podium.aggregators.majority import check_sizes, collect_votes
+from podium.aggregators.costs import Cost, table_cost
+from podium.aggregators.majority import collect_votes
 from podium.data.preferences import Preferences
 from podium.kernels import chains
 from podium.kernels.dispatch import F8
@@ -119,11 +120,9 @@ class MC4(MarkovChain):
 
     name = "mc4"
     tags = Tags(accepts=ALL_FORMS, pairwise="items")
-    limit: ClassVar[int] = 10_000
 
     def _walk(self, votes: Votes) -> chains.Walk:
         return chains.majority_chain(votes, self.teleport, self.tolerance, self.max_iterations)
 
-    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        check_sizes(self.name, preferences, self.limit)
-        return super()._scores(preferences, weights)
+    def _costs(self, preferences: Preferences) -> list[Cost]:
+        return table_cost(preferences.index.sizes, 9)

@@ -9,16 +9,20 @@ apart, because one group of items never lost to the other or never met it, a pri
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, Aggregator, Outcome, Tags
+from podium.aggregators.costs import Cost
 from podium.aggregators.majority import collect_votes
 from podium.data.preferences import Preferences
 from podium.errors import InputError
 from podium.kernels import contests
+from podium.kernels.contest_counts import counting_bytes
+from podium.kernels.contest_parts import Part, join_solutions, split
 from podium.kernels.contest_walks import rank_centrality
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.elo import elo
@@ -27,13 +31,14 @@ from podium.params import Choice, Range, Tune
 __all__ = ["BradleyTerry", "Elo", "RankCentrality", "ThurstoneMosteller"]
 
 TIE = 1e-9  # scores nearer than this share of the largest one are ties
-LONGEST_LIST = 10_000  # items: a list of n items is n (n - 1) / 2 contests
 SHOWN = 3  # queries, and items of each, that the notes name
+NO_CONTESTS = "keep the top of the lists, or use bradley_terry, which does not take lists apart"
 
 
-def collect(name: str, preferences: Preferences, weights: F8, *, sided: bool = False) -> contests.Contests:
-    """The contests of all queries, by the side shown first if `sided`; lists too long to be taken apart are refused."""
-    check_lengths(name, preferences)
+def collect(
+    name: str, preferences: Preferences, weights: F8, *, sided: bool = False, keep_lists: bool = False
+) -> Iterator[Part]:
+    """The contests of all queries in parts, by the side shown first if `sided`."""
     votes, unit = collect_votes(preferences, weights)
     shown = preferences.comparisons.side
     if sided and shown is None:
@@ -41,19 +46,17 @@ def collect(name: str, preferences: Preferences, weights: F8, *, sided: bool = F
             f"{name} is asked for the advantage of being shown first, and nothing says who was",
             remedy="give votes with the columns model_a, model_b and winner, or side= to from_comparisons",
         )
-    return contests.count(votes, unit, shown.astype(np.float64) if sided and shown is not None else None)
+    side = shown.astype(np.float64) if sided and shown is not None else None
+    return split(votes, unit, side, keep_lists=keep_lists)
 
 
-def check_lengths(name: str, preferences: Preferences) -> None:
-    """Refuse lists that have too many pairs of items."""
-    lengths = preferences.lists.lengths
-    if len(lengths) and lengths.max() > LONGEST_LIST:
-        query = preferences.queries[int(preferences.lists.query_of_list[lengths.argmax()])]
-        raise InputError(
-            f"a list of query {query!r} has {int(lengths.max()):,} items, and {name} compares all pairs of at "
-            f"most {LONGEST_LIST:,}",
-            remedy="keep the top of the lists, or use a method that needs no pairs, such as rrf or mc2",
-        )
+def contest_costs(preferences: Preferences, remedy: str) -> list[Cost]:
+    """That of the query whose lists are the most contests; comparisons are no more than the input has."""
+    pairs, memory = counting_bytes(collect_votes(preferences, np.ones(len(preferences.experts)))[0])
+    if not len(pairs):
+        return []
+    worst = int(memory.argmax())
+    return [Cost(float(pairs[worst]), "pairs of items", float(memory[worst]), 0.0, worst, remedy)]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -76,9 +79,25 @@ class LatentScores(Aggregator):
     def _sided(self) -> bool:
         return False
 
+    def _keeps_lists(self) -> bool:
+        """Whether lists need not be taken apart into pairs."""
+        return False
+
+    def _costs(self, preferences: Preferences) -> list[Cost]:
+        return [] if self._keeps_lists() else contest_costs(preferences, self._lighter())
+
+    def _lighter(self) -> str:
+        """What to use where lists are too many pairs."""
+        return NO_CONTESTS
+
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        met = collect(self.name, preferences, weights, sided=self._sided())
-        found = self._solve(met)
+        parts, results = [], []
+        options = {"sided": self._sided(), "keep_lists": self._keeps_lists()}
+        for base, met in collect(self.name, preferences, weights, **options):
+            parts.append((base, self._solve(met)))
+            results.append(contests.tallies(met))
+        found = join_solutions(parts)
+        wins, losses = (np.concatenate(sides) for sides in zip(*results, strict=True))
         converged = bool(found.converged.all())
         notes = [] if converged else [self._unfinished(preferences, found)]
         if self._sided():
@@ -94,7 +113,7 @@ class LatentScores(Aggregator):
             converged=converged,
             iterations=int(found.iterations.max(initial=0)),
             objective=float(found.objective.sum()),
-            notes=(*notes, *gaps(preferences, met, found.component, self._held())),
+            notes=(*notes, *gaps(preferences, wins, losses, found.component, self._held())),
         )
 
     def _unfinished(self, preferences: Preferences, found: contests.Solution) -> str:
@@ -106,9 +125,8 @@ class LatentScores(Aggregator):
         )
 
 
-def gaps(preferences: Preferences, met: contests.Contests, component: I8, held: str) -> list[str]:
+def gaps(preferences: Preferences, wins: F8, losses: F8, component: I8, held: str) -> list[str]:
     """What the contests leave open, for the first few queries: parts that never met, items that never lost or won."""
-    wins, losses = contests.tallies(met)
     index = preferences.index
     played = wins + losses > 0
     root = played & (component == np.arange(len(component)))
@@ -172,6 +190,13 @@ class BradleyTerry(LatentScores):
 
     def _sided(self) -> bool:
         return self.advantage
+
+    def _keeps_lists(self) -> bool:
+        return self.ties in ("half", "ignore") and not self.advantage
+
+    def _lighter(self) -> str:
+        option = "advantage=False" if self.advantage else "ties='half'"
+        return f"keep the top of the lists, or use {option}, which does not take lists apart"
 
     def _solve(self, met: contests.Contests) -> contests.Solution:
         gamma = self.prior == "gamma"
@@ -241,17 +266,24 @@ class RankCentrality(Aggregator):
     )
     max_iterations: Annotated[int, Range(1, 100_000_000), "sweeps after which a query is given up"] = 100_000
 
+    def _costs(self, preferences: Preferences) -> list[Cost]:
+        return contest_costs(preferences, NO_CONTESTS)
+
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        met = collect(self.name, preferences, weights)
-        walk = rank_centrality(met, self.smoothing, self.tolerance, self.max_iterations)
-        notes = [] if walk.converged else [f"stopped after {self.max_iterations} sweeps"]
+        walks, columns = [], []
+        for base, met in collect(self.name, preferences, weights):
+            walks.append(rank_centrality(met, self.smoothing, self.tolerance, self.max_iterations))
+            columns.append((*contests.tallies(met), contests.weak(met) + base))
+        converged = all(walk.converged for walk in walks)
+        notes = [] if converged else [f"stopped after {self.max_iterations} sweeps"]
         held = f"smoothing={self.smoothing:g}"
+        wins, losses, component = (np.concatenate(column) for column in zip(*columns, strict=True))
         return Outcome(
-            walk.probability,
+            np.concatenate([walk.probability for walk in walks]),
             tolerance=TIE,
-            converged=walk.converged,
-            iterations=walk.sweeps,
-            notes=(*notes, *gaps(preferences, met, contests.weak(met), held)),
+            converged=converged,
+            iterations=max((walk.sweeps for walk in walks if walk.sweeps is not None), default=None),
+            notes=(*notes, *gaps(preferences, wins, losses, component, held)),
         )
 
 
@@ -271,7 +303,7 @@ class Elo(Aggregator):
 
     name = "elo"
     citation = "Elo, The Rating of Chessplayers, 1978"
-    tags = Tags(accepts=ALL_FORMS, pairwise="lists")
+    tags = Tags(accepts=ALL_FORMS)
     exempt: ClassVar = {
         "row_order": "Elo depends on the order of the votes; use rounds for an answer that does not",
         "renaming_experts": "the votes of an expert are played together, in the order of the experts",

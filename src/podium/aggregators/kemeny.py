@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, Aggregator, Outcome, Tags
-from podium.aggregators.majority import check_sizes, collect_votes
+from podium.aggregators.costs import Cost, table_cost
+from podium.aggregators.majority import collect_votes
 from podium.data.preferences import Preferences
 from podium.kernels import linear_ordering as ordering
 from podium.kernels import majority
@@ -45,14 +46,15 @@ class Kemeny(Aggregator):
     exempt = {  # noqa: RUF012 - read-only by convention, as all class facts here
         "renaming_items": "best rankings are not unique: ids decide among equal net votes; the cost is equal",
     }
-    limit: ClassVar[int] = 3_000
 
     method: Annotated[str, Choice("auto", "exact", "local"), Fixed(), "how each group is solved"] = "auto"
     exact_limit: Annotated[int, Range(0, 200), "largest group for which `auto` seeks a proof"] = 50
     most_nodes: Annotated[int, Range(1, 10**9), "branches after which `exact` gives up"] = 10_000
 
+    def _costs(self, preferences: Preferences) -> list[Cost]:
+        return table_cost(preferences.index.sizes, 32, cube=1)
+
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        check_sizes(self.name, preferences, self.limit)
         votes, unit = collect_votes(preferences, weights)
         scores, cost, unproved = np.zeros(int(votes.slots[-1])), 0.0, 0
         compiled = large(2 * int((np.diff(votes.slots) ** 2).sum()))

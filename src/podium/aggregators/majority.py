@@ -14,8 +14,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, Aggregator, Outcome, Tags
+from podium.aggregators.costs import Cost, table_cost
 from podium.data.preferences import Preferences
-from podium.errors import InputError
 from podium.kernels import majority, segments
 from podium.kernels.dispatch import B1, F8
 from podium.kernels.pairs import Votes, silent_items, whole_weights
@@ -56,23 +56,14 @@ def collect_votes(preferences: Preferences, weights: F8) -> tuple[Votes, float]:
     return votes, unit
 
 
-def check_sizes(name: str, preferences: Preferences, limit: int) -> None:
-    """Refuse a query whose matrix of pairs would not fit."""
-    sizes = preferences.index.sizes
-    if len(sizes) and sizes.max() > limit:
-        worst = int(sizes.argmax())
-        query, size = preferences.queries[worst], int(sizes[worst])
-        raise InputError(
-            f"query {query!r} has {size:,} items, and {name} compares all pairs of at most {limit:,}",
-            remedy="keep fewer items a query, or use a method that needs no pairs, such as rrf or mc2",
-        )
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class PairwiseMajority(Aggregator):
     """Scores from the matrix of votes of each query."""
 
-    limit: ClassVar[int] = 10_000  # items a query: the matrix takes eight bytes a pair
+    tables: ClassVar[int] = 2  # matrices of a query held at once, eight bytes per pair
+    cube: ClassVar[float] = (
+        0.0  # operations per cube of the number of items, for the estimate of cost (measured)
+    )
     cubic: ClassVar[float] = (
         0.0  # cost of an item's cube in cells of a matrix, for choosing and sharing the work
     )
@@ -81,8 +72,10 @@ class PairwiseMajority(Aggregator):
     def _options(self) -> tuple[bool, ...]:
         return ()
 
+    def _costs(self, preferences: Preferences) -> list[Cost]:
+        return table_cost(preferences.index.sizes, 8 * self.tables, cube=self.cube)
+
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        check_sizes(self.name, preferences, self.limit)
         votes, _ = collect_votes(preferences, weights)
         scores = majority.by_majority(type(self).kernel, votes, self.cubic, *self._options())
         return Outcome(scores, silent_items(votes))
@@ -155,8 +148,8 @@ class Schulze(PairwiseMajority):
     name = "schulze"
     citation = "Schulze, Social Choice and Welfare 2011"
     tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
-    limit = 3_000
     cubic = 1 / 32
+    cube = 0.5
     kernel = staticmethod(majority.schulze)
 
     strength: Annotated[
@@ -182,8 +175,8 @@ class RankedPairs(PairwiseMajority):
     name = "ranked_pairs"
     citation = "Tideman, Social Choice and Welfare 1987"
     tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
-    limit = 3_000
     cubic = 1 / 2
+    cube = 3.0
     kernel = staticmethod(majority.ranked_pairs)
 
 

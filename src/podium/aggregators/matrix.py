@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple, cast
+from typing import Annotated, NamedTuple, cast
 
 import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, Aggregator, Outcome, Tags
-from podium.aggregators.majority import check_sizes, collect_votes
+from podium.aggregators.costs import Cost, table_cost
+from podium.aggregators.majority import collect_votes
 from podium.aggregators.supervised.strengths import Transform, matrices, places
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
@@ -53,7 +54,7 @@ class Mpm(Aggregator):
 
     name = "mpm"
     citation = "Volkovs & Zemel, WWW 2012"
-    tags = Tags(accepts=ALL_FORMS, pairwise="items")
+    tags = Tags(accepts=ALL_FORMS)
 
     adherence: Annotated[bool, "does every expert have an adherence of its own?"] = False
     pooled: Annotated[bool, "is the adherence of an expert one for all queries?"] = False
@@ -172,8 +173,6 @@ class Svp(Aggregator):
     ] = 1e-10
     max_iterations: Annotated[int, Range(1, 1_000_000), "projections after which a query is cut short"] = 2000
 
-    limit: ClassVar[int] = 3_000
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.strength, self.combine) == ("difference", "log_odds"):
@@ -181,8 +180,10 @@ class Svp(Aggregator):
                 "svp: log_odds counts wins, and differences of plain ranks are no counts; use strength='binary'"
             )
 
+    def _costs(self, preferences: Preferences) -> list[Cost]:
+        return table_cost(preferences.index.sizes, 40, square=5_000)
+
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        check_sizes(self.name, preferences, self.limit)
         votes, unit = collect_votes(preferences, weights)
         value, bottom = self._places(preferences.lists)
         how = completion.Differences(

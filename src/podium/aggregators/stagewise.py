@@ -8,16 +8,15 @@ from typing import Annotated
 import numpy as np
 
 from podium.aggregators.base import LIST_FORMS, Aggregator, Tags
-from podium.aggregators.majority import check_sizes
+from podium.aggregators.costs import Cost, table_cost
 from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.stagewise import DISTANCES, stage_scores
 from podium.params import Choice
 
-__all__ = ["Cps", "Distance", "mean_places", "stage_order"]
+__all__ = ["Cps", "Distance", "mean_places", "stage_costs", "stage_order"]
 
-LIMIT = 10_000  # items a query: a table of costs takes eight bytes a pair
 Distance = Annotated[str, Choice(*DISTANCES), "distance between rankings"]
 
 
@@ -42,10 +41,16 @@ def mean_places(preferences: Preferences, codes: I8, width: int) -> F8:
     return places
 
 
-def stage_order(name: str, preferences: Preferences, codes: I8, theta: F8, distance: str) -> F8:
+def stage_costs(preferences: Preferences, distance: str) -> list[Cost]:
+    """Those of `stage_order`: a table of all pairs, but for Spearman's distance."""
+    if distance == "spearman":
+        return []
+    remedy = "keep fewer items per query, or use distance='spearman', which needs no table of pairs"
+    return table_cost(preferences.index.sizes, 8, remedy=remedy)
+
+
+def stage_order(preferences: Preferences, codes: I8, theta: F8, distance: str) -> F8:
     """Scores of the stagewise ranking under a weight theta for each known expert."""
-    if distance != "spearman":
-        check_sizes(name, preferences, LIMIT)
     places = mean_places(preferences, codes, len(theta))
     return stage_scores(places, preferences.index.starts, theta, distance)
 
@@ -69,6 +74,9 @@ class Cps(Aggregator):
 
     distance: Distance = "kendall"
 
+    def _costs(self, preferences: Preferences) -> list[Cost]:
+        return stage_costs(preferences, self.distance)
+
     def _scores(self, preferences: Preferences, weights: F8) -> F8:
         codes = np.where(weights > 0, np.arange(len(weights)), -1)
-        return stage_order(self.name, preferences, codes, weights, self.distance)
+        return stage_order(preferences, codes, weights, self.distance)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -370,7 +370,7 @@ def with_votes(contests: Contests, winner: int, loser: int, votes: float) -> Con
     at = int(np.searchsorted(keys, low * size + high))
     if at == len(keys) or keys[at] != low * size + high or contests.side is not None:
         insert = {"first": low, "second": high, "won": 0.0, "lost": 0.0, "tied": 0.0, "side": 0.0}
-        columns = {
+        columns: dict[str, Any] = {
             n: np.insert(getattr(contests, n), at, v)
             for n, v in insert.items()
             if getattr(contests, n) is not None

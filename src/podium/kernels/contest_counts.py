@@ -10,12 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from podium.kernels.connections import connections
 from podium.kernels.dispatch import B1, F8, I4, I8, by_queries, large
 from podium.kernels.pairs import Votes, places
 
-__all__ = ["Components", "Contests", "components", "count", "joined", "weak"]
+__all__ = ["Components", "Contests", "components", "count", "counting_bytes", "joined", "weak"]
 
-TABLE = 4096  # items up to which a table of all pairs may be used
+TABLE = 4096  # items up to which a table of all pairs is the quicker way to count
+# bytes that counting takes for a cell of the table and for a vote that is sorted, and that a counted pair takes until
+# the scores are there
+TABLE_BYTES, ROW_BYTES, PAIR_BYTES = 16, 33, 56
 
 
 class Contests(NamedTuple):
@@ -32,6 +36,8 @@ class Contests(NamedTuple):
     lost: F8  # for second over first
     tied: F8  # for neither
     side: F8 | None = None  # 1: first was shown first, -1: second was, 0: not known
+    # all votes of a single query and the unit of their weights, where its lists are not among the pairs
+    lists: tuple[Votes, float] | None = None
 
 
 class Components(NamedTuple):
@@ -87,7 +93,7 @@ def _compiled(votes: Votes, rows: I8, sizes: I8, unit: float) -> Contests:
     first, second = np.empty(total, np.int32), np.empty(total, np.int32)
     won, lost, tied = np.empty(total), np.empty(total), np.zeros(total)
     found = np.zeros(len(sizes), np.int64)
-    dense = (sizes <= TABLE) & (sizes**2 <= 4 * rows)
+    dense = by_table(sizes, rows)
     work = np.concatenate(([0], np.cumsum(rows + dense * sizes**2 + 1)))
     by_queries(compiled.count, work, votes, dense, room, first, second, won, lost, tied, found)
     columns: tuple[Any, ...] = (first, second, won, lost, tied)
@@ -101,6 +107,29 @@ def _compiled(votes: Votes, rows: I8, sizes: I8, unit: float) -> Contests:
     first, second, *sums = columns
     starts = np.concatenate(([0], np.cumsum(found)))
     return Contests(votes.slots, starts, first, second, *(c if unit == 1.0 else c * unit for c in sums))
+
+
+def by_table(sizes: I8, rows: I8) -> B1:
+    """Which queries are counted in a table of all their pairs: small ones, and where the rows would take more memory.
+
+    The sums are exact, so both ways give the same bits.
+    """
+    return np.asarray(
+        ((sizes <= TABLE) & (sizes**2 <= 4 * rows))
+        | (TABLE_BYTES * sizes.astype(np.float64) ** 2 < ROW_BYTES * rows)
+    )
+
+
+def counting_bytes(votes: Votes) -> tuple[F8, F8]:
+    """By query: how many contests its lists are, and about how many bytes counting and solving them takes."""
+    lengths, sizes = np.diff(votes.starts).astype(np.float64), np.diff(votes.slots).astype(np.float64)
+    query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
+    met = lengths * (lengths - 1) / 2
+    if votes.below:
+        met += lengths * (sizes[query] - lengths)
+    rows = np.bincount(query, weights=met, minlength=len(sizes))
+    pairs = np.minimum(rows, sizes * (sizes - 1) / 2)
+    return pairs, np.minimum(TABLE_BYTES * sizes**2, ROW_BYTES * rows) + PAIR_BYTES * pairs
 
 
 def _filled(room: I8, found: I8) -> I8:
@@ -193,7 +222,7 @@ def components(contests: Contests) -> Components:
     return Components(*(smallest(label) for label in found))
 
 
-def smallest(label: I4) -> I8:
+def smallest(label: I4 | I8) -> I8:
     """Labels as the smallest slot that has the same label."""
     _, first, which = np.unique(label, return_index=True, return_inverse=True)
     return np.asarray(first[which], np.int64)
@@ -201,6 +230,8 @@ def smallest(label: I4) -> I8:
 
 def weak(contests: Contests) -> I8:
     """The weak components without more imports: neighbours take the smaller label until nothing changes."""
+    if contests.lists is not None:
+        return smallest(connections(contests.lists[0]).group)
     label = np.arange(int(contests.starts[-1]))
     if large(len(contests.first)):
         from podium.kernels.compiled.contests import weak as kernel

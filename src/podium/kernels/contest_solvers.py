@@ -161,16 +161,22 @@ class Sparse:
         self.product = np.empty((chunks, problem.size, 2))
         self.bends = [np.empty(n), np.empty(n)]  # second derivatives of the last point and of the one tried
         self.forcing, self.steps = 0.1, 0
+        self.table = problem.size <= TABLE
 
     def _by_chunk(self, kernel: Any, *arguments: Any) -> None:
         by_queries(kernel, np.arange(len(self.cuts)), self.cuts, *arguments)
 
     def slope(self, x: F8) -> Slope:
         """The derivatives at x."""
+        self.bends.reverse()
+        sums, corners = self._sums(x)
+        return assembled(self.problem, x, self.bends[0], sums, corners)
+
+    def _sums(self, x: F8) -> tuple[F8, F8]:
+        """Gradient, diagonal and borders by item, and what has no item; writes the second derivatives by pair."""
         from podium.kernels.compiled import contest_pairs as compiled
 
         problem, model = self.problem, self.problem.model
-        self.bends.reverse()
         bend, corners = self.bends[0], np.zeros((len(self.cuts) - 1, 5))
         if model.kind == LOGIT and problem.side is None and np.ptp(x) < FAR:
             strength = np.exp(x - x.max())
@@ -180,8 +186,7 @@ class Sparse:
         else:
             law = (model.kind, model.half, x, problem.size)
             self._by_chunk(compiled.slopes, self.pairs, problem.base, *law, bend, self.room, corners)
-        sums = self.room.sum(axis=0).T[1:]
-        return assembled(problem, x, bend, sums, corners.sum(axis=0))
+        return self.room.sum(axis=0).T[1:], corners.sum(axis=0)
 
     def value(self, x: F8) -> float:
         """Minus the log likelihood."""
@@ -196,14 +201,18 @@ class Sparse:
 
     def times(self, at: Slope, v: F8) -> F8:
         """The matrix of second derivatives times v."""
-        from podium.kernels.compiled.contest_pairs import products
-
         size = self.problem.size
-        self._by_chunk(products, *self.pairs[:2], self.problem.base, at.bend, v[:size], self.product)
-        items = self.product.sum(axis=0)[:, 1] + at.ridge * v[:size]
+        items = self._pair_product(at.bend, v[:size]) + at.ridge * v[:size]
         if len(v) == size:
             return np.asarray(items)
         return np.concatenate((items + v[size:] @ at.border, at.border @ v[:size] + at.corner @ v[size:]))
+
+    def _pair_product(self, bend: F8, v: F8) -> F8:
+        """The part of the contests, without the prior."""
+        from podium.kernels.compiled.contest_pairs import products
+
+        self._by_chunk(products, *self.pairs[:2], self.problem.base, bend, v, self.product)
+        return np.asarray(self.product.sum(axis=0)[:, 1], np.float64)
 
     def step(self, at: Slope) -> F8:
         """Preconditioned conjugate gradients, as exact as this step deserves."""
@@ -229,7 +238,7 @@ class Sparse:
             size, old = _dot(rest, z), size
             along = z + (size / old) * along
             rounds += 1
-            if self.problem.size <= TABLE and (rounds == ROUNDS or self.steps > STEPS):
+            if self.table and (rounds == ROUNDS or self.steps > STEPS):
                 self.forcing = 0.0
                 return Dense(self.problem).step(at)  # a graph that hangs together by threads
         return move

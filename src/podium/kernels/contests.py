@@ -27,6 +27,7 @@ from podium.kernels.contest_models import (
 )
 from podium.kernels.contest_solvers import FLAT, FLAT_STALL, LONGEST, SMOOTH, STALL, Dense, Sparse, newton
 from podium.kernels.dispatch import B1, F8, I4, I8, by_queries, large
+from podium.kernels.list_contests import Listwise, list_tallies, sets_of
 
 __all__ = ["Components", "Contests", "Solution", "components", "count", "hessian", "solve", "tallies", "weak"]
 
@@ -80,6 +81,9 @@ def solve(
         asked,
         label,
     )
+    if contests.lists is not None:
+        _solve_lists(contests, label, asked, found, tolerance, max_iterations)
+        return found
     sizes, pairs = np.diff(contests.starts), np.diff(contests.pair_starts)
     work = QUERY * (sizes > 0) + PAIR * pairs + CUBE * sizes**3.0
     compiled = large(int(min(work.sum(), 2**60)), same_bits=False)
@@ -93,10 +97,26 @@ def solve(
     return found
 
 
+def _solve_lists(
+    contests: Contests, label: I8, model: Model, found: Solution, tolerance: float, max_iterations: int
+) -> None:
+    """A query whose lists are not taken apart."""
+    votes, unit = contests.lists  # type: ignore[misc]
+    problem = problem_of(contests, 0, model, label)
+    engine = Listwise(problem, tolerance, sets_of(votes, unit, ties=model.half))
+    answer = newton(engine, _start(problem, found.scores), tolerance, max_iterations)
+    _keep(found, 0, problem, engine, *answer)
+
+
 def tallies(contests: Contests) -> tuple[F8, F8]:
     """Wins and losses of every slot, ties half."""
-    _, _, first, second, won, lost, tied, _ = contests
+    first, second, won, lost, tied = contests[2:7]
     slots = int(contests.starts[-1])
+    if contests.lists is not None:
+        votes, unit = contests.lists
+        sides = zip(list_tallies(votes), tallies(contests._replace(lists=None)), strict=True)
+        wins, losses = (listed * unit + single for listed, single in sides)
+        return wins, losses
     if large(len(first)):
         from podium.kernels.compiled.contest_pairs import tallies as kernel
 

@@ -6,8 +6,12 @@ import numpy as np
 
 from podium.kernels.dispatch import F8, I8, by_queries, large
 from podium.kernels.pairs import Votes
+from podium.kernels.smooth_sums import HALF_TANH, near_cells
 
 __all__ = ["elo"]
+
+LONG = 4_096  # items of a list from which on its pairs are summed up by series (see `smooth_sums`)
+BLOCK = 1 << 18  # pairs held at a time
 
 
 def elo(votes: Votes, k: float, rate: float, rounds: int = 0, seed: int = 0) -> F8:
@@ -46,13 +50,15 @@ def _sorted(votes: Votes) -> Votes:
 def _played(votes: Votes, starts: I8, order: I8, k: float, rate: float, ratings: F8) -> F8:
     lengths, sizes = np.diff(votes.starts), np.diff(votes.slots)
     query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
-    rows = lengths * (sizes[query] if votes.below else lengths)
+    rows = lengths * np.minimum(sizes[query] if votes.below else lengths, LONG)
     work = np.bincount(query, weights=rows, minlength=len(sizes)) / 100 + np.diff(votes.vote_starts) + 1
     if large(int(work.sum()) + 10 * len(lengths)):
         from podium.kernels.compiled.contest_walks import elo as kernel
 
         shared = np.concatenate(([0], np.cumsum(work))).astype(np.int64)
-        by_queries(kernel, shared, votes, starts, order, k, rate, ratings)
+        # the table serves lists longer than LONG alone
+        table = near_cells(HALF_TANH) if lengths.max(initial=0) > LONG else np.zeros((1, 1, 1))
+        by_queries(kernel, shared, votes, starts, order, k, rate, LONG, table, ratings)
         return ratings
     with np.errstate(over="ignore"):
         for q in range(len(sizes)):
@@ -81,9 +87,14 @@ def _play_list(votes: Votes, lst: int, base: int, k: float, rate: float, here: F
     rank = np.full(len(here), 2**31, np.int64)  # what is not listed is below, or plays no part
     rank[votes.item[rows] - base] = votes.rank[rows]
     held = rank < 2**31
-    met = (held[:, None] | held) if votes.below else (held[:, None] & held)
-    np.fill_diagonal(met, False)
-    won = np.where(rank[:, None] == rank, 0.5, rank[:, None] < rank)
-    chance = 1.0 / (1.0 + np.exp(rate * (here - here[:, None])))
-    gain = ((won - chance) * met).sum(axis=1)
-    here += k * votes.list_weight[lst] * gain / np.maximum(met.sum(axis=1), 1)
+    gain, rivals = np.zeros(len(here)), np.ones(len(here), np.int64)
+    step = max(1, BLOCK // len(here))
+    for at in range(0, len(here), step):  # some rows of the table of all pairs at a time
+        i = np.arange(at, min(at + step, len(here)))
+        met = (held[i, None] | held) if votes.below else (held[i, None] & held)
+        met[np.arange(len(i)), i] = False
+        won = np.where(rank[i, None] == rank, 0.5, rank[i, None] < rank)
+        chance = 1.0 / (1.0 + np.exp(rate * (here - here[i, None])))
+        gain[i] = ((won - chance) * met).sum(axis=1)
+        rivals[i] = np.maximum(met.sum(axis=1), 1)
+    here += k * votes.list_weight[lst] * gain / rivals

@@ -19,6 +19,7 @@ from podium.kernels.newton import climb
 __all__ = ["Fit", "Groups", "adherence_slopes", "fit_adherence", "fit_scores"]
 
 QUERY_COST, PASSES = 400, 30  # units of work a query costs numpy, and passes over its groups that it takes
+CUBE = 0.002  # units of work per cube of the number of items, as numpy solves a dense system
 
 CLOSE = 1e-8  # change of an adherence, relative, that counts as none
 STRIDES = 2  # Newton steps of the adherences between two fits of the scores
@@ -56,7 +57,8 @@ def fit_scores(
     `prior` is the precision of a normal prior with mean 0.
     """
     work = groups.offsets[groups.starts]
-    if large(QUERY_COST * len(active) + PASSES * int(work[-1]), same_bits=False):
+    dense = CUBE * float((np.diff(groups.slots).astype(np.float64) ** 3).sum())
+    if large(QUERY_COST * len(active) + PASSES * int(work[-1]) + int(min(dense, 2**60)), same_bits=False):
         from podium.kernels.compiled.multinomial import fit_scores as kernel
 
         by_queries(kernel, work, groups, adherence, prior, tolerance, most_steps, active, *fit)

@@ -21,9 +21,11 @@ __all__ = [
     "pair_work",
     "pays_to_compile",
     "places",
+    "select_queries",
     "silent_items",
     "vote_matrix",
     "whole_weights",
+    "without_lists",
 ]
 
 QUERY_COST, CELLS = (
@@ -48,6 +50,41 @@ class Votes(NamedTuple):
     tie: B1
     vote_weight: F8
     below: bool  # does a list put the items it does not hold below those it holds?
+
+
+def select_queries(votes: Votes, first: int, last: int) -> Votes:
+    """The votes of the queries from `first` up to `last`; their slots count from 0."""
+    if (first, last) == (0, len(votes.slots) - 1):
+        return votes
+    base = votes.slots[first]
+    lists = slice(*votes.query_starts[[first, last]].tolist())
+    rows = slice(*votes.starts[[lists.start, lists.stop]].tolist())
+    single = slice(*votes.vote_starts[[first, last]].tolist())
+    return Votes(
+        slots=votes.slots[first : last + 1] - base,
+        query_starts=votes.query_starts[first : last + 1] - lists.start,
+        starts=votes.starts[lists.start : lists.stop + 1] - rows.start,
+        item=(votes.item[rows] - base).astype(np.int32),
+        rank=votes.rank[rows],
+        list_weight=votes.list_weight[lists],
+        vote_starts=votes.vote_starts[first : last + 1] - single.start,
+        winner=(votes.winner[single] - base).astype(np.int32),
+        loser=(votes.loser[single] - base).astype(np.int32),
+        tie=votes.tie[single],
+        vote_weight=votes.vote_weight[single],
+        below=votes.below,
+    )
+
+
+def without_lists(votes: Votes) -> Votes:
+    """The comparisons alone."""
+    return votes._replace(
+        query_starts=np.zeros_like(votes.query_starts),
+        starts=np.zeros(1, np.int64),
+        item=votes.item[:0],
+        rank=votes.rank[:0],
+        list_weight=votes.list_weight[:0],
+    )
 
 
 def whole_weights(weights: F8) -> tuple[F8, float]:

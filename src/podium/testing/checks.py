@@ -94,7 +94,7 @@ def check_all(cls: type[Aggregator]) -> None:
 
 
 def _load() -> None:
-    from podium.testing import check_algebra, check_contract  # noqa: F401 - defining them registers them
+    from podium.testing import check_algebra, check_contract, check_cost  # noqa: F401 - defining them registers them
 
 
 # -- helpers the checks share ----------------------------------------------------------------------------------

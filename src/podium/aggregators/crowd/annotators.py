@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, Aggregator, Tags
-from podium.aggregators.choice import check_lengths
+from podium.aggregators.costs import Cost, check_costs, pairs_of_lists
 from podium.aggregators.majority import collect_votes
 from podium.data.features import Features
 from podium.data.labels import Labels
@@ -26,6 +26,8 @@ from podium.params import Range, Tune
 __all__ = ["TIE", "Crowd", "CrowdModel", "gather"]
 
 TIE = 1e-9  # scores nearer than this share of the largest one are ties
+PAIR_BYTES = 220  # that a pair of items of one list takes until the scores are there (measured)
+NO_JUDGEMENTS = "keep the top of the lists, or use mpm with adherence=True, which takes no list apart"
 
 
 class Crowd(NamedTuple):
@@ -64,6 +66,9 @@ class CrowdModel(Aggregator):
         if labels is not None:
             self.gold_ = self._learn(preferences, labels.align(preferences.index))
         return self
+
+    def _costs(self, preferences: Preferences) -> list[Cost]:
+        return judgement_costs(preferences)
 
     def _learn(self, preferences: Preferences, grades: F8) -> Mapping[Id, list[float]]:
         """Right and wrong votes of every annotator on pairs with different labels."""
@@ -105,6 +110,12 @@ class CrowdModel(Aggregator):
         return np.asarray(np.where(votes > 0, mean, self.right / (self.right + self.wrong)), np.float64)
 
 
+def judgement_costs(preferences: Preferences) -> list[Cost]:
+    """Those of `gather`: every list is taken apart into its pairs, as each annotator has a quality of its own."""
+    pairs = pairs_of_lists(preferences)
+    return [Cost(pairs, "pairs of items of a list", PAIR_BYTES * pairs, remedy=NO_JUDGEMENTS)]
+
+
 def gather(
     name: str,
     preferences: Preferences,
@@ -118,7 +129,7 @@ def gather(
 
     With `merged` all experts are one group, and their weights multiply their votes.
     """
-    check_lengths(name, preferences)
+    check_costs(name, preferences.queries, judgement_costs(preferences))
     votes, unit = collect_votes(preferences, weights if merged else (weights > 0).astype(np.float64))
     lists, pairs = preferences.lists, preferences.comparisons
     experts = len(preferences.experts)

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from podium.data.lists import Lists
 from podium.data.preferences import Preferences
 from podium.kernels import measures
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.pairs import places
 from podium.kernels.rank_laws import Contests
 
-__all__ = ["Answers", "agreement", "collect"]
+__all__ = ["Answers", "agreement", "collect", "level_heads"]
 
 _NONE = np.zeros(0, np.int64)
 
@@ -80,6 +81,12 @@ def collect(preferences: Preferences, weights: F8, pair: str, scale: str, unjudg
     return Answers(contests, *said)
 
 
+def level_heads(lists: Lists) -> I8:
+    """The first row of every rank of every list."""
+    above, _ = places(lists.starts, lists.rank)
+    return np.flatnonzero(np.arange(lists.rows) - lists.starts[:-1][lists.list_of_row] == above)
+
+
 def _from_lists(preferences: Preferences, weights: F8) -> _Part:
     """Lists: items at one rank are a row, and meet all others of the list."""
     lists = preferences.lists
@@ -88,7 +95,7 @@ def _from_lists(preferences: Preferences, weights: F8) -> _Part:
     below = preferences.unlisted == "below"
     left = np.where(below & (lengths > 0), size - lengths, 0)  # an empty list says nothing
     above, upto = places(lists.starts, lists.rank)
-    head = np.flatnonzero(np.arange(lists.rows) - lists.starts[:-1][lists.list_of_row] == above)
+    head = level_heads(lists)
     level = np.cumsum(np.bincount(head, minlength=lists.rows)) - 1
     of_level, extra = lists.list_of_row[head], np.flatnonzero(left > 0)
     group = np.concatenate((of_level, extra))

@@ -9,7 +9,9 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, Aggregator, Outcome, Tags
-from podium.aggregators.crowd.answers import Answers, agreement, collect
+from podium.aggregators.costs import Cost
+from podium.aggregators.crowd.annotators import NO_JUDGEMENTS
+from podium.aggregators.crowd.answers import Answers, agreement, collect, level_heads
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
@@ -24,6 +26,8 @@ from podium.params import Choice, Range, Tune
 __all__ = ["CrowdAgg", "NetVotes"]
 
 TOLERANCE = 1e-10  # of a tie: scores are sums over annotators of terms of either sign
+# for estimates of cost: rates of a discount per tenfold items, estimates of the quality, operations of a logarithm
+RATES, ROUNDS, LOGARITHM = 10, 4, 5
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -95,6 +99,7 @@ class CrowdAgg(Aggregator):
         self.__dict__.pop("gold_", None)
         if labels is None:
             return self
+        self._check_costs(preferences)
         grades = labels.align(preferences.index)
         place = np.where(np.isnan(grades), -1, np.unique(-grades, return_inverse=True)[1])
         answers = self._collect(preferences, np.ones(len(preferences.experts)))
@@ -111,6 +116,24 @@ class CrowdAgg(Aggregator):
             for k in np.flatnonzero(decided).tolist()
         }
         return self
+
+    def _costs(self, preferences: Preferences) -> list[Cost]:
+        """In every list each rank meets each other one, at every rate of the discount."""
+        lists, queries = preferences.lists, len(preferences)
+        levels = np.bincount(lists.list_of_row[level_heads(lists)], minlength=len(lists)).astype(np.float64)
+        size = float(preferences.index.sizes.max(initial=0))
+        pairs = np.bincount(lists.query_of_list, levels * (levels - 1) / 2, queries)
+        if self.discount is None:
+            each = levels**2 * (1 if self.measure == "rbp" else RATES * np.log10(size + 1))
+        else:
+            each = levels * lists.lengths.astype(np.float64) ** 2
+        rounds = 1 if self.quality == "none" else min(self.max_iterations, ROUNDS)
+        operations = LOGARITHM * rounds * np.bincount(lists.query_of_list, each, queries)
+        worst = int(operations.argmax()) if queries else 0
+        return [
+            Cost(float(pairs[q]), "pairs of ranks", 0.0, float(operations[q]), q, NO_JUDGEMENTS)
+            for q in [worst][:queries]
+        ]
 
     def _collect(self, preferences: Preferences, weights: F8) -> Answers:
         return collect(preferences, weights, self.pair, self.scale, self.unjudged)

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 
 from podium.aggregators.base import Outcome
+from podium.aggregators.costs import Cost
 from podium.aggregators.crowd.annotators import TIE, Crowd, CrowdModel, gather
 from podium.aggregators.majority import MajorityVote
 from podium.data.features import Features
@@ -54,6 +55,9 @@ class DawidSkene(CrowdModel):
     max_iterations: Annotated[int, Range(1, 100_000_000), "EM steps after which the search is given up"] = (
         100_000
     )
+
+    def _costs(self, preferences: Preferences) -> list[Cost]:
+        return [] if _rated(preferences) else super()._costs(preferences)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         if _rated(preferences):

@@ -8,13 +8,24 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from podium.aggregators.costs import Cost, table_cost
 from podium.aggregators.supervised.examples import Progress, silence
 from podium.errors import ParameterError
 from podium.kernels.beliefs import belief_lambdas
 from podium.kernels.dispatch import F8, I8
 from podium.params import Range, Tune, suggest
 
-__all__ = ["Cutoff", "Kept", "Learned", "Limit", "Shrinkage", "check_grades", "grades_for", "spread_beliefs"]
+__all__ = [
+    "Cutoff",
+    "Kept",
+    "Learned",
+    "Limit",
+    "Shrinkage",
+    "check_grades",
+    "grades_for",
+    "learning_costs",
+    "spread_beliefs",
+]
 
 # declared once, for the learner and the aggregator
 Shrinkage = Annotated[
@@ -38,6 +49,10 @@ CLOSE = 1e-5  # a gradient below this is good enough to be called converged
 LEAST = 1 / 64  # of a whole step
 MANY = 12  # names in one message
 LOOKS = 40  # passes that it usually takes
+PAIR = 4  # operations per pair of items in one pass (measured)
+FEWER = (
+    "learn from fewer items per query (fit on a sample of them, then rank all), or use a method such as rrf"
+)
 
 
 class Learned(NamedTuple):
@@ -86,6 +101,11 @@ def _near(name: str, known: Sequence[str]) -> str:
     if len(known) <= MANY or not said.startswith("known"):
         return said
     return f"there are {len(known)}: {', '.join(known[:MANY])}, ..."
+
+
+def learning_costs(sizes: I8, passes: int) -> list[Cost]:
+    """Those of `spread_beliefs`, by the items of each query."""
+    return table_cost(sizes, square=PAIR * min(passes, LOOKS), remedy=FEWER)
 
 
 def spread_beliefs(

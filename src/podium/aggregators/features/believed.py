@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 
 from podium.aggregators.base import LIST_FORMS, Aggregator, Outcome, Tags
+from podium.aggregators.costs import Cost, check_costs
 from podium.aggregators.features.beliefs import (
     Cutoff,
     Kept,
@@ -17,6 +18,7 @@ from podium.aggregators.features.beliefs import (
     Shrinkage,
     check_grades,
     grades_for,
+    learning_costs,
     spread_beliefs,
 )
 from podium.aggregators.features.normalise import Normaliser, normalised
@@ -49,7 +51,14 @@ class LabelledFeaturesAggregator(Aggregator):
 
     name = "labelled_features"
     citation = "Diaz, ICTIR 2016"
-    tags = Tags(accepts=LIST_FORMS, per_query=False, additive=True, weighted=False, uses_features=True)
+    tags = Tags(
+        accepts=LIST_FORMS,
+        per_query=False,
+        additive=True,
+        weighted=False,
+        uses_features=True,
+        pairwise="items",
+    )
 
     exempt: ClassVar[Mapping[str, str]] = {
         "doubling": "a copy of an expert is one more belief, so preferences get steeper, and copies share the penalty"
@@ -74,6 +83,7 @@ class LabelledFeaturesAggregator(Aggregator):
     ) -> Self:
         """Learn the weights from these queries; labels are not looked at."""
         self._check_forms(preferences)
+        check_costs(self.name, preferences.queries, learning_costs(preferences.index.sizes, self.passes))
         self.__dict__.pop("weights_", None)
         self.experts_: list[Id] = preferences.experts.tolist()
         self.features_: list[str] = [] if features is None else list(features.names)
@@ -82,6 +92,10 @@ class LabelledFeaturesAggregator(Aggregator):
         found = self._learn(preferences, values)
         self.converged_, self.history_, self.weights_ = found.converged, found.history, found.weights
         return self
+
+    def _costs(self, preferences: Preferences) -> list[Cost]:
+        fitted = hasattr(self, "weights_")
+        return [] if fitted else learning_costs(preferences.index.sizes, self.passes)
 
     # -- columns -------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from podium import params
+from podium.aggregators.costs import check_costs
 from podium.aggregators.features.beliefs import (
     Cutoff,
     Kept,
@@ -17,6 +18,7 @@ from podium.aggregators.features.beliefs import (
     Shrinkage,
     check_grades,
     grades_for,
+    learning_costs,
     spread_beliefs,
 )
 from podium.aggregators.features.learners import FeatureModel
@@ -73,6 +75,8 @@ class LabelledFeatures(FeatureModel):
     def fit(self, features: Features, *, progress: Progress = silence) -> Self:
         """Learn from unlabelled items; only queries with two or more of them can teach."""
         grades = grades_for(self.beliefs, features.names, self.name)
+        index = features.index
+        check_costs(self.name, index.queries, learning_costs(index.sizes, self.passes))
         features = by_query(features)
         starts = features.index.starts
         values = normalised(starts, features.values, self.normalise)

@@ -9,7 +9,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from podium.aggregators.base import LIST_FORMS, Outcome, Tags
-from podium.aggregators.stagewise import Distance, mean_places, stage_order
+from podium.aggregators.costs import Cost
+from podium.aggregators.stagewise import Distance, mean_places, stage_costs, stage_order
 from podium.aggregators.supervised.base import SupervisedAggregator, Training
 from podium.aggregators.supervised.examples import Examples, Progress
 from podium.aggregators.supervised.weighted import learned_for
@@ -138,10 +139,13 @@ class WeightedCps(SupervisedAggregator):
         self.converged_, self.iterations_ = bool(found.status == 0), int(found.nit)
         return np.asarray(found.x, np.float64)
 
+    def _costs(self, preferences: Preferences) -> list[Cost]:
+        return stage_costs(preferences, self.distance)
+
     def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
         codes = self._codes(preferences)
         theta = np.array([*self.theta_.values()])
-        scores = stage_order(self.name, preferences, codes, theta, self.distance)
+        scores = stage_order(preferences, codes, theta, self.distance)
         return Outcome(
             scores,
             converged=self.converged_,

@@ -1,0 +1,76 @@
+"""Cost: what compares items with each other says what that needs, and refuses too much of it at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from podium import registry
+from podium.aggregators.base import Aggregator
+from podium.errors import InputError
+from podium.testing.checks import check, each, fitted
+
+REFUSAL = r"^{name} needs about .+ for [\d,]+ .+, and the limit is .+; .+"
+
+
+@check()
+def refuses_what_costs_too_much(cls: type[Aggregator]) -> None:
+    """A method that compares items with each other estimates what that needs, and refuses beyond the limits."""
+    compares = False
+    for answers in each(cls, 1):
+        preferences = answers.build()
+        one = fitted(cls(), preferences) if cls.tags.supervised else cls()
+        usual = one.aggregate(preferences).scores.tobytes()
+        needs = any(max(c.memory, c.operations) > 0 for c in one._costs(preferences))
+        compares |= needs
+        with _no_room():
+            if needs:
+                _refused(one, preferences)
+            else:
+                assert one.aggregate(preferences).scores.tobytes() == usual
+    if cls.tags.pairwise == "none":
+        assert not compares, "a method that has costs carries the tag pairwise"
+    if cls.tags.pairwise == "items":
+        assert compares, "the tag pairwise='items' needs an estimate from _costs"
+
+
+def _refused(one: Aggregator, preferences: Any) -> None:
+    refusal = _refusal(one, preferences)
+    assert refusal is not None, "nothing was refused, though nothing is allowed"
+    assert re.match(REFUSAL.format(name=one.name), str(refusal)), str(refusal)
+    known = {*registry.aggregators.all(), *one.parameters()} - {one.name}
+    named = known & set(re.findall(r"\w+", str(refusal.remedy)))
+    assert named, f"the refusal names no method or option to use instead: {refusal}"
+
+
+def _refusal(one: Aggregator, preferences: Any) -> InputError | None:
+    """How the method refuses; computing anything first is an error."""
+
+    def computed(*_: Any) -> Any:
+        raise AssertionError("the method computed before it refused")
+
+    vars(one)["_raw"] = computed
+    try:
+        one.aggregate(preferences)
+    except InputError as refusal:
+        return refusal
+    finally:
+        del vars(one)["_raw"]
+    return None
+
+
+@contextlib.contextmanager
+def _no_room() -> Iterator[None]:
+    """Limits of zero, for what grows faster than the input."""
+    before = {name: os.environ.get(name) for name in ("PODIUM_MEMORY", "PODIUM_OPERATIONS")}
+    os.environ.update(dict.fromkeys(before, "0"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
