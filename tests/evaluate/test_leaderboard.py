@@ -10,7 +10,7 @@ import pytest
 
 from podium import Preferences, formats, make, read, save
 from podium.errors import InputError, ModelFileError, ParameterError, PodiumWarning
-from podium.evaluate.leaderboard import Tally, leaderboard, load
+from podium.evaluate.leaderboard import Tally, leaderboard, leaderboards_by_query, load
 from podium.evaluate.leaderboard import save as keep
 from podium.evaluate.leaderboard.judges import DECIDED, ONE_SIDED, RARE, sides_by_judge
 
@@ -132,7 +132,9 @@ def test_open_sides_are_infinite_and_named():
 def test_groups_that_never_met_are_named():
     won = [("a", "b"), ("b", "a")] * 9 + [("c", "d"), ("d", "c")] * 9
     p = Preferences.from_comparisons([0] * 36, [0] * 36, *map(list, zip(*won, strict=True)))
-    board = leaderboard(p)
+    with pytest.warns(PodiumWarning, match="2 groups never met") as heard:
+        board = leaderboard(p)
+    assert "per query" not in str(heard[0].message)  # there is one query
     found = check(board, "connected")
     assert found.verdict == "warning"
     assert sorted(map(sorted, found.details["groups"])) == [["a", "b"], ["c", "d"]]
@@ -414,7 +416,10 @@ def test_sides_cannot_be_fitted_where_they_are_not_known():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [({"anchor": math.inf}, "anchor is inf"), ({"anchor": math.nan}, "anchor is nan"),
-     ({"bootstrap": 1}, "bootstrap is 1"), ({"top": 0}, "top is 0"), ({"seed": -1}, "seed is -1")],
+     ({"bootstrap": 1}, "bootstrap is 1"), ({"top": 0}, "top is 0"), ({"seed": -1}, "seed is -1"),
+     ({"bootstrap": "x"}, "bootstrap is 'x'; accepted: whole numbers"), ({"top": 2.5}, "top is 2.5"),
+     ({"level": "95%"}, "level is '95%'; accepted: numbers"), ({"anchor": "high"}, "anchor is 'high'"),
+     ({"seed": None}, "seed is None"), ({"l2": "1"}, "l2 is '1'"), ({"over": ["votes"]}, "over is ")],
 )  # fmt: skip
 def test_settings_say_what_they_got(changes, message):
     with pytest.raises(ParameterError, match=message):
@@ -433,3 +438,59 @@ def test_weights_beside_which_the_prior_is_lost_are_refused():
     tie = Preferences.from_comparisons([0], ["j"], ["a"], ["b"], tie=[True], weight=[119139793305911.0])
     with pytest.raises(InputError, match="too much beside the prior; give smaller weights"):
         leaderboard(tie)
+
+
+def by_topic():
+    """Two topics with items of their own, and votes on both by the same judges."""
+    rows = [(t, f"j{k % 3}", f"{t}{a}", f"{t}{b}", k % 5 > 0) for t in "xy" for a in range(4) for b in range(a)
+            for k in range(9)]  # fmt: skip
+    return preferences(rows)
+
+
+def test_boards_by_query_are_those_of_each_query_alone():
+    votes = by_topic()
+    with pytest.warns(PodiumWarning, match=r"2 groups never met.*one leaderboard per query \(--by query\)"):
+        leaderboard(votes)
+    for given in (votes, Tally.of(votes)):
+        boards = leaderboards_by_query(given, scale="natural")
+        assert list(boards) == ["x", "y"]
+        for topic, board in boards.items():
+            alone = leaderboard(votes.select([topic]), scale="natural")
+            assert [(r.item, r.score, r.low, r.rank_low) for r in board.rows] == [
+                (r.item, pytest.approx(r.score, abs=1e-9), pytest.approx(r.low, abs=1e-9), r.rank_low)
+                for r in alone.rows
+            ]
+            assert check(board, "connected").verdict == "ok"
+
+
+def test_queries_without_two_votes_have_no_board_and_are_named():
+    p = Preferences.from_comparisons(["q", "q", "thin"], ["j"] * 3, ["a", "b", "c"], ["b", "a", "d"])
+    with pytest.warns(PodiumWarning, match="fewer than two votes: thin"):
+        assert list(leaderboards_by_query(p)) == ["q"]
+    with pytest.raises(InputError, match="no query has two votes"):
+        leaderboards_by_query(p.select(["thin"]))
+    with pytest.raises(ParameterError, match="over is queries, and each leaderboard has one query"):
+        leaderboards_by_query(p, over="queries")
+
+
+def test_too_many_items_are_refused_before_their_pairs_are_counted(monkeypatch):
+    """51 lists of 100 items: few comparisons, but none of them may be looked at."""
+    p = Preferences.from_lists({q: {"run": [f"{q}-{k}" for k in range(100)]} for q in range(51)})
+
+    def count(*_):
+        raise AssertionError("the pairs were counted")
+
+    monkeypatch.setattr("podium.evaluate.leaderboard.tally.count", count)
+    with pytest.raises(InputError, match=r"5,100 items are too many.*one leaderboard per query \(--by query\)"):
+        leaderboard(p)
+
+
+def test_a_board_as_a_dataframe():
+    board = leaderboard(preferences(judged()))
+    assert len(board) == len(list(board)) == 5
+    for backend in ("pandas", "polars", "pyarrow"):
+        frame = board.to_frame(backend, top=3)
+        columns = frame.to_pydict() if backend == "pyarrow" else {c: frame[c].to_list() for c in frame.columns}
+        for name, values in columns.items():
+            assert values == [getattr(r, name) for r in board.rows[:3]]
+    assert board.to_frame().column_names == list(vars(board.rows[0]))

@@ -67,10 +67,18 @@ def _connected(tally: Tally, e: Estimate, silent: Sequence[Id]) -> Check:
     if len(groups) > 1:
         words = "; ".join(names(tally.items, g) for g in groups[:SHOWN])
         text = f"{len(groups)} groups never met, so their scores cannot be compared: {words}{said}"
+        if _queries_stay_apart(tally, e):
+            text += "; no query has items of two groups: make one leaderboard per query (--by query)"
         return Check("connected", "warning", text, details)
     return Check(
         "connected", "warning" if silent else "ok", f"all items are linked by comparisons{said}", details
     )
+
+
+def _queries_stay_apart(tally: Tally, e: Estimate) -> bool:
+    """Whether the groups are those of different queries: several queries, and the items of each in one group."""
+    group = np.unique(np.stack((tally.query, e.solution.component[tally.first]), axis=1), axis=0)
+    return 1 < len(np.unique(tally.query)) == len(group)
 
 
 def _won_and_lost(tally: Tally, e: Estimate) -> Check:
