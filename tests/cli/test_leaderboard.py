@@ -265,7 +265,9 @@ def test_what_belongs_to_one_board_is_refused_by_query(topics, words):
 
 def test_a_run_with_too_many_documents_is_refused_at_once(tmp_path, monkeypatch):
     path = tmp_path / "bm25.run"
-    path.write_text("".join(f"{q} Q0 d{q}-{k} {k + 1} {100 - k} bm25\n" for q in range(51) for k in range(100)))
+    path.write_text(
+        "".join(f"{q} Q0 d{q}-{k} {k + 1} {100 - k} bm25\n" for q in range(51) for k in range(100))
+    )
     monkeypatch.setattr("podium.evaluate.leaderboard.tally.count", None)
     done = run(path)
     assert done.exit_code == 2

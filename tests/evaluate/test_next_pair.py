@@ -118,7 +118,9 @@ def test_words_of_a_leaderboard():
     found = leaderboard(p)
     stop, why = found.stopping()
     assert not stop
-    assert why.startswith(f"go on: the votes do not separate a and b at 95% (p = {found.p_value('a', 'b'):.3f})")
+    assert why.startswith(
+        f"go on: the votes do not separate a and b at 95% (p = {found.p_value('a', 'b'):.3f})"
+    )
     assert found.next(3)[0].first == "a"
 
 
@@ -170,7 +172,10 @@ def test_one_p_value_is_behind_ranks_groups_and_advice():
     score = {r.item: found.estimate.scores[items.index(r.item)] for r in found.rows}
     pairs = [(i, j) for i in range(5) for j in range(i + 1, 5)]
     error = [np.sqrt(matrix[i, i] + matrix[j, j] - 2 * matrix[i, j]) for i, j in pairs]
-    raw = [2 * norm.sf(abs(score[items[i]] - score[items[j]]) / e) for (i, j), e in zip(pairs, error, strict=True)]
+    raw = [
+        2 * norm.sf(abs(score[items[i]] - score[items[j]]) / e)
+        for (i, j), e in zip(pairs, error, strict=True)
+    ]
     at_least = 0.0
     for tests, k in zip(range(10, 0, -1), np.argsort(raw), strict=True):
         at_least = max(at_least, min(tests * raw[k], 1.0))

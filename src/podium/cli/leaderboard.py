@@ -52,7 +52,11 @@ MARKS = {"ok": "ok", "warning": "LOOK", "unknown": "?"}
 @click.option(
     "--next", "next_", type=click.IntRange(1), metavar="N", help="The N comparisons that would tell most."
 )
-@click.option("--by", type=click.Choice(["query"]), help="One leaderboard per query, for queries with items of their own.")
+@click.option(
+    "--by",
+    type=click.Choice(["query"]),
+    help="One leaderboard per query, for queries with items of their own.",
+)
 @click.option("--plot", type=click.Path(), help="Draw it: a .svg, .png or .html file.")
 @click.option("--load", type=click.Path(exists=True), help="Add the votes to those of a saved leaderboard.")
 @click.option("--save", type=click.Path(), help="Keep votes and scores, to add more later.")
@@ -195,9 +199,7 @@ def _boards_by_query(
     return boards
 
 
-def _report_by_query(
-    boards: dict[Id, Leaderboard], top: int | None, next_: int | None, json_: bool
-) -> None:
+def _report_by_query(boards: dict[Id, Leaderboard], top: int | None, next_: int | None, json_: bool) -> None:
     if json_:
         common.emit({"boards": [{"query": q, **_document(b, top, next_)} for q, b in boards.items()]})
         return

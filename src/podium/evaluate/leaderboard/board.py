@@ -155,7 +155,9 @@ class Leaderboard:
     estimate: u.Estimate = field(repr=False)
     matrix: F8 = field(repr=False)  # covariance of the natural scores less the reference
     draws: F8 = field(repr=False)  # natural scores by round, or from the normal law
-    p: F8 = field(repr=False)  # of every two items being equal, corrected: the tests behind ranks, groups and advice
+    p: F8 = field(
+        repr=False
+    )  # of every two items being equal, corrected: the tests behind ranks, groups and advice
     agreement: Agreement | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -373,7 +375,9 @@ def _words(found: Stopping, board: Leaderboard, top: int | None) -> tuple[bool, 
     if found.reason == "never met":
         return found.stop, f"go on: {a} and {b} are in groups that never met"
     p = p_value(board.p_value(a, b))
-    text = f"go on: the votes do not separate {a} and {b} at {level} (p {p if p.startswith('<') else f'= {p}'})"
+    text = (
+        f"go on: the votes do not separate {a} and {b} at {level} (p {p if p.startswith('<') else f'= {p}'})"
+    )
     if (found.votes or 0.0) > FORESEEABLE * board.tally.votes:
         return found.stop, f"{text}; their scores are too close to say how many more it takes"
     return found.stop, f"{text}; about {found.votes:,.0f} more between them would"

@@ -30,7 +30,9 @@ def leaderboards_by_query(
     """
     over = changes.get("over", settings.over if settings is not None else None)
     if over == "queries":
-        raise ParameterError("over is queries, and each leaderboard has one query; accepted here: votes, experts")
+        raise ParameterError(
+            "over is queries, and each leaderboard has one query; accepted here: votes, experts"
+        )
     found, left_out = {}, []
     for query, tally in _parts(votes):
         if tally.votes < 2:
@@ -42,7 +44,9 @@ def leaderboards_by_query(
     if left_out:
         more = f" and {len(left_out) - SHOWN} more" if len(left_out) > SHOWN else ""
         names = ", ".join(map(str, left_out[:SHOWN])) + more
-        warnings.warn(f"no leaderboard for queries with fewer than two votes: {names}", PodiumWarning, stacklevel=2)
+        warnings.warn(
+            f"no leaderboard for queries with fewer than two votes: {names}", PodiumWarning, stacklevel=2
+        )
     return found
 
 
