@@ -41,7 +41,7 @@ def crowd(
 
 
 def rare(random: Random, votes: int) -> Case:
-    """Ratings 0 or 1 of items of which 5 % are positive, by honest annotators who are right in 90 %."""
+    """Ratings 0 or 1 of items of which 5 % are positive, by honest annotators who are right in 97 %."""
     items, people = 200, 30
     truth = random.random(items) < 0.05
     rows = [
@@ -80,7 +80,7 @@ def two(random: Random, votes: int) -> Case:
     return made.preferences, {"honest": "honest"}
 
 
-def again(random: Random, votes: int) -> Case:
+def again(_: Random, votes: int) -> Case:
     """Six annotators answer one pair again and again, always alike; one of them sees it the other way round."""
     who = [f"honest {k}" for k in range(6) for _ in range(votes)]
     won = ["b" if w == "honest 5" else "a" for w in who]
@@ -141,7 +141,7 @@ def main() -> None:
     for name, (case, how) in CASES.items():
         print(name)
         for votes in VOTES:
-            if case is rare and votes > 200 or case is lazy and votes > 200:
+            if case in (rare, lazy) and votes > 200:
                 continue
             for line in lines(name, votes, count(case, how, votes, asked.repeats)):
                 kept.append(line)

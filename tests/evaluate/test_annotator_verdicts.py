@@ -1,4 +1,4 @@
-"""Verdicts on annotators: honest ones are seldom dismissed, those who guess or mislead are found when there is enough."""
+"""Verdicts on annotators: honest ones are seldom dismissed, those who guess or mislead are found."""
 
 from __future__ import annotations
 

@@ -203,7 +203,8 @@ def _report_by_query(boards: dict[Id, Leaderboard], top: int | None, next_: int 
     if json_:
         common.emit({"boards": [{"query": q, **_document(b, top, next_)} for q, b in boards.items()]})
         return
-    columns, rows = [], []
+    columns: list[str] = []
+    rows: list[tuple[str, ...]] = []
     for query, board in boards.items():
         columns, lines = _table(board, top)
         rows += [(str(query), *line) for line in lines]

@@ -33,7 +33,7 @@ EQUAL = 1e-9  # what is nearer to 0 is no preference
 class Counts(NamedTuple):
     """By annotator: pairs judged as the reference has them, and the other way round; pairs that it ties are no pairs.
 
-    The last two count what they are worth as independent votes: pairs of a list hang together (see `Crowd.worth`), and so
+    The last two count what they are worth as independent votes: pairs of a list go together (see `Crowd.worth`), and so
     do answers to a comparison that is asked again (see `Crowd.vote_worth`).
     """
 
@@ -102,7 +102,7 @@ class Crowd:
 
     @functools.cached_property
     def voice(self) -> F8:
-        """What a vote counts for in the reference of others: those of one annotator on one pair are one voice together."""
+        """What a vote counts for in the reference: all votes of one annotator on one pair are one voice."""
         weight = self.preferences.comparisons.weight
         return np.asarray(weight / np.maximum(self._own_votes(weight), 1.0), np.float64)
 
@@ -178,7 +178,7 @@ class Crowd:
         """
         votes, rows = self.preferences.comparisons, self.preferences.lists.rows
         by_row, by_vote = weights[self.lister], weights[votes.expert] * self.voice
-        for_winner = np.where(votes.tie, 0.0, by_vote)
+        for_winner: F8 = np.where(votes.tie, 0.0, by_vote)
         slot = np.concatenate((self.preferences.lists.item, votes.winner, votes.loser))
         sums = np.concatenate((by_row * self.value, for_winner, -for_winner))
         size = np.abs(np.concatenate((by_row, by_vote, by_vote)))
@@ -187,8 +187,8 @@ class Crowd:
         mean = np.round(total / (mass + 1), 9)
         won, lost = mean[rows : rows + len(votes)], mean[rows + len(votes) :]
         pair, sign = self.pair
-        direct = for_winner * sign
-        direct = sign * (_by(pair, direct, len(direct))[pair] - self._own_votes(direct))
+        for_low: F8 = for_winner * sign
+        direct: F8 = sign * (_by(pair, for_low, len(pair))[pair] - self._own_votes(for_low))
         placed = mean[:rows] if self.grades is None else self._graded(total[:rows] / mass[:rows])
         return placed, direct + GAP * np.nan_to_num(won - lost)
 

@@ -1,7 +1,7 @@
 """Do the others agree without those who answer the other way round, and do the reversed answers of these help?
 
-Both are asked of judgements that were held out: annotators are dealt into folds, the judgements of each fold are predicted
-from those of all others, and whose answers are reversed is decided without the fold.
+Both are asked of judgements that were held out: annotators are dealt into folds, the judgements of each fold are
+predicted from those of all others, and whose answers are reversed is decided without the fold.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from podium.evaluate.annotators.crowd import Crowd
-from podium.kernels.dispatch import B1, F8
+from podium.kernels.dispatch import B1
 
 __all__ = ["Reversal", "check_reversal"]
 
@@ -21,7 +21,7 @@ SURE, MATTERS = 0.05, 0.001  # p-value below which, and gain in the share of pai
 
 
 class Reversal(NamedTuple):
-    """How well the judgements of the others are predicted with the suspects left out, and with their answers reversed."""
+    """How well the others' judgements are predicted with the suspects left out, and with their answers reversed."""
 
     same: float  # held-out pairs predicted rightly without the suspects, as independent votes
     other: float  # ... wrongly
@@ -55,11 +55,11 @@ def check_reversal(crowd: Crowd, suspects: B1) -> Reversal:
     gain = (right - wrong)[1] - (right - wrong)[0]
     size = float(np.sqrt((gain**2).sum()))
     p = float(ndtr(-gain.sum() / size)) if size > 0 else 1.0
-    shares = [_share(right[k].sum(), wrong[k].sum()) for k in (0, 1)]
-    return Reversal(float(right[0].sum()), float(wrong[0].sum()), *shares, p)
+    left_out, turned_round = (_share(right[k].sum(), wrong[k].sum()) for k in (0, 1))
+    return Reversal(float(right[0].sum()), float(wrong[0].sum()), left_out, turned_round, p)
 
 
-def _share(right: F8, wrong: F8) -> float:
+def _share(right: float, wrong: float) -> float:
     return float(right / (right + wrong)) if right + wrong > 0 else float("nan")
 
 

@@ -1,9 +1,10 @@
 """What is said of an annotator, and when: a verdict needs an interval that excludes the other verdicts.
 
-Reliable: the interval of the quality is above one half. Malicious: below one half, as measured against others who agree with
-each other in judgements that were held out, and who are the larger number. Random: the interval lies around one half and excludes every quality whose lead
-over guessing is LEAD times that of the reliable annotators or more (and HONEST at any rate), so that honest annotators of a
-difficult task are not called random. In all other cases there is no verdict, and `missing` says what it would take.
+Reliable: the interval of the quality is above one half. Malicious: below one half, as measured against others who agree
+with each other in judgements that were held out, and who are the larger number. Random: the interval lies around one
+half and excludes every quality whose lead over guessing is LEAD times that of the reliable annotators or more (HONEST
+at any rate), so that honest annotators of a difficult task are not called random. In all other cases there is no
+verdict, and `missing` says what it would take.
 """
 
 from __future__ import annotations
@@ -32,17 +33,12 @@ __all__ = [
 
 RELIABLE, RANDOM, MALICIOUS = "reliable", "random", "malicious"
 FEW, OVERLAP = "too few judgements", "too little overlap"
-VERDICTS = (
-    MALICIOUS,
-    RANDOM,
-    OVERLAP,
-    FEW,
-    RELIABLE,
-)  # in the order of a table: what needs a look comes first
+# in the order of a table: what needs a look comes first
+VERDICTS = (MALICIOUS, RANDOM, OVERLAP, FEW, RELIABLE)
 TOLD = (RELIABLE, RANDOM, MALICIOUS, FEW, OVERLAP)  # in the order of a sentence
-# Share of the reliable annotators' lead over guessing that must be excluded before somebody is called random. In simulated
-# crowds 0.5, 0.6, 0.7 and 0.8 call 2, 3, 6 and 12 % of honest annotators random at worst, and find 77, 90, 93 and 93 % of
-# those who guess in 120 votes; on TREC 2011 from 0.6 on annotators are called random whom gold labels show to be right.
+# Share of the reliable annotators' lead over guessing that must be excluded before somebody is called random. In
+# simulated crowds 0.5, 0.6, 0.7 and 0.8 call 2, 3, 6 and 12 % of honest annotators random at worst, and find 77, 90, 93
+# and 93 % of those who guess in 120 votes; on TREC 2011 from 0.6 on it hits some whom gold labels show to be right.
 LEAD = 0.5
 HONEST = 0.65  # a quality that must be excluded too, however good the others are
 SHARED = (

@@ -1,12 +1,13 @@
 """The experts behind a leaderboard: how much each says, which side they vote for, and who copies whom.
 
-Votes for the side shown first speak of the side only as far as the design keeps sides and items apart. Where a reference
-is always shown first, votes for it may be votes for the reference; the information about the side is what is left when
-that about the items is taken out, and where little is left nothing is reported.
+Votes for the side shown first are about the side only as far as the design keeps sides and items apart. Where a
+reference is always shown first, votes for it may be votes for the reference; the information about the side is what is
+left when that about the items is taken out, and where little is left nothing is reported.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -86,7 +87,8 @@ class _Shown(NamedTuple):
     weight: F8  # their variance
 
     def take(self, rows: I8) -> _Shown:
-        return _Shown(*(column[rows] for column in self))
+        ids, sums = ([column[rows] for column in self[part]] for part in (slice(3), slice(3, None)))
+        return _Shown(*ids, *sums)
 
 
 def _shown(tally: Tally, e: Estimate) -> _Shown:
@@ -139,7 +141,7 @@ def _precision(first: I8, second: I8, weight: F8, size: int, own: float) -> Any:
 
 
 def side_effect(tally: Tally, e: Estimate) -> SideEffect:
-    """The advantage of being shown first, whoever judges: the fitted one, or that of one step from scores without it."""
+    """The advantage of being shown first, whoever judges: as fitted, or by one step from scores without it."""
     if e.contests.side is not None:
         shown = _shown(tally, e)
         votes = float(shown.for_first.sum() + shown.for_second.sum())
@@ -160,7 +162,7 @@ def side_effects_by_judge(tally: Tally, e: Estimate) -> list[SideEffect]:
     order = np.argsort(shown.judge, kind="stable")
     ends = np.searchsorted(shown.judge[order], np.arange(len(tally.experts) + 1))
     found = []
-    for begin, end in zip(ends[:-1], ends[1:], strict=True):
+    for begin, end in itertools.pairwise(ends.tolist()):
         own = shown.take(order[begin:end])
         votes = float(own.for_first.sum() + own.for_second.sum())
         if votes < DECIDED:
