@@ -49,7 +49,11 @@ def test_the_table_and_the_verdict(votes):
     assert lines[0].startswith("w6\tmalicious\t")
     assert [line.split("\t")[1] for line in lines] == ["malicious", "too few", *["reliable"] * 6]
     assert "8 annotators: 6 reliable, 0 random, 1 malicious, 1 with too few judgements" in done.stderr
-    assert "malicious: 14.3% of the judgements, by w6; used in reverse they help" in done.stderr
+    # six who are right nine times of ten know all that a seventh could add
+    assert (
+        "malicious: 14.3% of the judgements, by w6; leave them out, reversing them is not seen to help"
+        in done.stderr
+    )
     assert "very fast: w2" in done.stderr
     assert "worth 7.0 judges" in done.stderr
 

@@ -50,12 +50,13 @@ def test_json_holds_everything(arena):
         arena, "--json", "--next", 2, "--bootstrap", 50, "--over", "experts", "--seed", 4, "--level", 0.9
     )
     found = json.loads(done.stdout)
+    assert (found["stop"], found["next"]) == (True, [])  # all four are separated at this level
+    unsure = json.loads(run(arena, "--json", "--next", 2, "--level", 0.9999999999).stdout)
+    assert (unsure["stop"], len(unsure["next"])) == (False, 2)
     assert found["settings"]["bootstrap"] == 50
     assert found["settings"]["level"] == 0.9
     assert len(found["rows"]) == 4
     assert found["rows"][0]["item"] == "model-0"
-    assert len(found["next"]) == 2
-    assert isinstance(found["stop"], bool)
     names = {c["name"]: c["verdict"] for c in found["checks"]}
     assert names["connected"] == names["position"] == names["one judge"] == "ok"
     again = run(
@@ -167,6 +168,7 @@ def test_doubts_are_told_beside_a_pipe(tmp_path):
     (tmp_path / "v.csv").write_text("winner,loser\na,b\nb,a\nx,a\nc,d\nd,c\n")
     done = run(tmp_path / "v.csv")
     assert done.exit_code == 0
+    assert done.stderr.count("2 groups never met") == 1
     assert "warning: connected: 2 groups never met" in done.stderr
     assert "warning: won and lost: never lost: x" in done.stderr
     assert "open" in done.stdout
@@ -176,7 +178,8 @@ def test_doubts_are_told_beside_a_pipe(tmp_path):
 def test_it_fits_a_terminal_of_100_columns(arena):
     leader, follower = pty.openpty()
     here = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
-    words = [sys.executable, "-m", "podium", "leaderboard", str(arena), "--next", "2", "--top", "4"]
+    words = [sys.executable, "-m", "podium", "leaderboard", str(arena), "--next", "2"]
+    words += ["--top", "2", "--level", "0.9999999999"]
     with subprocess.Popen(words, stdout=follower, stderr=follower, env=here) as process:
         os.close(follower)
         shown = b""
@@ -194,7 +197,7 @@ def test_it_fits_a_terminal_of_100_columns(arena):
     assert any("ok  connected: all items are linked" in line for line in lines)
     assert any("ask next" in line for line in lines)
     table = [line for line in lines if "model-" in line and ".." in line]
-    assert len(table) == 4
+    assert len(table) == 2
     assert max(map(len, table)) <= 100
 
 
@@ -226,3 +229,46 @@ def test_counts_on_a_terminal_are_grouped(capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     table(["item", "votes"], [("a", "14,514")])
     assert "14,514" in capsys.readouterr().out
+
+
+@pytest.fixture
+def topics(tmp_path):
+    rows = [f"{t},w{k % 3},{t}{a},{t}{b},{'left' if k % 4 else 'right'}"
+            for t in "xyz" for a in range(3) for b in range(a) for k in range(8)]  # fmt: skip
+    path = tmp_path / "topics.csv"
+    path.write_text("\n".join(["topic,worker,left,right,answer", *rows, "thin,w0,p,q,left"]) + "\n")
+    return path
+
+
+def test_queries_with_items_of_their_own(topics):
+    pooled = run(topics)
+    assert "4 groups never met" in pooled.stderr
+    assert "make one leaderboard per query (--by query)" in pooled.stderr
+    done = run(topics, "--by", "query", "--next", 1)
+    assert done.exit_code == 0, done.output
+    head, *rows = [line.split("\t") for line in done.stdout.split("\n\n")[0].splitlines()]
+    assert head[:3] == ["query", "rank", "item"]
+    assert [(r[0], r[1]) for r in rows] == [(t, str(k)) for t in "xyz" for k in (1, 2, 3)]
+    assert "fewer than two votes: thin" in done.stderr
+    assert "never met" not in done.stderr
+    assert "enough votes: in 3 of 3 queries, such as x: fewer than 30 votes each" in done.stderr
+    found = json.loads(run(topics, "--by", "query", "--json", "--without", "w1").stdout)["boards"]
+    assert [(b["query"], len(b["rows"])) for b in found] == [("x", 3), ("y", 3), ("z", 3)]
+
+
+@pytest.mark.parametrize("words", [["--save", "b.podium"], ["--plot", "b.svg"], ["--anchor", "x1=1000"]])
+def test_what_belongs_to_one_board_is_refused_by_query(topics, words):
+    done = run(topics, "--by", "query", *words)
+    assert done.exit_code == 2
+    assert "is for one leaderboard" in done.stderr
+
+
+def test_a_run_with_too_many_documents_is_refused_at_once(tmp_path, monkeypatch):
+    path = tmp_path / "bm25.run"
+    path.write_text(
+        "".join(f"{q} Q0 d{q}-{k} {k + 1} {100 - k} bm25\n" for q in range(51) for k in range(100))
+    )
+    monkeypatch.setattr("podium.evaluate.leaderboard.tally.count", None)
+    done = run(path)
+    assert done.exit_code == 2
+    assert "5,100 items are too many for one leaderboard" in done.stderr

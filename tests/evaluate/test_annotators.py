@@ -37,13 +37,13 @@ def by_name(found):
 
 def test_verdicts_follow_the_qualities():
     truth = [0.9] * 12 + [0.5] * 4 + [0.1] * 2
-    rows = by_name(annotators(crowd_of_votes(truth, 120), method=COPELAND))
+    rows = by_name(annotators(crowd_of_votes(truth, 300), method=COPELAND))
     assert {rows[f"w{k:03}"].verdict for k in range(12)} == {"reliable"}
     assert {rows[f"w{k:03}"].verdict for k in range(12, 16)} == {"random"}
     assert {rows[f"w{k:03}"].verdict for k in (16, 17)} == {"malicious"}
     for k, q in enumerate(truth):
         assert rows[f"w{k:03}"].quality == pytest.approx(q, abs=0.12)
-        assert rows[f"w{k:03}"].judgements == 120
+        assert rows[f"w{k:03}"].judgements == 300
         assert rows[f"w{k:03}"].queries == 3
 
 
@@ -83,31 +83,31 @@ def test_intervals_of_ratings_cover_the_truth():
 
 def test_own_judgements_do_not_speak_for_their_author():
     """One busy annotator against three who agree: with its own votes the consensus would be its own."""
-    p = Preferences.from_comparisons(
-        [0] * 106,
-        ["busy"] * 100 + ["x", "y", "z"] * 2,
-        ["b"] * 100 + ["a"] * 6,
-        ["a"] * 100 + ["b"] * 6,
-    )
-    row = annotators(p, method=COPELAND)["busy"]
+    votes = [(q, who, "a", "b") for q in range(40) for who in "xyz"]
+    votes += [(q, "busy", "b", "a") for q in range(40) for _ in range(5)]
+    row = annotators(Preferences.from_comparisons(*zip(*votes, strict=True)), method=COPELAND)["busy"]
     assert row.agreement == 1.0
     assert row.verdict == "malicious"
 
 
 def test_leaving_out_is_exact():
     """Quality is that of a crowd from which the annotator's votes are gone, in the first round."""
-    p = crowd_of_votes([0.8] * 6, 30, items=6, seed=4)
+    p = crowd_of_votes([0.8] * 6, 30, items=9, seed=4)
     crowd = Crowd(p)
+    times = np.bincount(crowd._vote_cell)
+    assert times.max() > 1  # several votes of one annotator on one pair are one voice
+    one = 1 / times[crowd._vote_cell]
     _, margin = crowd._others(np.ones(6))
     for code, who in enumerate(p.experts):
-        rest = p.without_expert(who).comparisons
+        rest, voice = p.without_expert(who).comparisons, one[p.comparisons.expert != code]
         mine = np.flatnonzero(p.comparisons.expert == code)
         for k in mine[:10]:
             w, o = int(p.comparisons.winner[k]), int(p.comparisons.loser[k])
-            direct = sum((rest.winner == w) & (rest.loser == o)) - sum((rest.winner == o) & (rest.loser == w))
+            direct = sum(voice[(rest.winner == w) & (rest.loser == o)])
+            direct -= sum(voice[(rest.winner == o) & (rest.loser == w)])
             mean = [
-                (sum(rest.winner == s) - sum(rest.loser == s))
-                / (sum(rest.winner == s) + sum(rest.loser == s) + 1)
+                (sum(voice[rest.winner == s]) - sum(voice[rest.loser == s]))
+                / (sum(voice[rest.winner == s]) + sum(voice[rest.loser == s]) + 1)
                 for s in (w, o)
             ]
             assert margin[k] == pytest.approx(direct + 3 * (mean[0] - mean[1]), abs=1e-7)
@@ -119,7 +119,7 @@ def test_one_judgement_is_too_few():
     assert (row.verdict, row.judgements, row.pairs) == ("too few judgements", 1, 1)
     alone = annotators(Preferences.from_comparisons([0], ["only"], ["x"], ["y"]), method=COPELAND)
     assert (alone.rows[0].verdict, alone.rows[0].pairs, alone.rows[0].peers) == (
-        "too few judgements",
+        "too little overlap",
         0,
         None,
     )
@@ -128,11 +128,11 @@ def test_one_judgement_is_too_few():
 
 def test_all_equal_ratings_say_nothing():
     lists = {
-        q: {"flat": dict.fromkeys("abcd", 1), "x": {"a": 1, "b": 0}, "y": {"a": 1, "b": 0}} for q in range(5)
+        q: {"flat": dict.fromkeys("abcd", 1), "x": {"a": 1, "b": 0}, "y": {"a": 1, "b": 0}} for q in range(20)
     }
     row = annotators(Preferences.from_lists(lists), method=COPELAND)["flat"]
     assert row.flags == ("all answers equal",)
-    assert (row.verdict, row.pairs, row.agreement) == ("random", 0, None)  # twenty answers that say nothing
+    assert (row.verdict, row.pairs, row.agreement) == ("random", 0, None)  # others tell the same items apart
     assert (
         annotators(Preferences.from_lists({0: lists[0]}), method=COPELAND)["flat"].verdict
         == "too few judgements"
@@ -140,11 +140,15 @@ def test_all_equal_ratings_say_nothing():
 
 
 def test_undecided_voters_and_flat_rankings_say_nothing():
-    tied = [True] * 30 + [False] * 30
-    who = ["never"] * 30 + ["x", "y"] * 15
-    p = Preferences.from_comparisons([0] * 60, who, ["a"] * 60, ["b"] * 60, tie=tied)
+    tied = [True] * 30 + [False] * 60
+    who = ["never"] * 30 + ["x"] * 30 + ["y"] * 30
+    p = Preferences.from_comparisons([*range(30)] * 3, who, ["a"] * 90, ["b"] * 90, tie=tied)
     row = annotators(p, method=COPELAND)["never"]
     assert (row.verdict, row.flags) == ("random", ("all answers equal",))
+    same = Preferences.from_comparisons([0] * 90, who, ["a"] * 90, ["b"] * 90, tie=tied)
+    assert (
+        annotators(same, method=COPELAND)["never"].verdict == "too few judgements"
+    )  # of one pair, thirty times
     flat = Preferences.from_rows([0] * 4, ["f", "f", "g", "g"], ["a", "b", "a", "b"], rank=[1, 1, 1, 2])
     found = annotators(flat, method=COPELAND)
     assert (found["f"].flags, found["g"].flags) == (("all answers equal",), ())
@@ -159,7 +163,7 @@ def test_empty_topics_and_items_nobody_judges():
 
 
 def test_always_first_is_flagged_and_tested():
-    p = crowd_of_votes([0.9] * 8, 60, sides=True, seed=2)
+    p = crowd_of_votes([0.9] * 8, 200, sides=True, seed=2)
     v = p.comparisons
     first = np.where(v.side == 1, v.winner, v.loser)
     second = np.where(v.side == 1, v.loser, v.winner)
@@ -180,10 +184,7 @@ def test_always_first_is_flagged_and_tested():
     assert row.verdict == "random"
     others = [r for r in found.rows if r.annotator != "w000"]
     assert not any("always first" in r.flags for r in others)
-    from scipy.stats import binomtest
-
-    for r in others:
-        assert r.first_p == pytest.approx(binomtest(round(r.first * 60), 60).pvalue, rel=1e-9)
+    assert min(r.first_p for r in others) > 1e-3
     assert any("always first: w000" in line for line in found.lines)
 
 
@@ -206,15 +207,34 @@ def test_copying_judges_count_as_few():
 
 
 def test_repeated_pairs_show_who_contradicts_itself():
-    steady = [("s", "a", "b")] * 6
-    changing = [("c", "a", "b"), ("c", "b", "a")] * 3
-    who, won, lost = zip(*steady, *changing, strict=True)
-    found = annotators(Preferences.from_comparisons([0] * 12, who, won, lost), method=COPELAND)
+    votes = [(q, "s", "a", "b") for q in range(5) for _ in range(6)]
+    votes += [(q, "c", *pair) for q in range(5) for pair in [("a", "b"), ("b", "a")] * 3]
+    found = annotators(Preferences.from_comparisons(*zip(*votes, strict=True)), method=COPELAND)
     assert found["s"].consistency == 1.0
-    assert found["c"].consistency == pytest.approx(
-        6 / 15
-    )  # two times three pairs of equal answers of fifteen
+    # two times three pairs of equal answers of fifteen
+    assert found["c"].consistency == pytest.approx(6 / 15)
     assert "contradicts itself" in found["c"].flags
+    one = [(w, *pair) for q, w, *pair in votes if q == 0]
+    few = annotators(Preferences.from_comparisons([0] * 12, *zip(*one, strict=True)), method=COPELAND)
+    assert few["c"].flags == ()  # five answers beyond the first prove nothing
+
+
+def test_the_same_pair_on_another_query_is_no_repeat():
+    """Two models on forty prompts: which is better differs by prompt, and nobody was asked twice."""
+    random = np.random.default_rng(0)
+    votes = [(q, w, *(("a", "b") if random.random() < 0.5 else ("b", "a"))) for q in range(40) for w in "xyz"]
+    found = annotators(Preferences.from_comparisons(*zip(*votes, strict=True)), method=COPELAND)
+    assert all(r.consistency is None and "contradicts itself" not in r.flags for r in found)
+
+
+def test_nobody_contradicts_itself_where_everybody_does():
+    """The same two models again and again, on prompts that the votes do not name."""
+    random = np.random.default_rng(0)
+    votes = [
+        ("all", w, *(("a", "b") if random.random() < 0.5 else ("b", "a"))) for w in "xyz" for _ in range(60)
+    ]
+    found = annotators(Preferences.from_comparisons(*zip(*votes, strict=True)), method=COPELAND)
+    assert all(r.flags == () for r in found)
 
 
 def test_agreement_with_peers_is_that_of_the_definition():
@@ -260,7 +280,7 @@ def test_speed_outliers():
 
 
 def test_rows_are_in_order_and_can_be_asked_for():
-    found = annotators(crowd_of_votes([0.9] * 6 + [0.1, 0.5], 80), method=COPELAND)
+    found = annotators(crowd_of_votes([0.9] * 6 + [0.1, 0.5], 200), method=COPELAND)
     assert [r.verdict for r in found.rows] == ["malicious", "random", *["reliable"] * 6]
     assert found.counts["reliable"] == 6
     assert [r.annotator for r in found.flagged("malicious").rows] == ["w006"]

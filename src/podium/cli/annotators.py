@@ -55,7 +55,8 @@ def verb(
     """Who judges well, who guesses, who answers the other way round, and how sure that is.
 
     Judgements are tables of votes or ratings with a column of annotators. The quality of an annotator is the chance
-    that a pair is judged as the others, taken together, judge it; those who need a look come first.
+    that a pair is judged as the others, taken together, judge it; those who need a look come first. A verdict is given
+    where the interval of the quality excludes the others; else it says whether judgements or overlap are missing.
 
     \b
     podium annotators judgments.csv

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli import _common as common
-from podium.errors import ParameterError
+from podium.errors import ParameterError, hearing
 
 if TYPE_CHECKING:
+    from podium.data.preferences import Preferences
+    from podium.data.vocabulary import Id
     from podium.evaluate.leaderboard import Leaderboard, Tally
 
+ASKED = ["ask next", "against", "first wins", "nats", "votes"]
 MARKS = {"ok": "ok", "warning": "LOOK", "unknown": "?"}
 
 
@@ -49,6 +52,11 @@ MARKS = {"ok": "ok", "warning": "LOOK", "unknown": "?"}
 @click.option(
     "--next", "next_", type=click.IntRange(1), metavar="N", help="The N comparisons that would tell most."
 )
+@click.option(
+    "--by",
+    type=click.Choice(["query"]),
+    help="One leaderboard per query, for queries with items of their own.",
+)
 @click.option("--plot", type=click.Path(), help="Draw it: a .svg, .png or .html file.")
 @click.option("--load", type=click.Path(exists=True), help="Add the votes to those of a saved leaderboard.")
 @click.option("--save", type=click.Path(), help="Keep votes and scores, to add more later.")
@@ -61,6 +69,7 @@ def verb(
     without: tuple[str, ...],
     top: int | None,
     next_: int | None,
+    by: str | None,
     plot: str | None,
     load: str | None,
     save: str | None,
@@ -79,13 +88,19 @@ def verb(
     \b
     podium leaderboard votes.csv --bootstrap 1000 --over experts
     podium leaderboard votes.jsonl --top 10 --next 5             and what to ask next
+    podium leaderboard arguments.csv --by query                  each topic has items of its own
     podium leaderboard monday.csv --save board.podium
     podium leaderboard tuesday.csv --load board.podium --save board.podium --overwrite
     """
     _check_paths(plot, save, overwrite)
     given = {name: value for name, value in settings.items() if value is not None}
     given |= _anchor(anchor) | ({} if top is None else {"top": top})
-    tally = None if load and not files else _tally(files, format_, options, unlisted)
+    if by is not None:
+        _refuse_with_by(plot=plot, load=load, save=save, anchor=given.get("reference"))
+        boards = _boards_by_query(_votes(files, format_, options, unlisted), without, given)
+        _report_by_query(boards, top, next_, json_)
+        return
+    tally = None if load and not files else _tally(_votes(files, format_, options, unlisted))
     board = _board(tally, load, without, given)
     _keep(board, plot, save, overwrite, top)
     _report(board, top, next_, json_)
@@ -124,13 +139,18 @@ def _anchor(given: str | None) -> dict[str, Any]:
     return {"anchor": value, "reference": item} if equals else {"anchor": value}
 
 
-def _tally(
+def _votes(
     files: tuple[str, ...], format_: str | None, options: tuple[str, ...], unlisted: str | None
-) -> Tally:
-    from podium.evaluate.leaderboard import Tally
-
+) -> Preferences:
     content = common.read(files, format_, options, unlisted)
-    return Tally.of(common.preferences_of(content, files))
+    return common.preferences_of(content, files)
+
+
+def _tally(votes: Preferences) -> Tally:
+    from podium.evaluate.leaderboard.tally import Tally, check_items
+
+    check_items(votes)
+    return Tally.of(votes)
 
 
 def _board(
@@ -149,32 +169,101 @@ def _board(
     reference = given.get("reference")
     if reference is not None and tally.items.code_of(reference) is None:  # what was typed is text
         given["reference"] = {str(i): i for i in tally.items}.get(str(reference), reference)
-    return leaderboard(tally, settings=Settings(**given), start=start)
+    with hearing():  # the checks say it
+        return leaderboard(tally, settings=Settings(**given), start=start)
+
+
+# -- one per query ---------------------------------------------------------------------------------------------------
+
+
+def _refuse_with_by(**given: Any) -> None:
+    """What belongs to one leaderboard."""
+    for name, value in given.items():
+        if value is not None:
+            what = "--anchor ITEM=NUMBER" if name == "anchor" else f"--{name}"
+            raise click.UsageError(f"{what} is for one leaderboard; leave it out, or leave out --by")
+
+
+def _boards_by_query(
+    votes: Preferences, without: tuple[str, ...], given: dict[str, Any]
+) -> dict[Id, Leaderboard]:
+    from podium.evaluate.leaderboard import Settings, leaderboards_by_query
+
+    for judge in without:
+        votes = votes.without_expert(judge)
+    with hearing() as heard:  # the checks of each leaderboard say the rest
+        boards = leaderboards_by_query(votes, settings=Settings(**given))
+    for text in heard:
+        if text.startswith("no leaderboard"):
+            click.echo(f"podium: warning: {text}", err=True)
+    return boards
+
+
+def _report_by_query(boards: dict[Id, Leaderboard], top: int | None, next_: int | None, json_: bool) -> None:
+    if json_:
+        common.emit({"boards": [{"query": q, **_document(b, top, next_)} for q, b in boards.items()]})
+        return
+    columns: list[str] = []
+    rows: list[tuple[str, ...]] = []
+    for query, board in boards.items():
+        columns, lines = _table(board, top)
+        rows += [(str(query), *line) for line in lines]
+    common.table(["query", *columns], rows, title=f"{len(boards):,} leaderboards", left=3)
+    _tell_by_query(boards)
+    if next_ is not None:
+        asked = [(str(q), *line) for q, b in boards.items() for line in _proposals(b, top, next_)]
+        click.echo("")
+        common.table(["query", *ASKED], asked, left=3)
+
+
+def _tell_by_query(boards: dict[Id, Leaderboard]) -> None:
+    """Each doubt once, with the first query that has it."""
+    doubts: dict[str, list[tuple[Id, str]]] = {}
+    for query, board in boards.items():
+        for check in board.checks:
+            if check.verdict == "warning":
+                doubts.setdefault(check.name, []).append((query, check.text))
+    for name, found in doubts.items():
+        (query, text), count = found[0], f"{len(found):,} of {len(boards):,} queries"
+        click.echo(f"podium: warning: {name}: in {count}, such as {query}: {text}", err=True)
+
+
+# -- what is printed -------------------------------------------------------------------------------------------------
+
+
+def _document(board: Leaderboard, top: int | None, next_: int | None) -> dict[str, Any]:
+    document = board.to_dict()
+    document["rows"] = document["rows"][:top]
+    document["stop"], document["reason"] = board.stopping(top=top)
+    if next_ is not None:
+        document["next"] = [vars(p) for p in board.next(next_, top=top)]
+    return document
+
+
+def _proposals(board: Leaderboard, top: int | None, count: int) -> list[tuple[str, ...]]:
+    return [
+        (str(p.first), str(p.second), f"{p.chance:.0%}", f"{p.gain:.2g}", f"{p.votes:,.10g}")
+        for p in board.next(count, top=top)
+    ]
 
 
 def _report(board: Leaderboard, top: int | None, next_: int | None, json_: bool) -> None:
-    proposals = [] if next_ is None else board.next(next_, top=top)
-    stop, why = board.stopping(top=top)
     if json_:
-        document = board.to_dict()
-        document["rows"] = document["rows"][:top]
-        document["stop"], document["reason"] = stop, why
-        if next_ is not None:
-            document["next"] = [vars(p) for p in proposals]
-        common.emit(document)
+        common.emit(_document(board, top, next_))
         return
-    _show(board, top)
+    columns, rows = _table(board, top)
+    title = f"{len(board.rows):,} items, {board.tally.votes:,.10g} votes"
+    common.table(columns, rows, title=title, left=2)
     _tell(board)
-    if next_ is not None:
-        rows = [
-            (str(p.first), str(p.second), f"{p.chance:.0%}", f"{p.gain:.2g}", f"{p.votes:,.10g}")
-            for p in proposals
-        ]
-        click.echo("")
-        common.table(["ask next", "against", "first wins", "nats", "votes"], rows, left=2)
-        click.echo(f"{why}.")
-    else:
+    why = board.stopping(top=top)[1]
+    if next_ is None:
         common.say(f"\n{why}.")
+        return
+    click.echo("")
+    proposals = _proposals(board, top, next_)
+    if proposals:
+        common.table(ASKED, proposals, left=2)
+    click.echo(f"{why}.")
 
 
 def _tell(board: Leaderboard) -> None:
@@ -188,8 +277,8 @@ def _tell(board: Leaderboard) -> None:
             click.echo(f"podium: warning: {check.name}: {check.text}", err=True)
 
 
-def _show(board: Leaderboard, top: int | None) -> None:
-    """The table: a person gets few columns, a pipe all figures."""
+def _table(board: Leaderboard, top: int | None) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Head and rows: a person gets few columns, a pipe all figures."""
     digits = 3 if board.settings.scale == "natural" else 0 if sys.stdout.isatty() else 2
     columns = [
         "rank",
@@ -202,7 +291,7 @@ def _show(board: Leaderboard, top: int | None) -> None:
         "ties",
     ]
     columns += [f"top {top}"] if top is not None else []
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for row in board.rows[:top]:
         ranks = f"{row.rank_low}..{row.rank_high}"
         counts = (f"{value:,.10g}" for value in (row.votes, row.wins, row.ties))
@@ -211,8 +300,7 @@ def _show(board: Leaderboard, top: int | None) -> None:
         rows.append(
             (str(row.rank), str(row.item), common.number(row.score, digits), span, ranks, *counts, *last)
         )
-    title = f"{len(board.rows):,} items, {board.tally.votes:,.10g} votes"
-    common.table(columns, rows, title=title, left=2)
+    return columns, rows
 
 
 def _bound(value: float, digits: int) -> str:

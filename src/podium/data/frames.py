@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -40,6 +41,7 @@ __all__ = [
     "lists_frame",
     "read_labels",
     "read_preferences",
+    "records_frame",
     "values_frame",
 ]
 
@@ -335,3 +337,17 @@ def consensus_frame(consensus: Consensus, backend: Frame, top: int | None = None
 def values_frame(queries: Ids, columns: dict[str, npt.NDArray[Any]], backend: Frame) -> Any:
     """One row per query: its id, then one column per value."""
     return _native({"query": _arrow_ids(queries, np.arange(len(queries))), **columns}, backend)
+
+
+def records_frame(records: Sequence[Any], kind: type, key: str, backend: Frame) -> Any:
+    """One row per record, one column per field of its dataclass; `key` is a field of ids, texts are put in a row by
+    commas, and None is missing.
+    """
+    columns: dict[str, Any] = {}
+    for name in (field.name for field in dataclasses.fields(kind)):
+        values = [getattr(record, name) for record in records]
+        if name == key:
+            columns[name] = _arrow_ids(Ids(values), np.arange(len(values)))
+        else:
+            columns[name] = [", ".join(v) if isinstance(v, tuple) else v for v in values]
+    return _native(columns, backend)

@@ -2,7 +2,8 @@
 
 One more vote on a pair with score difference d tells, in the normal approximation, 0.5 log(1 + I(d) v) nats about the
 scores: v is the variance of the difference, I(d) the information of one vote (p (1 - p) for Bradley-Terry). The gain
-is large where the outcome is open and the difference little known.
+is large where the outcome is open and the difference little known. Only pairs whose order is open are proposed: those
+that the tests separate, and those that are surely as good as equal, are settled.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ import numpy as np
 from podium.evaluate.uncertainty import NEAR, Estimate, pairwise_p, ranks_of
 from podium.kernels.contest_models import DAVIDSON, LOGIT, PROBIT, terms
 from podium.kernels.contests import Solution
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import B1, F8, I8
 
-__all__ = ["Candidate", "Stopping", "chances", "gains", "information", "next_pairs", "relevance", "stopping"]
+__all__ = [
+    "Candidate", "Stopping", "chances", "equal_pairs", "gains", "information", "next_pairs", "open_pairs", "relevance",
+    "stopping",
+]  # fmt: skip
 
-ENOUGH = 1e-4  # nats; a vote that tells less is not worth asking for
+# Two items are as good as equal where the chance that one beats the other is surely nearer to one half than this.
+EQUAL = 0.01
 
 
 class Candidate(NamedTuple):
@@ -35,8 +40,8 @@ class Stopping(NamedTuple):
     """Whether to stop asking, and why, in words with the numbers of items in `between`."""
 
     stop: bool
-    reason: str  # settled, little to learn, never met, open
-    between: tuple[int, int] | None = None  # the two neighbours (or sides of the boundary) least told apart
+    reason: str  # settled, as good as equal, never met, open
+    between: tuple[int, int] | None = None  # of the open pairs, the one that needs the fewest votes
     votes: float | None = None  # between these two that would tell them apart, if the scores are right
 
 
@@ -95,15 +100,46 @@ def relevance(draws: F8, k: int) -> F8:
     return np.asarray(2 * np.minimum(split, split.T), np.float64)
 
 
-def next_pairs(
-    e: Estimate, matrix: F8, count: int, *, top: int | None = None, draws: F8 | None = None
-) -> list[Candidate]:
-    """The comparisons that are expected to tell most, best first.
+def equal_pairs(e: Estimate, matrix: F8, level: float = 0.95) -> B1:
+    """Which two items are as good as equal at this level: two one-sided tests against `EQUAL`."""
+    from scipy.special import ndtri
 
-    With `top` (and `draws` of the scores) the gain of a pair counts as far as it is open which of the two is among the
-    best `top`.
+    farthest = np.abs(e.scores[:, None] - e.scores) + float(ndtri(level)) * np.sqrt(spread(matrix))
+    win, lose, _ = chances(e.solution, farthest)
+    return np.asarray((win - lose) / 2 <= EQUAL, np.bool_)
+
+
+def open_pairs(e: Estimate, matrix: F8, p: F8, *, level: float = 0.95, top: int | None = None) -> B1:
+    """Which pairs more votes could still settle: neither separated by the tests (`p`) nor as good as equal.
+
+    With `top` only pairs of which one item is among the best `top` and the other is not.
     """
-    value = gains(e, matrix)
+    return _pairs_in_question(e, top) & (p > 1 - level) & ~equal_pairs(e, matrix, level)
+
+
+def _pairs_in_question(e: Estimate, top: int | None) -> B1:
+    """All pairs, or those across the boundary of the best `top`."""
+    inside = np.isin(np.arange(len(e)), e.order[:top])
+    return ~np.eye(len(e), dtype=np.bool_) if inside.all() else inside[:, None] != inside
+
+
+def next_pairs(
+    e: Estimate,
+    matrix: F8,
+    count: int,
+    *,
+    p: F8 | None = None,
+    level: float = 0.95,
+    top: int | None = None,
+    draws: F8 | None = None,
+) -> list[Candidate]:
+    """The comparisons that are expected to tell most, best first; only pairs that are open (see `open_pairs`).
+
+    `p` are the tests of all pairs, `pairwise_p` unless given. With `top` (and `draws` of the scores) the gain of a pair
+    counts as far as it is open which of the two is among the best `top`.
+    """
+    tests = pairwise_p(e.scores, matrix) if p is None else p
+    value = gains(e, matrix) * open_pairs(e, matrix, tests, level=level, top=top)
     if top is not None and draws is not None and 0 < top < len(e):
         value = value * relevance(draws, top)
     place = np.empty(len(e), np.int64)
@@ -125,47 +161,37 @@ def next_pairs(
 
 
 def stopping(
-    e: Estimate, matrix: F8, *, level: float = 0.95, top: int | None = None, enough: float = ENOUGH
+    e: Estimate, matrix: F8, *, p: F8 | None = None, level: float = 0.95, top: int | None = None
 ) -> Stopping:
-    """Stop when all neighbours in the order are told apart (with `top`: the best `top` from all others), or when the
-    most telling vote would tell less than `enough` nats; tests are corrected by Holm.
-    """
+    """Stop when no pair is open any more (see `open_pairs`), so that `next_pairs` has nothing to propose."""
     if len(e) < 2:
         return Stopping(True, "there is nothing to compare")
     if e.solution.component.any():
         apart = int(np.flatnonzero(e.solution.component != e.solution.component[e.order[0]])[0])
         return Stopping(False, "never met", (int(e.order[0]), apart))
-    over, under = _boundary(e.order, top)
-    open_ = np.flatnonzero(pairwise_p(e.scores, matrix)[over, under] > 1 - level)
-    if not len(open_):
-        return Stopping(True, "settled")
-    if float(gains(e, matrix).max()) < enough:
-        return Stopping(True, "little to learn")
-    over, under = over[open_], under[open_]
-    z = (e.scores[over] - e.scores[under]) / np.sqrt(np.maximum(spread(matrix)[over, under], 1e-300))
-    pair = int(over[z.argmin()]), int(under[z.argmin()])
-    return Stopping(False, "open", pair, votes_to_separate(e, matrix, *pair, level=level))
+    tests = pairwise_p(e.scores, matrix) if p is None else p
+    over, under = np.nonzero(np.triu(open_pairs(e, matrix, tests, level=level, top=top), 1))
+    if not len(over):
+        equal = bool((tests[_pairs_in_question(e, top)] > 1 - level).any())
+        return Stopping(True, "as good as equal" if equal else "settled")
+    needed = votes_to_separate(e, matrix, over, under, level=level)
+    least = int(needed.argmin())
+    i, j = int(over[least]), int(under[least])
+    pair = (i, j) if e.scores[i] >= e.scores[j] else (j, i)
+    return Stopping(False, "open", pair, float(needed[least]))
 
 
-def _boundary(order: I8, top: int | None) -> tuple[I8, I8]:
-    """Pairs that have to be told apart."""
-    if top is None or top >= len(order):
-        return order[:-1], order[1:]
-    a, b = np.meshgrid(order[:top], order[top:], indexing="ij")
-    return a.ravel(), b.ravel()
-
-
-def votes_to_separate(e: Estimate, matrix: F8, i: int, j: int, *, level: float = 0.95) -> float:
+def votes_to_separate(e: Estimate, matrix: F8, i: I8, j: I8, *, level: float = 0.95) -> F8:
     """Votes between two items after which their difference, if it is what it seems, is as many standard errors from 0
     as the level asks for when all pairs are tested; infinite for equal scores.
     """
     from scipy.special import ndtri
 
-    gap = abs(float(e.scores[i] - e.scores[j]))
-    if gap <= NEAR:
-        return float("inf")
-    now = float(matrix[i, i] + matrix[j, j] - 2 * matrix[i, j])
+    gap = np.abs(e.scores[i] - e.scores[j])
+    now = matrix[i, i] + matrix[j, j] - 2 * matrix[i, j]
     tests = len(e) * (len(e) - 1) / 2
-    needed = (float(ndtri(1 - (1 - level) / 2 / tests)) / gap) ** 2
-    one = float(information(e.solution, np.array([gap]))[0])
-    return float(max(0.0, np.ceil((needed - (1 / now if now > 0 else 0.0)) / one)))
+    far = gap > NEAR
+    wanted = (float(ndtri(1 - (1 - level) / 2 / tests)) / np.where(far, gap, 1.0)) ** 2
+    known = np.divide(1.0, now, out=np.zeros(len(gap)), where=now > 0)
+    more = np.maximum(0.0, np.ceil((wanted - known) / information(e.solution, gap)))
+    return np.where(far, more, np.inf)

@@ -33,7 +33,8 @@ EQUAL = 1e-9  # what is nearer to 0 is no preference
 class Counts(NamedTuple):
     """By annotator: pairs judged as the reference has them, and the other way round; pairs that it ties are no pairs.
 
-    The last two count what the pairs of a list are worth as independent votes (see `Crowd.worth`).
+    The last two count what they are worth as independent votes: pairs of a list go together (see `Crowd.worth`), and so
+    do answers to a comparison that is asked again (see `Crowd.vote_worth`).
     """
 
     same: F8
@@ -46,6 +47,7 @@ class Shared(NamedTuple):
     """By annotator: judgements that others made too, and the mean share of those others who say the same."""
 
     judgements: I8
+    questions: I8  # the same without repeated answers
     share: F8  # NaN for none
 
 
@@ -99,6 +101,12 @@ class Crowd:
         return np.where(votes.tie, 0.0, votes.weight)
 
     @functools.cached_property
+    def voice(self) -> F8:
+        """What a vote counts for in the reference: all votes of one annotator on one pair are one voice."""
+        weight = self.preferences.comparisons.weight
+        return np.asarray(weight / np.maximum(self._own_votes(weight), 1.0), np.float64)
+
+    @functools.cached_property
     def pair(self) -> tuple[I8, I8]:
         """The number of the two items of every vote, and 1 where the winner is the lower slot, else -1."""
         votes = self.preferences.comparisons
@@ -144,11 +152,24 @@ class Crowd:
 
     def against_others(self) -> Counts:
         """Against what the others say, each of whom counts by its own quality; the malicious count in reverse."""
-        counts = self._count(*self._others(np.ones(len(self))))
+        return self.against_weighted(self.weights_without(np.zeros(len(self), np.bool_)))
+
+    def against_weighted(self, weights: F8) -> Counts:
+        """Against what the others say, each with a weight."""
+        return self._count(*self._others(weights))
+
+    def weights_without(self, left_out: B1) -> F8:
+        """Weights of the annotators by their quality, as estimated without some of them, who have none."""
+        start = np.where(left_out, 0.0, 1.0)
+        weights = start
         for _ in range(ROUNDS - 1):
-            total = counts.same_worth + counts.other_worth
-            counts = self._count(*self._others(2 * (counts.same_worth + PRIOR) / (total + 2 * PRIOR) - 1))
-        return counts
+            weights = start * self.weights_by(self.against_weighted(weights))
+        return weights
+
+    def weights_by(self, counts: Counts) -> F8:
+        """From -1 (always the other way round) to 1: what the annotators count for by their quality, shrunk to 0."""
+        total = counts.same_worth + counts.other_worth
+        return np.asarray(2 * (counts.same_worth + PRIOR) / (total + 2 * PRIOR) - 1, np.float64)
 
     def _others(self, weights: F8) -> tuple[F8, F8]:
         """By row of the lists the others' mean value of the item, by vote the others' preference for the winner.
@@ -156,17 +177,18 @@ class Crowd:
         NaN where nobody else speaks of an item.
         """
         votes, rows = self.preferences.comparisons, self.preferences.lists.rows
-        by_row, by_vote = weights[self.lister], weights[votes.expert]
+        by_row, by_vote = weights[self.lister], weights[votes.expert] * self.voice
+        for_winner: F8 = np.where(votes.tie, 0.0, by_vote)
         slot = np.concatenate((self.preferences.lists.item, votes.winner, votes.loser))
-        sums = np.concatenate((by_row * self.value, by_vote * self.win, -by_vote * self.win))
-        size = np.abs(np.concatenate((by_row, by_vote * votes.weight, by_vote * votes.weight)))
+        sums = np.concatenate((by_row * self.value, for_winner, -for_winner))
+        size = np.abs(np.concatenate((by_row, by_vote, by_vote)))
         total, mass = (_by(slot, c, self.slots)[slot] - self._own(c) for c in (sums, size))
         mass = np.where(mass > EQUAL, mass, np.nan)
         mean = np.round(total / (mass + 1), 9)
         won, lost = mean[rows : rows + len(votes)], mean[rows + len(votes) :]
         pair, sign = self.pair
-        direct = by_vote * self.win * sign
-        direct = sign * (_by(pair, direct, len(direct))[pair] - self._own_votes(direct))
+        for_low: F8 = for_winner * sign
+        direct: F8 = sign * (_by(pair, for_low, len(pair))[pair] - self._own_votes(for_low))
         placed = mean[:rows] if self.grades is None else self._graded(total[:rows] / mass[:rows])
         return placed, direct + GAP * np.nan_to_num(won - lost)
 
@@ -208,13 +230,35 @@ class Crowd:
         same, other = concordances(starts, -lists.rank[known].astype(np.float64), of_row[known])
         sign = np.where(np.abs(of_vote) > EQUAL, np.sign(of_vote), 0.0)  # a NaN is no preference
         columns = []
-        for worth in (np.ones(len(lists)), self.worth):
+        for worth, of_one in (
+            (np.ones(len(lists)), np.ones(len(votes))),
+            (self.worth, self.vote_worth(sign)),
+        ):
             for by_list, wanted in ((same, 1), (other, -1)):
                 columns.append(
                     _by(lists.expert, by_list * worth, len(self))
-                    + _by(votes.expert, self.win * (sign == wanted), len(self))
+                    + _by(votes.expert, self.win * of_one * (sign == wanted), len(self))
                 )
-        return Counts(*columns)
+        # sums of fractions depend on their order in the last bits, and results must not
+        return Counts(*(np.round(c, 9) for c in columns))
+
+    def vote_worth(self, sign: F8) -> F8:
+        """Independent votes that a vote is worth, where `sign` says whether it is as the reference has it (1, -1).
+
+        An annotator who answers the same comparison again tends to say the same again. k votes on it are worth
+        k / (1 + (k - 1) r), where r is the correlation of such answers over all annotators; 1 unless votes show less.
+        """
+        known = (self.win > 0) & (sign != 0)
+        who, cell = self.preferences.comparisons.expert[known], self._vote_cell[known]
+        right = (sign[known] > 0).astype(np.float64)
+        share = _by(who, right, len(self)) / np.maximum(np.bincount(who, minlength=len(self)), 1)
+        off = right - share[who]
+        count = np.bincount(cell, minlength=len(self._vote_cell))
+        together = (_by(cell, off, len(count)) ** 2 - _by(cell, off**2, len(count))).sum()
+        alone = ((count[cell] - 1) * (share * (1 - share))[who]).sum()
+        r = round(float(np.clip((1 + together) / (1 + alone), 0.0, 1.0)), 9)
+        weight = _by(self._vote_cell, self.win, len(self._vote_cell))[self._vote_cell]
+        return np.asarray(1 / (1 + r * np.maximum(weight - 1, 0.0)), np.float64)
 
     # -- among themselves --------------------------------------------------------------------------------------
 
@@ -232,12 +276,27 @@ class Crowd:
         same = same - np.bincount(cell * 3 + answer + 1)[cell * 3 + answer + 1]
         asked = there > 0
         judgements = np.bincount(who[asked], minlength=len(self))
+        once = np.unique(cell[asked], return_index=True)[1]
+        questions = np.bincount(who[asked][once], minlength=len(self))
         sums = _by(who[asked], same[asked] / there[asked], len(self))
         share = np.divide(sums, judgements, out=np.full(len(self), np.nan), where=judgements > 0)
-        return Shared(judgements, share)
+        return Shared(judgements, questions, share)
 
-    def repeats(self) -> tuple[F8, F8]:
-        """By annotator: pairs of answers to the same comparison, and how many of them are equal."""
+    @functools.cached_property
+    def overlap(self) -> I8:
+        """By annotator: judgements of items that others judge too; of a vote, both items."""
+        lists, votes = self.preferences.lists, self.preferences.comparisons
+        slot = np.concatenate((lists.item, votes.winner, votes.loser))
+        once = np.unique(self._cell, return_index=True)[1]
+        known = np.bincount(slot[once], minlength=self.slots) > 1
+        voted = known[votes.winner] & known[votes.loser]
+        who = np.concatenate((self.lister[known[lists.item]], votes.expert[voted]))
+        return np.asarray(np.bincount(who, minlength=len(self)), np.int64)
+
+    def repeats(self) -> tuple[F8, F8, F8]:
+        """By annotator: pairs of answers to the same comparison (same query, same two items), how many of them are
+        equal, and answers beyond the first.
+        """
         votes = self.preferences.comparisons
         answer = np.where(votes.tie, 0, self.pair[1])
         total = np.bincount(self._vote_cell)
@@ -245,7 +304,8 @@ class Crowd:
         who = np.zeros(len(total), np.int64)
         who[self._vote_cell] = votes.expert
         asked, equal = total * (total - 1) / 2, (alike * (alike - 1) / 2).sum(axis=1)
-        return _by(who, asked, len(self)), _by(who, equal, len(self))
+        again = np.maximum(total - 1, 0)
+        return _by(who, asked, len(self)), _by(who, equal, len(self)), _by(who, again, len(self))
 
     def all_equal(self) -> B1:
         """Annotators whose answers, of several, are all the same, or nearly all of many."""

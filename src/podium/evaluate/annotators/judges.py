@@ -15,7 +15,7 @@ from podium.data.vocabulary import Id, Ids
 from podium.errors import InputError
 from podium.evaluate import uncertainty
 from podium.evaluate.annotators.crowd import Crowd
-from podium.evaluate.leaderboard.judges import Agreement, agreement, sides_by_judge
+from podium.evaluate.leaderboard.judges import Agreement, agreement, side_effects_by_judge, sides_by_judge
 from podium.evaluate.leaderboard.tally import Tally
 from podium.kernels.dispatch import F8
 from podium.params import suggest
@@ -31,16 +31,18 @@ class Beside(NamedTuple):
     """What the checks of leaderboards say of the annotators."""
 
     agreement: Agreement | None
-    one_sided: dict[Id, float]  # annotator -> share of votes for the item shown first
     copies: dict[Id, list[Id]]  # annotator -> others who answer alike
 
 
 class Sides(NamedTuple):
-    """By annotator: votes of which it is known who was shown first, the share for the first, and a binomial test."""
+    """By annotator: the share of votes for the item shown first, and a test of it beside what is known of the items.
 
-    votes: F8
-    share: F8  # NaN for none
+    NaN where nothing says who was shown first, or where the design does not tell the side from the item.
+    """
+
+    share: F8
     p: F8
+    one_sided: dict[Id, float]  # annotator -> share of votes for the item shown first
 
 
 class Speed(NamedTuple):
@@ -53,12 +55,11 @@ class Speed(NamedTuple):
 def beside(crowd: Crowd) -> Beside:
     """Run the checks that leaderboards make of their judges."""
     if not crowd.judgements.any():
-        return Beside(None, {}, {})
+        return Beside(None, {})
     tally = Tally.of(_as_votes(crowd))
     found = agreement(tally, uncertainty.estimate(tally.contests(), tolerance=1e-6))
-    one_sided = {j.judge: j.first_share for j in sides_by_judge(tally)}
     groups = [] if found is None else found.copies
-    return Beside(found, one_sided, {j: [o for o in g if o != j] for g in groups for j in g})
+    return Beside(found, {j: [o for o in g if o != j] for g in groups for j in g})
 
 
 def _as_votes(crowd: Crowd) -> Preferences:
@@ -106,16 +107,18 @@ def effective(crowd: Crowd, found: Agreement | None) -> float:
 
 
 def sides(crowd: Crowd) -> Sides:
-    """How often each annotator votes for the item shown first."""
-    from scipy.special import bdtr
+    """How often each annotator votes for the item shown first; an item is the same in all queries."""
+    from scipy.special import ndtr
 
-    votes, n = crowd.preferences.comparisons, len(crowd)
-    side = np.zeros(len(votes), np.int32) if votes.side is None else np.where(votes.tie, 0, votes.side)
-    first, second = (np.bincount(votes.expert[side == s], minlength=n) for s in (1, -1))
-    total = first + second
-    share = np.divide(first, total, out=np.full(n, np.nan), where=total > 0)
-    p = np.minimum(2 * bdtr(np.minimum(first, second).astype(np.float64), total, 0.5), 1.0)
-    return Sides(total.astype(np.float64), share, np.where(total > 0, p, np.nan))
+    p, unknown = crowd.preferences, np.full(len(crowd), np.nan)
+    if p.comparisons.side is None or not p.comparisons.side.any():
+        return Sides(unknown, unknown, {})
+    tally = Tally.of(Preferences(p.index, p.experts, Lists.none(len(p.index)), p.comparisons))
+    e = uncertainty.estimate(tally.contests(), tolerance=1e-6)
+    effects = side_effects_by_judge(tally, e)
+    share = np.array([f.first_share if f.known else np.nan for f in effects])
+    tests = np.array([2 * ndtr(-abs(f.z)) if f.known else np.nan for f in effects])
+    return Sides(share, tests, {j.judge: j.first_share for j in sides_by_judge(tally, e)})
 
 
 def speed(crowd: Crowd, times: Times | None) -> Speed:

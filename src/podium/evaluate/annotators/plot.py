@@ -10,7 +10,7 @@ from podium.evaluate.annotators.report import VERDICTS, Annotators
 
 __all__ = ["chart", "plot"]
 
-COLOURS = ("#c0392b", "#e67e22", "#95a5a6", "#2874a6")  # in the order of the verdicts
+COLOURS = ("#c0392b", "#e67e22", "#bdc3c7", "#95a5a6", "#2874a6")  # in the order of the verdicts
 
 
 def plot(found: Annotators, path: str | os.PathLike[str]) -> None:

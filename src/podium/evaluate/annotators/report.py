@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,24 +13,22 @@ import numpy as np
 
 from podium.aggregators.base import make
 from podium.data.consensus import Consensus
+from podium.data.frames import Frame, records_frame
 from podium.data.labels import Labels
 from podium.data.markup import Grid, block, paragraph, table
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError, PodiumWarning
-from podium.evaluate.annotators.crowd import Crowd
-from podium.evaluate.annotators.judges import FAR, Times, beside, effective, sides, speed
-from podium.kernels.dispatch import F8
+from podium.evaluate.annotators.crowd import Counts, Crowd
+from podium.evaluate.annotators.heldout import Reversal
+from podium.evaluate.annotators.judges import FAR, Sides, Times, beside, effective, sides, speed
+from podium.evaluate.annotators.sentences import sentences
+from podium.evaluate.annotators.verdicts import LEAD, TOLD, VERDICTS, Judged, judge, posterior
+from podium.kernels.dispatch import B1, F8
 from podium.params import suggest
 
 __all__ = ["VERDICTS", "Annotator", "Annotators", "annotators"]
 
-RELIABLE, RANDOM, MALICIOUS, FEW = "reliable", "random", "malicious", "too few judgements"
-VERDICTS = (MALICIOUS, RANDOM, FEW, RELIABLE)  # in the order of a table: what needs a look comes first
-TOLD = (RELIABLE, RANDOM, MALICIOUS, FEW)  # in the order of a sentence
-GOOD = 0.75  # a quality that must be ruled out, and its opposite too, before somebody is called random
-SILENT = 20  # judgements, all equal, that say as little as random ones
-SHOWN = 5  # names in a sentence
 ROWS = 15  # annotators in a notebook
 
 
@@ -44,18 +42,20 @@ class Annotator:
 
     annotator: Id
     verdict: str  # one of `VERDICTS`
+    missing: str | None  # what a clear verdict would take
     flags: tuple[str, ...]  # "always first", "copies X", "very fast", ...
     quality: float
     low: float  # interval of the quality
     high: float
     judgements: int
+    overlap: int  # judgements of items that others judge too
     pairs: int  # pairs put in order that the others put in order too
     queries: int
     agreement: float | None  # share of the pairs that are as in the consensus, own judgements included
     peers: float | None  # share of the others who answer the same questions alike
     consistency: float | None  # share of equal answers where the same pair was judged again
-    first: float | None  # share of votes for the item shown first
-    first_p: float | None  # of a binomial test against one half
+    first: float | None  # share of votes for the item shown first, where sides and items can be told apart
+    first_p: float | None  # of the side being of no matter, beside what is known of the items
     seconds: float | None  # median time of a judgement
     accuracy: float | None  # share of the pairs that are as in the gold labels
     gold_pairs: int
@@ -66,9 +66,9 @@ class Annotator:
 class Annotators:
     """All annotators, those that need a look first, then by judgements.
 
-    >>> votes = [("ann", "a", "b"), ("ben", "a", "b"), ("cid", "b", "a")] * 20
-    >>> who, won, lost = zip(*votes)
-    >>> found = annotators(Preferences.from_comparisons([0] * 60, who, won, lost), method="copeland")
+    >>> votes = [v for q in range(20) for v in [(q, "ann", "a", "b"), (q, "ben", "a", "b"), (q, "cid", "b", "a")]]
+    >>> query, who, won, lost = zip(*votes)
+    >>> found = annotators(Preferences.from_comparisons(query, who, won, lost), method="copeland")
     >>> [(row.annotator, row.verdict) for row in found.rows]
     [('cid', 'malicious'), ('ann', 'reliable'), ('ben', 'reliable')]
     """
@@ -78,9 +78,13 @@ class Annotators:
     level: float
     effective: float  # independent judges of equal volume that they are worth
     copies: tuple[tuple[Id, ...], ...] = field(default=())  # groups that answer alike, mistakes included
+    reversal: Reversal | None = None  # the held-out check of those whose answers are the other way round
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __iter__(self) -> Iterator[Annotator]:
+        return iter(self.rows)
 
     def __getitem__(self, annotator: Id) -> Annotator:
         for row in self.rows:
@@ -116,7 +120,7 @@ class Annotators:
     @property
     def lines(self) -> tuple[str, ...]:
         """What there is to know, in sentences."""
-        return tuple(_sentences(self))
+        return tuple(sentences(self, FLAGS[:2] + FLAGS[3:]))
 
     def flagged(self, word: str) -> Annotators:
         """Only those with a verdict or flag that begins with a word."""
@@ -124,7 +128,11 @@ class Annotators:
         known = [*VERDICTS, *FLAGS]
         if not kept and not any(name.startswith(word.lower()) for name in known):
             raise ParameterError(f"there is no flag {word!r}; {suggest(word, known)}")
-        return Annotators(kept, self.method, self.level, self.effective, self.copies)
+        return Annotators(kept, self.method, self.level, self.effective, self.copies, self.reversal)
+
+    def to_frame(self, backend: Frame = "pyarrow") -> Any:
+        """A dataframe with a row per annotator, those that need a look first; the columns are those of `Annotator`."""
+        return records_frame(self.rows, Annotator, "annotator", backend)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
@@ -134,6 +142,7 @@ class Annotators:
             "counts": self.counts,
             "effective": self.effective,
             "copies": [list(group) for group in self.copies],
+            "reversal": None if self.reversal is None else self.reversal.to_dict(),
             "lines": list(self.lines),
             "rows": [asdict(row) for row in self.rows],
         }
@@ -141,7 +150,7 @@ class Annotators:
 
 FIRST, SECOND, COPIES = "always first", "always second", "copies"
 FAST, SLOW, EQUAL, CHANGING = "very fast", "very slow", "all answers equal", "contradicts itself"
-FLAGS = (FIRST, SECOND, COPIES, FAST, SLOW, EQUAL, CHANGING)
+FLAGS = (FIRST, SECOND, COPIES, EQUAL, CHANGING, FAST, SLOW)
 
 
 def annotators(
@@ -166,12 +175,15 @@ def annotators(
         raise InputError("there are no judgements", remedy="give ratings, lists or votes of annotators")
     if consensus is None:
         consensus = make(method).aggregate(preferences)
-    columns = _columns(crowd, consensus, labels, times, level)
-    near = beside(crowd)
-    flags = _flags(crowd, columns, near.one_sided, near.copies)
-    rows = _rows(crowd, columns, flags)
+    counts = crowd.against_others()
+    judged = judge(crowd, counts, level)
+    shown, near = sides(crowd), beside(crowd)
+    columns = _columns(crowd, counts, judged, consensus, labels, times, shown)
+    flags = _flags(crowd, columns, level, shown.one_sided, near.copies)
+    rows = _rows(crowd, columns, judged, flags)
     groups = () if near.agreement is None else tuple(tuple(g) for g in near.agreement.copies)
-    return Annotators(rows, consensus.method, level, effective(crowd, near.agreement), groups)
+    worth = effective(crowd, near.agreement)
+    return Annotators(rows, consensus.method, level, worth, groups, judged.reversal)
 
 
 class _Columns(NamedTuple):
@@ -184,7 +196,7 @@ class _Columns(NamedTuple):
     agreement: F8
     peers: F8
     consistency: F8
-    repeats: F8
+    repeats: F8  # answers to a comparison that was answered before
     first: F8
     first_p: F8
     seconds: F8
@@ -195,22 +207,25 @@ class _Columns(NamedTuple):
 
 
 def _columns(
-    crowd: Crowd, consensus: Consensus, labels: Labels | None, times: Times | None, level: float
+    crowd: Crowd,
+    counts: Counts,
+    judged: Judged,
+    consensus: Consensus,
+    labels: Labels | None,
+    times: Times | None,
+    shown: Sides,
 ) -> _Columns:
-    index = crowd.preferences.index
-    counts = crowd.against_others()
-    quality, low, high = _posterior(counts.same_worth, counts.other_worth, level)
-    at = index.locate(consensus.index)
+    at = crowd.preferences.index.locate(consensus.index)
     agreed = crowd.against(
         np.where(at >= 0, consensus.scores[at] if len(consensus.scores) else np.nan, np.nan)
     )
     gold = crowd.against(_grades(crowd, labels))
-    asked, equal = crowd.repeats()
-    shown, pace = sides(crowd), speed(crowd, times)
+    asked, equal, again = crowd.repeats()
+    pace = speed(crowd, times)
     return _Columns(
-        quality, low, high, counts.same + counts.other,
+        judged.quality, judged.low, judged.high, counts.same + counts.other,
         _share(agreed.same, agreed.same + agreed.other), crowd.shared().share,
-        _share(equal, asked), asked, shown.share, shown.p, pace.median, pace.deviation,
+        _share(equal, asked), again, shown.share, shown.p, pace.median, pace.deviation,
         _share(gold.same, gold.same + gold.other), gold.same + gold.other, _weights(crowd, consensus),
     )  # fmt: skip
 
@@ -232,15 +247,6 @@ def _grades(crowd: Crowd, labels: Labels | None) -> F8:
     return found
 
 
-def _posterior(same: F8, other: F8, level: float) -> tuple[F8, F8, F8]:
-    """Mean and interval of the beta posterior from Jeffreys' prior; it ends at 0 or 1 where nothing differs."""
-    from scipy.special import betaincinv
-
-    a, b = same + 0.5, other + 0.5
-    low, high = betaincinv(a, b, (1 - level) / 2), betaincinv(a, b, (1 + level) / 2)
-    return a / (a + b), np.where(same <= 0, 0.0, low), np.where(other <= 0, 1.0, high)
-
-
 def _share(part: F8, whole: F8) -> F8:
     return np.asarray(np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0), np.float64)
 
@@ -255,14 +261,22 @@ def _weights(crowd: Crowd, consensus: Consensus) -> F8:
     return np.where(at >= 0, given[at], np.nan)
 
 
+def _changing(c: _Columns, level: float) -> B1:
+    """Whose answers to a comparison that is asked again surely agree little more than by chance, unlike the others'."""
+    equal = np.nan_to_num(c.consistency) * c.repeats
+    high = posterior(equal, c.repeats - equal, level)[2]
+    usual = (equal.sum() - equal + 0.5) / (c.repeats.sum() - c.repeats + 1)
+    return np.asarray((c.repeats > 0) & (high < 0.5 + LEAD * (usual - 0.5)), np.bool_)
+
+
 def _flags(
-    crowd: Crowd, c: _Columns, one_sided: dict[Id, float], copies: dict[Id, list[Id]]
+    crowd: Crowd, c: _Columns, level: float, one_sided: dict[Id, float], copies: dict[Id, list[Id]]
 ) -> list[list[str]]:
     experts = crowd.preferences.experts
     found: list[list[str]] = [[] for _ in range(len(crowd))]
     for name, which in (
         (EQUAL, crowd.all_equal()),
-        (CHANGING, (c.repeats >= 5) & (c.consistency < 0.5)),
+        (CHANGING, _changing(c, level)),
         (FAST, c.deviation < -FAR),
         (SLOW, c.deviation > FAR),
     ):
@@ -282,17 +296,8 @@ def _code(experts: Any, who: Id) -> int:
     return int(experts.code_of(who))
 
 
-def _verdict(low: float, high: float, silent: bool) -> str:
-    if low > 0.5:
-        return RELIABLE
-    if high < 0.5:
-        return MALICIOUS
-    return RANDOM if silent or (low > 1 - GOOD and high < GOOD) else FEW
-
-
-def _rows(crowd: Crowd, c: _Columns, flags: Sequence[Sequence[str]]) -> tuple[Annotator, ...]:
-    silent = [EQUAL in f and n >= SILENT for f, n in zip(flags, crowd.judgements.tolist(), strict=True)]
-    verdicts = list(map(_verdict, c.low.tolist(), c.high.tolist(), silent))
+def _rows(crowd: Crowd, c: _Columns, judged: Judged, flags: Sequence[Sequence[str]]) -> tuple[Annotator, ...]:
+    verdicts = judged.verdicts
     place = np.array([VERDICTS.index(v) for v in verdicts], np.int64)
     order = np.lexsort((np.arange(len(crowd)), -crowd.judgements, place))
     values = {name: column.tolist() for name, column in c._asdict().items()}
@@ -309,11 +314,13 @@ def _rows(crowd: Crowd, c: _Columns, flags: Sequence[Sequence[str]]) -> tuple[An
             Annotator(
                 annotator=experts[i],
                 verdict=verdicts[i],
+                missing=judged.missing[i],
                 flags=tuple(flags[i]),
                 quality=values["quality"][i],
                 low=values["low"][i],
                 high=values["high"][i],
                 judgements=judgements[i],
+                overlap=int(crowd.overlap[i]),
                 pairs=round(values["pairs"][i]),
                 queries=queries[i],
                 gold_pairs=round(values["gold_pairs"][i]),
@@ -321,35 +328,3 @@ def _rows(crowd: Crowd, c: _Columns, flags: Sequence[Sequence[str]]) -> tuple[An
             )
         )
     return tuple(rows)
-
-
-def _sentences(found: Annotators) -> list[str]:
-    counts = found.counts
-    kinds = ", ".join(f"{counts[v]:,} {'with ' if v == FEW else ''}{v}" for v in TOLD)
-    n = len(found.rows)
-    lines = [f"{n:,} annotator{'' if n == 1 else 's'}: {kinds}"]
-    total = sum(row.judgements for row in found.rows) or 1
-    advice = {MALICIOUS: "used in reverse they help", RANDOM: "leave them out, or weigh by quality"}
-    for verdict, what in advice.items():
-        rows = [row for row in found.rows if row.verdict == verdict]
-        if rows:
-            part = sum(row.judgements for row in rows) / total
-            lines.append(f"{verdict}: {part:.1%} of the judgements, by {_names(rows)}; {what}")
-    for flag in (FIRST, SECOND, EQUAL, CHANGING, FAST, SLOW):
-        rows = [row for row in found.rows if flag in row.flags]
-        if rows:
-            lines.append(f"{flag}: {_names(rows)}")
-    for group in found.copies[:SHOWN]:
-        shown = ", ".join(map(str, group[:SHOWN])) + (
-            f" and {len(group) - SHOWN} more" if len(group) > SHOWN else ""
-        )
-        lines.append(f"answer alike, mistakes included: {shown}")
-    if len(found.copies) > SHOWN:
-        lines.append(f"{len(found.copies) - SHOWN} more groups answer alike")
-    lines.append(f"by volume and independence they are worth {found.effective:.1f} judges")
-    return lines
-
-
-def _names(rows: Sequence[Annotator]) -> str:
-    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
-    return ", ".join(str(row.annotator) for row in rows[:SHOWN]) + more

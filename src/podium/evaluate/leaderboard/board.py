@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import math
+import numbers
+import warnings
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from podium.data.markup import Grid, block, paragraph, table
+from podium.data.frames import Frame, records_frame
+from podium.data.markup import Grid, block, p_value, paragraph, table
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.evaluate import uncertainty as u
 from podium.evaluate.leaderboard.judges import Agreement, agreement
-from podium.evaluate.leaderboard.tally import Over, Tally
+from podium.evaluate.leaderboard.tally import Over, Tally, check_items
 from podium.evaluate.leaderboard.trust import Check, trust
-from podium.evaluate.next_pair import Stopping, next_pairs, stopping
+from podium.evaluate.next_pair import EQUAL, Stopping, next_pairs, stopping
 from podium.kernels.dispatch import F8
 from podium.params import suggest
 
 __all__ = ["Leaderboard", "Proposal", "Settings", "Standing", "leaderboard"]
 
 SHOWN = 15  # items in a notebook
+# Numbers of votes beyond so many times those given are not announced: the difference is then too little known.
+FORESEEABLE = 100
 ELO = 400 / math.log(
     10
 )  # points by which the log odds are multiplied, so that 400 points are odds of ten to one
@@ -66,6 +72,12 @@ class Settings:
     top: int = 1
 
     def __post_init__(self) -> None:
+        for name, kind in (("bootstrap", numbers.Integral), ("seed", numbers.Integral), ("top", numbers.Integral),
+                           ("l2", numbers.Real), ("level", numbers.Real), ("anchor", numbers.Real)):  # fmt: skip
+            value = getattr(self, name)
+            if not isinstance(value, kind) and not (name == "anchor" and value is None):
+                what = "whole numbers" if kind is numbers.Integral else "numbers"
+                raise ParameterError(f"{name} is {value!r}; accepted: {what}")
         for name, accepted in CHOICES.items():
             if getattr(self, name) not in accepted:
                 raise ParameterError(f"{name} is {getattr(self, name)!r}; accepted: {', '.join(accepted)}")
@@ -143,6 +155,9 @@ class Leaderboard:
     estimate: u.Estimate = field(repr=False)
     matrix: F8 = field(repr=False)  # covariance of the natural scores less the reference
     draws: F8 = field(repr=False)  # natural scores by round, or from the normal law
+    p: F8 = field(
+        repr=False
+    )  # of every two items being equal, corrected: the tests behind ranks, groups and advice
     agreement: Agreement | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -163,6 +178,12 @@ class Leaderboard:
             repr(self), table(Grid(head, rows, 2), more=left_out), paragraph(f"Verdict: {self.verdict}.")
         )
 
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Standing]:
+        return iter(self.rows)
+
     def __getitem__(self, item: Id) -> Standing:
         for row in self.rows:
             if row.item == item:
@@ -177,21 +198,35 @@ class Leaderboard:
         warned = [c.name for c in self.checks if c.verdict == "warning"]
         return f"look at: {', '.join(warned)}" if warned else "nothing speaks against it"
 
+    def p_value(self, first: Id, second: Id) -> float:
+        """Of the two items being equally good, corrected for all pairs of the leaderboard."""
+        return float(self.p[_code(self.tally, first), _code(self.tally, second)])
+
     def next(self, count: int = 10, *, top: int | None = None) -> list[Proposal]:
-        """The comparisons that would tell most, best first; with `top`, about who is among the best so many."""
-        found = next_pairs(self.estimate, self.matrix, count, top=top, draws=self.draws)
+        """The comparisons that would tell most, best first; with `top`, about who is among the best so many.
+
+        Only pairs whose order is open: none that the tests separate, and none that is as good as equal.
+        """
+        found = next_pairs(
+            self.estimate, self.matrix, count, p=self.p, level=self.settings.level, top=top, draws=self.draws
+        )
         items = self.tally.items
         return [Proposal(items[c.first], items[c.second], c.gain, c.chance, c.votes) for c in found]
 
     def stopping(self, *, top: int | None = None) -> tuple[bool, str]:
-        """Whether enough has been asked, and why, in words."""
-        return _words(stopping(self.estimate, self.matrix, level=self.settings.level, top=top), self, top)
+        """Whether to stop asking, and why, in words; there is something to ask next until then."""
+        found = stopping(self.estimate, self.matrix, p=self.p, level=self.settings.level, top=top)
+        return _words(found, self, top)
 
     def extended(self, more: Preferences | Tally) -> Leaderboard:
         """The leaderboard of these votes and more; the old scores are where the fit starts."""
         other = more if isinstance(more, Tally) else Tally.of(more)
         old = dict(zip(self.tally.items.tolist(), self.estimate.solution.scores.tolist(), strict=True))
         return leaderboard(self.tally + other, settings=self.settings, start=old)
+
+    def to_frame(self, backend: Frame = "pyarrow", *, top: int | None = None) -> Any:
+        """A dataframe with a row per item, best first, at most `top` of them; the columns are those of `Standing`."""
+        return records_frame(self.rows[:top], Standing, "item", backend)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the votes, as plain values."""
@@ -214,9 +249,12 @@ def leaderboard(
 ) -> Leaderboard:
     """A leaderboard of all items that were compared; see `Settings` for the keywords.
 
-    Queries are put together: an item is the same in all of them. `start` maps items to natural scores near the answer.
+    Queries are put together: an item is the same in all of them; a warning says so when groups of items never met, and
+    `leaderboards_by_query` makes one per query. `start` maps items to natural scores near the answer.
     """
     how = _settings(settings, changes)
+    if isinstance(votes, Preferences):
+        check_items(votes)
     tally, silent = (votes if isinstance(votes, Tally) else Tally.of(votes)).played()
     if tally.votes < 2 or len(tally.items) < 2:
         raise InputError(
@@ -235,7 +273,14 @@ def leaderboard(
     rows = _standings(tally, e, matrix, draws, p, how)
     told = [tuple(tally.items[i] for i in g) for g in u.groups(e.order, p, how.level)]
     checks = trust(tally, e, judges, silent)
-    return Leaderboard(rows, how, tuple(told), checks, tally, e, matrix, draws, judges)
+    _warn_of_groups(checks)
+    return Leaderboard(rows, how, tuple(told), checks, tally, e, matrix, draws, p, judges)
+
+
+def _warn_of_groups(checks: tuple[Check, ...]) -> None:
+    for check in checks:
+        if check.name == "connected" and len(check.details["groups"]) > 1:
+            warnings.warn(check.text, PodiumWarning, stacklevel=3)
 
 
 def _span(low: float, high: float) -> str:
@@ -317,17 +362,22 @@ def _standings(
 
 def _words(found: Stopping, board: Leaderboard, top: int | None) -> tuple[bool, str]:
     """The stopping rule with names."""
-    who = f"the best {top} are told apart from all others" if top else "all neighbours are told apart"
+    who = f"the best {top} from all others" if top else "all items from each other"
     level = f"{100 * board.settings.level:.6g}%"
     if found.between is None:
         text = {
-            "settled": f"stop: {who} at {level}",
-            "little to learn": "stop: no single vote would tell more than a trifle",
+            "settled": f"stop: the votes separate {who} at {level}",
+            "as good as equal": f"stop: the votes separate {who} at {level}, but for pairs as good as equal "
+            f"(each wins within {EQUAL:.0%} of half of the time)",
         }.get(found.reason, f"stop: {found.reason}")
         return found.stop, text
     a, b = (board.tally.items[i] for i in found.between)
     if found.reason == "never met":
         return found.stop, f"go on: {a} and {b} are in groups that never met"
-    votes = found.votes or 0.0
-    more = "they score the same" if math.isinf(votes) else f"about {votes:,.0f} votes between them would do"
-    return found.stop, f"go on: {a} and {b} cannot be told apart at {level}; {more}"
+    p = p_value(board.p_value(a, b))
+    text = (
+        f"go on: the votes do not separate {a} and {b} at {level} (p {p if p.startswith('<') else f'= {p}'})"
+    )
+    if (found.votes or 0.0) > FORESEEABLE * board.tally.votes:
+        return found.stop, f"{text}; their scores are too close to say how many more it takes"
+    return found.stop, f"{text}; about {found.votes:,.0f} more between them would"

@@ -1,7 +1,13 @@
-"""The experts behind a leaderboard: how much each says, which side they vote for, and who copies whom."""
+"""The experts behind a leaderboard: how much each says, which side they vote for, and who copies whom.
+
+Votes for the side shown first are about the side only as far as the design keeps sides and items apart. Where a
+reference is always shown first, votes for it may be votes for the reference; the information about the side is what is
+left when that about the items is taken out, and where little is left nothing is reported.
+"""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,13 +20,18 @@ from podium.evaluate.significance import holm
 from podium.evaluate.uncertainty import Estimate
 from podium.kernels.dispatch import F8, I8
 
-__all__ = ["Agreement", "Sided", "agreement", "expected", "shares", "sides_by_judge"]
+__all__ = [
+    "Agreement", "SideEffect", "Sided", "agreement", "expected", "shares", "side_effect", "side_effects_by_judge",
+    "sides_by_judge",
+]  # fmt: skip
 
 MOST_JUDGES = 500  # whose votes are compared with each other; those with the most votes
 SHARED = 10  # comparisons two judges must have in common
 ALIKE, COPY = 0.5, 0.9  # correlations of their errors from which two judges count as dependent, and as copies
 SURE = 4.0  # standard errors such a correlation must be from 0
 ONE_SIDED, DECIDED, RARE = 0.8, 20, 0.01  # share, votes and p-value from which a judge votes for a side
+UNKNOWN = 0.5  # standard error, in log odds, from which an effect of the side is not reported
+TASTE = 1.0  # standard deviation, in log odds, of what a judge may think of an item beside all others
 
 
 class Sided(NamedTuple):
@@ -29,6 +40,25 @@ class Sided(NamedTuple):
     judge: Id
     votes: float
     first_share: float
+
+
+class SideEffect(NamedTuple):
+    """The advantage of being shown first, in log odds; an infinite error where sides and items go together."""
+
+    votes: float  # with a winner, of which the sides are known
+    first_share: float  # of them for the item shown first; NaN for none
+    advantage: float
+    error: float
+
+    @property
+    def known(self) -> bool:
+        """Whether the votes tell the side from the items."""
+        return self.error <= UNKNOWN
+
+    @property
+    def z(self) -> float:
+        """Standard errors from 0."""
+        return self.advantage / self.error
 
 
 def shares(tally: Tally) -> F8:
@@ -45,25 +75,122 @@ def expected(e: Estimate, tally: Tally) -> F8:
     return np.asarray(win + tie / 2, np.float64)
 
 
-def sides_by_judge(tally: Tally) -> list[Sided]:
-    """Judges who nearly always vote for the item shown first (or second), those with the most votes first."""
-    from scipy.special import betainc
+class _Shown(NamedTuple):
+    """Rows whose sides are known, turned so that the first item is the one shown first."""
 
-    known = tally.side != 0
-    judge, count = tally.expert[known], len(tally.experts)
+    judge: I8
+    first: I8
+    second: I8
+    for_first: F8  # votes, without ties
+    for_second: F8
+    surplus: F8  # votes for the first (ties half) beyond those that the scores expect
+    weight: F8  # their variance
+
+    def take(self, rows: I8) -> _Shown:
+        ids, sums = ([column[rows] for column in self[part]] for part in (slice(3), slice(3, None)))
+        return _Shown(*ids, *sums)
+
+
+def _shown(tally: Tally, e: Estimate) -> _Shown:
+    known = np.flatnonzero(tally.side)
     forward = tally.side[known] > 0
-    for_first = np.where(forward, tally.won[known], tally.lost[known])
-    for_second = np.where(forward, tally.lost[known], tally.won[known])
-    one, two = (np.bincount(judge, weights=c, minlength=count) for c in (for_first, for_second))
-    total = one + two
-    some = np.flatnonzero(total >= DECIDED)
-    fewer, all_ = np.floor(np.minimum(one, two)[some]), np.floor(total[some])
-    tail = betainc(all_ - fewer, fewer + 1, 0.5)  # of a fair coin; unlike bdtr, it takes counts of any size
-    p = holm(np.minimum(2 * tail, 1.0))
-    lean = np.maximum(one, two)[some] / total[some]
-    flagged = some[(p < RARE) & (lean >= ONE_SIDED)]
-    flagged = flagged[np.argsort(-total[flagged], kind="stable")]
-    return [Sided(tally.experts[int(j)], float(total[j]), float(one[j] / total[j])) for j in flagged]
+    won, lost, tied = (c[known] for c in (tally.won, tally.lost, tally.tied))
+    chance = expected(e, tally)[known]
+    total = won + lost + tied
+    surplus = np.where(forward, 1, -1) * (won + tied / 2 - total * chance)
+    a, b = tally.first[known], tally.second[known]
+    return _Shown(
+        tally.expert[known], np.where(forward, a, b), np.where(forward, b, a), np.where(forward, won, lost),
+        np.where(forward, lost, won), surplus, total * chance * (1 - chance),
+    )  # fmt: skip
+
+
+def _effect(shown: _Shown, precision: Any) -> SideEffect:
+    """One step of Newton's method from no advantage; the items, known with some `precision`, are taken out."""
+    from scipy.sparse.linalg import spsolve
+
+    votes, share = shown.for_first.sum() + shown.for_second.sum(), np.nan
+    if votes > 0:
+        share = shown.for_first.sum() / votes
+    size = precision.shape[0]
+    shift, slope = (
+        np.bincount(shown.first, weights=c, minlength=size)
+        - np.bincount(shown.second, weights=c, minlength=size)
+        for c in (shown.weight, shown.surplus)
+    )
+    of_items = np.atleast_1d(spsolve(precision, shift))
+    left = float(shown.weight.sum() - shift @ of_items)
+    if not left > 0:
+        return SideEffect(float(votes), float(share), 0.0, float("inf"))
+    advantage = float(shown.surplus.sum() - slope @ of_items) / left
+    return SideEffect(float(votes), float(share), advantage, left**-0.5)
+
+
+def _precision(first: I8, second: I8, weight: F8, size: int, own: float) -> Any:
+    """Second derivatives by the scores of the items, `own` added for each of them."""
+    from scipy.sparse import coo_array
+
+    rows, columns = (
+        np.concatenate((first, second, first, second)),
+        np.concatenate((first, second, second, first)),
+    )
+    values = np.concatenate((weight, weight, -weight, -weight))
+    every = np.arange(size)
+    at = np.concatenate((rows, every)), np.concatenate((columns, every))
+    return coo_array((np.concatenate((values, np.full(size, own))), at), shape=(size, size)).tocsc()
+
+
+def side_effect(tally: Tally, e: Estimate) -> SideEffect:
+    """The advantage of being shown first, whoever judges: as fitted, or by one step from scores without it."""
+    if e.contests.side is not None:
+        shown = _shown(tally, e)
+        votes = float(shown.for_first.sum() + shown.for_second.sum())
+        share, fitted = float(shown.for_first.sum() / max(votes, 1e-300)), e.solution.extra["advantage"][0]
+        return SideEffect(votes, share, float(fitted), float(e.inverse[-1, -1]) ** 0.5)
+    chance = expected(e, tally)
+    weight = (tally.won + tally.lost + tally.tied) * chance * (1 - chance)
+    met = _precision(tally.first, tally.second, weight, len(tally.items), max(e.solution.model.l2, 1e-9))
+    return _effect(_shown(tally, e), met)
+
+
+def side_effects_by_judge(tally: Tally, e: Estimate) -> list[SideEffect]:
+    """The same for each judge, by code, beside what all votes say of the items and what the judge may think of them.
+
+    Of judges with fewer than DECIDED votes nothing is known.
+    """
+    shown = _shown(tally, e)
+    order = np.argsort(shown.judge, kind="stable")
+    ends = np.searchsorted(shown.judge[order], np.arange(len(tally.experts) + 1))
+    found = []
+    for begin, end in itertools.pairwise(ends.tolist()):
+        own = shown.take(order[begin:end])
+        votes = float(own.for_first.sum() + own.for_second.sum())
+        if votes < DECIDED:
+            share = float(own.for_first.sum() / votes) if votes else float("nan")
+            found.append(SideEffect(votes, share, 0.0, float("inf")))
+            continue
+        items, at = np.unique(np.concatenate((own.first, own.second)), return_inverse=True)
+        own = own._replace(first=at[: end - begin], second=at[end - begin :])
+        found.append(_effect(own, _precision(own.first, own.second, own.weight, len(items), TASTE**-2)))
+    return found
+
+
+def sides_by_judge(tally: Tally, e: Estimate) -> list[Sided]:
+    """Judges who nearly always vote for the item shown first (or second), those with the most votes first.
+
+    Only as far as that is no matter of the items, see `side_effects_by_judge`.
+    """
+    from scipy.special import ndtr
+
+    effects = side_effects_by_judge(tally, e)
+    some = [code for code, effect in enumerate(effects) if effect.known]
+    p = holm(2 * ndtr(-np.abs([effects[code].z for code in some])))
+    flagged = [
+        Sided(tally.experts[code], effects[code].votes, effects[code].first_share)
+        for code, value in zip(some, p.tolist(), strict=True)
+        if value < RARE and max(effects[code].first_share, 1 - effects[code].first_share) >= ONE_SIDED
+    ]
+    return sorted(flagged, key=lambda judge: -judge.votes)
 
 
 @dataclass(frozen=True, eq=False)

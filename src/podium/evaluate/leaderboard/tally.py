@@ -6,7 +6,7 @@ keeps. Items of one name are one item, whatever the query.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,12 +15,13 @@ import numpy as np
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id, Ids, code_ids
 from podium.errors import InputError, ParameterError
+from podium.evaluate.uncertainty import MOST_ITEMS
 from podium.kernels.bootstrap import Clusters
 from podium.kernels.contests import Contests, count
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.pairs import Votes
 
-__all__ = ["Over", "Tally"]
+__all__ = ["Over", "Tally", "check_items"]
 
 Over = Literal["votes", "experts", "queries"]
 MOST_PAIRS = 200_000_000  # contests that lists may be taken apart into
@@ -114,6 +115,15 @@ class Tally:
         kept = replace(self, items=items, first=new[self.first], second=new[self.second])
         return kept, self.items.take(np.flatnonzero(~seen)).tolist()
 
+    def by_query(self) -> Iterator[tuple[Id, Tally]]:
+        """The votes of each query by themselves, on the items compared there; queries without votes are left out."""
+        for code in np.unique(self.query).tolist():
+            rows = self.query == code
+            columns = {name: getattr(self, name)[rows] for name in COLUMNS}
+            columns["query"] = np.zeros_like(columns["query"])
+            part = replace(self, queries=Ids([self.queries[code]]), **columns)
+            yield self.queries[code], part.played()[0]
+
     def without(self, experts: Sequence[Id]) -> Tally:
         """What all other experts said; the items stay."""
         known = {str(e): e for e in self.experts}
@@ -192,6 +202,22 @@ class Tally:
             return np.asarray(a + np.bincount(self.second, weights=of_second, minlength=size), np.float64)
 
         return total(self.won, self.lost), total(self.lost, self.won), total(self.tied, self.tied)
+
+
+def check_items(preferences: Preferences) -> None:
+    """Refuse more items than a leaderboard can have, before their comparisons are counted."""
+    index = preferences.index
+    if len(index.items) <= MOST_ITEMS:
+        return
+    found = len(set(index.items.tolist()))
+    if found > MOST_ITEMS:
+        apart = len(index) > 1 and int(index.sizes.max()) <= MOST_ITEMS
+        raise InputError(
+            f"{found:,} items are too many for one leaderboard; intervals need a table of all pairs of at most "
+            f"{MOST_ITEMS:,} items",
+            remedy="keep the items with the most votes"
+            + (", or make one leaderboard per query (--by query)" if apart else ""),
+        )
 
 
 def _compared(p: Preferences) -> tuple[Any, ...]:

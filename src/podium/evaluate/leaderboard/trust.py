@@ -9,7 +9,13 @@ from typing import Any, Literal
 import numpy as np
 
 from podium.data.vocabulary import Id, Ids
-from podium.evaluate.leaderboard.judges import Agreement, expected, shares, sides_by_judge
+from podium.evaluate.leaderboard.judges import (
+    Agreement,
+    shares,
+    side_effect,
+    side_effects_by_judge,
+    sides_by_judge,
+)
 from podium.evaluate.leaderboard.tally import Tally
 from podium.evaluate.uncertainty import Estimate, estimate, votes_to_flip
 
@@ -19,6 +25,7 @@ Verdict = Literal["ok", "warning", "unknown"]
 SHOWN = 5  # names in a sentence
 FEW = 30  # votes below which an item's place is guesswork
 BIG = 0.5  # share of the votes that makes one judge too strong
+TOGETHER = "items were not shown on both sides often enough to tell the side from the item"
 LEANING, BIAS = 3.0, 0.05  # standard errors, and log odds, from which sides matter
 
 
@@ -43,7 +50,7 @@ def trust(
         _leader(tally, e),
         _converged(e),
     ]
-    checks += [_position(tally, e), _always_left(tally), _dominating(tally, e), _copies(agreement)]
+    checks += [_position(tally, e), _always_left(tally, e), _dominating(tally, e), _copies(agreement)]
     return tuple(checks)
 
 
@@ -67,10 +74,18 @@ def _connected(tally: Tally, e: Estimate, silent: Sequence[Id]) -> Check:
     if len(groups) > 1:
         words = "; ".join(names(tally.items, g) for g in groups[:SHOWN])
         text = f"{len(groups)} groups never met, so their scores cannot be compared: {words}{said}"
+        if _queries_stay_apart(tally, e):
+            text += "; no query has items of two groups: make one leaderboard per query (--by query)"
         return Check("connected", "warning", text, details)
     return Check(
         "connected", "warning" if silent else "ok", f"all items are linked by comparisons{said}", details
     )
+
+
+def _queries_stay_apart(tally: Tally, e: Estimate) -> bool:
+    """Whether the groups are those of different queries: several queries, and the items of each in one group."""
+    group = np.unique(np.stack((tally.query, e.solution.component[tally.first]), axis=1), axis=0)
+    return 1 < len(np.unique(tally.query)) == len(group)
 
 
 def _won_and_lost(tally: Tally, e: Estimate) -> Check:
@@ -123,13 +138,11 @@ def _position(tally: Tally, e: Estimate) -> Check:
     known = tally.side != 0
     if not known.any():
         return Check("position", "unknown", "the data do not say which item was shown first")
-    n = (tally.won + tally.lost + tally.tied)[known]
-    p = expected(e, tally)[known]
-    surplus = float((tally.side[known] * ((tally.won + tally.tied / 2)[known] - n * p)).sum())
-    weight = float((n * p * (1 - p)).sum())
-    bias, z = surplus / max(weight, 1e-300), surplus / max(weight, 1e-300) ** 0.5
-    share = float(expit(bias))
-    details = {"advantage": bias, "z": z, "votes": float(n.sum()), "share_among_equals": share}
+    effect = side_effect(tally, e)
+    if not effect.known and e.contests.side is None:
+        return Check("position", "unknown", TOGETHER, {"votes": effect.votes})
+    bias, z, share = effect.advantage, effect.z, float(expit(effect.advantage))
+    details = {"advantage": bias, "z": z, "votes": effect.votes, "share_among_equals": share}
     text = (
         f"between equals the item shown first wins {share:.1%} (z = {z:{'.1f' if abs(z) < 1e6 else '.3g'}})"
     )
@@ -140,10 +153,12 @@ def _position(tally: Tally, e: Estimate) -> Check:
     return Check("position", "ok", text, details)
 
 
-def _always_left(tally: Tally) -> Check:
+def _always_left(tally: Tally, e: Estimate) -> Check:
     if not (tally.side != 0).any():
         return Check("one-sided judges", "unknown", "the data do not say which item was shown first")
-    found = sides_by_judge(tally)
+    found = sides_by_judge(tally, e)
+    if not any(effect.known for effect in side_effects_by_judge(tally, e)):
+        return Check("one-sided judges", "unknown", TOGETHER)
     if not found:
         return Check("one-sided judges", "ok", "no judge always votes for the same side")
     worst = [f"{j.judge} ({j.first_share:.0%} first of {j.votes:,.10g})" for j in found]

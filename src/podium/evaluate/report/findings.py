@@ -34,7 +34,8 @@ ORDER: tuple[Verdict, ...] = ("wrong", "look", "unknown", "ok")
 def findings(found: Material) -> tuple[Finding, ...]:
     """All checks, the gravest first."""
     every = [*_labels(found), *_experts(found), *_results(found), *_judges(found), *_board(found)]
-    every += [Finding("warning", "look", text) for text in found.said]
+    known = {f.text for f in every}
+    every += [Finding("warning", "look", text) for text in found.said if text not in known]
     return tuple(sorted(every, key=lambda f: ORDER.index(f.verdict)))
 
 

@@ -255,8 +255,8 @@ def _board(found: Material) -> list[Block]:
         ),
         Table(Grid(head, lines, 2, "Standings; ranks: what the votes leave open"), 60),
     ]
-    if asked:
-        blocks.append(f"To learn most, ask next: {', '.join(asked)}. {board.stopping()[1].capitalize()}.")
+    advice = f"To settle the whole order, {board.stopping()[1]}."
+    blocks.append(f"{advice} Ask next: {', '.join(asked)}." if asked else advice)
     return blocks
 
 

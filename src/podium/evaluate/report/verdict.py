@@ -113,7 +113,7 @@ def _by_votes(found: Material) -> list[str]:
         said = (
             f"{first.item} leads, and can be told apart from all others ({100 * board.settings.level:g} %)."
         )
-    return [said, f"{why[:1].upper()}{why[1:]}." if not stop else "To know the first, enough has been asked."]
+    return [said] if stop and not others else [said, f"To settle who is first, {why}."]
 
 
 def _without_labels(found: Material) -> list[str]:
