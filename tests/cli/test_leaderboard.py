@@ -249,7 +249,7 @@ def test_queries_with_items_of_their_own(topics):
     head, *rows = [line.split("\t") for line in done.stdout.split("\n\n")[0].splitlines()]
     assert head[:3] == ["query", "rank", "item"]
     assert [(r[0], r[1]) for r in rows] == [(t, str(k)) for t in "xyz" for k in (1, 2, 3)]
-    assert "fewer than two votes: thin" in done.stderr
+    assert "no leaderboard for 1 of 4 queries: thin (there is 1 vote on 2 items" in done.stderr
     assert "never met" not in done.stderr
     assert "enough votes: in 3 of 3 queries, such as x: fewer than 30 votes each" in done.stderr
     found = json.loads(run(topics, "--by", "query", "--json", "--without", "w1").stdout)["boards"]

@@ -76,6 +76,12 @@ def test_of_two_who_contradict_each_other_neither_is_malicious():
     assert (found["two"].verdict, found["one"].verdict) == ("malicious", "reliable")
 
 
+def test_two_who_agree_can_tell_of_a_third():
+    votes = [(q, who, *("ba" if who == "z" else "ab")) for q in range(40) for who in "xyz"]
+    found = annotators(Preferences.from_comparisons(*zip(*votes, strict=True)), method="copeland")
+    assert [found[who].verdict for who in "xyz"] == ["reliable", "reliable", "malicious"]
+
+
 def test_two_camps_of_equal_size_are_not_all_malicious():
     quality = {f"a{k}": 0.95 for k in range(4)} | {f"b{k}": 0.05 for k in range(4)}
     p = simulate(quality, items=12, judgements=100).preferences

@@ -167,7 +167,7 @@ class Crowd:
         return weights
 
     def weights_by(self, counts: Counts) -> F8:
-        """From -1 (always the other way round) to 1: what the annotators count for by their quality, shrunk to 0."""
+        """From -1 (always the other way round) to 1: what annotators count for by their quality, shrunk to 0."""
         total = counts.same_worth + counts.other_worth
         return np.asarray(2 * (counts.same_worth + PRIOR) / (total + 2 * PRIOR) - 1, np.float64)
 

@@ -48,6 +48,8 @@ def check_reversal(crowd: Crowd, suspects: B1) -> Reversal:
     right, wrong = np.zeros((2, n)), np.zeros((2, n))  # without the suspects, and with their answers reversed
     for fold in _folds(crowd, suspects):
         weights = crowd.weights_without(fold | suspects)
+        if not weights.any():  # the one who is left has nobody to be measured against
+            weights = np.where(fold | suspects, 0.0, 1.0)
         counts = crowd.against_weighted(weights)
         turned = np.where(suspects, np.minimum(crowd.weights_by(counts), 0.0), weights)
         for k, found in enumerate((counts, crowd.against_weighted(turned))):

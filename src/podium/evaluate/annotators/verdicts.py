@@ -36,9 +36,9 @@ FEW, OVERLAP = "too few judgements", "too little overlap"
 # in the order of a table: what needs a look comes first
 VERDICTS = (MALICIOUS, RANDOM, OVERLAP, FEW, RELIABLE)
 TOLD = (RELIABLE, RANDOM, MALICIOUS, FEW, OVERLAP)  # in the order of a sentence
-# Share of the reliable annotators' lead over guessing that must be excluded before somebody is called random. In
-# simulated crowds 0.5, 0.6, 0.7 and 0.8 call 2, 3, 6 and 12 % of honest annotators random at worst, and find 77, 90, 93
-# and 93 % of those who guess in 120 votes; on TREC 2011 from 0.6 on it hits some whom gold labels show to be right.
+# Share of the reliable annotators' lead over guessing that must be excluded before somebody is called random. With one
+# half, at most 1 % of honest annotators are in simulated crowds (benchmarks/verdicts.py); more would find those who guess
+# sooner, but on TREC 2011 from 0.6 on it hits some whom gold labels show to be right.
 LEAD = 0.5
 HONEST = 0.65  # a quality that must be excluded too, however good the others are
 SHARED = (

@@ -8,13 +8,13 @@ from typing import Any
 
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
-from podium.errors import InputError, ParameterError, PodiumWarning
+from podium.errors import InputError, ParameterError, PodiumError, PodiumWarning
 from podium.evaluate.leaderboard.board import Leaderboard, Settings, leaderboard
 from podium.evaluate.leaderboard.tally import Tally
 
 __all__ = ["leaderboards_by_query"]
 
-SHOWN = 5  # queries named in a warning
+SHOWN = 3  # queries named in a warning
 
 
 def leaderboards_by_query(
@@ -22,7 +22,7 @@ def leaderboards_by_query(
 ) -> dict[Id, Leaderboard]:
     """A leaderboard of the items of each query, by query; see `Settings` for the keywords.
 
-    Queries with fewer than two votes have none, and a warning names them.
+    Queries whose votes do not make one (fewer than two votes) have none, and a warning names them with the reason.
 
     >>> votes = Preferences.from_comparisons([1, 1, 2, 2], ["j"] * 4, ["a", "b", "x", "y"], ["b", "a", "y", "x"])
     >>> {query: len(board) for query, board in leaderboards_by_query(votes).items()}
@@ -33,20 +33,22 @@ def leaderboards_by_query(
         raise ParameterError(
             "over is queries, and each leaderboard has one query; accepted here: votes, experts"
         )
-    found, left_out = {}, []
+    found: dict[Id, Leaderboard] = {}
+    left_out: dict[Id, PodiumError] = {}
     for query, tally in _parts(votes):
-        if tally.votes < 2:
-            left_out.append(query)
-        else:
+        try:
             found[query] = leaderboard(tally, settings=settings, **changes)
+        except PodiumError as error:
+            left_out[query] = error
     if not found:
-        raise InputError("no query has two votes", remedy="a leaderboard needs at least two")
+        raise next(
+            iter(left_out.values()), InputError("there are no votes", remedy="give lists or comparisons")
+        )
     if left_out:
         more = f" and {len(left_out) - SHOWN} more" if len(left_out) > SHOWN else ""
-        names = ", ".join(map(str, left_out[:SHOWN])) + more
-        warnings.warn(
-            f"no leaderboard for queries with fewer than two votes: {names}", PodiumWarning, stacklevel=2
-        )
+        names = ", ".join(f"{query} ({error})" for query, error in list(left_out.items())[:SHOWN]) + more
+        text = f"no leaderboard for {len(left_out):,} of {len(found) + len(left_out):,} queries: {names}"
+        warnings.warn(text, PodiumWarning, stacklevel=2)
     return found
 
 
