@@ -125,8 +125,9 @@ def next_pairs(
 
 
 def stopping(
-    e: Estimate, matrix: F8, *, level: float = 0.95, top: int | None = None, enough: float = ENOUGH
-) -> Stopping:
+    e: Estimate, matrix: F8, *, level: float = 0.95, top: int | None = None, enough: float = ENOUGH,
+    degrees: F8 | None = None,
+) -> Stopping:  # fmt: skip
     """Stop when all neighbours in the order are told apart (with `top`: the best `top` from all others), or when the
     most telling vote would tell less than `enough` nats; tests are corrected by Holm.
     """
@@ -136,7 +137,7 @@ def stopping(
         apart = int(np.flatnonzero(e.solution.component != e.solution.component[e.order[0]])[0])
         return Stopping(False, "never met", (int(e.order[0]), apart))
     over, under = _boundary(e.order, top)
-    open_ = np.flatnonzero(pairwise_p(e.scores, matrix)[over, under] > 1 - level)
+    open_ = np.flatnonzero(pairwise_p(e.scores, matrix, degrees)[over, under] > 1 - level)
     if not len(open_):
         return Stopping(True, "settled")
     if float(gains(e, matrix).max()) < enough:
