@@ -1,6 +1,6 @@
 """Do the intervals of a leaderboard hold what they promise where votes weigh differently or hang together?
 
-python benchmarks/interval_coverage.py [weights] [judges] [copies] [--repeats 300] [--bootstrap 200]
+python benchmarks/interval_coverage.py [weights] [judges] [copies] [--repeats 200] [--bootstrap 200]
 
 Protocol, fixed before the first run. A repeat draws true scores, votes and, where there are any, opinions and weights;
 `leaderboard` makes a board with default settings, except for those named in the row; counted is the share of all
@@ -209,7 +209,11 @@ def cases(section: str, rounds: int) -> Iterator[tuple[str, Draw, dict[str, Any]
                     yield f"{name}, bootstrap", draw, again
         shares = 0.7 ** np.arange(8)
         for opinions in (0.0, 0.5):
-            yield f"8 uneven judges, opinions {opinions:g}", opinionated(8, opinions, shares / shares.sum()), {}
+            yield (
+                f"8 uneven judges, opinions {opinions:g}",
+                opinionated(8, opinions, shares / shares.sum()),
+                {},
+            )
     else:
         for judges in (5, 2):
             name, draw = f"{judges} judges and 3 copies", copied(judges)
@@ -256,7 +260,7 @@ def run(sections: tuple[str, ...], repeats: int, rounds: int) -> dict[str, dict[
 if __name__ == "__main__":
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("sections", nargs="*", default=SECTIONS, choices=[*SECTIONS, SECTIONS])
-    words.add_argument("--repeats", type=int, default=300)
+    words.add_argument("--repeats", type=int, default=200)
     words.add_argument("--bootstrap", type=int, default=200)
     words.add_argument("-o", "--output", help="write the figures as JSON")
     given = words.parse_args()

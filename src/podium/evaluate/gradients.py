@@ -62,8 +62,11 @@ def dispersion(
     d = _slopes(e, *sums, pair)[0]
     together = _by_item(e, d, -d, pair, cluster, count)
     if unit is None:
-        single = sum(s * slopes[0] ** 2 for s, slopes in zip(squares, _outcome_slopes(e, pair), strict=True))
-        total, square = (_by_item(e, c, c, pair, cluster, count).data for c in (sum(sums), sum(squares)))
+        slopes = np.array([found[0] for found in _outcome_slopes(e, pair)])
+        single, both = (np.array(squares) * slopes**2).sum(axis=0), (np.array(sums), np.array(squares))
+        total, square = (
+            _by_item(e, c, c, pair, cluster, count).data for c in (part.sum(axis=0) for part in both)
+        )
         apart, votes = _by_item(e, single, single, pair, cluster, count), total**2 / square
     else:
         apart, votes = _of_units(e, d, pair, cluster, unit, count)
@@ -93,7 +96,9 @@ def _of_units(e: Estimate, d: F8, pair: I8, cluster: I8, unit: I8, count: int) -
 
 def _outcome_slopes(e: Estimate, pair: I8) -> list[tuple[F8, F8]]:
     """The slopes of one vote for first, for second and for neither, by row."""
-    return [_slopes(e, *(np.full(len(pair), one) for one in row), pair) for row in np.eye(3)]
+    one, none = np.ones(len(pair)), np.zeros(len(pair))
+    counts = (one, none, none), (none, one, none), (none, none, one)
+    return [_slopes(e, won, lost, tied, pair) for won, lost, tied in counts]
 
 
 def _slopes(e: Estimate, won: F8, lost: F8, tied: F8, pair: I8) -> tuple[F8, F8]:

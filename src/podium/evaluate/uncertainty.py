@@ -36,6 +36,7 @@ MOST_ITEMS = 5_000  # a matrix of so many items squared is inverted
 NEAR = 1e-9  # scores nearer than this are equal
 STILL = 1e-9  # share of Fisher's variance below which votes that do not vary say nothing of the error
 DRAWS = 4_000  # of the normal law
+STRATA = 200  # equal shares of the chi-square law that Student's is drawn with
 LEAST = 0.05  # degrees of freedom up to which an error is as good as unknown
 LOST = 1e13  # condition of the second derivatives from which errors have fewer than three digits
 L2 = BradleyTerry.l2  # the prior that the method has
@@ -223,9 +224,10 @@ def normal_draws(
     if degrees is not None and np.isfinite(degrees).any():
         from scipy.special import gammaincinv
 
-        # one uniform number per draw, so that items with the same degrees of freedom share a factor
+        # one share per draw, so that items with the same degrees of freedom have the same factor
         few = np.clip(degrees, LEAST, 1e6) / 2
-        drawn /= np.sqrt(gammaincinv(few, random.random((draws, 1))) / few)
+        quantiles = np.sqrt(gammaincinv(few, (np.arange(STRATA)[:, None] + 0.5) / STRATA) / few)
+        drawn /= quantiles[random.integers(0, STRATA, draws)]
     return np.asarray(scores + drawn, np.float64)
 
 
@@ -234,7 +236,9 @@ def student_values(critical: float, degrees: F8) -> F8:
     from scipy.special import ndtr, stdtrit
 
     known = np.maximum(degrees, LEAST)
-    return np.where(degrees > LEAST, np.where(np.isinf(known), critical, stdtrit(known, ndtr(critical))), np.inf)
+    return np.where(
+        degrees > LEAST, np.where(np.isinf(known), critical, stdtrit(known, ndtr(critical))), np.inf
+    )
 
 
 def critical_value(level: float, matrix: F8 | None = None, *, seed: int = 0) -> float:

@@ -68,7 +68,7 @@ class Law(NamedTuple):
 
 
 def law_of(totals: F8, squares: F8 | None = None) -> Law:
-    """The laws for groups of votes with these total weights and, unless every vote weighs 1, sums of squared weights."""
+    """The laws for groups of votes of these total weights and, unless all votes weigh 1, sums of squared weights."""
     from scipy.special import gammaln, pdtr
 
     unit = np.ones(len(totals))

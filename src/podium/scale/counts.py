@@ -75,7 +75,7 @@ class VoteCounts:
 
     def from_values(self, values: dict[str, Any]) -> Tally:
         ids: dict[str, Any] = {n: _ids_back(values[n]) for n in ("items", "experts", "queries")}
-        marks = {n: bool(values[n]) for n in MARKS}
+        marks: dict[str, Any] = {n: bool(values[n]) for n in MARKS}
         return Tally(**ids, **{n: values[n] for n in COLUMNS}, **marks)
 
 

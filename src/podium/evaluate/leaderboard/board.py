@@ -48,10 +48,10 @@ class Settings:
     for few of them (`over`; `auto`: over experts or queries where their votes vary more than independent ones).
     `vote_weights`: a vote of weight w is w votes (`frequency`), or one vote that counts w times, as with importance or
     inverse-probability weights (`importance`; `auto`: where some weight is not a whole number). `simultaneous`
-    intervals hold all at once. Scores are natural (log odds) or on Elo's scale; their mean is `anchor` (default 0 or 1000), or,
-    with `reference`, the score of that item, from which all intervals are then measured. `judges="discounted"` lets
-    judges that go together share a voice; `sides="fit"` estimates the advantage of being shown first. `top` is the k
-    of the probability of being among the best k.
+    intervals hold all at once. Scores are natural (log odds) or on Elo's scale; their mean is `anchor` (default 0 or
+    1000), or, with `reference`, the score of that item, from which all intervals are then measured.
+    `judges="discounted"` lets judges that go together share a voice; `sides="fit"` estimates the advantage of being
+    shown first. `top` is the k of the probability of being among the best k.
     """
 
     model: str = "bradley_terry"
@@ -148,7 +148,7 @@ class Leaderboard:
     tally: Tally
     estimate: u.Estimate = field(repr=False)
     matrix: F8 = field(repr=False)  # covariance of the natural scores less the reference
-    draws: F8 = field(repr=False)  # natural scores by round, or from the normal law (Student's, over clusters)
+    draws: F8 = field(repr=False)  # natural scores by round, or from the normal law or Student's
     scheme: Scheme  # what errors are over, and why
     degrees: F8 = field(repr=False)  # of freedom by item; infinite where errors are over single votes
     agreement: Agreement | None = field(default=None, repr=False)
@@ -193,8 +193,8 @@ class Leaderboard:
 
     def stopping(self, *, top: int | None = None) -> tuple[bool, str]:
         """Whether enough has been asked, and why, in words."""
-        rule = {"level": self.settings.level, "top": top, "degrees": self.degrees}
-        return _words(stopping(self.estimate, self.matrix, **rule), self, top)
+        level, degrees = self.settings.level, self.degrees
+        return _words(stopping(self.estimate, self.matrix, level=level, top=top, degrees=degrees), self, top)
 
     def extended(self, more: Preferences | Tally) -> Leaderboard:
         """The leaderboard of these votes and more; the old scores are where the fit starts."""
@@ -238,7 +238,8 @@ def leaderboard(
     judges = agreement(tally, e)
     counted, groups = tally, None
     if how.judges == "discounted" and judges is not None:
-        counted, groups = tally.discounted(judges.weights(len(tally.experts))), judges.groups(len(tally.experts))
+        groups = judges.groups(len(tally.experts))
+        counted = tally.discounted(judges.weights(len(tally.experts)))
         e = _fit(counted, how, e.solution.scores)
     scheme, sampling = choose_scheme(
         counted, e, over=how.over, vote_weights=how.vote_weights, sides=how.sides == "fit", groups=groups,
@@ -281,16 +282,15 @@ def _fit(tally: Tally, how: Settings, start: F8 | None) -> u.Estimate:
 def _uncertainty(tally: Tally, e: u.Estimate, drawn: Sampling, how: Settings) -> tuple[F8, F8]:
     """The covariance of scores less the reference, and draws of them."""
     of = e.origin if how.reference is None else np.arange(len(e)) == _code(tally, how.reference)
-    what = {"clusters": drawn.clusters, "squares": drawn.squares}
     if how.bootstrap:
-        draws = u.bootstrap(e, how.bootstrap, **what, seed=how.seed)
+        draws = u.bootstrap(e, how.bootstrap, clusters=drawn.clusters, squares=drawn.squares, seed=how.seed)
         # n clusters drawn with replacement vary by n - 1 over n of what they should
         few = np.isfinite(drawn.degrees) & (drawn.degrees > u.LEAST)
         short = np.divide(drawn.effective, drawn.degrees, out=np.ones(len(e)), where=few)
         draws = e.scores + (draws - e.scores) * np.sqrt(short)
         matrix = np.atleast_2d(np.cov(draws, rowvar=False))
         return u.relative(matrix, of), draws
-    matrix = u.relative(u.covariance(e, how.errors, **what), of)
+    matrix = u.relative(u.covariance(e, how.errors, drawn.clusters, drawn.squares), of)
     return matrix, u.normal_draws(e.scores, matrix, seed=how.seed, degrees=drawn.degrees)
 
 
@@ -313,8 +313,9 @@ def _standings(
         at = _code(tally, how.reference)
         zero, degrees = float(e.scores[at]), np.minimum(degrees, degrees[at])
     scores = (e.scores - zero) * how.factor + how.level_of
-    known = errors > 0
-    half = np.multiply(u.student_values(wide, degrees), errors, out=np.zeros(len(e)), where=known) * how.factor
+    # an error of 0, that of the reference, times an infinite value is 0
+    half = np.multiply(u.student_values(wide, degrees), errors, out=np.zeros(len(e)), where=errors > 0)
+    half *= how.factor
     low, high = np.where(e.below, -np.inf, scores - half), np.where(e.above, np.inf, scores + half)
     best, worst = u.rank_bounds(e.scores, p, how.level)
     top = u.top_share(draws, how.top)

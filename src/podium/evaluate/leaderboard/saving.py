@@ -63,8 +63,8 @@ def read(path: str | os.PathLike[str]) -> tuple[Tally, list[float], dict[str, An
     try:
         columns: dict[str, Any] = {n: Ids(json.loads(kept[f"{n}_"].tobytes())) for n in IDS}
         columns |= {n: kept[f"{n}_"] for n in COLUMNS}
-        marks = {n: bool(kept[f"{n}_"]) for n in MARKS}
-        tally = Tally(**columns, **marks)
+        columns |= {n: bool(kept[f"{n}_"]) for n in MARKS}
+        tally = Tally(**columns)
         Settings(**settings)
         scores = kept["scores_"].tolist()
         if len(scores) != len(tally.items):

@@ -33,7 +33,7 @@ class Scheme:
     over: Over
     clusters: int | None  # how many; None where every vote stands by itself
     vote_weights: Meaning
-    dispersion: dict[str, float]  # of votes by experts and on queries, where there are several; 1: as independent votes
+    dispersion: dict[Over, float]  # of votes by experts and on queries; 1: as independent votes vary
     text: str
 
 
@@ -68,16 +68,18 @@ def choose_scheme(
     implied: Meaning = "importance" if tally.fractional else "frequency"
     meaning: Meaning = implied if vote_weights == "auto" else vote_weights
     seen = _dispersions(tally, e, meaning, sides, groups)
-    asked: list[Over] = [name for name, ratio in seen.items() if ratio > 1 + SAME] if over == "auto" else [over]
-    if not robust:
-        asked = ["votes"]
+    asked: list[Over] = ["votes"] if over == "auto" or not robust else [over]
+    if over == "auto" and robust:
+        asked = [name for name, ratio in seen.items() if ratio > 1 + SAME] or asked
     options: list[tuple[Over, Sampling]] = []
-    for name in asked or ["votes"]:
+    for name in asked:
         clusters = tally.clusters(name, sides=sides, groups=groups) if robust else None
         options.append((name, _sampling(tally, e, clusters, meaning, sides)))
     chosen, sampling = options[0] if len(options) == 1 else max(options, key=lambda o: _width(e, o[1]))
     count = None if sampling.clusters is None else len(sampling.clusters.starts) - 1
-    reason = _reason(chosen, over, count, seen, tally.listed) if robust else "errors trust the model and independent votes"
+    reason = "intervals trust the model, and take votes as independent"
+    if robust:
+        reason = _reason(chosen, over, count, seen, tally.listed)
     text = "; ".join(filter(None, (reason, _weights_reason(tally, meaning, vote_weights, count))))
     return Scheme(chosen, count, meaning, seen, text), sampling
 
@@ -114,10 +116,10 @@ def _width(e: u.Estimate, sampling: Sampling) -> float:
     return float(np.median(errors * u.student_values(u.critical_value(0.95), sampling.degrees)))
 
 
-def _reason(
-    chosen: Over, asked: OverAsked, count: int | None, seen: dict[Over, float], listed: bool
-) -> str:
-    ratios = ", ".join(f"votes {ONE[n]} vary {r:.2f} times as much as independent votes" for n, r in seen.items())
+def _reason(chosen: Over, asked: OverAsked, count: int | None, seen: dict[Over, float], listed: bool) -> str:
+    ratios = ", ".join(
+        f"votes {ONE[n]} vary {r:.2f} times as much as independent votes" for n, r in seen.items()
+    )
     measured = f" ({ratios})" if ratios else ""
     if chosen != "votes":
         why = "" if asked == "auto" else ", as asked"

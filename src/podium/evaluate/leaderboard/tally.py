@@ -145,8 +145,8 @@ class Tally:
     def discounted(self, weights: F8) -> Tally:
         """The votes of each expert times the share that its voice has among experts who go together.
 
-        The squares are multiplied once, as if there were fewer votes: where n experts say the same with a share of 1 / n
-        each, their votes vary together, as one vote does.
+        The squares are multiplied once, as if there were fewer votes: where n experts say the same, each with a share
+        of 1 / n, their votes vary together, as one vote does.
         """
         by_row = weights[self.expert]
         names = ("won", "lost", "tied", *SQUARES)
@@ -158,7 +158,7 @@ class Tally:
         return self.won, self.lost, self.tied
 
     def squares(self, meaning: Meaning) -> Squares:
-        """By row: the sums of squared weights; a vote of weight w counts as w votes of weight 1 if it is a frequency."""
+        """By row: the sums of squared weights; as a frequency, a vote of weight w counts as w votes of weight 1."""
         if meaning == "frequency":
             return Squares(*self.sums)
         return Squares(self.won_squares, self.lost_squares, self.tied_squares)

@@ -207,7 +207,8 @@ class Leaderboard(Strict):
         "auto", description="what errors are over; auto: what the votes call for"
     )
     vote_weights: Literal["auto", "frequency", "importance"] = Field(
-        "auto", description="whether a vote of weight w is w votes or one; auto: one where a weight is not whole"
+        "auto",
+        description="whether a vote of weight w is w votes or one; auto: one where a weight is not whole",
     )
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     level: Number = 0.95
