@@ -167,9 +167,8 @@ class Leaderboard:
             for r in self.rows[:SHOWN]
         )  # fmt: skip
         left_out = len(self.rows) - len(rows)
-        return block(
-            repr(self), table(Grid(head, rows, 2), more=left_out), paragraph(f"Verdict: {self.verdict}.")
-        )
+        words = f"Verdict: {self.verdict}; {self.scheme.text}."
+        return block(repr(self), table(Grid(head, rows, 2), more=left_out), paragraph(words))
 
     def __getitem__(self, item: Id) -> Standing:
         for row in self.rows:
