@@ -118,7 +118,7 @@ def _width(e: u.Estimate, sampling: Sampling) -> float:
 
 def _reason(chosen: Over, asked: OverAsked, count: int | None, seen: dict[Over, float], listed: bool) -> str:
     ratios = ", ".join(
-        f"votes {ONE[n]} vary {r:.2f} times as much as independent votes" for n, r in seen.items()
+        f"votes {ONE[n]} vary {r:.4g} times as much as independent votes" for n, r in seen.items()
     )
     measured = f" ({ratios})" if ratios else ""
     if chosen != "votes":

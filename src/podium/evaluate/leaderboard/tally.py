@@ -213,8 +213,8 @@ class Tally:
     @functools.cached_property
     def _cells(self) -> I8:
         """By row, the number of its expert, query and two items."""
-        key = (self.expert * len(self.queries) + self.query, self.first * len(self.items) + self.second)
-        return np.asarray(np.unique(np.stack(key), axis=1, return_inverse=True)[1].ravel(), np.int64)
+        voice = _numbered(self.expert * len(self.queries) + self.query)[1]
+        return _numbered((voice * len(self.items) + self.first) * len(self.items) + self.second)[1]
 
     def clusters(self, over: Over, *, sides: bool = False, groups: I8 | None = None) -> Clusters | None:
         """What is drawn as a whole, for contests made with the same `sides`; None for single votes."""
