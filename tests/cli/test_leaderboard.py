@@ -65,6 +65,44 @@ def test_json_holds_everything(arena):
     assert json.loads(again.stdout) == found
 
 
+def votes_of_judges(path, shares, weight=1.0, votes=100):
+    lines = ["judge,winner,loser,weight"]
+    for judge, share in enumerate(shares):
+        sides = ["a,b" if k < share * votes else "b,a" for k in range(votes)]
+        lines += [f"j{judge},{side},{weight if k == 0 else 1}" for k, side in enumerate(sides)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_what_intervals_are_over_is_decided_and_written_beside_a_pipe(tmp_path):
+    path = votes_of_judges(tmp_path / "votes.csv", (0.2, 0.5, 0.6, 0.9))
+    done = run(path)
+    assert "podium: intervals are over 4 experts (votes of one expert vary" in done.stderr
+    assert "(--over votes: as if votes were independent)" in done.stderr
+    plain = run(path, "--over", "votes")
+    assert "intervals are over" not in plain.stderr
+    widths = []
+    for words in ((), ("--over", "votes")):
+        found = json.loads(run(path, "--json", *words).stdout)
+        widths.append(found["rows"][0]["high"] - found["rows"][0]["low"])
+        assert found["settings"]["over"] == (words[1] if words else "auto")
+        assert found["scheme"]["over"] == ("votes" if words else "experts")
+        assert found["scheme"]["dispersion"]["experts"] > 5
+    assert widths[0] > 4 * widths[1]
+
+
+def test_the_meaning_of_weights_is_decided_and_can_be_chosen(tmp_path):
+    path = votes_of_judges(tmp_path / "votes.csv", (0.6,), weight=0.5)
+    done = run(path)
+    assert "a vote counts as one vote, whatever its weight (some are not whole numbers)" in done.stderr
+    low, high = map(float, done.stdout.splitlines()[1].split("\t")[3].split(".."))
+    # 100 votes: 0.196 in the log odds to either side of each score, on Elo's scale
+    assert high - low == pytest.approx(2 * 0.2 * 173.7, rel=0.1)
+    asked = run(path, "--vote-weights", "frequency", "--json")
+    assert json.loads(asked.stdout)["scheme"]["vote_weights"] == "frequency"
+    assert run(path, "--vote-weights", "counts").exit_code == 2
+
+
 @pytest.mark.parametrize("suffix", ["svg", "png", "html"])
 def test_plots(arena, tmp_path, suffix):
     pytest.importorskip("altair")

@@ -68,7 +68,11 @@ def test_sandwich_is_the_sum_over_single_votes_and_over_clusters():
     assert np.allclose(u.covariance(e), u.relative(by_vote, e.core))
     k = np.zeros((9, 5))
     np.add.at(k, v.expert, g)
-    by_expert = e.inverse @ (k.T @ k * 9 / 8) @ e.inverse
+    shown = np.zeros((9, 5))
+    for side in (v.winner, v.loser):
+        np.add.at(shown, (v.expert, side), 1)
+    k /= np.sqrt(1 - shown / shown.sum(axis=0))  # CR2: less the leverage, the share of an item's votes
+    by_expert = e.inverse @ (k.T @ k) @ e.inverse
     assert np.allclose(u.covariance(e, clusters=tally.clusters("experts")), u.relative(by_expert, e.core))
 
 

@@ -205,6 +205,7 @@ def test_leaderboard(client):
     ]
     assert [p["first"] for p in ours["next"]] == [p.first for p in theirs.next(2)]
     assert (ours["stop"], ours["reason"]) == theirs.stopping()
+    assert ours["scheme"] == theirs.to_dict()["scheme"]
 
 
 def test_annotators(client):

@@ -30,9 +30,12 @@ MARKS = {"ok": "ok", "warning": "LOOK", "unknown": "?"}
 @click.option(
     "--bootstrap", type=click.IntRange(0), metavar="N", help="Intervals from N rounds of votes drawn again."
 )
-@click.option(
-    "--over", type=click.Choice(["votes", "experts", "queries"]), help="What varies.  [default: votes]"
-)
+@click.option("--over", type=click.Choice(["auto", "votes", "experts", "queries"]),
+              help="What intervals are over; auto: experts or queries, where their votes vary more than "
+                   "independent votes.  [default: auto]")  # fmt: skip
+@click.option("--vote-weights", type=click.Choice(["auto", "frequency", "importance"]),
+              help="A vote of weight w is w votes (frequency) or one vote (importance; also for inverse-probability "
+                   "weights); auto: importance where a weight is not a whole number.  [default: auto]")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), help="Of all that is drawn.  [default: 0]")
 @click.option("--level", type=float, help="Of intervals and tests.  [default: 0.95]")
 @click.option("--simultaneous", is_flag=True, default=None, help="Intervals that hold all at once.")
@@ -267,11 +270,16 @@ def _report(board: Leaderboard, top: int | None, next_: int | None, json_: bool)
 
 
 def _tell(board: Leaderboard) -> None:
-    """All checks for a person; where the output is a pipe, the doubts beside it."""
+    """All checks for a person; where the output is a pipe, the doubts and what was decided for the user beside it."""
+    decided = board.settings.over == "auto" and board.scheme.over != "votes"
+    words = board.scheme.text + (" (--over votes: as if votes were independent)" if decided else "")
     if sys.stdout.isatty():
+        click.echo(f"{words[:1].upper()}{words[1:]}.\n")
         for check in board.checks:
             click.echo(f"{MARKS[check.verdict]:>5}  {check.name}: {check.text}")
         return
+    if decided or board.tally.fractional:
+        click.echo(f"podium: {words}", err=True)
     for check in board.checks:
         if check.verdict == "warning":
             click.echo(f"podium: warning: {check.name}: {check.text}", err=True)

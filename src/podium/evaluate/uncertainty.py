@@ -18,17 +18,17 @@ import numpy as np
 
 from podium.aggregators.choice import BradleyTerry
 from podium.errors import InputError, ParameterError
+from podium.evaluate.gradients import cluster_meat, vote_meat
 from podium.evaluate.significance import holm
 from podium.kernels import bootstrap as drawing
 from podium.kernels import contests as choice
-from podium.kernels.bootstrap import Clusters
-from podium.kernels.contest_models import terms
+from podium.kernels.bootstrap import Clusters, Squares
 from podium.kernels.contests import Contests, Solution
 from podium.kernels.dispatch import B1, F8, I8
 
 __all__ = [
     "Errors", "Estimate", "Flip", "bootstrap", "covariance", "critical_value", "estimate", "groups", "normal_draws",
-    "pairwise_p", "rank_bounds", "ranks_of", "relative", "top_share", "votes_to_flip",
+    "pairwise_p", "rank_bounds", "ranks_of", "relative", "student_values", "top_share", "votes_to_flip",
 ]  # fmt: skip
 
 Errors = Literal["fisher", "sandwich"]
@@ -36,6 +36,8 @@ MOST_ITEMS = 5_000  # a matrix of so many items squared is inverted
 NEAR = 1e-9  # scores nearer than this are equal
 STILL = 1e-9  # share of Fisher's variance below which votes that do not vary say nothing of the error
 DRAWS = 4_000  # of the normal law
+STRATA = 200  # equal shares of the chi-square law that Student's is drawn with
+LEAST = 0.05  # degrees of freedom up to which an error is as good as unknown
 LOST = 1e13  # condition of the second derivatives from which errors have fewer than three digits
 L2 = BradleyTerry.l2  # the prior that the method has
 
@@ -152,74 +154,34 @@ def relative(matrix: F8, of: B1) -> F8:
     return np.asarray(matrix - mean - mean[:, None] + mean[of].mean(), np.float64)
 
 
-def covariance(e: Estimate, errors: Errors = "sandwich", clusters: Clusters | None = None) -> F8:
+def covariance(
+    e: Estimate, errors: Errors = "sandwich", clusters: Clusters | None = None, squares: Squares | None = None
+) -> F8:
     """Covariance of the scores less the mean of the origin.
 
     `fisher` trusts the model: the inverse of the observed information (with the prior). `sandwich` sees how much single
     votes, or whole `clusters` of them, differ from what the model expects; it is honest when votes of one expert hang
-    together, and when ties count as half a win. Scores that only the prior holds, and those whose votes do not differ
-    at all (nothing but ties), have Fisher's errors.
+    together, and when ties count as half a win. Where a weight is not a number of votes, `squares` are the sums of
+    their squares by pair. Scores that only the prior holds, and those whose votes do not differ at all (nothing but
+    ties), have Fisher's errors.
     """
-    size = len(e)
-    fisher = relative(e.inverse[:size, :size], e.origin)
+    c, size = e.contests, len(e)
+    own = e.inverse[:size]
+    half = own - own[e.origin].mean(axis=0)  # first: the level, squared, would drown the rest
+    fisher = relative(own[:, :size], e.origin)
+    if squares is not None:
+        met = c._replace(won=squares.won, lost=squares.lost, tied=squares.tied)
+        fisher = np.asarray(half @ choice.hessian(met, e.solution, 0) @ half.T, np.float64)
     if errors == "fisher":
         return fisher
     if errors != "sandwich":
         raise ParameterError(f"errors is {errors!r}; accepted: fisher, sandwich")
-    meat = _vote_meat(e) if clusters is None else _cluster_meat(e, clusters)
-    own = e.inverse[:size]
-    half = own - own[e.origin].mean(axis=0)  # first: the level, squared, would drown the rest
+    singles = squares or Squares(c.won, c.lost, c.tied)
+    meat = vote_meat(e, singles) if clusters is None else cluster_meat(e, clusters)
     robust: F8 = half @ meat @ half.T
     other = e.loose | (robust.diagonal() <= STILL * fisher.diagonal())
     robust[other], robust[:, other] = fisher[other], fisher[:, other]
     return robust
-
-
-def _slopes(e: Estimate, won: F8, lost: F8, tied: F8, pair: I8) -> tuple[F8, F8]:
-    """By row: derivatives of minus the log likelihood of its votes by the difference, and by the width of ties."""
-    c, s = e.contests, e.solution
-    problem = choice.problem_of(c, 0, s.model, s.component)
-    gap = (s.scores[c.first] - s.scores[c.second])[pair]
-    if c.side is not None:
-        gap = gap + c.side[pair] * s.extra["advantage"][0]
-    width = float(s.extra["width"][0]) if problem.widths else 0.0
-    half = tied / 2 if s.model.half else 0.0
-    found = terms(problem.model.kind, gap, width, won + half, lost + half, tied)
-    return found.d, found.e
-
-
-def _gradients(e: Estimate, d: F8, width: F8, pair: I8, row: I8, rows: int) -> object:
-    """Rows x unknowns, as a sparse matrix: what the votes of each row add to the gradient."""
-    from scipy.sparse import csr_array
-
-    c, unknowns = e.contests, len(e.inverse)
-    parts = [(d, c.first[pair]), (-d, c.second[pair])]
-    if unknowns > len(e) + (c.side is not None):
-        parts.append((width, np.full(len(pair), len(e))))
-    if c.side is not None:
-        parts.append((d * c.side[pair], np.full(len(pair), unknowns - 1)))
-    values, columns = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
-    return csr_array((values, (np.tile(row, len(parts)), columns)), shape=(rows, unknowns))
-
-
-def _vote_meat(e: Estimate) -> F8:
-    """Every vote by itself: a pair's votes of one outcome all have the same gradient."""
-    c = e.contests
-    pair = np.arange(len(c.first))
-    total = np.zeros((len(e.inverse),) * 2)
-    for k, count in enumerate((c.won, c.lost, c.tied)):
-        won, lost, tied = np.eye(3)[k][:, None] * np.ones(len(pair))
-        g = _gradients(e, *_slopes(e, won, lost, tied, pair), pair, pair, len(pair))
-        total += (g.T @ (g * count[:, None])).toarray()  # type: ignore[attr-defined, operator]
-    return total
-
-
-def _cluster_meat(e: Estimate, clusters: Clusters) -> F8:
-    count = len(clusters.starts) - 1
-    which = np.repeat(np.arange(count), np.diff(clusters.starts))
-    slopes = _slopes(e, clusters.won, clusters.lost, clusters.tied, clusters.pair)
-    g = _gradients(e, *slopes, clusters.pair, which, count)
-    return np.asarray((g.T @ g).toarray() * count / max(count - 1, 1), np.float64)  # type: ignore[attr-defined]
 
 
 def bootstrap(
@@ -227,10 +189,11 @@ def bootstrap(
     rounds: int,
     *,
     clusters: Clusters | None = None,
+    squares: Squares | None = None,
     seed: int = 0,
     tolerance: float = 1e-5,
 ) -> F8:
-    """Scores (less the mean of the origin) from votes or clusters drawn again, a row for every round.
+    """Scores (less the mean of the origin) from votes or clusters drawn with replacement, a row for every round.
 
     What only the prior holds does not vary among drawn votes, nor do votes that are all ties; such scores get Fisher's
     spread.
@@ -238,7 +201,8 @@ def bootstrap(
     if rounds < 2:
         raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 2")
     c = e.contests
-    draw = drawing.law_of(np.concatenate((c.won, c.lost, c.tied))) if clusters is None else clusters
+    second = None if squares is None else np.concatenate(squares)
+    draw = clusters or drawing.law_of(np.concatenate((c.won, c.lost, c.tied)), second)
     scores = drawing.resolve(c, e.solution, e.inverse, draw, rounds=rounds, seed=seed, tolerance=tolerance)
     scores -= scores[:, e.origin].mean(axis=1, keepdims=True)
     held, varied = relative(e.inverse[: len(e), : len(e)], e.origin).diagonal(), scores.var(axis=0)
@@ -249,12 +213,31 @@ def bootstrap(
     return scores
 
 
-def normal_draws(scores: F8, matrix: F8, *, draws: int = DRAWS, seed: int = 0) -> F8:
-    """Scores drawn from the normal law with that covariance."""
+def normal_draws(
+    scores: F8, matrix: F8, *, draws: int = DRAWS, seed: int = 0, degrees: F8 | None = None
+) -> F8:
+    """Scores drawn from the normal law with that covariance, or from Student's with these `degrees` of freedom."""
     values, vectors = np.linalg.eigh(matrix)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(
-        scores + np.random.default_rng(seed).normal(size=(draws, len(scores))) @ root.T, np.float64
+    random = np.random.default_rng(seed)
+    drawn = random.normal(size=(draws, len(scores))) @ root.T
+    if degrees is not None and np.isfinite(degrees).any():
+        from scipy.special import gammaincinv
+
+        # one share per draw, so that items with the same degrees of freedom have the same factor
+        few = np.clip(degrees, LEAST, 1e6) / 2
+        quantiles = np.sqrt(gammaincinv(few, (np.arange(STRATA)[:, None] + 0.5) / STRATA) / few)
+        drawn /= quantiles[random.integers(0, STRATA, draws)]
+    return np.asarray(scores + drawn, np.float64)
+
+
+def student_values(critical: float, degrees: F8) -> F8:
+    """What a critical value of the normal law becomes with few degrees of freedom; infinite where there are none."""
+    from scipy.special import ndtr, stdtrit
+
+    known = np.maximum(degrees, LEAST)
+    return np.where(
+        degrees > LEAST, np.where(np.isinf(known), critical, stdtrit(known, ndtr(critical))), np.inf
     )
 
 
@@ -272,17 +255,25 @@ def critical_value(level: float, matrix: F8 | None = None, *, seed: int = 0) -> 
     return float(np.quantile(np.abs(drawn).max(axis=1, initial=0.0), level))
 
 
-def pairwise_p(scores: F8, matrix: F8) -> F8:
-    """Holm-adjusted p-values of all differences being 0 (two-sided z-tests); 1 on the diagonal."""
-    from scipy.special import ndtr
+def pairwise_p(scores: F8, matrix: F8, degrees: F8 | None = None) -> F8:
+    """Holm-adjusted p-values of all differences being 0, two-sided; 1 on the diagonal.
+
+    They are z-tests or, with `degrees` of freedom by item, t-tests, each with those of the item that has fewer.
+    """
+    from scipy.special import ndtr, stdtr
 
     size = len(scores)
     a, b = np.triu_indices(size, 1)
     spread = np.sqrt(np.maximum(matrix[a, a] + matrix[b, b] - 2 * matrix[a, b], 0.0))
     gap = np.abs(scores[a] - scores[b])
     z = np.divide(gap, spread, out=np.where(gap > NEAR, np.inf, 0.0), where=spread > 0)
+    tail = ndtr(-z)
+    if degrees is not None and np.isfinite(degrees).any():
+        fewer = np.minimum(degrees[a], degrees[b])
+        few = np.flatnonzero(np.isfinite(fewer))
+        tail[few] = np.where(fewer[few] > LEAST, stdtr(np.maximum(fewer[few], LEAST), -z[few]), 0.5)
     table = np.ones((size, size))
-    table[a, b] = table[b, a] = holm(2 * ndtr(-z))
+    table[a, b] = table[b, a] = holm(2 * tail)
     return table
 
 

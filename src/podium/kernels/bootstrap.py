@@ -2,8 +2,9 @@
 
 A round is made from its own key (seed and number of the round), so that rounds can be shared among threads and any of
 them can be made again by itself. Single votes are drawn by pair and outcome: how often a group of n equal votes comes
-up follows Poisson's law with mean n (the total then varies by its square root). Clusters, such as all votes of an
-expert, are drawn as a whole, as many as there are.
+up follows Poisson's law with mean n (the total then varies by its square root). Votes of unequal weights are drawn as
+the number of equal votes, each of one weight, whose total has the same mean and variance. Clusters, such as all votes
+of an expert, are drawn as a whole, as many as there are.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from podium.kernels.contest_models import LOGIT
 from podium.kernels.contests import Solution, hessian, solve
 from podium.kernels.dispatch import B1, F8, I8, U1, by_queries, large
 
-__all__ = ["Clusters", "Law", "again", "law_of", "resolve", "times"]
+__all__ = ["Clusters", "Law", "Squares", "again", "law_of", "resolve", "times"]
 
 U8 = npt.NDArray[np.uint64]
 
@@ -43,33 +44,54 @@ class Clusters(NamedTuple):
     tied: F8
 
 
-class Law(NamedTuple):
-    """Poisson's laws of whole numbers of equal votes: mean, and probability up to and of the mean itself.
+class Squares(NamedTuple):
+    """By pair of the contests and outcome, the sum of the squared weights of the single votes."""
 
-    For means below FEW: the probabilities up to 0, 1, 2 ..., and for each share of 1 / GUIDES where to start looking.
+    won: F8
+    lost: F8
+    tied: F8
+
+
+class Law(NamedTuple):
+    """Poisson's laws of numbers of equal votes: mean, probability up to and of the mean rounded down, weight of a vote.
+
+    For whole means below FEW: the probabilities up to 0, 1, 2 ..., and for each share of 1 / GUIDES where to start
+    looking.
     """
 
     mean: F8
     upto: F8
     peak: F8
+    unit: F8
     table: F8
     guide: U1
 
 
-def law_of(counts: F8) -> Law:
-    """The laws for such counts."""
+def law_of(totals: F8, squares: F8 | None = None) -> Law:
+    """The laws for groups of votes of these total weights and, unless all votes weigh 1, sums of squared weights."""
     from scipy.special import gammaln, pdtr
+
+    unit = np.ones(len(totals))
+    if squares is not None:
+        np.divide(squares, totals, out=unit, where=totals > 0)
+    counts = totals / unit
 
     few = np.arange(FEW)[:, None]
     table = pdtr(np.arange(WIDE), np.maximum(few, 1))
     table[0], table[:, -1] = 1.0, 1.0
     guide = np.array([np.searchsorted(row, np.arange(GUIDES) / GUIDES) for row in table], np.uint8)
     upto, peak = np.ones(len(counts)), np.ones(len(counts))
-    many = np.flatnonzero(counts >= FEW)
+    many = np.flatnonzero(~_tabled(counts))
     mean, which = np.unique(counts[many], return_inverse=True)
-    upto[many] = pdtr(mean, mean)[which]
-    peak[many] = np.exp(mean * np.log(mean) - mean - gammaln(mean + 1))[which]
-    return Law(counts, upto, peak, table, guide)
+    begin = np.floor(mean)
+    upto[many] = pdtr(begin, mean)[which]
+    peak[many] = np.exp(begin * np.log(mean) - mean - gammaln(begin + 1))[which]
+    return Law(counts, upto, peak, unit, table, guide)
+
+
+def _tabled(mean: F8) -> B1:
+    """Which means have a row in the table."""
+    return np.asarray((mean < FEW) & (mean == np.floor(mean)), np.bool_)
 
 
 def keys(seed: int, rounds: int) -> U8:
@@ -98,16 +120,16 @@ def times(key: U8, clusters: int) -> I8:
 
 
 def _poisson(key: U8, law: Law) -> F8:
-    """Numbers that follow the laws: looked up in the table, or searched for from the mean on, up or down."""
-    uniform = _uniform(key, len(law.mean))
-    count = law.mean.copy()
-    few = np.flatnonzero(law.mean < FEW)
+    """Weights of votes whose numbers follow the laws: looked up, or searched for from the mean on, up or down."""
+    uniform, tabled = _uniform(key, len(law.mean)), _tabled(law.mean)
+    count = np.floor(law.mean)
+    few = np.flatnonzero(tabled)
     row = law.mean[few].astype(np.int64)
     at = law.guide[row, (uniform[few] * GUIDES).astype(np.int64)].astype(np.int64)
     while (late := uniform[few] > law.table[row, at]).any():
         at += late
     count[few] = at
-    upto, peak, many = law.upto.copy(), law.peak.copy(), law.mean >= FEW
+    upto, peak, many = law.upto.copy(), law.peak.copy(), ~tabled
     rising = uniform > upto
     left = np.flatnonzero(~rising & many)
     while len(left := left[(count[left] > 0) & (uniform[left] <= upto[left] - peak[left])]):
@@ -119,7 +141,7 @@ def _poisson(key: U8, law: Law) -> F8:
         count[left] += 1
         peak[left] *= law.mean[left] / count[left]
         upto[left] += peak[left]
-    return count
+    return count * law.unit
 
 
 def again(contests: Contests, draw: Law | Clusters, key: U8) -> Contests:

@@ -24,7 +24,7 @@ import podium
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id, Ids, code_ids
 from podium.errors import ModelFileError, PodiumError
-from podium.evaluate.leaderboard.tally import COLUMNS, Tally
+from podium.evaluate.leaderboard.tally import COLUMNS, MARKS, Tally
 from podium.kernels.dispatch import F8, I8
 from podium.models import files
 from podium.scale.jobs import Record
@@ -34,7 +34,7 @@ from podium.scale.streams import ROWS, whole_queries
 
 __all__ = ["Count", "ExpertCounts", "Measured", "Trials", "VoteCounts", "merge"]
 
-LAYOUT = 2
+LAYOUT = 3
 
 
 class Additive(Protocol):
@@ -71,11 +71,12 @@ class VoteCounts:
 
     def to_values(self, counted: Tally) -> dict[str, Any]:
         ids = {n: _ids_bytes(getattr(counted, n)) for n in ("items", "experts", "queries")}
-        return {**ids, **{n: getattr(counted, n) for n in COLUMNS}, "listed": counted.listed}
+        return {**ids, **{n: getattr(counted, n) for n in (*COLUMNS, *MARKS)}}
 
     def from_values(self, values: dict[str, Any]) -> Tally:
         ids: dict[str, Any] = {n: _ids_back(values[n]) for n in ("items", "experts", "queries")}
-        return Tally(**ids, **{n: values[n] for n in COLUMNS}, listed=bool(values["listed"]))
+        marks: dict[str, Any] = {n: bool(values[n]) for n in MARKS}
+        return Tally(**ids, **{n: values[n] for n in COLUMNS}, **marks)
 
 
 @dataclass(frozen=True, eq=False)

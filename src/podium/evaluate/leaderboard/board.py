@@ -18,7 +18,8 @@ from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.evaluate import uncertainty as u
 from podium.evaluate.leaderboard.judges import Agreement, agreement
-from podium.evaluate.leaderboard.tally import Over, Tally, check_items
+from podium.evaluate.leaderboard.scheme import OverAsked, Sampling, Scheme, WeightsAsked, choose_scheme
+from podium.evaluate.leaderboard.tally import Tally, check_items
 from podium.evaluate.leaderboard.trust import Check, trust
 from podium.evaluate.next_pair import EQUAL, Stopping, next_pairs, stopping
 from podium.kernels.dispatch import F8
@@ -36,7 +37,8 @@ CHOICES = {
     "model": ("bradley_terry", "thurstone"),
     "ties": ("half", "davidson", "rao_kupper", "ignore"),
     "errors": ("sandwich", "fisher"),
-    "over": ("votes", "experts", "queries"),
+    "over": ("auto", "votes", "experts", "queries"),
+    "vote_weights": ("auto", "frequency", "importance"),
     "scale": ("elo", "natural"),
     "judges": ("equal", "discounted"),
     "sides": ("ignore", "fit"),
@@ -47,12 +49,15 @@ CHOICES = {
 class Settings:
     """How a leaderboard is made.
 
-    `errors` come from the sandwich or from Fisher's information; with `bootstrap` rounds, from votes drawn again. All
-    but Fisher's look at single votes, or at all votes of an expert or on a query (`over`). `simultaneous` intervals
-    hold all at once. Scores are natural (log odds) or on Elo's scale; their mean is `anchor` (default 0 or 1000), or,
-    with `reference`, the score of that item, from which all intervals are then measured. `judges="discounted"` lets
-    judges that go together share a voice; `sides="fit"` estimates the advantage of being shown first. `top` is the k
-    of the probability of being among the best k.
+    `errors` come from the sandwich or from Fisher's information; with `bootstrap` rounds, from votes drawn with
+    replacement. All but Fisher's are over single votes, or over all votes of an expert or on a query, with Student's t
+    for few of them (`over`; `auto`: over experts or queries where their votes vary more than independent ones).
+    `vote_weights`: a vote of weight w is w votes (`frequency`), or one vote that counts w times, as with importance or
+    inverse-probability weights (`importance`; `auto`: where some weight is not a whole number). `simultaneous`
+    intervals hold all at once. Scores are natural (log odds) or on Elo's scale; their mean is `anchor` (default 0 or
+    1000), or, with `reference`, the score of that item, from which all intervals are then measured.
+    `judges="discounted"` lets judges that go together share a voice; `sides="fit"` estimates the advantage of being
+    shown first. `top` is the k of the probability of being among the best k.
     """
 
     model: str = "bradley_terry"
@@ -60,7 +65,8 @@ class Settings:
     l2: float = u.L2
     errors: u.Errors = "sandwich"
     bootstrap: int = 0
-    over: Over = "votes"
+    over: OverAsked = "auto"
+    vote_weights: WeightsAsked = "auto"
     seed: int = 0
     level: float = 0.95
     simultaneous: bool = False
@@ -154,10 +160,11 @@ class Leaderboard:
     tally: Tally
     estimate: u.Estimate = field(repr=False)
     matrix: F8 = field(repr=False)  # covariance of the natural scores less the reference
-    draws: F8 = field(repr=False)  # natural scores by round, or from the normal law
-    p: F8 = field(
-        repr=False
-    )  # of every two items being equal, corrected: the tests behind ranks, groups and advice
+    draws: F8 = field(repr=False)  # natural scores by round, or from the normal law or Student's
+    # of every two items being equal, corrected: the tests behind ranks, groups and advice
+    p: F8 = field(repr=False)
+    scheme: Scheme  # what errors are over, and why
+    degrees: F8 = field(repr=False)  # of freedom by item; infinite where errors are over single votes
     agreement: Agreement | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -174,9 +181,8 @@ class Leaderboard:
             for r in self.rows[:SHOWN]
         )  # fmt: skip
         left_out = len(self.rows) - len(rows)
-        return block(
-            repr(self), table(Grid(head, rows, 2), more=left_out), paragraph(f"Verdict: {self.verdict}.")
-        )
+        words = f"Verdict: {self.verdict}; {self.scheme.text}."
+        return block(repr(self), table(Grid(head, rows, 2), more=left_out), paragraph(words))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -233,6 +239,7 @@ class Leaderboard:
         return {
             "settings": asdict(self.settings),
             "votes": self.tally.votes,
+            "scheme": asdict(self.scheme),
             "rows": [asdict(row) for row in self.rows],
             "groups": [list(g) for g in self.groups],
             "verdict": self.verdict,
@@ -264,17 +271,24 @@ def leaderboard(
     first = None if start is None else np.array([start.get(i, 0.0) for i in tally.items])
     e = _fit(tally, how, first)
     judges = agreement(tally, e)
-    counted = tally
+    counted, groups = tally, None
     if how.judges == "discounted" and judges is not None:
-        counted = tally.weighted(judges.weights(len(tally.experts)))
+        groups = judges.groups(len(tally.experts))
+        counted = tally.discounted(judges.weights(len(tally.experts)))
         e = _fit(counted, how, e.solution.scores)
-    matrix, draws = _uncertainty(counted, e, how)
-    p = u.pairwise_p(e.scores, matrix)
-    rows = _standings(tally, e, matrix, draws, p, how)
+    scheme, sampling = choose_scheme(
+        counted, e, over=how.over, vote_weights=how.vote_weights, sides=how.sides == "fit", groups=groups,
+        robust=how.errors == "sandwich" or how.bootstrap > 0,
+    )  # fmt: skip
+    matrix, draws = _uncertainty(tally, e, sampling, how)
+    p = u.pairwise_p(e.scores, matrix, sampling.degrees)
+    rows = _standings(tally, e, matrix, draws, p, sampling.degrees, how)
     told = [tuple(tally.items[i] for i in g) for g in u.groups(e.order, p, how.level)]
     checks = trust(tally, e, judges, silent)
     _warn_of_groups(checks)
-    return Leaderboard(rows, how, tuple(told), checks, tally, e, matrix, draws, p, judges)
+    return Leaderboard(
+        rows, how, tuple(told), checks, tally, e, matrix, draws, p, scheme, sampling.degrees, judges
+    )
 
 
 def _warn_of_groups(checks: tuple[Check, ...]) -> None:
@@ -307,16 +321,19 @@ def _fit(tally: Tally, how: Settings, start: F8 | None) -> u.Estimate:
     return u.estimate(met, model=how.model, ties=how.ties, l2=how.l2, start=start)
 
 
-def _uncertainty(tally: Tally, e: u.Estimate, how: Settings) -> tuple[F8, F8]:
+def _uncertainty(tally: Tally, e: u.Estimate, drawn: Sampling, how: Settings) -> tuple[F8, F8]:
     """The covariance of scores less the reference, and draws of them."""
-    clusters = tally.clusters(how.over, sides=how.sides == "fit")
     of = e.origin if how.reference is None else np.arange(len(e)) == _code(tally, how.reference)
     if how.bootstrap:
-        draws = u.bootstrap(e, how.bootstrap, clusters=clusters, seed=how.seed)
+        draws = u.bootstrap(e, how.bootstrap, clusters=drawn.clusters, squares=drawn.squares, seed=how.seed)
+        # n clusters drawn with replacement vary by n - 1 over n of what they should
+        few = np.isfinite(drawn.degrees) & (drawn.degrees > u.LEAST)
+        short = np.divide(drawn.effective, drawn.degrees, out=np.ones(len(e)), where=few)
+        draws = e.scores + (draws - e.scores) * np.sqrt(short)
         matrix = np.atleast_2d(np.cov(draws, rowvar=False))
         return u.relative(matrix, of), draws
-    matrix = u.relative(u.covariance(e, how.errors, clusters), of)
-    return matrix, u.normal_draws(e.scores, matrix, seed=how.seed)
+    matrix = u.relative(u.covariance(e, how.errors, drawn.clusters, drawn.squares), of)
+    return matrix, u.normal_draws(e.scores, matrix, seed=how.seed, degrees=drawn.degrees)
 
 
 def _code(tally: Tally, item: Id) -> int:
@@ -329,13 +346,18 @@ def _code(tally: Tally, item: Id) -> int:
 
 
 def _standings(
-    tally: Tally, e: u.Estimate, matrix: F8, draws: F8, p: F8, how: Settings
+    tally: Tally, e: u.Estimate, matrix: F8, draws: F8, p: F8, degrees: F8, how: Settings
 ) -> tuple[Standing, ...]:
     errors = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
     wide = u.critical_value(how.level, matrix if how.simultaneous else None, seed=how.seed)
-    zero = 0.0 if how.reference is None else e.scores[_code(tally, how.reference)]
+    zero = 0.0
+    if how.reference is not None:
+        at = _code(tally, how.reference)
+        zero, degrees = float(e.scores[at]), np.minimum(degrees, degrees[at])
     scores = (e.scores - zero) * how.factor + how.level_of
-    half = wide * errors * how.factor
+    # an error of 0, that of the reference, times an infinite value is 0
+    half = np.multiply(u.student_values(wide, degrees), errors, out=np.zeros(len(e)), where=errors > 0)
+    half *= how.factor
     low, high = np.where(e.below, -np.inf, scores - half), np.where(e.above, np.inf, scores + half)
     best, worst = u.rank_bounds(e.scores, p, how.level)
     top = u.top_share(draws, how.top)

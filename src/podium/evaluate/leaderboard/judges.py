@@ -213,6 +213,16 @@ class Agreement:
         found[self.codes] = 1 / self.correlation.sum(axis=1)
         return found
 
+    def groups(self, experts: int) -> I8:
+        """A number by expert, the same for judges that go together."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        label = connected_components(csr_array(self.correlation > 0), directed=False)[1]
+        found = np.arange(len(self.codes), len(self.codes) + experts)
+        found[self.codes] = label
+        return found
+
 
 class _Answers(NamedTuple):
     """What each judge said to each question (same query, same two items), whichever side the items were shown on."""

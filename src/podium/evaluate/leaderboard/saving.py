@@ -12,7 +12,7 @@ import numpy as np
 from podium.data.vocabulary import Ids
 from podium.errors import ModelFileError, PodiumError
 from podium.evaluate.leaderboard.board import Leaderboard, Settings, leaderboard
-from podium.evaluate.leaderboard.tally import COLUMNS, Tally
+from podium.evaluate.leaderboard.tally import COLUMNS, MARKS, Tally
 from podium.models import files
 
 __all__ = ["load", "save"]
@@ -34,7 +34,8 @@ class _Kept:
         for ids in IDS:  # as text in an array: a header of millions of ids would be too long
             text = json.dumps(getattr(tally, ids).tolist()).encode()
             setattr(self, f"{ids}_", np.frombuffer(text, np.uint8))
-        self.listed_ = tally.listed
+        for mark in MARKS:
+            setattr(self, f"{mark}_", getattr(tally, mark))
         self.scores_ = board.estimate.solution.scores
 
     def parameters(self) -> dict[str, Any]:
@@ -62,7 +63,8 @@ def read(path: str | os.PathLike[str]) -> tuple[Tally, list[float], dict[str, An
     try:
         columns: dict[str, Any] = {n: Ids(json.loads(kept[f"{n}_"].tobytes())) for n in IDS}
         columns |= {n: kept[f"{n}_"] for n in COLUMNS}
-        tally = Tally(**columns, listed=bool(kept["listed_"]))
+        columns |= {n: bool(kept[f"{n}_"]) for n in MARKS}
+        tally = Tally(**columns)
         Settings(**settings)
         scores = kept["scores_"].tolist()
         if len(scores) != len(tally.items):

@@ -1,11 +1,13 @@
 """Votes put together: for every expert, query and pair of items, how often each side won.
 
 Nothing that a leaderboard asks for is lost by this, and tallies can be added up, so it is what a saved leaderboard
-keeps. Items of one name are one item, whatever the query.
+keeps. Beside the sums of weights stand the sums of their squares: votes of unequal weights vary more than their sum
+says. Items of one name are one item, whatever the query.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -16,16 +18,20 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id, Ids, code_ids
 from podium.errors import InputError, ParameterError
 from podium.evaluate.uncertainty import MOST_ITEMS
-from podium.kernels.bootstrap import Clusters
+from podium.kernels.bootstrap import Clusters, Squares
 from podium.kernels.contests import Contests, count
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.pairs import Votes
 
-__all__ = ["Over", "Tally", "check_items"]
+__all__ = ["Meaning", "Over", "Tally", "check_items"]
 
 Over = Literal["votes", "experts", "queries"]
+Meaning = Literal["frequency", "importance"]  # of the weight of a vote, where it comes to errors
 MOST_PAIRS = 200_000_000  # contests that lists may be taken apart into
-COLUMNS = ("expert", "query", "first", "second", "side", "won", "lost", "tied")
+SQUARES = ("won_squares", "lost_squares", "tied_squares")
+SOFT = 1e-6  # by which shares of a vote may miss 1 for rounding
+MARKS = ("listed", "fractional")
+COLUMNS = ("expert", "query", "first", "second", "side", "won", "lost", "tied", *SQUARES)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +55,11 @@ class Tally:
     won: F8
     lost: F8
     tied: F8
+    won_squares: F8  # sums of the squared weights of the votes
+    lost_squares: F8
+    tied_squares: F8
     listed: bool = False  # some of it comes from lists, whose contests hang together
+    fractional: bool = False  # some vote has a weight that is not a whole number
 
     @classmethod
     def of(cls, preferences: Preferences) -> Tally:
@@ -63,18 +73,15 @@ class Tally:
         rows = _joined(tables)
         rows |= {"query": query.codes[rows["query"]]}
         rows |= {name: item.codes[rows[name]] for name in ("first", "second")}
-        listed = bool(preferences.lists.rows)
-        return cls(item.ids, preferences.experts, query.ids, **_unique(rows), listed=listed)
+        weight, listed = preferences.comparisons.weight, bool(preferences.lists.rows)
+        fractional = bool((weight != np.rint(weight)).any())
+        ids = item.ids, preferences.experts, query.ids
+        return cls(*ids, **_unique(rows), listed=listed, fractional=fractional)
 
     @property
     def votes(self) -> float:
         """Their total weight."""
         return float(self.won.sum() + self.lost.sum() + self.tied.sum())
-
-    @property
-    def whole(self) -> bool:
-        """Whether all weights are whole numbers, which count votes."""
-        return all(bool((c == np.rint(c)).all()) for c in (self.won, self.lost, self.tied))
 
     def __repr__(self) -> str:
         experts = f"{len(self.experts):,} expert{'' if len(self.experts) == 1 else 's'}"
@@ -93,10 +100,10 @@ class Tally:
         for k, t in enumerate((self, other)):
             item, expert, query = (c[k] for c in codes)
             places = expert[t.expert], query[t.query], item[t.first], item[t.second]
-            parts.append((*places, t.side, t.won, t.lost, t.tied))
+            parts.append((*places, t.side, *t.sums, *t.squares("importance")))
         items, experts, queries = ids
-        listed = self.listed or other.listed
-        return Tally(items, experts, queries, **_unique(_joined(parts)), listed=listed)
+        marks = {name: getattr(self, name) or getattr(other, name) for name in MARKS}
+        return Tally(items, experts, queries, **_unique(_joined(parts)), **marks)
 
     def pooled(self) -> Tally:
         """The same votes with all queries put together: as small as the pairs that met are few."""
@@ -145,10 +152,26 @@ class Tally:
         columns["expert"] = new[columns["expert"]]
         return replace(self, experts=self.experts.take(kept), **columns)
 
-    def weighted(self, weights: F8) -> Tally:
-        """The votes of each expert times a weight."""
+    def discounted(self, weights: F8) -> Tally:
+        """The votes of each expert times the share that its voice has among experts who go together.
+
+        The squares are multiplied once, as if there were fewer votes: where n experts say the same, each with a share
+        of 1 / n, their votes vary together, as one vote does.
+        """
         by_row = weights[self.expert]
-        return replace(self, won=self.won * by_row, lost=self.lost * by_row, tied=self.tied * by_row)
+        names = ("won", "lost", "tied", *SQUARES)
+        return replace(self, **{name: getattr(self, name) * by_row for name in names})
+
+    @property
+    def sums(self) -> tuple[F8, F8, F8]:
+        """By row: the weight of the votes for first, for second, and for neither."""
+        return self.won, self.lost, self.tied
+
+    def squares(self, meaning: Meaning) -> Squares:
+        """By row: the sums of squared weights; as a frequency, a vote of weight w counts as w votes of weight 1."""
+        if meaning == "frequency":
+            return Squares(*self.sums)
+        return Squares(self.won_squares, self.lost_squares, self.tied_squares)
 
     def contests(self, *, sides: bool = False) -> Contests:
         """All votes as the contests of one query; with `sides`, apart by who was shown first."""
@@ -168,30 +191,59 @@ class Tally:
         pair = self.first * len(self.items) + self.second
         return pair * 3 + self.side + 1 if sides else pair
 
-    def clusters(self, over: Over, *, sides: bool = False) -> Clusters | None:
-        """What is drawn as a whole, for contests made with the same `sides`; None for single votes of weight 1.
+    def pair_squares(self, meaning: Meaning, *, sides: bool = False) -> Squares:
+        """The sums of squared weights by pair, for contests made with the same `sides`."""
+        pair = self.pair_of_row(sides)
+        return Squares(*(np.asarray(np.bincount(pair, weights=c), np.float64) for c in self.squares(meaning)))
 
-        Where votes come from lists, all that an expert says on a query is one draw; votes of fractional weight are
-        drawn by expert, query and pair.
+    def labels(self, over: Over, groups: I8 | None = None) -> I8 | None:
+        """By row, the number of what errors are over; None where every vote stands by itself.
+
+        Where votes come from lists, all that an expert says on a query stands together; where votes are soft, what it
+        says about two items. `groups` numbers the experts, those who go together alike.
         """
-        cell = self.expert * len(self.queries) + self.query
         if over == "votes":
-            if self.whole and not self.listed:
-                return None
-            label = cell if self.listed else np.arange(len(cell))
-        elif over in ("experts", "queries"):
-            label = self.expert if over == "experts" else self.query
-        else:
-            raise ParameterError(f"over is {over!r}; accepted: votes, experts, queries")
+            if self.listed:
+                return self.expert * len(self.queries) + self.query
+            return self._cells if self.soft else None
+        if over == "experts":
+            return self.expert if groups is None else groups[self.expert]
+        if over == "queries":
+            return self.query
+        raise ParameterError(f"over is {over!r}; accepted: votes, experts, queries")
+
+    @property
+    def soft(self) -> bool:
+        """Whether votes are shares: all that an expert says about two items on a query weighs one vote at most."""
+        if not self.fractional:
+            return False
+        total = np.bincount(self._cells, weights=sum(self.sums))
+        return len(total) > 1 and float(total.max()) <= 1 + SOFT
+
+    @functools.cached_property
+    def _cells(self) -> I8:
+        """By row, the number of its expert, query and two items."""
+        voice = _numbered(self.expert * len(self.queries) + self.query)[1]
+        return _numbered((voice * len(self.items) + self.first) * len(self.items) + self.second)[1]
+
+    def clusters(self, over: Over, *, sides: bool = False, groups: I8 | None = None) -> Clusters | None:
+        """What is drawn as a whole, for contests made with the same `sides`; None for single votes."""
+        label = self.labels(over, groups)
+        if label is None:
+            return None
         number, which = np.unique(label, return_inverse=True)
         if len(number) < 2:
             raise ParameterError(
-                f"all votes are of one of the {over}; intervals over {over} need at least two"
+                f"all votes are of one of the {'lists' if over == 'votes' else over}; "
+                f"intervals over {over} need at least two"
             )
         order = np.argsort(which, kind="stable")
         starts = np.searchsorted(which[order], np.arange(len(number) + 1))
-        pair = np.unique(self._pairs(sides), return_inverse=True)[1][order]
-        return Clusters(starts, pair, self.won[order], self.lost[order], self.tied[order])
+        return Clusters(starts, self.pair_of_row(sides)[order], *(c[order] for c in self.sums))
+
+    def pair_of_row(self, sides: bool = False) -> I8:
+        """By row, the number of its pair among the contests made with the same `sides`."""
+        return np.asarray(np.unique(self._pairs(sides), return_inverse=True)[1], np.int64)
 
     def by_item(self) -> tuple[F8, F8, F8]:
         """Wins, losses and ties of every item."""
@@ -221,7 +273,7 @@ def check_items(preferences: Preferences) -> None:
 
 
 def _compared(p: Preferences) -> tuple[Any, ...]:
-    """Expert, query, slots, side and outcome of every comparison, lower slot first."""
+    """Expert, query, slots, side, outcome and its square of every comparison, lower slot first."""
     v = p.comparisons
     swap = v.winner > v.loser
     side = np.zeros(len(v), np.int64) if v.side is None else v.side.astype(np.int64)
@@ -235,6 +287,7 @@ def _compared(p: Preferences) -> tuple[Any, ...]:
         second.astype(np.int64),
         np.where(swap, -side, side),
         *sums,
+        *(c * c for c in sums),
     )
 
 
@@ -273,9 +326,7 @@ def _listed(p: Preferences) -> tuple[Any, ...]:
         first,
         second,
         side,
-        won,
-        lost,
-        met.tied,
+        *(won, lost, met.tied) * 2,
     )
 
 

@@ -251,7 +251,9 @@ def _board(found: Material) -> list[Block]:
     asked = [f"{p.first} against {p.second}" for p in board.next(5)] if len(board.rows) > 1 else []
     blocks: list[Block] = [
         Figure(
-            "leaderboard", chart(board), f"Scores with {level} intervals, {board.tally.votes:,.10g} votes."
+            "leaderboard",
+            chart(board),
+            f"Scores with {level} intervals, {board.tally.votes:,.10g} votes; {board.scheme.text}.",
         ),
         Table(Grid(head, lines, 2, "Standings; ranks: what the votes leave open"), 60),
     ]

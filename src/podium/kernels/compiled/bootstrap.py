@@ -27,7 +27,7 @@ def _few(u, row, table, guide):
 
 @njit(cache=True, nogil=True)
 def _many(u, mean, upto, peak):
-    count = mean
+    count = np.floor(mean)
     if u > upto:
         while u > upto and peak > 1e-300:
             count += 1
@@ -95,7 +95,7 @@ def _climb(first, second, l2, matrix, tolerance, most, shrink, won, total, room,
 
 @njit(cache=True, nogil=True)
 def by_votes(
-    begin, end, first, second, half, l2, matrix, mean, upto, peak, table, guide, key, tolerance, most, shrink,
+    begin, end, first, second, half, l2, matrix, mean, upto, peak, unit, table, guide, key, tolerance, most, shrink,
     scores, done,
 ):  # fmt: skip
     """Rounds begin .. end with every vote drawn by itself."""
@@ -108,10 +108,11 @@ def by_votes(
                 cell = c + k * pairs
                 if mean[cell] > 0:
                     u = _uniform(key[r], cell + 1)
-                    if mean[cell] < len(table):
+                    if mean[cell] < len(table) and mean[cell] == np.floor(mean[cell]):
                         count = float(_few(u, np.int64(mean[cell]), table, guide))
                     else:
                         count = _many(u, mean[cell], upto[cell], peak[cell])
+                    count *= unit[cell]
                     if k == 0:
                         won[c] += count
                     if k == 2:

@@ -203,7 +203,13 @@ class Leaderboard(Strict):
     l2: Number | None = Field(None, description="weight of the ridge prior")
     errors: Literal["sandwich", "fisher"] = "sandwich"
     bootstrap: Annotated[int, Field(ge=0, le=2000)] = Field(0, description="rounds of votes drawn again")
-    over: Literal["votes", "experts", "queries"] = "votes"
+    over: Literal["auto", "votes", "experts", "queries"] = Field(
+        "auto", description="what errors are over; auto: what the votes call for"
+    )
+    vote_weights: Literal["auto", "frequency", "importance"] = Field(
+        "auto",
+        description="whether a vote of weight w is w votes or one; auto: one where a weight is not whole",
+    )
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     level: Number = 0.95
     simultaneous: bool = False
