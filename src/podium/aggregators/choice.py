@@ -91,6 +91,7 @@ class LatentScores(Aggregator):
             found.scores,
             tolerance=TIE,
             floor=1.0,
+            magnitude=1.0,  # log odds of even contests cancel
             converged=converged,
             iterations=int(found.iterations.max(initial=0)),
             objective=float(found.objective.sum()),
@@ -292,4 +293,4 @@ class Elo(Aggregator):
         votes, unit = collect_votes(preferences, weights)
         ratings = elo(votes, self.k * unit, float(np.log(10) / self.scale), self.rounds, self.seed)
         notes = () if self.rounds else ("the order of the votes counts",)
-        return Outcome(self.start + ratings, tolerance=TIE, notes=notes)
+        return Outcome(self.start + ratings, tolerance=TIE, magnitude=self.k, notes=notes)

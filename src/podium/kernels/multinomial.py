@@ -56,7 +56,7 @@ def fit_scores(
     `prior` is the precision of a normal prior with mean 0.
     """
     work = groups.offsets[groups.starts]
-    if large(QUERY_COST * len(active) + PASSES * int(work[-1]), same_bits=False):
+    if large(QUERY_COST * len(active) + PASSES * int(work[-1])):
         from podium.kernels.compiled.multinomial import fit_scores as kernel
 
         by_queries(kernel, work, groups, adherence, prior, tolerance, most_steps, active, *fit)

@@ -82,9 +82,9 @@ def pair_work(votes: Votes, cubic: float = 0.0) -> I8:
     return np.concatenate(([0], np.cumsum(work)))
 
 
-def pays_to_compile(work: I8, *, same_bits: bool = True) -> bool:
+def pays_to_compile(work: I8) -> bool:
     """Whether so much work on pairs (cumulative, by query) takes numpy longer than loading the compiled kernels."""
-    return large(QUERY_COST * (len(work) - 1) + int(work[-1]) // CELLS, same_bits=same_bits)
+    return large(QUERY_COST * (len(work) - 1) + int(work[-1]) // CELLS)
 
 
 def collapse(votes: Votes) -> Votes:
