@@ -98,7 +98,8 @@ def check_all(cls: type[Aggregator]) -> None:
 
 
 def _load() -> None:
-    from podium.testing import check_algebra, check_contract  # noqa: F401 - defining them registers them
+    # defining them registers them
+    from podium.testing import check_algebra, check_batches, check_contract  # noqa: F401
 
 
 # -- helpers the checks share ----------------------------------------------------------------------------------
