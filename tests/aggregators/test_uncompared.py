@@ -36,7 +36,9 @@ def _preferences(votes, candidates=()):
     )
     if not candidates:
         return made
-    listed = Preferences.from_rows([], [], [], rank=[], candidates=(["q"] * len(candidates), list(candidates)))
+    listed = Preferences.from_rows(
+        [], [], [], rank=[], candidates=(["q"] * len(candidates), list(candidates))
+    )
     return Preferences.concat([made, listed])
 
 

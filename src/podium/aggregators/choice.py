@@ -146,7 +146,8 @@ class BradleyTerry(LatentScores):
     Scores are natural log odds with mean 0. The default prior is a ridge, l2 / 2 times the sum of squared scores: with
     l2 = 0.001 that of a normal law with standard deviation 32, which moves items that both won and lost hardly at all
     and keeps the others finite. The gamma prior of the strengths exp(s) has the given shape (its rate only shifts all
-    scores). Ties are half a win for either side, an outcome of their own (Davidson; Rao & Kupper), or are ignored.
+    scores) and gives them mean 1 in place of mean score 0. Ties are half a win for either side, an outcome of their own
+    (Davidson; Rao & Kupper), or are ignored; an item that has only ignored ties has score 0.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_comparisons([0] * 4, ["j"] * 4, ["a", "a", "a", "b"], ["b", "b", "b", "a"])

@@ -29,7 +29,8 @@ def rank_order(
 ) -> tuple[F8, I4, B1]:
     """Sort each query by falling score, ties by rising `tie_key` (default: by slot, that is by id).
 
-    `magnitude` is one number for all queries, or one per query. Returns the snapped scores by slot, the slots in order, and whether the slot at each place is tied.
+    `magnitude` is one number for all queries, or one per query. Returns the snapped scores by slot, the slots in order,
+    and whether the slot at each place is tied.
     """
     scores = scores + 0.0  # a copy in which -0.0 is 0.0: equal scores have equal bytes
     least: F8 = np.broadcast_to(np.asarray(magnitude, np.float64), len(starts) - 1)
@@ -38,7 +39,16 @@ def rank_order(
 
         order, tied = np.empty(len(scores), np.int32), np.zeros(len(scores), np.bool_)
         by_queries(
-            kernel, starts, starts, scores, order, tied, tie_key, tolerance, floor, np.ascontiguousarray(least)
+            kernel,
+            starts,
+            starts,
+            scores,
+            order,
+            tied,
+            tie_key,
+            tolerance,
+            floor,
+            np.ascontiguousarray(least),
         )
         return scores, order, tied
     return _rank_order(scores, starts, tie_key, tolerance, floor, least)

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchFunction", "batch_function"]
 
-ROW_COST = 6  # units of work (see `dispatch.SMALL`) that making preferences of a row and ranking them costs numpy
+ROW_COST = (
+    6  # units of work (see `dispatch.SMALL`) that making preferences of a row and ranking them costs numpy
+)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,9 @@ def one_answer_at_every_batch_size(cls: type[Aggregator]) -> None:
         if cls.tags.per_query:
             for table in _batched(method, given):
                 close(cast(Consensus, _Results(table.to_pylist())), expected)
-        if not cls.tags.supervised and answers.form is not Form.TOP_K:  # `fuse` knows nothing of unlisted items
+        if (
+            not cls.tags.supervised and answers.form is not Form.TOP_K
+        ):  # `fuse` knows nothing of unlisted items
             _check_fuse(cls, given)
 
 

@@ -160,7 +160,9 @@ def answer(aggregator: Aggregator, preferences: Preferences) -> Consensus:
 def each(cls: type[Aggregator], seeds: int = 3) -> list[Answers]:
     """Sample answers of every form the class accepts: so many of experts, and half as many of annotators."""
     seeds *= CASES.get()
-    crowds = [by_crowd(form, seed) for form in Form if form in cls.tags.accepts for seed in range((seeds + 1) // 2)]
+    crowds = [
+        by_crowd(form, seed) for form in Form if form in cls.tags.accepts for seed in range((seeds + 1) // 2)
+    ]
     return [*samples(cls.tags.accepts, seeds), *crowds]
 
 

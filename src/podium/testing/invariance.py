@@ -1,7 +1,7 @@
 """The invariance grid at full size: `python -m podium.testing.invariance`.
 
-The checks in `INVARIANCE` (rows in another order, other names, the other kernels, other batches, weight 0) run for every
-method on many more samples than in the test suite. Plug-in authors can name their own methods.
+The checks in `INVARIANCE` (rows in another order, other names, the other kernels, other batches, weight 0) run for
+every method on many more samples than in the test suite. Plug-in authors can name their own methods.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _failed(cls: type[Aggregator], name: str, cases: int) -> bool:
     try:
         with checks.more_cases(cases):
             checks.run(cls, name)
-    except Exception as error:  # noqa: BLE001 - whatever a method raises is a failure to be printed
+    except Exception as error:
         print(f"{cls.name} {name}: {type(error).__name__}: {' '.join(str(error).split())[:400]}", flush=True)
         return True
     return False

@@ -195,9 +195,7 @@ class CrowdAgg(Aggregator):
             powers = rank_laws.Powers(-np.log([self.persistence]), np.array([1 - self.persistence]))
         return lambda tilt: rank_laws.power_excess(answers.contests, tilt, powers)
 
-    def _summed(
-        self, preferences: Preferences, answers: Answers, weights: F8, excess: F8
-    ) -> tuple[F8, F8]:
+    def _summed(self, preferences: Preferences, answers: Answers, weights: F8, excess: F8) -> tuple[F8, F8]:
         """Scores by slot, and by query their largest term; what a list says of items it leaves out goes to all but
         those it holds.
         """
