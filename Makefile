@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-browser test-scale lint types layers check docs bench clean
+.PHONY: demo test test-browser test-scale invariance lint types layers check docs bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/podium demo
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+# Other row orders, names, kernels and batches must not change an answer: the checks of `make test` on many more samples
+invariance: $(VENV)/.installed-test
+	$(BIN)/python -m podium.testing.invariance $(INVARIANCE_ARGS)
 
 # Ray and Spark (which needs Java) have an environment of their own; `make test` skips what needs them
 test-scale: .venv-scale/.installed

@@ -6,14 +6,18 @@ import json
 from dataclasses import dataclass
 from typing import Annotated
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from podium import fuse, models, registry
+from podium import Preferences, fuse, models, registry
+from podium.aggregators import positions
 from podium.aggregators.base import LIST_FORMS, Tags, make
 from podium.aggregators.positions import Positional
 from podium.cli import program
+from podium.kernels import dispatch
 from podium.params import Range, Tune
+from podium.scale import batch_function
 from podium.testing import checks
 
 
@@ -65,3 +69,56 @@ def test_two_classes_cannot_share_a_name(toy):
 
     with pytest.raises(ParameterError, match="two methods are called 'toy'"):
         type("Other", (toy,), {"name": "toy"})
+
+
+def _number_of_lists(self, preferences, weights):
+    """Reciprocal ranks times the number of lists that hold the item."""
+    return Positional._sums(self, preferences, weights) * positions.listed(preferences, weights)
+
+
+def _squared(self, preferences, weights):
+    return Positional._sums(self, preferences, weights) ** 2 * positions.listed(preferences, weights)
+
+
+@pytest.fixture(params=[{"_sums": _number_of_lists}, {"_scores": _squared}], ids=["_sums", "_scores"])
+def counting(request):
+    @dataclass(kw_only=True, eq=False, repr=False)
+    class Counting(Positional):
+        """Reciprocal ranks, with something made of their sum.
+
+        >>> make("counting")
+        counting
+        """
+
+        name = "counting"
+        tags = Tags(accepts=LIST_FORMS)
+        exempt = {"doubling": "the number of lists counts twice over"}  # noqa: RUF012 - read-only by convention
+
+        def _points(self, rank):
+            return 1 / rank
+
+    for step, function in request.param.items():
+        setattr(Counting, step, function)
+    yield Counting
+    registry.aggregators.discard("counting")
+
+
+def test_a_method_that_changes_the_sum_ranks_the_same_in_large_batches(counting, monkeypatch):
+    """One list puts a first; the sum of points is larger for a, but three lists hold b."""
+    lists = {"1": ["a"], "2": ["c", "d", "e", "b"], "3": ["d", "c", "e", "b"], "4": ["e", "c", "d", "b"]}
+    expected = make("counting").aggregate(Preferences.from_lists({"q": lists})).ranking("q")
+    assert expected.index("b") < expected.index("a")
+    rows = [("q", expert, item, rank) for expert, held in lists.items() for rank, item in enumerate(held, 1)]
+    table = pa.table(dict(zip(("query", "expert", "item", "rank"), zip(*rows, strict=True), strict=True)))
+    for small in (10**12, 0):
+        monkeypatch.setattr(dispatch, "SMALL", small)
+        assert batch_function("counting")(table)["item"].to_pylist() == expected
+        assert fuse(list(lists.values()), "counting").ranking == expected
+    assert not counting.sums_points()
+
+
+def test_the_check_finds_a_method_that_ranks_large_batches_in_another_way(counting, monkeypatch):
+    checks.run(counting, "one_answer_at_every_batch_size")
+    monkeypatch.setattr(counting, "sums_points", classmethod(lambda cls: True))
+    with pytest.raises(AssertionError):
+        checks.run(counting, "one_answer_at_every_batch_size")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import statistics
+
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podium import make
+from podium import fuse, make
 from podium.aggregators.base import LIST_FORMS
 from podium.aggregators.scores import NORMALIZERS
 from podium.kernels import dispatch
@@ -34,6 +37,10 @@ METHODS = {
         for name, f in plain.COMBINE.items()
         for how in NORMALIZERS
     },
+    "dbsf": lambda p, q, w: plain.comb(p, q, w, "dbsf", plain.COMBINE["combsum"]),
+    "dbsf(deviation='population')": lambda p, q, w: plain.comb(
+        p, q, w, "dbsf_population", plain.COMBINE["combsum"]
+    ),
 }
 
 
@@ -77,3 +84,44 @@ def with_silent_last(expected, preferences, query, weights):
     if silent and (max(silent) >= lowest or max(silent) > min(silent)):
         return {i: v if i in heard else lowest - max(1.0, 1e-6 * abs(lowest)) for i, v in known.items()}
     return known
+
+
+def _qdrant_dbsf(lists):
+    """The rule of Qdrant's `score_fusion.rs`: sample variance, 0.5 for one score or equal scores, plain sum."""
+    total = {}
+    for answer in lists:
+        scores = list(answer.values())
+        deviation = statistics.stdev(scores) if len(scores) > 1 else 0.0
+        low, high = (statistics.fmean(scores) + side * 3 * deviation for side in (-1, 1))
+        for item, score in answer.items():
+            share = 0.5 if low == high else (score - low) / (high - low)
+            total[item] = total.get(item, 0.0) + share
+    return total
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_dbsf_gives_the_scores_of_qdrant(seed):
+    random = np.random.default_rng(seed)
+    lists = [
+        {f"d{i}": float(x) for i, x in zip(random.permutation(12)[:n], random.gamma(2, s, n), strict=True)}
+        for n, s in ((10, 8.0), (int(random.integers(2, 9)), 0.1), (3, 1.0))
+    ]
+    lists.append({"d1": 7.5})
+    lists.append({"d2": 3.0, "d3": 3.0})
+    found = fuse(lists, "dbsf")
+    expected = _qdrant_dbsf(lists)
+    assert found.ranking == sorted(expected, key=lambda i: (-expected[i], i))
+    np.testing.assert_allclose(found.scores, [expected[i] for i in found.ranking], rtol=1e-12)
+
+
+@pytest.mark.parametrize("normalizer", ["zscore", "max", "none"])
+def test_scores_that_cancel_are_ties(path, normalizer):
+    """Experts whose scores are those of others with the sign turned leave all items tied, whatever the rounding."""
+    random = np.random.default_rng(1)
+    for _ in range(50):
+        scores = random.normal(size=(3, 5)) * 10.0 ** random.integers(-6, 6)
+        answers = random.permutation(np.concatenate((scores, -scores)))
+        lists = [dict(zip("abcde", answer, strict=True)) for answer in answers]
+        found = fuse(lists, "combsum", normalizer=normalizer)
+        assert found.ranking == list("abcde")
+        assert all(found.tied)

@@ -120,6 +120,7 @@ def normalised(answer: dict, size: int, how: str) -> dict:
     low, high, n = min(raw.values()), max(raw.values()), len(raw)
     mean = sum(raw.values()) / n
     sd = math.sqrt(sum((v - mean) ** 2 for v in raw.values()) / n)
+    sample = statistics.stdev(map(float, raw.values())) if n > 1 else 0.0
     flat = high - low <= 1e-12 * max(abs(high), abs(low))
     total = sum(v - low for v in raw.values())
     rules = {
@@ -128,7 +129,8 @@ def normalised(answer: dict, size: int, how: str) -> dict:
         "max": lambda i, v: v / (max(abs(high), abs(low)) or 1.0),
         "sum": lambda i, v: 1 / n if flat else (v - low) / total,
         "zscore": lambda i, v: 0.0 if flat else (v - mean) / sd,
-        "dbsf": lambda i, v: 0.5 if flat else (v - (mean - 3 * sd)) / (6 * sd),
+        "dbsf": lambda i, v: 0.5 if flat else (v - (mean - 3 * sample)) / (6 * sample),
+        "dbsf_population": lambda i, v: 0.5 if flat else (v - (mean - 3 * sd)) / (6 * sd),
         "rank": lambda i, v: (n + 1 - place(answer, i)) / n,
         "borda": lambda i, v: (size + 1 - place(answer, i)) / size,
         "sigmoid": lambda i, v: 1 / (1 + math.exp(-v)) if v > -700 else 0.0,

@@ -331,30 +331,13 @@ def test_a_model_over_item_features_ranks_shards_of_them(tmp_path):
         scale.apply(model, tmp_path / "lists", tmp_path / "other", workers=1)
 
 
-def test_small_shards_are_done_by_compiled_kernels_where_there_are_many(tmp_path, monkeypatch):
-    """A pool of workers that see 20 queries at a time would never load them otherwise."""
-    from podium.scale import engines
-
-    shards(tmp_path / "in", 3)
-    found = find(tmp_path / "in")
-    for much, kind in ((1 << 40, Job), (0, engines.Loaded)):
-        monkeypatch.setattr(engines, "MUCH", much)
-        seen = []
-        monkeypatch.setattr(
-            "podium.scale.engines.on_local.run", lambda work, *_, seen=seen, **__: seen.append(work)
-        )
-        engine("local")(Job(batch_function("rrf"), str(tmp_path / "out")), found, workers=1, address=None)
-        assert isinstance(seen[0], kind)
-    assert seen[0](found[0]).error is None
-
-
 def test_a_worker_does_not_import_pandas(tmp_path):
     """pyarrow would, for every array from numpy or to it, and every worker would wait for it."""
     shards(tmp_path / "in", 1, ids="integers")
     code = (
         "import sys; from podium.scale.jobs import Job; from podium.scale.shards import find\n"
-        "from podium.kernels.dispatch import load_kernels; from podium.scale import batch_function\n"
-        f"load_kernels(); job = Job(batch_function('rrf'), {str(tmp_path / 'out')!r})\n"
+        "from podium.kernels import dispatch; from podium.scale import batch_function\n"
+        f"dispatch.SMALL = 0; job = Job(batch_function('rrf'), {str(tmp_path / 'out')!r})\n"
         f"done = job(find({str(tmp_path / 'in')!r})[0])\n"
         "print(done.error, done.queries, 'numba' in sys.modules, 'pandas' in sys.modules)"
     )

@@ -69,6 +69,9 @@ class Outcome:
     absent: B1 | None = None  # slots of which nothing is known; they go below all others of their query
     tolerance: float = TOLERANCE
     floor: float = FLOOR  # see `podium.kernels.ordering`
+    magnitude: float | F8 = (
+        0.0  # of the terms of a score, where they can cancel: one number, or one per query
+    )
     converged: bool = True
     iterations: int | None = None
     objective: float | None = None
@@ -129,6 +132,7 @@ class Aggregator(ABC):
             ties=ties,
             tolerance=outcome.tolerance,
             floor=outcome.floor,
+            magnitude=outcome.magnitude,
             method=repr(self),
             source=preferences,
             diagnostics=Diagnostics(

@@ -110,6 +110,7 @@ class LatentScores(Aggregator):
             found.scores,
             tolerance=TIE,
             floor=1.0,
+            magnitude=1.0,  # log odds of even contests cancel
             converged=converged,
             iterations=int(found.iterations.max(initial=0)),
             objective=float(found.objective.sum()),
@@ -163,7 +164,8 @@ class BradleyTerry(LatentScores):
     Scores are natural log odds with mean 0. The default prior is a ridge, l2 / 2 times the sum of squared scores: with
     l2 = 0.001 that of a normal law with standard deviation 32, which moves items that both won and lost hardly at all
     and keeps the others finite. The gamma prior of the strengths exp(s) has the given shape (its rate only shifts all
-    scores). Ties are half a win for either side, an outcome of their own (Davidson; Rao & Kupper), or are ignored.
+    scores) and gives them mean 1 in place of mean score 0. Ties are half a win for either side, an outcome of their own
+    (Davidson; Rao & Kupper), or are ignored; an item that has only ignored ties has score 0.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_comparisons([0] * 4, ["j"] * 4, ["a", "a", "a", "b"], ["b", "b", "b", "a"])
@@ -324,4 +326,4 @@ class Elo(Aggregator):
         votes, unit = collect_votes(preferences, weights)
         ratings = elo(votes, self.k * unit, float(np.log(10) / self.scale), self.rounds, self.seed)
         notes = () if self.rounds else ("the order of the votes counts",)
-        return Outcome(self.start + ratings, tolerance=TIE, notes=notes)
+        return Outcome(self.start + ratings, tolerance=TIE, magnitude=self.k, notes=notes)

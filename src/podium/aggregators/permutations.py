@@ -35,8 +35,9 @@ class PlackettLuce(Aggregator):
 
     The odds have a gamma prior with this `shape` (its rate only sets the scale): as if every item had been chosen
     `shape - 1` times from all. With shape 1 there is no prior, and no finite answer where some items are always above
-    the others; the notes name such items. Scores have mean 0 in every query. Converged means that no component
-    of the gradient exceeds `tolerance`, relative to the choices won by the most chosen item.
+    the others; the notes name such items. The scores of the items that somebody places have mean 0 in every query;
+    an item that nobody places changes nothing for them and comes last. Converged means that no component of the
+    gradient exceeds `tolerance`, relative to the choices won by the most chosen item.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {1: "abc", 2: "acb", 3: "bac"}})
@@ -68,9 +69,10 @@ class PlackettLuce(Aggregator):
         if late.any():
             notes.append(_late(preferences, fit.gradient, late, self.max_iterations))
         return Outcome(
-            fit.score,
+            _centered(preferences.index, fit.score, ~silent),
             silent,
             tolerance=TIE,
+            magnitude=1.0,  # log odds of even choices cancel
             converged=bounded and not late.any(),
             iterations=int(fit.steps.max(initial=0)),
             objective=float(fit.value.sum()) * unit,
@@ -95,6 +97,13 @@ class PlackettLuce(Aggregator):
             )
         apart = _parts(index, found.level, known) > 1
         return notes, prior or not apart.any()
+
+
+def _centered(index: ItemIndex, scores: F8, known: B1) -> F8:
+    """The scores with mean 0 over the known items of every query."""
+    query, queries = index.query_of_slot, len(index)
+    total, count = (np.bincount(query[known], w, queries) for w in (scores[known], None))
+    return np.asarray(scores - (total / np.maximum(count, 1))[query], np.float64)
 
 
 def _late(preferences: Preferences, gradient: F8, late: B1, most: int) -> str:

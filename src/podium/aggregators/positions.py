@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
@@ -42,7 +42,14 @@ def listed(preferences: Preferences, weights: F8) -> F8:
 class Positional(Aggregator):
     """Score = sum over experts of weight x points(rank); subclasses say how many points a rank is worth."""
 
-    sums_points: ClassVar[bool] = True  # the score is that sum and nothing else
+    @classmethod
+    def sums_points(cls) -> bool:
+        """Whether the score is that sum and nothing else, so that it can be taken from columns without preferences.
+
+        It is where a subclass changes nothing but the points and the weights.
+        """
+        steps = ("aggregate", "_outcome", "_raw", "_scores", "_sums")
+        return all(getattr(cls, step) is getattr(Positional, step) for step in steps)
 
     @abstractmethod
     def _points(self, rank: F8) -> F8:
@@ -122,7 +129,6 @@ class InverseSquareRank(Positional):
     name = "isr"
     citation = "Mourao, Martins & Magalhaes, Comput. Med. Imaging Graph. 2015"
     tags = Tags(accepts=LIST_FORMS)
-    sums_points = False
 
     def _points(self, rank: F8) -> F8:
         return 1.0 / (rank * rank)

@@ -37,7 +37,8 @@ def affine(lists: Lists, scores: F8, normalizer: str, sizes: I8) -> tuple[F8, F8
     """Values by row and, by list, base and slope, such that base + slope * value is the normalised score.
 
     A list whose scores are all equal keeps them apart from "not listed" wherever the rule allows: `minmax` gives
-    1, `sum` gives 1 / n, `zscore` gives 0, `dbsf` gives 1 / 2.
+    1, `sum` gives 1 / n, `zscore` gives 0, `dbsf` gives 1 / 2. The deviation of `zscore` is that of the population,
+    that of `dbsf` is the sample's, as in the database that made the rule known; `dbsf_population` has the other one.
     """
     ones, zeros = np.ones(len(lists)), np.zeros(len(lists))
     if normalizer == "none":
@@ -65,7 +66,9 @@ def affine(lists: Lists, scores: F8, normalizer: str, sizes: I8) -> tuple[F8, F8
     if normalizer == "zscore":
         slope = np.where(flat, 0.0, 1 / deviation)
         return scores, -stats.mean * slope, slope
-    if normalizer == "dbsf":
+    if normalizer in ("dbsf", "dbsf_population"):
+        if normalizer == "dbsf":
+            deviation = deviation * np.sqrt(n / np.maximum(n - 1, 1))
         # mean - 3 sd becomes 0, mean + 3 sd becomes 1
         slope = np.where(flat, 0.0, 1 / (6 * deviation))
         return scores, 0.5 - stats.mean * slope, slope
@@ -91,7 +94,20 @@ class _Normalised(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         heard = listed(preferences, (weights > 0).astype(np.float64))
-        return Outcome(self._combine(preferences, weights), absent=heard == 0)
+        magnitude = self._magnitude(preferences, weights)
+        return Outcome(self._combine(preferences, weights), absent=heard == 0, magnitude=magnitude)
+
+    def _magnitude(self, preferences: Preferences, weights: F8) -> F8 | float:
+        """The largest normalised score by query, for the rules whose scores have either sign and can cancel."""
+        if self._rule in ("zscore", "max"):
+            return float(weights.max(initial=0.0))
+        if self._rule != "none":
+            return 0.0
+        lists, sizes = preferences.lists, preferences.index.sizes
+        largest = np.zeros(len(sizes))
+        row = np.abs(lists.scores(sizes)) * weights[lists.expert][lists.list_of_row]
+        np.maximum.at(largest, lists.query_of_list[lists.list_of_row], row)
+        return largest
 
     @abstractmethod
     def _combine(self, preferences: Preferences, weights: F8) -> F8:
@@ -242,15 +258,25 @@ class CombMed(_Comb):
 class DistributionBasedFusion(_Normalised):
     """Sum of scores rescaled so that mean - 3 sd is 0 and mean + 3 sd is 1 in every list (DBSF).
 
+    The standard deviation is that of a sample (n - 1), as Qdrant takes it, or of the population (n), as Haystack and
+    LlamaIndex do. A list of one score, or of equal ones, gives 1/2 to each.
+
     >>> from podium import fuse
     >>> fuse([{"a": 9, "b": 5, "c": 1}, {"b": 0.9, "c": 0.1}], method="dbsf").ranking
     ['b', 'a', 'c']
     """
 
     name = "dbsf"
-    citation = "Mazzeschi 2023; the form used by vector databases"
+    citation = "Mazzeschi 2023; the form used by Qdrant"
     tags = Tags(accepts=LIST_FORMS, additive=True)
-    _rule = "dbsf"
+
+    deviation: Annotated[
+        str, Choice("sample", "population"), "standard deviation of a list: divided by n - 1, or by n"
+    ] = "sample"
+
+    @property
+    def _rule(self) -> str:
+        return "dbsf" if self.deviation == "sample" else "dbsf_population"
 
     def _combine(self, preferences: Preferences, weights: F8) -> F8:
         return self._sum(preferences, weights)

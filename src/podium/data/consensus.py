@@ -73,16 +73,20 @@ class Consensus:
         ties: TieRule = "item",
         tolerance: float = ordering.TOLERANCE,
         floor: float = ordering.FLOOR,
+        magnitude: float | F8 = 0.0,
         **about: Any,
     ) -> Consensus:
         """Order the items of every query by falling score; ties by `ties`.
 
-        `item` puts the smaller id first, `trec` the larger (as trec_eval does), `input` the one given first.
+        `item` puts the smaller id first, `trec` the larger (as trec_eval does), `input` the one given first. The
+        others say which scores are ties; see `podium.kernels.ordering`.
         """
         if ties not in ("item", "trec", "input"):
             raise ParameterError(f"ties is {ties!r}; accepted: item, trec, input")
         key = {"item": None, "trec": _reversed_slots, "input": lambda i: i.arrival}[ties]
-        snapped, order, tied = ordering.rank_order(scores, index.starts, key and key(index), tolerance, floor)
+        snapped, order, tied = ordering.rank_order(
+            scores, index.starts, key and key(index), tolerance, floor, magnitude
+        )
         return cls(index, snapped, order, tied, ties=ties, **about)
 
     def with_ties(self, ties: TieRule, *, single: bool = False) -> Consensus:

@@ -187,7 +187,7 @@ def agreement(given: Judgements, coins: Coins, truth: F8) -> tuple[F8, F8]:
 
 def _coin_odds(given: Judgements, coins: Coins, truth: F8) -> F8:
     """Log odds of being right for every coin, given the truths."""
-    if large(2 * len(given.pair), same_bits=False):
+    if large(2 * len(given.pair)):
         from podium.kernels.compiled.annotators import agreement as kernel
 
         right, wrong = coins.right.copy(), coins.wrong.copy()
@@ -210,7 +210,7 @@ def _pair_step(given: Judgements, coins: Coins, x: F8) -> tuple[F8, float, F8]:
 def _evidence(given: Judgements, coins: Coins, right: F8, wrong: F8) -> tuple[F8, F8]:
     """By pair, the log likelihood of what was said if the first item is better, and if the second is."""
     pairs = len(given.first)
-    if large(2 * len(given.pair), same_bits=False):
+    if large(2 * len(given.pair)):
         from podium.kernels.compiled.annotators import evidence as kernel
 
         out = np.zeros((2, pairs))
@@ -265,7 +265,7 @@ def _log_sum(x: F8) -> F8:
 def _tables(given: Ratings, truth: F8, rated: I8) -> F8:
     """The most likely tables and shares given the items' levels, as logs in one row."""
     counts = given.prior.copy()
-    if large(given.prior.shape[1] * len(given.item), same_bits=False):
+    if large(given.prior.shape[1] * len(given.item)):
         from podium.kernels.compiled.annotators import tally as kernel
 
         kernel(given.item, given.group, given.level, truth, counts)
@@ -280,7 +280,7 @@ def _class_step(given: Ratings, rated: I8, x: F8) -> tuple[F8, float, F8]:
     """New tables and shares, the objective at the old ones, and the probabilities of each item's levels."""
     table, share = _unpacked(given, x)
     odds = np.repeat(share[None, :], given.items, axis=0)
-    if large(len(share) * len(given.item), same_bits=False):
+    if large(len(share) * len(given.item)):
         from podium.kernels.compiled.annotators import witness as kernel
 
         kernel(given.item, given.group, given.level, given.weight, table, odds)
@@ -310,7 +310,7 @@ def play_elo(given: Judgements, won: F8, lost: F8, k: float, rate: float) -> F8:
     parts = np.maximum(PARTS, np.ceil(rate * k * most)).astype(np.int64)
     ratings, pairs = np.zeros(slots), np.diff(given.pair_starts)
     work = np.concatenate(([0], np.cumsum(pairs * parts + 1)))
-    if large(int(work[-1]) // 8, same_bits=False):
+    if large(int(work[-1]) // 8):
         from podium.kernels.compiled.annotators import play_elo as kernel
 
         by_queries(kernel, work, given.starts, given.pair_starts, *ends, won, lost, parts, k, rate, ratings)

@@ -40,7 +40,7 @@ def belief_lambdas(scores: F8, belief: F8, starts: I8, cutoff: int, looks: int =
     found = Slopes(np.zeros(len(scores)), np.zeros(queries), np.zeros(queries))
     sizes = np.diff(starts)
     work = np.concatenate(([0], np.cumsum(sizes * sizes)))
-    if large(int(work[-1]) * looks, same_bits=False):
+    if large(int(work[-1]) * looks):
         from podium.kernels.compiled.beliefs import belief_lambdas as kernel
 
         by_queries(kernel, work, starts, scores, belief, cutoff, *found)

@@ -183,7 +183,7 @@ def resolve(
     whole = bool(size) and not solution.component.any()
     if whole and model.kind == LOGIT and model.shape == 1 and contests.side is None:
         matrix = _centred(inverse[:size, :size]) * np.sqrt(np.outer(*[_diagonal(contests, solution)] * 2))
-        if large(CELL * rounds * cells, same_bits=False):
+        if large(CELL * rounds * cells):
             _compiled(contests, model.half, model.l2, matrix, draw, key, tolerance, scores, done)
         else:
             for begin in range(0, rounds, max(1, BLOCK // max(cells, 1))):

@@ -61,7 +61,7 @@ def _walk(
     sizes = np.diff(votes.slots)
     found = np.empty(int(votes.slots[-1]))
     work = pair_work(votes, 1 / 256)
-    if pays_to_compile(work, same_bits=False):
+    if pays_to_compile(work):
         from podium.kernels.compiled import chains as compiled
 
         steps = np.zeros(len(sizes), np.int64)

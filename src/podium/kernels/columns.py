@@ -21,7 +21,7 @@ def centred(starts: I8, values: F8, *, by_range: bool) -> F8:
     if len(values):
         size = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
     shift = np.minimum(-np.frexp(size)[1].astype(np.int64), 1000)  # 2 ** 1000 is finite
-    if large(values.size, same_bits=False):
+    if large(values.size):
         from podium.kernels.compiled.columns import centred as kernel
 
         out = np.empty_like(values)

@@ -59,7 +59,7 @@ def complete(votes: Votes, how: Differences, shrink: float, tolerance: float, mo
         *(np.zeros(queries) for _ in range(3)),
     )
     work = WORK * pair_work(votes)
-    if pays_to_compile(work, same_bits=False):
+    if pays_to_compile(work):
         from podium.kernels.compiled.completion import complete as kernel
 
         by_queries(kernel, work, votes, *how, shrink, tolerance, most_steps, *found)

@@ -36,7 +36,7 @@ def rank_centrality(contests: Contests, smoothing: float, tolerance: float, most
     up, down = (contests.lost + half) / total, (contests.won + half) / total  # first -> second, and back
     label, found = weak(contests), np.zeros(int(contests.starts[-1]))
     work = QUERY * (sizes > 0) + pairs / 10 + CUBE * sizes**3.0
-    if large(int(min(work.sum(), 2**60)), same_bits=False):
+    if large(int(min(work.sum(), 2**60))):
         from podium.kernels.compiled.contest_walks import sweeps as kernel
 
         taken = np.zeros(len(sizes), np.int64)

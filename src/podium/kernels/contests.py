@@ -86,7 +86,7 @@ def solve(
         return found
     sizes, pairs = np.diff(contests.starts), np.diff(contests.pair_starts)
     work = QUERY * (sizes > 0) + PAIR * pairs + CUBE * sizes**3.0
-    compiled = large(int(min(work.sum(), 2**60)), same_bits=False)
+    compiled = large(int(min(work.sum(), 2**60)))
     if compiled:
         _small(contests, label, asked, found, pairs + sizes**3, (tolerance, max_iterations))
     for q in np.flatnonzero(sizes > (SMALL_QUERY if compiled else 0)).tolist():

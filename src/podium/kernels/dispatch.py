@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["B1", "F8", "I4", "I8", "SMALL", "U1", "by_queries", "large", "load_kernels", "loaded"]
+__all__ = ["B1", "F8", "I4", "I8", "SMALL", "U1", "by_queries", "large"]
 
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
@@ -22,25 +21,13 @@ B1 = npt.NDArray[np.bool_]
 SMALL = 300_000  # rows (or cells of work) below which numpy is quicker than loading a compiled kernel
 
 
-def large(work: int, *, same_bits: bool = True) -> bool:
+def large(work: int) -> bool:
     """Whether that much work pays for loading the compiled kernels.
 
-    Once numba is loaded a tenth of the work pays. That depends on what the process did before, so a kernel whose two
-    paths do not give the same bits must say so and is chosen by its work alone.
+    The work alone decides. Kernels that are loaded already would pay from less work on, but then the last bits of a
+    result could depend on what the process did before.
     """
-    return work >= SMALL or (same_bits and work >= SMALL // 10 and loaded())
-
-
-def loaded() -> bool:
-    """Whether the compiled kernels are there already."""
-    return "numba" in sys.modules
-
-
-def load_kernels() -> None:
-    """Load numba now: for a process that will do much, though never much at a time."""
-    from podium.kernels.compiled import segments
-
-    assert segments
+    return work >= SMALL
 
 
 def threads() -> int:

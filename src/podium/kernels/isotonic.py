@@ -68,7 +68,7 @@ def project(values: F8, order: Order, margin: float = 0.0) -> F8:
     step = margin * order.block if margin else None
     if step is not None:
         along = along + step
-    if large(len(along) + CALL * (len(order.starts) - 1), same_bits=False):
+    if large(len(along) + CALL * (len(order.starts) - 1)):
         from podium.kernels.compiled.isotonic import falling as kernel
 
         kernel(0, len(order.starts) - 1, order.starts, along, out)

@@ -71,7 +71,7 @@ def lambdas(scores: F8, starts: I8, target: Target) -> F8:
     out = np.zeros(len(scores))
     sizes = np.diff(starts)
     work = np.concatenate(([0], np.cumsum(sizes * sizes)))
-    if large(int(work[-1]), same_bits=False):
+    if large(int(work[-1])):
         from podium.kernels.compiled.lambdas import lambdas as kernel
 
         order = np.arange(len(scores), dtype=np.int64) - np.repeat(starts[:-1], sizes)
@@ -92,7 +92,7 @@ def linear_pass(
     """
     sizes = np.diff(starts)
     work = int((sizes[visit] * (sizes[visit] + values.shape[1])).sum()) * passes
-    if large(work, same_bits=False):
+    if large(work):
         from podium.kernels.compiled.lambdas import linear_pass as kernel
 
         state = (optimiser.weights, optimiser.mean, optimiser.square, optimiser.steps)

@@ -58,7 +58,7 @@ def fit_scores(
     """
     work = groups.offsets[groups.starts]
     dense = CUBE * float((np.diff(groups.slots).astype(np.float64) ** 3).sum())
-    if large(QUERY_COST * len(active) + PASSES * int(work[-1]) + int(min(dense, 2**60)), same_bits=False):
+    if large(QUERY_COST * len(active) + PASSES * int(work[-1]) + int(min(dense, 2**60))):
         from podium.kernels.compiled.multinomial import fit_scores as kernel
 
         by_queries(kernel, work, groups, adherence, prior, tolerance, most_steps, active, *fit)

@@ -75,7 +75,7 @@ def point(given: Noisy, x: F8) -> Point:
     slots, n = given.slots, len(given.first)
     known = len(given.right) == 0
     sums, columns = np.zeros((2, len(x))), np.empty((3, n))
-    if large(20 * n, same_bits=False):
+    if large(20 * n):
         from podium.kernels.compiled.annotators import noisy as kernel
 
         rows = (given.first, given.second, given.group, given.won, given.lost)
@@ -123,7 +123,7 @@ def product(given: Noisy, at: Point, v: F8) -> F8:
     """The matrix of second derivatives times v."""
     slots, n, known = given.slots, len(given.first), len(given.right) == 0
     out = at.own * v
-    if large(20 * n, same_bits=False):
+    if large(20 * n):
         from podium.kernels.compiled.annotators import noisy_product as kernel
 
         rows = (given.first, given.second, given.group)

@@ -1,9 +1,10 @@
 """Scores -> an order in every query, with ties made explicit.
 
 Neighbours in the order that differ by less than `tolerance`, relative to the larger of them or to `floor` times the
-largest score of their query (sums that cancel keep the error of their terms), are one tie: sums taken in
-another order differ in the last bits, and an order that hangs on those bits would depend on names. Tied scores are
-replaced by the best of their group, so equal scores and ties are the same thing afterwards.
+largest score of their query, are one tie: sums taken in another order differ in the last bits, and an order decided by
+those bits would depend on names. Sums that cancel keep the rounding error of their terms, so a method whose scores
+can cancel gives the `magnitude` of its terms, which then counts as a score of the query. Tied scores are replaced by
+the best of their group, so equal scores and ties are the same thing afterwards.
 """
 
 from __future__ import annotations
@@ -19,34 +20,53 @@ FLOOR = 1 / 64  # share of the largest magnitude below which differences are mea
 
 
 def rank_order(
-    scores: F8, starts: I8, tie_key: I4 | None = None, tolerance: float = TOLERANCE, floor: float = FLOOR
+    scores: F8,
+    starts: I8,
+    tie_key: I4 | None = None,
+    tolerance: float = TOLERANCE,
+    floor: float = FLOOR,
+    magnitude: float | F8 = 0.0,
 ) -> tuple[F8, I4, B1]:
     """Sort each query by falling score, ties by rising `tie_key` (default: by slot, that is by id).
 
-    Returns the snapped scores by slot, the slots in order, and whether the slot at each place is tied.
+    `magnitude` is one number for all queries, or one per query. Returns the snapped scores by slot, the slots in order,
+    and whether the slot at each place is tied.
     """
+    scores = scores + 0.0  # a copy in which -0.0 is 0.0: equal scores have equal bytes
+    least: F8 = np.broadcast_to(np.asarray(magnitude, np.float64), len(starts) - 1)
     if large(len(scores)):
         from podium.kernels.compiled.ordering import rank_order as kernel
 
-        snapped, order, tied = scores.copy(), np.empty(len(scores), np.int32), np.zeros(len(scores), np.bool_)
-        by_queries(kernel, starts, starts, snapped, order, tied, tie_key, tolerance, floor)
-        return snapped, order, tied
-    return _rank_order(scores, starts, tie_key, tolerance, floor)
+        order, tied = np.empty(len(scores), np.int32), np.zeros(len(scores), np.bool_)
+        by_queries(
+            kernel,
+            starts,
+            starts,
+            scores,
+            order,
+            tied,
+            tie_key,
+            tolerance,
+            floor,
+            np.ascontiguousarray(least),
+        )
+        return scores, order, tied
+    return _rank_order(scores, starts, tie_key, tolerance, floor, least)
 
 
 def _rank_order(
-    scores: F8, starts: I8, tie_key: I4 | None, tolerance: float, floor: float
+    scores: F8, starts: I8, tie_key: I4 | None, tolerance: float, floor: float, least: F8
 ) -> tuple[F8, I4, B1]:
     n = len(scores)
     if n == 0:
-        return scores.copy(), np.zeros(0, np.int32), np.zeros(0, np.bool_)
+        return scores, np.zeros(0, np.int32), np.zeros(0, np.bool_)
     query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     slot = np.arange(n)
     order = np.lexsort((slot, -scores, query))
     sorted_scores = scores[order]
     filled = np.flatnonzero(np.diff(starts))
-    largest = np.zeros(len(starts) - 1)
-    largest[filled] = np.maximum.reduceat(np.abs(scores), starts[:-1][filled])
+    largest = least.copy()
+    largest[filled] = np.maximum(least[filled], np.maximum.reduceat(np.abs(scores), starts[:-1][filled]))
     gap = np.empty(n, np.bool_)  # does a new tie group begin at this place?
     gap[0] = True
     with np.errstate(over="ignore"):  # scores so far apart that their difference is infinite are not tied

@@ -28,10 +28,9 @@ __all__ = [
     "without_lists",
 ]
 
-QUERY_COST, CELLS = (
-    100,
-    64,
-)  # units of work a query costs numpy, and matrix cells it goes through in one (measured)
+# units of work a query costs numpy, and matrix cells it goes through in one: measured against a quarter of the time
+# that loading the compiled kernels takes, since a table is often ranked more than once
+QUERY_COST, CELLS = 400, 16
 LARGEST = 2.0**30  # whole weights stay below this, so that sums over millions of votes are exact in a float
 
 
@@ -119,9 +118,9 @@ def pair_work(votes: Votes, cubic: float = 0.0) -> I8:
     return np.concatenate(([0], np.cumsum(work)))
 
 
-def pays_to_compile(work: I8, *, same_bits: bool = True) -> bool:
+def pays_to_compile(work: I8) -> bool:
     """Whether so much work on pairs (cumulative, by query) takes numpy longer than loading the compiled kernels."""
-    return large(QUERY_COST * (len(work) - 1) + int(work[-1]) // CELLS, same_bits=same_bits)
+    return large(QUERY_COST * (len(work) - 1) + int(work[-1]) // CELLS)
 
 
 def collapse(votes: Votes) -> Votes:

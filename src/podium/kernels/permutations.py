@@ -161,7 +161,7 @@ def learn_pass(
     `weight` is how much each query counts. `passes` like this one are to come, which decides whether compiling pays.
     The weights of group g are `optimiser.weights[3 * g : 3 * g + 3]`.
     """
-    if large(VISIT * len(visit) * passes, same_bits=False):
+    if large(VISIT * len(visit) * passes):
         from podium.kernels.compiled.permutations import learn_pass as kernel
 
         state = (optimiser.weights, optimiser.mean, optimiser.square, optimiser.steps)

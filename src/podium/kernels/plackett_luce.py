@@ -40,7 +40,7 @@ def plackett_luce(votes: Votes, prior: float, tolerance: float, most_steps: int)
     queries, slots = len(votes.slots) - 1, int(votes.slots[-1])
     fit = Fit(np.zeros(slots), np.zeros(queries), np.zeros(queries, np.int64), np.zeros(queries))
     work = pair_work(votes)
-    if large(QUERY_COST * queries + int(work[-1]) // CELLS, same_bits=False):
+    if large(QUERY_COST * queries + int(work[-1]) // CELLS):
         from podium.kernels.compiled.plackett_luce import plackett_luce as kernel
 
         by_queries(kernel, work, votes, prior, tolerance, most_steps, *fit)

@@ -266,7 +266,7 @@ def power_excess(contests: Contests, tilt: F8, powers: Powers) -> F8:
     lengths = contests.last - contests.first + 1
     work = np.concatenate(([0], np.cumsum(lengths * len(powers.rate))))
     tanh, log_half = 2 * np.tanh(powers.rate / 2), np.log1p(np.expm1(-powers.rate) / 2)
-    if large(int(work[-1]), same_bits=False):
+    if large(int(work[-1])):
         from podium.kernels.compiled.rank_laws import power_excess as kernel
 
         by_queries(kernel, work, contests, tilt, tanh, log_half, powers.weight, found)

@@ -115,7 +115,7 @@ def _work(m: Matrices) -> I8:
 
 
 def _pays(m: Matrices, share: float) -> bool:
-    return large(int(share * _work(m)[-1]), same_bits=False)
+    return large(int(share * _work(m)[-1]))
 
 
 # -- all matrices at once with numpy, for small inputs -----------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from podium.aggregators.positions import Positional
 from podium.data.vocabulary import Ids
 from podium.errors import InputError, ParameterError
-from podium.kernels.dispatch import large, loaded
+from podium.kernels.dispatch import large
 from podium.scale import results, straight
 from podium.scale.arrays import one
 from podium.scale.columns import settled
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from podium.kernels.dispatch import I8
 
 __all__ = ["BatchFunction", "batch_function"]
+
+ROW_COST = (
+    6  # units of work (see `dispatch.SMALL`) that making preferences of a row and ranking them costs numpy
+)
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,7 @@ class BatchFunction:
         """The method, if all it does is to sum points by rank, with options for which that needs no preferences."""
         method = self.aggregator
         plain = self.ties == "item" and self.unlisted != "below"
-        return method if plain and isinstance(method, Positional) and method.sums_points else None
+        return method if plain and isinstance(method, Positional) and method.sums_points() else None
 
     def _answer(self, table: Any, starts: I8 | None = None) -> Any:
         if self.by_features:
@@ -136,7 +140,7 @@ class BatchFunction:
         schema, table = self.schema(table.schema), settled(table)
         if not table.num_rows:
             return schema.empty_table()
-        if self._points is not None and (loaded() or large(table.num_rows)):
+        if self._points is not None and large(ROW_COST * table.num_rows):
             found = straight.rank(table, starts, self._points, self.named, self.top)
             if found is not None:
                 return results.from_straight(found, table, schema, self.keep)

@@ -53,6 +53,8 @@ def rank(
     if ranks is None or not _in_order(starts, expert) or not (weights > 0).all():
         return None
     points = method.points(int(ranks.max()))
+    if not np.isfinite(points).all():  # an error, which the general way words
+        return None
     found = rank_by_points(starts, expert.starts, item, ranks, points, weights[expert.codes], top)
     return None if found is None else Straight(found, starts[:-1])
 

@@ -126,7 +126,7 @@ def weight_zero(cls: type[Aggregator]) -> None:
     for answers in each(cls):
         preferences = answers.build()
         weighted = answer(cls(weights=_weights(preferences, e1=0.0)), preferences)  # type: ignore[arg-type]
-        close(weighted, answer(cls(), preferences.without_expert("e1")), scores=False)
+        close(weighted, answer(cls(), preferences.without_expert("e1")))
 
 
 @check(lambda tags: _can_weigh(tags) and Form.RANKING in tags.accepts)

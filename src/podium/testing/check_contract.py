@@ -126,6 +126,18 @@ def compiled_equals_plain(cls: type[Aggregator]) -> None:
 
 
 @check()
+def what_was_done_before_does_not_matter(cls: type[Aggregator]) -> None:
+    """A call gives the same bytes before and after another one that used the compiled kernels."""
+    for answers in each(cls, 1):
+        before = answer(cls(), answers.build())
+        with _compiled():
+            answer(cls(), answers.build())
+        after = answer(cls(), answers.build())
+        assert before.scores.tobytes() == after.scores.tobytes()
+        assert before.order.tobytes() == after.order.tobytes()
+
+
+@check()
 def covers_exactly_the_items(cls: type[Aggregator]) -> None:
     """Every item of every query comes out once, listed or not, and nothing else."""
     for answers in each(cls):

@@ -7,8 +7,10 @@ tags; the exemptions are the class's own `exempt` mapping, each with a reason. N
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +19,8 @@ import numpy as np
 from podium.aggregators.base import Aggregator, Tags
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
-from podium.data.preferences import Preferences
-from podium.testing.samples import Answers, samples
+from podium.data.preferences import Form, Preferences
+from podium.testing.samples import Answers, by_crowd, samples
 
 __all__ = [
     "CHECKS",
@@ -29,6 +31,7 @@ __all__ = [
     "close",
     "fitted",
     "lesson",
+    "more_cases",
     "plan",
     "run",
 ]
@@ -49,6 +52,7 @@ class Check:
 
 
 CHECKS: dict[str, Check] = {}
+CASES = contextvars.ContextVar("CASES", default=1)  # how many times the usual number of samples
 
 
 def check(applies: Callable[[Tags], bool] = lambda _: True) -> Callable[[Any], Any]:
@@ -94,7 +98,8 @@ def check_all(cls: type[Aggregator]) -> None:
 
 
 def _load() -> None:
-    from podium.testing import check_algebra, check_contract, check_cost  # noqa: F401 - defining them registers them
+    # defining them registers them
+    from podium.testing import check_algebra, check_batches, check_contract, check_cost  # noqa: F401
 
 
 # -- helpers the checks share ----------------------------------------------------------------------------------
@@ -153,8 +158,22 @@ def answer(aggregator: Aggregator, preferences: Preferences) -> Consensus:
 
 
 def each(cls: type[Aggregator], seeds: int = 3) -> list[Answers]:
-    """Sample answers of every form the class accepts."""
-    return list(samples(cls.tags.accepts, seeds))
+    """Sample answers of every form the class accepts: so many of experts, and half as many of annotators."""
+    seeds *= CASES.get()
+    crowds = [
+        by_crowd(form, seed) for form in Form if form in cls.tags.accepts for seed in range((seeds + 1) // 2)
+    ]
+    return [*samples(cls.tags.accepts, seeds), *crowds]
+
+
+@contextlib.contextmanager
+def more_cases(factor: int) -> Iterator[None]:
+    """Inside, checks try so many times the usual number of samples."""
+    before = CASES.set(factor)
+    try:
+        yield
+    finally:
+        CASES.reset(before)
 
 
 def close(a: Consensus, b: Consensus, *, scores: bool = True) -> None:

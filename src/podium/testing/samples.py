@@ -11,7 +11,7 @@ from podium.data.preferences import Form, Preferences
 from podium.data.vocabulary import Id
 from podium.kernels.dispatch import I8
 
-__all__ = ["Answers", "of_form", "rebuilt", "samples"]
+__all__ = ["Answers", "by_crowd", "of_form", "rebuilt", "samples"]
 
 ITEMS = ("ant", "bee", "cat", "dog", "elk", "fox")
 EXPERTS = ("e1", "e2", "e3", "e4")
@@ -80,6 +80,59 @@ def _votes(random: np.random.Generator) -> Iterator[tuple[Id, Id, Id, Id, bool, 
                     bool(random.random() < 0.15),
                     float(random.integers(1, 3)),
                 )
+
+
+def by_crowd(form: Form, seed: int) -> Answers:
+    """Few answers of annotators who are good, careless or malicious; one of them may rate on a scale of its own.
+
+    Many of these cases are degenerate: even votes, annotators who contradict each other, items judged once. Sums that
+    cancel and estimates without a best value are common there.
+    """
+    random = np.random.default_rng((seed, list(Form).index(form), 1))
+    items, experts = ITEMS[: random.choice([2, 2, 3, 5])], EXPERTS[: random.integers(2, 5)]
+    right = random.choice([0.9, 0.5, 0.1], len(experts))
+    lists: list[tuple[Id, Id, Id, float]] = []
+    votes: list[tuple[Id, Id, Id, Id, bool, float]] = []
+    for query in QUERIES[: random.integers(1, 4)]:
+        truth = random.permutation(len(items))
+        for expert, quality in zip(experts, right, strict=True):
+            if form is Form.COMPARISON:
+                votes += _crowd_votes(random, query, expert, items, truth, quality)
+            else:
+                lists += _crowd_list(random, form, query, expert, items, truth, quality)
+    return Answers(form, tuple(lists), tuple(votes))
+
+
+def _crowd_votes(
+    random: np.random.Generator, query: Id, expert: Id, items: tuple[str, ...], truth: I8, quality: float
+) -> Iterator[tuple[Id, Id, Id, Id, bool, float]]:
+    for _ in range(random.integers(1, 4)):
+        a, b = random.choice(len(items), 2, replace=False)
+        if (truth[a] > truth[b]) != (random.random() < quality):
+            a, b = b, a
+        weight = float(random.choice([0.5, 1.0, 1.0, 2.0]))
+        yield query, expert, items[a], items[b], bool(random.random() < 0.1), weight
+
+
+def _crowd_list(
+    random: np.random.Generator,
+    form: Form,
+    query: Id,
+    expert: Id,
+    items: tuple[str, ...],
+    truth: I8,
+    quality: float,
+) -> Iterator[tuple[Id, Id, Id, float]]:
+    held = random.permutation(len(items))[: random.integers(1, len(items) + 1)]
+    if form is Form.RATING:
+        shift = 4 * (expert == EXPERTS[0] and quality < 0.9)
+        for i in held:
+            level = truth[i] * 4 // len(items) if random.random() < quality else random.integers(0, 4)
+            yield query, expert, items[i], float(level + shift)
+        return
+    value = np.sign(quality - 0.5) * truth[held] + random.normal(0, 2, len(held))
+    for rank, i in enumerate(held[np.argsort(-value)], 1):
+        yield query, expert, items[i], float(rank)
 
 
 def samples(accepts: frozenset[Form], seeds: int = 3) -> Iterator[Answers]:

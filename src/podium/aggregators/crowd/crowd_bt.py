@@ -80,6 +80,7 @@ class CrowdBt(CrowdModel):
             found.scores,
             tolerance=TIE,
             floor=1.0,
+            magnitude=1.0,  # log odds of even contests cancel
             converged=found.converged,
             iterations=steps,
             objective=found.value,

@@ -143,10 +143,10 @@ class CrowdAgg(Aggregator):
         expected = self._expectation(preferences, answers)
         eta, order, moving = self._start(preferences, answers), None, self.quality != "none"
         for done in range(self.max_iterations + 1):
-            scores = self._summed(preferences, answers, weights, expected(2 * eta - 1))
+            scores, magnitude = self._summed(preferences, answers, weights, expected(2 * eta - 1))
             if not moving:
                 break
-            place = order_of(scores, preferences.index.starts)
+            place = order_of(scores, preferences.index.starts, magnitude)
             moving = order is None or bool((place != order).any())
             if not moving or done == self.max_iterations:
                 break
@@ -157,6 +157,7 @@ class CrowdAgg(Aggregator):
         return Outcome(
             scores,
             tolerance=TOLERANCE,
+            magnitude=magnitude,
             converged=not moving,
             iterations=done,
             notes=(note,) if moving else (),
@@ -217,10 +218,14 @@ class CrowdAgg(Aggregator):
             powers = rank_laws.Powers(-np.log([self.persistence]), np.array([1 - self.persistence]))
         return lambda tilt: rank_laws.power_excess(answers.contests, tilt, powers)
 
-    def _summed(self, preferences: Preferences, answers: Answers, weights: F8, excess: F8) -> F8:
-        """Scores by slot; what a list says of items it leaves out goes to all but those it holds."""
+    def _summed(self, preferences: Preferences, answers: Answers, weights: F8, excess: F8) -> tuple[F8, F8]:
+        """Scores by slot, and by query their largest term; what a list says of items it leaves out goes to all but
+        those it holds.
+        """
         index, lists = preferences.index, len(answers.rest)
         excess = weights[answers.expert][answers.contests.group] * excess
+        magnitude = np.zeros(len(index))
+        np.maximum.at(magnitude, answers.query[answers.contests.group], np.abs(excess))
         value = excess[answers.row]
         rest = np.where(answers.rest >= 0, excess[answers.rest], 0.0) if lists else np.zeros(0)
         if rest.any():
@@ -229,7 +234,7 @@ class CrowdAgg(Aggregator):
         if rest.any():
             base = np.bincount(answers.query[:lists], weights=rest, minlength=len(index))
             scores += np.repeat(base, index.sizes)
-        return scores
+        return scores, magnitude
 
 
 def _by_expert(answers: Answers, value: F8, count: int) -> F8:
@@ -247,9 +252,9 @@ def check_discount(discount: Sequence[float] | Any) -> None:
         )
 
 
-def order_of(scores: F8, starts: I8) -> I8:
+def order_of(scores: F8, starts: I8, magnitude: F8) -> I8:
     """The place of every slot among those of its query, from 0; ties share one."""
-    snapped, order, _ = rank_order(scores, starts, None, TOLERANCE)
+    snapped, order, _ = rank_order(scores, starts, None, TOLERANCE, magnitude=magnitude)
     first: B1 = np.zeros(len(scores), np.bool_)
     first[starts[:-1][np.diff(starts) > 0]] = True
     value = snapped[order]

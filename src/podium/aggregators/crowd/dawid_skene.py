@@ -17,7 +17,7 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError
 from podium.kernels import annotators
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import B1, F8, I8
 from podium.params import Choice, Range
 
 __all__ = ["DawidSkene"]
@@ -57,10 +57,11 @@ class DawidSkene(CrowdModel):
     )
 
     def _costs(self, preferences: Preferences) -> list[Cost]:
-        return [] if _rated(preferences) else super()._costs(preferences)
+        counted = self.expert_weights_for(preferences.experts.tolist()) > 0
+        return [] if _rated(preferences, counted) else super()._costs(preferences)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        if _rated(preferences):
+        if _rated(preferences, weights > 0):
             if not self.quality:
                 return MajorityVote()._scores(preferences, weights)
             return self._by_levels(preferences, weights)
@@ -98,31 +99,32 @@ class DawidSkene(CrowdModel):
     # -- ratings -----------------------------------------------------------------------------------------------
 
     def _by_levels(self, preferences: Preferences, weights: F8) -> Outcome:
-        values, level = self._levels(preferences)
         lists = preferences.lists
         which = lists.list_of_row
+        kept = weights[lists.expert][which] > 0
+        values, level = self._levels(np.asarray(lists.score, np.float64)[kept])
         group = lists.expert.astype(np.int64)
         expert = np.arange(len(weights))
         if not self.pooled:
             code, group = np.unique(lists.query_of_list * len(weights) + group, return_inverse=True)
             expert = code % max(len(weights), 1)
-        kept = weights[lists.expert][which] > 0
         given = annotators.Ratings(
             len(preferences.index.items),
             lists.item[kept].astype(np.int64),
             group[which][kept],
-            level[kept],
+            level,
             weights[expert],
             self._tables(preferences, values, expert),
         )
         truth, table, share, found = annotators.confusions(given, self.tolerance, self.max_iterations)
         quality = (np.diagonal(table, axis1=1, axis2=2) * share).sum(axis=1)
         votes = np.bincount(given.group, minlength=len(expert)).astype(np.float64)
-        return self._outcome_of(truth @ values, found, self._by_expert(expert, votes, quality, len(weights)))
+        by_expert = self._by_expert(expert, votes, quality, len(weights))
+        return self._outcome_of(truth @ values, found, by_expert, float(np.abs(values).max(initial=0.0)))
 
-    def _levels(self, preferences: Preferences) -> tuple[F8, I8]:
+    def _levels(self, ratings: F8) -> tuple[F8, I8]:
         """The ratings that occur, and the place of every rating among them."""
-        values, level = np.unique(np.asarray(preferences.lists.score, np.float64), return_inverse=True)
+        values, level = np.unique(ratings, return_inverse=True)
         if len(values) > self.limit:
             raise InputError(
                 f"there are {len(values):,} different ratings, and {self.name} learns a table of levels by levels "
@@ -145,11 +147,14 @@ class DawidSkene(CrowdModel):
                     tables[group, place[truth], place[said]] += count
         return tables
 
-    def _outcome_of(self, scores: F8, found: annotators.Settled, quality: F8) -> Outcome:
+    def _outcome_of(
+        self, scores: F8, found: annotators.Settled, quality: F8, magnitude: float = 0.0
+    ) -> Outcome:
         return Outcome(
             scores,
             tolerance=TIE,
             floor=1.0,
+            magnitude=magnitude,
             converged=found.converged,
             iterations=found.steps,
             objective=found.objective,
@@ -164,7 +169,7 @@ class DawidSkene(CrowdModel):
     ) -> Self:
         """Learn the annotators' errors from gold labels, where there are any; nothing else is learned."""
         vars(self).pop("gold_ratings_", None)
-        if labels is None or not _rated(preferences):
+        if labels is None or not _rated(preferences, np.ones(len(preferences.experts), np.bool_)):
             return super().fit(preferences, labels, features)
         super().fit(preferences)
         self.gold_ratings_ = self._learn_ratings(preferences, labels.align(preferences.index))
@@ -172,8 +177,8 @@ class DawidSkene(CrowdModel):
 
     def _learn_ratings(self, preferences: Preferences, grades: F8) -> dict[Id, list[list[float]]]:
         """For every annotator: true level, what it said, and how often."""
-        values, level = self._levels(preferences)
         lists = preferences.lists
+        values, level = self._levels(np.asarray(lists.score, np.float64))
         truth = grades[lists.item]
         kept = np.isin(truth, values)
         if not kept.any():
@@ -192,10 +197,13 @@ class DawidSkene(CrowdModel):
         return found
 
 
-def _rated(preferences: Preferences) -> bool:
-    """Whether all there is are ratings."""
-    score = preferences.lists.score
-    return score is not None and len(preferences.comparisons) == 0 and not np.isnan(score).any()
+def _rated(preferences: Preferences, counted: B1) -> bool:
+    """Whether all that the counted experts (by code) say are ratings."""
+    lists, votes = preferences.lists, preferences.comparisons
+    if lists.score is None or counted[votes.expert].any():
+        return False
+    ratings = lists.score[counted[lists.expert][lists.list_of_row]]
+    return len(ratings) > 0 and not np.isnan(ratings).any()
 
 
 def _wins(said: annotators.Judgements, truth: F8) -> F8:

@@ -56,7 +56,8 @@ class EmElo(CrowdModel):
         rate = float(np.log(10) / self.scale)
         if not self.quality:
             said = gather(self.name, preferences, weights, pooled=True, merged=True).said
-            return Outcome(self.start + play_elo(said, said.won, said.lost, self.k, rate), tolerance=TIE)
+            ratings = play_elo(said, said.won, said.lost, self.k, rate)
+            return Outcome(self.start + ratings, tolerance=TIE, magnitude=self.k)
         crowd = gather(self.name, preferences, weights, pooled=self.pooled)
         coins = self._coins(preferences, crowd, weights)
         truth, quality, found = truths(crowd.said, coins, self.tolerance, self.max_iterations)
@@ -68,6 +69,7 @@ class EmElo(CrowdModel):
         return Outcome(
             self.start + ratings,
             tolerance=TIE,
+            magnitude=self.k,
             converged=found.converged,
             iterations=found.steps,
             objective=found.objective,

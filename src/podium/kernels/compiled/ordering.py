@@ -17,7 +17,7 @@ ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
-def rank_order(first, last, starts, scores, order, tied, tie_key, tolerance, share):
+def rank_order(first, last, starts, scores, order, tied, tie_key, tolerance, share, least):
     """Per query: sort by falling score, find tie groups, sort inside them, snap their scores."""
     widest = np.uint64(0)
     for q in range(first, last):
@@ -28,7 +28,7 @@ def rank_order(first, last, starts, scores, order, tied, tie_key, tolerance, sha
         a, n = np.uint64(starts[q]), np.uint64(starts[q + 1] - starts[q])
         if n == 0:
             continue
-        floor = share * sort_scores(scores[a : a + n], value, place, bucket, count)
+        floor = share * max(least[q], sort_scores(scores[a : a + n], value, place, bucket, count))
         close = np.uint64(0)
         for i in range(ONE, n):
             close += near(value[i - ONE], value[i], floor, tolerance)

@@ -6,20 +6,16 @@ They move file names, not rows: results are written where the work is done, so a
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from podium.errors import ParameterError
-from podium.kernels.dispatch import load_kernels
 from podium.params import suggest
 from podium.scale.shards import Shard
 
 __all__ = ["ENGINES", "Engine", "Work", "engine"]
 
 ENGINES = ("local", "ray", "spark")
-MUCH = 4 << 20  # bytes of shards from which compiled kernels pay, even if no shard is large
 Work = Callable[[Shard], Any]
 
 
@@ -45,23 +41,4 @@ def engine(name: str) -> Engine:
                 f"the engine {name} needs {library}, which is not installed; pip install 'podium-rank[{name}]'"
             ) from None
     found: Engine = importlib.import_module(f"podium.scale.engines.on_{name}").run
-
-    def run(
-        work: Work, shards: Sequence[Shard], *, workers: int | None, address: str | None
-    ) -> Iterator[Any]:
-        much = sum(os.path.getsize(s.path) for s in shards) >= MUCH
-        return found(Loaded(work) if much else work, shards, workers=workers, address=address)
-
-    return run
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """Work that is done by compiled kernels however small its pieces are."""
-
-    work: Work
-
-    def __call__(self, shard: Shard) -> Any:
-        """Do one of the shards."""
-        load_kernels()
-        return self.work(shard)
+    return found

@@ -1,0 +1,90 @@
+"""Batches: a query has one answer, whichever way it comes in."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from podium.aggregators.base import Aggregator
+from podium.aggregators.fuse import fuse
+from podium.data.consensus import Consensus
+from podium.data.preferences import Form, Preferences
+from podium.testing.check_contract import _compiled, _reads_lists
+from podium.testing.checks import check, close, each, fitted
+from podium.testing.samples import Answers
+
+
+@check(_reads_lists)
+def one_answer_at_every_batch_size(cls: type[Aggregator]) -> None:
+    """In memory, from `fuse`, and from Arrow batches of one query or of all, small or large, queries rank the same."""
+    for answers in each(cls, 1):
+        if answers.form is Form.COMPARISON:
+            continue
+        given = dataclasses.replace(answers, candidates=())
+        preferences = given.build()
+        method = fitted(cls(), preferences)
+        expected = method.aggregate(preferences)
+        if cls.tags.per_query:
+            for table in _batched(method, given):
+                close(cast(Consensus, _Results(table.to_pylist())), expected)
+        if (
+            not cls.tags.supervised and answers.form is not Form.TOP_K
+        ):  # `fuse` knows nothing of unlisted items
+            _check_fuse(cls, given)
+
+
+def _batched(method: Aggregator, answers: Answers) -> Iterator[Any]:
+    """Results of all queries, from one batch and from a stream of one query at a time, by either kernels."""
+    import pyarrow as pa
+
+    from podium.scale import batch_function
+
+    query, expert, item, value = zip(*answers.lists, strict=True)
+    rated = answers.form is Form.RATING
+    number = pa.array(value, pa.float64()) if rated else pa.array([int(v) for v in value], pa.int64())
+    table = pa.table({"query": query, "expert": expert, "item": item, "score" if rated else "rank": number})
+    rank = batch_function(method, unlisted="below" if answers.form is Form.TOP_K else "unknown")
+    yield rank(table)
+    with _compiled():
+        yield rank(table)
+        yield pa.Table.from_batches(rank.over(table.to_batches(), rows=1))
+
+
+class _Results(dict[Any, list[Any]]):
+    """Rows of results by query, in the shape that `close` compares."""
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        for row in rows:
+            self.setdefault(row["query"], []).append(_Place(row["item"], row["score"], row["tied"]))
+
+    @property
+    def queries(self) -> list[Any]:
+        """Query ids in order of appearance."""
+        return list(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """One item of a ranking."""
+
+    item: Any
+    score: float
+    tied: bool
+
+
+def _check_fuse(cls: type[Aggregator], answers: Answers) -> None:
+    """`fuse` gives one query of plain lists the answer that they get as preferences."""
+    for asked in dict.fromkeys(row[0] for row in answers.lists):
+        lists: dict[Any, dict[Any, float]] = {}
+        for query, expert, item, value in answers.lists:
+            if query == asked:
+                lists.setdefault(expert, {})[item] = value
+        rated = answers.form is Form.RATING
+        plain: list[Any] = [r if rated else sorted(r, key=r.__getitem__) for r in lists.values()]
+        preferences = Preferences.from_lists({0: dict(enumerate(plain))})
+        method = fitted(cls(), preferences)
+        found = fuse(plain, method)
+        rows = zip(found.ranking, found.scores, found.tied, strict=True)
+        results = _Results({"query": 0, "item": i, "score": s, "tied": t} for i, s, t in rows)
+        close(cast(Consensus, results), method.aggregate(preferences))

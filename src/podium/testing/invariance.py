@@ -1,0 +1,66 @@
+"""The invariance grid at full size: `python -m podium.testing.invariance`.
+
+The checks in `INVARIANCE` (rows in another order, other names, the other kernels, other batches, weight 0) run for
+every method on many more samples than in the test suite. Plug-in authors can name their own methods.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from podium import registry
+from podium.aggregators.base import Aggregator
+from podium.testing import check_algebra, check_batches, check_contract, checks
+
+__all__ = ["INVARIANCE", "MODULES", "main"]
+
+MODULES = (check_algebra, check_batches, check_contract)
+INVARIANCE = (
+    "row_order",
+    "renaming_items",
+    "renaming_experts",
+    "weight_zero",
+    "compiled_equals_plain",
+    "what_was_done_before_does_not_matter",
+    "one_answer_at_every_batch_size",
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the grid, print what fails, and return 1 if anything does."""
+    parser = argparse.ArgumentParser(
+        prog="python -m podium.testing.invariance",
+        description="Run the invariance checks of the methods on many random samples.",
+    )
+    parser.add_argument("methods", nargs="*", help="names of methods (default: all)")
+    parser.add_argument(
+        "--cases", type=int, default=15, help="times the number of samples in the test suite (default: 15)"
+    )
+    parser.add_argument("--checks", nargs="+", choices=INVARIANCE, default=INVARIANCE, help="default: all")
+    asked = parser.parse_args(arguments)
+    classes = [registry.aggregators.get(n) for n in asked.methods] or [*registry.aggregators.all().values()]
+    begin, ran, failed = time.perf_counter(), 0, 0
+    for cls in classes:
+        for name in asked.checks:
+            if checks.plan(cls)[name] == "run":
+                ran, failed = ran + 1, failed + _failed(cls, name, asked.cases)
+    seconds = time.perf_counter() - begin
+    print(f"{ran} checks of {len(classes)} methods, {failed} failed, {seconds:.0f} s")
+    return int(failed > 0)
+
+
+def _failed(cls: type[Aggregator], name: str, cases: int) -> bool:
+    try:
+        with checks.more_cases(cases):
+            checks.run(cls, name)
+    except Exception as error:
+        print(f"{cls.name} {name}: {type(error).__name__}: {' '.join(str(error).split())[:400]}", flush=True)
+        return True
+    return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

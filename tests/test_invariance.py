@@ -1,0 +1,121 @@
+"""What must not change an answer: what the process did before, and the arithmetic of one kernel or the other."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from podium import Preferences, make, registry
+from podium.data.preferences import Form
+from podium.kernels import dispatch
+from podium.testing import checks, invariance
+from podium.testing.samples import Answers, by_crowd
+
+BEFORE = """
+import sys
+import numpy as np
+from podium import Preferences, make
+from podium.kernels import dispatch
+
+if sys.argv[1] == "loaded":
+    import numba
+dispatch.SMALL = 1_000
+query, expert, item = (a.ravel() for a in np.meshgrid(range(3), range(4), range(40), indexing="ij"))
+for seed in range(10):
+    random = np.random.default_rng(seed)
+    held = random.random(len(item)) < 0.7
+    score = random.choice([-0.0, 0.0, 1.0, 2.0], len(item))  # rounding makes -0.0 of small negative scores
+    given = Preferences.from_rows(query[held], expert[held], item[held], score=score[held])
+    found = make(sys.argv[2]).aggregate(given)
+    print(found.scores.tobytes().hex(), found.order.tobytes().hex())
+"""
+
+
+@pytest.mark.parametrize(
+    "spec", ["elo", "combmin", "combmax(normalizer='none')", "combsum", "rrf", "copeland"]
+)
+def test_compiled_kernels_that_are_loaded_already_change_nothing(spec):
+    found = [
+        subprocess.run([sys.executable, "-c", BEFORE, when, spec], capture_output=True, text=True, check=True)
+        for when in ("loaded", "not loaded")
+    ]
+    assert found[0].stdout == found[1].stdout
+
+
+# votes that cancel in sum and not in floating point; found by permuting, renaming and changing kernels
+EVEN = [
+    ("q", "w0", "a", "b", False, 1.0),
+    ("q", "w1", "b", "a", False, 1.0),
+    ("r", "w0", "b", "a", False, 1.0),
+    ("r", "w1", "b", "a", False, 1.0),
+    ("r", "w2", "b", "a", False, 1.0),
+]
+
+
+@pytest.mark.parametrize("small", [0, 10**12])
+@pytest.mark.parametrize(
+    "spec", ["crowd_bt", "crowdagg", "dawid_skene", "em_elo(start=0)", "bradley_terry", "elo"]
+)
+def test_items_whose_votes_cancel_are_tied(monkeypatch, spec, small):
+    monkeypatch.setattr(dispatch, "SMALL", small)
+    votes = Answers(Form.COMPARISON, votes=tuple(v for v in EVEN if spec != "elo" or v[0] == "r")).build()
+    found = make(spec).aggregate(votes)
+    assert found.ranking("r") == ["b", "a"]
+    if spec != "elo":  # of two votes the later one counts for more
+        assert [place.tied for place in found["q"]] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("name", "check", "form", "seed"),
+    [
+        ("crowdagg", "compiled_equals_plain", Form.TOP_K, 1),
+        ("crowdagg", "renaming_experts", Form.TOP_K, 8),
+        ("crowdagg", "renaming_experts", Form.RANKING, 24),
+        ("crowdagg", "weight_zero", Form.RANKING, 2),
+        ("crowd_bt", "renaming_experts", Form.TOP_K, 29),
+        ("dawid_skene", "weight_zero", Form.RATING, 1),
+    ],
+)
+def test_cases_that_failed_once(monkeypatch, name, check, form, seed):
+    for module in (checks, *invariance.MODULES):
+        monkeypatch.setattr(module, "each", lambda *_: [by_crowd(form, seed)])
+    checks.run(registry.aggregators.get(name), check)
+
+
+def test_a_level_that_only_an_expert_of_weight_zero_uses_is_absent():
+    rows = [
+        ("q", e, i, r)
+        for e, given in (("a", "2210"), ("b", "2100"))
+        for i, r in zip("wxyz", given, strict=True)
+    ]
+    query, expert, item, score = zip(*rows, ("q", "c", "w", "9"), strict=True)
+    both = Preferences.from_rows(query, expert, item, score=np.array(score, float))
+    weighted = make("dawid_skene", weights={"a": 1, "b": 1, "c": 0}).aggregate(both)
+    checks.close(weighted, make("dawid_skene").aggregate(both.without_expert("c")))
+
+
+def test_votes_of_an_expert_of_weight_zero_do_not_turn_ratings_into_pairs():
+    rated = Preferences.from_lists({"q": {"a": {"x": 2, "y": 1, "z": 0}, "b": {"x": 2, "y": 2}}})
+    mixed = Preferences.concat([rated, Preferences.from_comparisons(["q"], ["c"], ["z"], ["x"])])
+    weighted = make("dawid_skene", weights={"a": 1, "b": 1, "c": 0}).aggregate(mixed)
+    checks.close(weighted, make("dawid_skene").aggregate(rated))
+
+
+def test_the_command_names_what_fails(capsys, monkeypatch):
+    assert (
+        invariance.main(["rrf", "dawid_skene", "--cases", "1", "--checks", "row_order", "renaming_items"])
+        == 0
+    )
+    assert "4 checks of 2 methods" in capsys.readouterr().out
+    broken = dataclasses.replace(checks.CHECKS["row_order"], function=_fail)
+    monkeypatch.setitem(checks.CHECKS, "row_order", broken)
+    assert invariance.main(["rrf", "--cases", "1", "--checks", "row_order"]) == 1
+    assert "rrf row_order: AssertionError: on purpose" in capsys.readouterr().out
+
+
+def _fail(cls):
+    raise AssertionError("on purpose")
