@@ -362,6 +362,24 @@ def test_files_on_the_server_below_its_roots(client, tmp_path_factory):
     assert str(tmp_path_factory.getbasetemp()) not in wrong.text  # where it lies is nobody's business
 
 
+def test_a_link_to_a_file_outside_discloses_nothing_of_it(tmp_path):
+    """A folder opened whole says which files it leaves out and why, and that why once held a line of theirs."""
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.run").write_bytes(RUN)
+    (tmp_path / "passwords.txt").write_text("admin hunter2\n")
+    (root / "link.txt").symlink_to(tmp_path / "passwords.txt")
+    with serving(tmp_path / "studio", roots=(root,)) as client:
+        form = {"csrf": mark(client), "root": "0", "at": ""}
+        opened = client.post("/open/path", data=form)
+        assert opened.status_code == 303
+        shown = page(client, opened.headers["location"]).text
+        listed = client.get("/files/0").text
+    assert "link.txt was left out" in shown
+    assert "hunter2" not in shown
+    assert "link.txt" not in listed
+
+
 @pytest.mark.parametrize(
     "at",
     [

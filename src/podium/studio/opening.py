@@ -277,25 +277,48 @@ def still_allowed(roots: Sequence[Path], path: str) -> Path:
     )
 
 
-def listing(folder: Path) -> list[tuple[str, bool]]:
-    """Names in a folder, folders first (True), without hidden ones."""
-    found = [(p.name, p.is_dir()) for p in folder.iterdir() if not p.name.startswith(".")]
-    return sorted(found, key=lambda pair: (not pair[1], pair[0]))[:MOST_FILES]
+def _inside(roots: Sequence[Path], folder: Path) -> tuple[list[tuple[str, Path]], list[str]]:
+    """What a folder holds below the roots, by its name there and where it lies, links followed; and what is not.
+
+    Nothing is known of a place outside the roots but its name here: nobody may look at it, not even to see what it is.
+    """
+    kept, outside = [], []
+    for entry in sorted(p for p in folder.iterdir() if not p.name.startswith("."))[:MOST_FILES]:
+        try:
+            kept.append((entry.name, still_allowed(roots, str(entry.resolve()))))
+        except (InputError, OSError, RuntimeError):  # a link that leads out, nowhere, or to itself
+            outside.append(entry.name)
+    return kept, outside
 
 
-def folder_files(path: Path) -> tuple[list[Path], list[str]]:
+def listing(roots: Sequence[Path], folder: Path) -> list[tuple[str, bool]]:
+    """Names in a folder, folders first (True), without hidden ones and those that lead out of the roots."""
+    found = [(name, place.is_dir()) for name, place in _inside(roots, folder)[0]]
+    return sorted(found, key=lambda pair: (not pair[1], pair[0]))
+
+
+def folder_files(roots: Sequence[Path], path: Path) -> tuple[list[Path], list[str]]:
     """The files of a folder that can be read (or the file itself), and words on those left out."""
     from podium import formats
 
     if path.is_file():
         return [path], []
-    kept, left_out = [], []
-    for file in sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))[:MOST_FILES]:
+    found, outside = _inside(roots, path)
+    kept, left_out = (
+        [],
+        [f"{name} was left out: it is a link to a place that this server may not show" for name in outside],
+    )
+    for name, place in found:
+        if not place.is_file():
+            continue
+        if place in kept:
+            left_out.append(f"{name} was left out: it is a link to {place.name}, which is opened")
+            continue
         try:
-            formats.sniff(file)
-            kept.append(file)
+            formats.sniff(place)
+            kept.append(place)
         except PodiumError as error:
-            left_out.append(f"{file.name} was left out: {str(error).removeprefix(f'{file}: ')}")
+            left_out.append(f"{name} was left out: {str(error).removeprefix(f'{place}: ')}")
     if not kept:
         raise InputError(
             "no file in this folder can be read", remedy="choose a folder of runs, ratings or votes"

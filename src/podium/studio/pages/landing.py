@@ -16,7 +16,6 @@ from podium.studio.opening import (
     listing,
     open_input,
     open_labels,
-    still_allowed,
     unpacked,
 )
 from podium.studio.settings import Settings
@@ -68,8 +67,7 @@ def _plain(settings: Settings, files: Sequence[tuple[str, bytes]]) -> list[tuple
 def open_path(store: Store, settings: Settings, root: int, inside: str, options: dict[str, str]) -> str:
     """A project from a file or a folder below a root; what was left out of a folder is noted."""
     path = allowed(settings.roots, root, inside)
-    files, left_out = folder_files(path)
-    files = [still_allowed(settings.roots, str(file.resolve())) for file in files]
+    files, left_out = folder_files(settings.roots, path)
     given: dict[str, Any] = _options(options)
     open_input(files, given)
     return store.add_paths(path.name or str(path), files, given | {"notes": left_out})
@@ -80,7 +78,10 @@ def browse(settings: Settings, root: int, inside: str) -> dict[str, Any]:
     path, base = allowed(settings.roots, root, inside), settings.roots[root].resolve()
     here = "" if path == base else path.relative_to(base).as_posix()
     if path.is_dir():
-        entries = [(name, f"{here}/{name}" if here else name, folder) for name, folder in listing(path)]
+        entries = [
+            (name, f"{here}/{name}" if here else name, folder)
+            for name, folder in listing(settings.roots, path)
+        ]
     else:
         entries = [(path.name, here, False)]
     parent = str(PurePosixPath(here).parent)
