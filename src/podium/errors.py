@@ -13,6 +13,7 @@ from typing import Any
 __all__ = [
     "InputError",
     "ModelFileError",
+    "NoGainWarning",
     "NotFittedError",
     "ParameterError",
     "PodiumError",
@@ -60,6 +61,10 @@ class ModelFileError(PodiumError):
 
 class PodiumWarning(UserWarning):
     """Something that was done, but that a careful user wants to know of."""
+
+
+class NoGainWarning(PodiumWarning):
+    """A model was fitted, and on its validation queries it is worse than a method that learns nothing."""
 
 
 def expect(value: Any, kind: type, who: str, remedy: str) -> None:

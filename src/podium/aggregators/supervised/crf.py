@@ -22,6 +22,7 @@ from podium.aggregators.supervised.potentials import (
     scales,
     within,
 )
+from podium.aggregators.supervised.provenance import forget_queries
 from podium.aggregators.supervised.shards import Shard
 from podium.aggregators.supervised.shelf import shelves
 from podium.aggregators.supervised.strengths import Transform
@@ -246,6 +247,7 @@ class CrfAggregator(SupervisedAggregator):
         """
         from podium.aggregators.supervised.crf_shards import learn
 
+        forget_queries(self)
         try:
             with shelves(shards, validation, cache) as (train, check):
                 self.seen = learn(self, train, check, dict(query_weights or {}), progress)
