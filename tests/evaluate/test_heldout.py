@@ -47,7 +47,7 @@ def test_queries_are_known_by_their_items_too(data, fitted):
     other = Labels.from_dict({query: {"elsewhere 1": 1.0, "elsewhere 2": 0.0}})
     assert not fitted_queries(fitted, other).any()
     index = data.labels.index
-    own = {i: 1.0 for i in index.items[index.slots(query)]}
+    own = dict.fromkeys(index.items[index.slots(query)], 1.0)
     more = Labels.from_dict({query: own | {f"new {n}": 0.0 for n in range(50)}})
     assert fitted_queries(fitted, more).all()
 

@@ -33,7 +33,7 @@ class MarkovChain(Aggregator):
     """
 
     citation: ClassVar[str] = "Dwork, Kumar, Naor & Sivakumar, WWW 2001"
-    tags = Tags(accepts=ALL_FORMS)
+    tags = Tags(accepts=ALL_FORMS, cost="iterate")
 
     teleport: Annotated[
         float, Range(1e-6, 1), Tune(0.001, 0.5, log=True), "probability of a jump to any item"
@@ -118,7 +118,7 @@ class MC4(MarkovChain):
     """
 
     name = "mc4"
-    tags = Tags(accepts=ALL_FORMS, pairwise="items")
+    tags = Tags(accepts=ALL_FORMS, pairwise="items", cost="iterate")
     limit: ClassVar[int] = 10_000
 
     def _walk(self, votes: Votes) -> chains.Walk:

@@ -53,7 +53,7 @@ class Mpm(Aggregator):
 
     name = "mpm"
     citation = "Volkovs & Zemel, WWW 2012"
-    tags = Tags(accepts=ALL_FORMS, pairwise="items")
+    tags = Tags(accepts=ALL_FORMS, pairwise="items", cost="iterate")
 
     adherence: Annotated[bool, "does every expert have an adherence of its own?"] = False
     pooled: Annotated[bool, "is the adherence of an expert one for all queries?"] = False

@@ -15,12 +15,14 @@ from podium.cli.eval import ranked, read_labels
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from podium.aggregators.base import Aggregator
     from podium.data.consensus import Consensus
     from podium.data.labels import Labels
     from podium.data.markup import Grid
     from podium.data.preferences import Preferences
     from podium.evaluate import Comparison
     from podium.evaluate.curves import Curve
+    from podium.evaluate.heldout import HeldOut
     from podium.formats import Content
 
 ROOM = 100  # characters that the tables take
@@ -108,6 +110,7 @@ def verb(
     from podium.errors import hearing
     from podium.evaluate import compare
     from podium.evaluate.curves import curves
+    from podium.evaluate.heldout import held_out
     from podium.metrics.base import parse_all
 
     kind = _checked_targets(output, as_, plot, overwrite)
@@ -115,7 +118,12 @@ def verb(
     preferences = common.preferences_of(content, files)
     labels = read_labels(qrels, content)
     asked = parse_all(metrics)
-    results, left_out = _fused(methods, preferences, content, features, ties)
+    made = _made(methods, preferences)
+    results, left_out = _fused(made, preferences, content, features, ties)
+    held = held_out(made, labels)
+    labels, results = held.labels, {n: c for n, c in results.items() if n not in held.left_out}
+    left_out |= held.left_out
+    _check_measured(results, held)
     baseline = _baseline(baseline, preferences, results, left_out)
     results |= _alone(preferences, labels, asked, runs, ties, baseline)
     found = replace(compare(results, labels, asked, baseline=baseline, test=test), left_out=left_out)
@@ -128,8 +136,8 @@ def verb(
         draw(found, lines, plot)
     asked_for = _Extra(lines if curve else (), pairs, per_query, top)
     if output is not None or as_ is not None:
-        for name, reason in left_out.items():
-            click.echo(f"podium: {name} is left out: {reason}", err=True)
+        for name in left_out.keys() - held.left_out.keys():
+            click.echo(f"podium: {name} is left out: {left_out[name]}", err=True)
         _deliver(found, _text(found, asked_for, kind), output, overwrite)
     if json_:
         common.emit(_document(found, asked_for))
@@ -158,18 +166,39 @@ def _checked_targets(output: str | None, as_: str | None, plot: str | None, over
     return kind
 
 
-def _fused(
-    methods: Sequence[str], preferences: Preferences, content: Content, features: Sequence[str], ties: Any
-) -> tuple[dict[str, Consensus], dict[str, str]]:
-    """The results of the methods, by what was typed, and why the others gave none."""
+def _check_measured(results: dict[str, Consensus], held: HeldOut) -> None:
+    """Say on which queries the figures are, and refuse a comparison of models on nothing but their training queries."""
     from podium.errors import ParameterError
+
+    absent = [f"{name} is left out: {reason}" for name, reason in held.left_out.items()]
+    for note in (*(absent if results else ()), *held.notes):
+        click.echo(f"podium: warning: {note}", err=True)
+    if not results:
+        name, reason = next(iter(held.left_out.items()))
+        raise ParameterError(f"{name} cannot be measured here: {reason}")
+
+
+def _made(methods: Sequence[str], preferences: Preferences) -> dict[str, Aggregator]:
+    """The methods, by what was typed."""
     from podium.evaluate.comparison import USUAL, usual_methods
-    from podium.evaluate.rankings import aggregated
 
     asked = list(methods) or list(dict.fromkeys((*USUAL, *usual_methods(preferences.forms))))
     every = unlearned(preferences.forms) if "all" in asked else []
     specs = list(dict.fromkeys(name for spec in asked for name in (every if spec == "all" else [spec])))
-    made = {spec: common.make_method(spec) for spec in specs}
+    return {spec: common.make_method(spec) for spec in specs}
+
+
+def _fused(
+    made: dict[str, Aggregator],
+    preferences: Preferences,
+    content: Content,
+    features: Sequence[str],
+    ties: Any,
+) -> tuple[dict[str, Consensus], dict[str, str]]:
+    """The results of the methods, and why the others gave none."""
+    from podium.errors import ParameterError
+    from podium.evaluate.rankings import aggregated
+
     user = next((m for m in made.values() if m.tags.uses_features), None)
     if features and user is None:
         raise ParameterError(f"none of {', '.join(made)} uses item features; leave --features out")

@@ -14,7 +14,8 @@ from podium.kernels.dispatch import B1
 
 __all__ = ["HeldOut", "held_out"]
 
-LEAST = 10  # held-out queries below which a model is left out rather than all methods measured on so few
+# with fewer held-out queries than this, or than half of them, a model is left out and the rest measured on all
+LEAST = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class HeldOut:
 def held_out(methods: Mapping[str, Aggregator], labels: Labels) -> HeldOut:
     """Labels without the queries that any of the methods was fitted on.
 
-    A model with fewer than ten other queries is left out instead, and the rest is measured on all of them.
+    A model with few other queries (below ten, and below half) is left out instead, and the rest is measured on all.
 
     >>> from podium.data.demo import demo
     >>> from podium import make
@@ -71,7 +72,7 @@ def held_out(methods: Mapping[str, Aggregator], labels: Labels) -> HeldOut:
             silent.append(name)
             continue
         count = int(mine.sum())
-        if count and total - int((seen | mine).sum()) < LEAST:
+        if count and total - int((seen | mine).sum()) < min(LEAST, total / 2):
             left_out[name] = _why(count, total)
         elif count:
             used[name], seen = count, seen | mine

@@ -33,6 +33,7 @@ LOOK, PAUSE = 2.0, 60.0  # seconds between looks of a server for work to start; 
 TRIES = 5  # beginnings of a job that breaks off again and again
 RESUMABLE = ("tune",)
 TRIALS = (1, 5_000)
+METRIC = "ndcg@10"  # by which a fitted model is held against one that learns nothing
 
 Tell = Callable[[int, int, str], None]
 log = logging.getLogger("podium.studio")
@@ -121,8 +122,34 @@ def _fit(_: Store, job: Job, data: Any, tell: Tell) -> tuple[str, Any, Any]:
             f"{method.name} learns from labels, and there are none; add qrels to the project"
         )
     method.fit(data.preferences, data.labels, features)
+    words, document = f"{method!r} was fitted on {len(data.preferences):,} queries.", {"method": repr(method)}
+    if method.tags.supervised:
+        more, held = _held_out(job.settings["method"], data, tell)
+        words, document = f"{words} {more}", document | {"held_out": held}
     tell(1, 1, "fitted")
-    return f"{method!r} was fitted on {len(data.preferences):,} queries.", {"method": repr(method)}, method
+    return words, document, method
+
+
+def _held_out(method: str, data: Any, tell: Tell) -> tuple[str, Any]:
+    """What the method is worth on queries it was not fitted on, beside one that learns nothing: cross-validated."""
+    from podium.aggregators.supervised.validation import plain_method
+    from podium.evaluate.crossvalidation import cross_validate
+
+    plain = plain_method(data).name
+    try:
+        found = cross_validate(
+            data, {plain: plain, "model": method}, [METRIC], progress=tell, choose_by=METRIC
+        ).compare(plain)
+    except PodiumError as error:
+        return f"It was not measured on queries it was not fitted on: {error}", None
+    row, base = found.row("model", METRIC), found.row(plain, METRIC)
+    worse = row.mean < base.mean
+    words = (
+        f"Cross-validated, on {found.queries:,} queries that it was not fitted on, its {METRIC} is {row.mean:.4f}, "
+        f"that of {plain} {base.mean:.4f}"
+    )
+    words += f": it is WORSE; use {plain}, or label more queries." if worse else "."
+    return words, found.to_dict()
 
 
 KINDS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], Callable[..., tuple[str, Any, Any]]]] = {

@@ -49,7 +49,9 @@ class LabelledFeaturesAggregator(Aggregator):
 
     name = "labelled_features"
     citation = "Diaz, ICTIR 2016"
-    tags = Tags(accepts=LIST_FORMS, per_query=False, additive=True, weighted=False, uses_features=True)
+    tags = Tags(
+        accepts=LIST_FORMS, per_query=False, additive=True, weighted=False, uses_features=True, cost="iterate"
+    )
 
     exempt: ClassVar[Mapping[str, str]] = {
         "doubling": "a copy of an expert is one more belief, so preferences get steeper, and copies share the penalty"

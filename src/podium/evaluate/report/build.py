@@ -95,6 +95,7 @@ def _made(found: Material) -> dict[str, str]:
         c = found.comparison
         facts["tests"] = (
             f"{c.test} test and bootstrap, {c.rounds:,} rounds, seed {c.seed}; {100 * c.level:g} % intervals; "
-            "Holm's correction; ties and precision of scores as in trec_eval; a judged query without an answer is 0"
+            "Holm's correction in the tables, in the verdict maxT over all pairs of the methods; ties and precision of "
+            "scores as in trec_eval; a judged query without an answer is 0"
         )
     return facts
