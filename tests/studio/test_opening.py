@@ -78,7 +78,7 @@ def test_a_link_out_of_a_folder_is_not_opened(root, monkeypatch):
     (root / "runs" / "loop").symlink_to(root / "runs" / "loop")
     (root / "runs" / "inside.run").symlink_to(root / "runs" / "a.run")
     real, looked_at = formats.sniff, []
-    monkeypatch.setattr(formats, "sniff", lambda path: (looked_at.append(path), real(path))[1])
+    monkeypatch.setattr(formats, "sniff", lambda path, *how: (looked_at.append(path), real(path, *how))[1])
     kept, left_out = folder_files([root], root / "runs")
     shown = listing([root], root / "runs")
     assert [p.name for p in kept] == ["a.run"]

@@ -12,7 +12,7 @@ from podium.aggregators.majority import check_sizes, collect_votes
 from podium.aggregators.supervised.strengths import Transform, matrices, places
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
-from podium.errors import ParameterError
+from podium.errors import Option, ParameterError
 from podium.kernels import completion, multinomial, strengths
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.pairs import silent_items
@@ -178,7 +178,8 @@ class Svp(Aggregator):
         super().__post_init__()
         if (self.strength, self.combine) == ("difference", "log_odds"):
             raise ParameterError(
-                "svp: log_odds counts wins, and differences of plain ranks are no counts; use strength='binary'"
+                "svp: log_odds counts wins, and differences of plain ranks are no counts; use ",
+                Option("strength", "binary", of="method"),
             )
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:

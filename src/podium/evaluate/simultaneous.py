@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from podium.errors import ParameterError
 from podium.kernels.dispatch import F8
@@ -109,7 +108,7 @@ def _largest_by_luck(table: F8, rounds: int, seed: int) -> F8:
     largest = np.empty(rounds)
     for done in range(0, rounds, block):
         size = min(block, rounds - done)
-        signs: npt.NDArray[np.float64] = 2.0 * rng.integers(0, 2, (size, n), dtype=np.int8) - 1.0
+        signs = rng.choice(np.array([-1.0, 1.0]), (size, n))
         sums = signs @ centred
         largest[done : done + size] = np.max(np.abs(sums[:, first] - sums[:, second]) / norm, axis=1)
     return largest

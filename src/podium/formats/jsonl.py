@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, Option, ParameterError
 from podium.formats.base import Content
 from podium.formats.files import Source
 from podium.formats.roles import WORDS, plain_name
@@ -43,7 +43,10 @@ class JsonLines(TableFormat):
     ) -> Table:
         if columns is not None or delimiter is not None:
             raise ParameterError(
-                "columns= and delimiter= are for csv; the objects of jsonl name their own columns"
+                Option("columns"),
+                " and ",
+                Option("delimiter"),
+                " are for csv; the objects of jsonl name their own columns",
             )
         array = source.view[:1_000_000].tobytes().lstrip()[:1] == b"["
         rows, lines = [], []

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from podium.errors import InputError, PodiumWarning
+from podium.errors import InputError, Option, PodiumWarning
 from podium.params import suggest
 
 __all__ = ["ROLES", "WORDS", "assign", "plain_name", "warn_of_one_query"]
@@ -84,12 +84,14 @@ def warn_of_one_query(columns: Mapping[str, Sequence[Any]], roles: Mapping[str, 
     left = [name for name in columns if name not in roles.values()]
     found = [name for name in left if _like_queries(name, columns[name], items)]
     if found:
-        warnings.warn(
-            f"{source}: no column of queries, all rows are query 'all'; not used: {', '.join(map(repr, found))}; "
-            f"give query={found[0]!r} if those are the queries, or query='' if there is one",
-            PodiumWarning,
-            stacklevel=4,
+        told = PodiumWarning(
+            f"{source}: no column of queries, all rows are query 'all'; not used: {', '.join(map(repr, found))}; give ",
+            Option("query", found[0]),
+            " if those are the queries, or ",
+            Option("query", ""),
+            " if there is one",
         )
+        warnings.warn(told, stacklevel=4)
 
 
 def _like_queries(name: str, cells: Sequence[Any], items: Sequence[Any]) -> bool:

@@ -12,7 +12,7 @@ from podium.data.build import Duplicates
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
 from podium.data.vocabulary import Coded, Ids, code_ids
-from podium.errors import InputError, ParameterError, PodiumWarning
+from podium.errors import InputError, Option, ParameterError, PodiumWarning
 from podium.formats import trec_large
 from podium.formats.base import Content, Format
 from podium.formats.files import Source, check_stems
@@ -207,9 +207,12 @@ def warn_of_disagreement(lists: int, sources: Sequence[Source]) -> None:
     """Say that ranks were not used."""
     if lists:
         where = sources[0].name + (f" and {len(sources) - 1} more files" if len(sources) > 1 else "")
-        warnings.warn(
+        told = PodiumWarning(
             f"{where}: the ranks of {lists} list{'s' if lists > 1 else ''} disagree with the scores or start at 0; "
-            "ranked by score, as trec_eval does (order='rank' keeps the ranks, order='score' says this is meant)",
-            PodiumWarning,
-            stacklevel=4,
+            "ranked by score, as trec_eval does (",
+            Option("order", "rank"),
+            " keeps the ranks, ",
+            Option("order", "score"),
+            " says this is meant)",
         )
+        warnings.warn(told, stacklevel=4)

@@ -8,6 +8,7 @@ import numpy as np
 
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Coded
+from podium.errors import Option
 from podium.kernels.dispatch import B1
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ def read_votes(table: Table, roles: dict[str, str], query: Coded, expert: Coded)
         if role not in roles:
             names = ", ".join(map(repr, table.columns))
             raise table.source.error(
-                f"votes need a column {role}; there are {names}", 1, f"say {role}=, or winner= and loser="
+                f"votes need a column {role}; there are {names}",
+                1,
+                ("say ", Option(role), ", or ", Option("winner"), " and ", Option("loser")),
             )
     left, right = table.ids(roles["item_a"], "item_a"), table.ids(roles["item_b"], "item_b")
     second, tie = _outcomes(table, roles)
@@ -73,7 +76,9 @@ def _outcomes(table: Table, roles: dict[str, str]) -> tuple[B1, B1]:
         if meaning is None:
             accepted = ", ".join((*FIRST[:3], *SECOND[:3], *TIE))
             remedy = (
-                f"accepted: the id of one of the two, or {accepted}; missing= leaves out cells without answer"
+                f"accepted: the id of one of the two, or {accepted}; ",
+                Option("missing"),
+                " leaves out cells without answer",
             )
             raise table.error(row, f"the winner of {a!r} and {b!r} is {answer!r}"[:200], remedy)
         if meaning == "unclear":

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.errors import ParameterError, PodiumError
+from podium.studio.fields import spell
 from podium.studio.records import Job
 from podium.studio.store import Store
 
@@ -223,7 +224,7 @@ def _do(store: Store, job: Job, owner: str, roots: Sequence[Path]) -> None:
         store.finish(job.id, owner, "cancelled", "it was stopped")
     except PodiumError as error:
         pulse.stop()
-        store.finish(job.id, owner, "failed", str(error))
+        store.finish(job.id, owner, "failed", error.spelled(spell))
     except Exception as error:
         pulse.stop()
         store.finish(job.id, owner, "failed", f"an error in Podium itself: {type(error).__name__}: {error}")

@@ -17,11 +17,11 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError, PodiumError, hearing
 from podium.formats.files import Source, open_source
+from podium.studio.fields import options_for_reading, spell
 from podium.studio.limits import TooLarge, bounded_decompress
 from podium.studio.settings import Limits
 
 __all__ = [
-    "OPTIONS",
     "Opened",
     "allowed",
     "folder_files",
@@ -32,7 +32,6 @@ __all__ = [
     "unpacked",
 ]
 
-OPTIONS = ("format", "kind", "columns", "unlisted")  # of reading, that a form can give
 MOST_FILES = 2_000  # of a folder
 CELL = 4  # bytes that a cell of a Parquet file needs in memory, at least
 
@@ -76,9 +75,10 @@ def open_input(
 
     if not inputs:
         raise ParameterError("no file was given; choose at least one")
-    given = {k: v for k, v in (options or {}).items() if k in OPTIONS and v}
-    with hearing() as said:
-        sources = [_source(i) for i in inputs]
+    given = options_for_reading(options or {})
+    encoding = given.pop("encoding", "utf-8")
+    with hearing(spell) as said:
+        sources = [_source(i, encoding) for i in inputs]
         try:
             content = formats.read(sources, given.pop("format", None), **given)
         except RecursionError:
@@ -104,14 +104,16 @@ def open_labels(data: Opened, files: Sequence[tuple[str, bytes]], *, check: bool
     from podium.formats.base import Content, combine
 
     known = () if data.labels is None else (data.labels,)
-    with hearing() as said:
+    with hearing(spell) as said:
         try:
             new = _labels(files)
             whole = combine([Content(labels=labels) for labels in (*known, new)]).labels
         except InputError as error:
             if error.source is None or error.source in {name for name, _ in files}:
                 raise
-            plain = InputError(error.problem, remedy=error.remedy)  # a row of all files together helps nobody
+            plain = InputError(
+                error.problem, remedy=error.remedies
+            )  # a row of all files together helps nobody
             raise _twice(data.labels, files) or plain from None
     if check:
         _check_shared(data.preferences.index, new.index)
@@ -189,10 +191,10 @@ def _first_line(name: str, content: bytes, taken: Set[tuple[Id, Id]]) -> tuple[i
     return at if str(pair[1]).encode() in lines[at - 1] else None, pair
 
 
-def _source(given: Path | tuple[str, bytes]) -> Source:
+def _source(given: Path | tuple[str, bytes], encoding: str) -> Source:
     if isinstance(given, tuple):
-        return Source(*given)
-    return replace(open_source(given), name=given.name)  # where it lies is not for every reader
+        return Source(*given, encoding)
+    return replace(open_source(given, encoding), name=given.name)  # where it lies is not for every reader
 
 
 def unpacked(name: str, content: bytes, limits: Limits) -> bytes:
@@ -297,7 +299,7 @@ def listing(roots: Sequence[Path], folder: Path) -> list[tuple[str, bool]]:
     return sorted(found, key=lambda pair: (not pair[1], pair[0]))
 
 
-def folder_files(roots: Sequence[Path], path: Path) -> tuple[list[Path], list[str]]:
+def folder_files(roots: Sequence[Path], path: Path, encoding: str = "utf-8") -> tuple[list[Path], list[str]]:
     """The files of a folder that can be read (or the file itself), and words on those left out."""
     from podium import formats
 
@@ -315,10 +317,10 @@ def folder_files(roots: Sequence[Path], path: Path) -> tuple[list[Path], list[st
             left_out.append(f"{name} was left out: it is a link to {place.name}, which is opened")
             continue
         try:
-            formats.sniff(place)
+            formats.sniff(place, encoding)
             kept.append(place)
         except PodiumError as error:
-            left_out.append(f"{name} was left out: {str(error).removeprefix(f'{place}: ')}")
+            left_out.append(f"{name} was left out: {error.spelled(spell).removeprefix(f'{place}: ')}")
     if not kept:
         raise InputError(
             "no file in this folder can be read", remedy="choose a folder of runs, ratings or votes"

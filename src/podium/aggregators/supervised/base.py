@@ -19,7 +19,7 @@ from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id, Ids
-from podium.errors import NotFittedError, ParameterError, PodiumWarning
+from podium.errors import NotFittedError, Option, ParameterError, PodiumWarning
 from podium.kernels.dispatch import B1, F8, I8
 from podium.params import Choice, Fixed
 
@@ -166,7 +166,9 @@ class SupervisedAggregator(Aggregator):
                 f"{self.name} was not trained on expert {strangers[0]!r}"
                 f"{f' and {len(strangers) - 1} more' if len(strangers) > 1 else ''}; trained on "
                 f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}; "
-                "set unseen='ignore' to leave such experts out, or train with them"
+                "set ",
+                Option("unseen", "ignore", of="method"),
+                " to leave such experts out, or train with them",
             )
         if len(codes) and (codes < 0).all():
             warnings.warn(

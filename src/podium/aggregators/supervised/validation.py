@@ -44,7 +44,7 @@ def beside_plain(model: Aggregator, validation: Dataset) -> dict[str, Any]:
     if not known.any():
         return {}
     before, after = before[known], after[known]
-    found = {
+    found: dict[str, Any] = {
         "metric": str(metric),
         "queries": len(before),
         "baseline": plain.name,
