@@ -105,6 +105,8 @@ def test_no_message_spells_an_option_in_text():
     found = []
     for folder in ("formats", "data", "models", "scale", "studio"):
         for path in sorted((Path(podium.__file__).parent / folder).rglob("*.py")):
+            if path.name == "frames.py":  # dataframes are read from Python only
+                continue
             tree = ast.parse(path.read_text("utf-8"))
             for node in ast.walk(tree):
                 if isinstance(node, ast.Raise | ast.Call) and _says(node):
@@ -114,7 +116,7 @@ def test_no_message_spells_an_option_in_text():
                         if isinstance(n, ast.Constant) and isinstance(n.value, str)
                     ]
                     found += [f"{path.name}: {text}" for text in words if spelled.search(text)]
-    assert sorted(set(found)) == []
+    assert not found, "\n".join(found)
 
 
 def _says(node):
