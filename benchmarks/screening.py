@@ -1,4 +1,4 @@
-"""Time of every method per step of its cost class, and of screening them all: python benchmarks/screening.py [LETOR FILE ...]
+"""Time of every method per step of its cost class: python benchmarks/screening.py [LETOR FILE ...]
 
 `podium.evaluate.screening` says from tags and sizes which methods are quick; this shows what that costs, on the
 embedded data or on the files given.
@@ -34,7 +34,9 @@ def main(files: list[str]) -> None:
         total += min(spent)
         steps = steps_of(tags, p)
         each = 1e9 * min(spent) / max(steps, 1)
-        print(f"{name:20} {tags.pairwise:6} {tags.cost:8} {steps:12,} steps {min(spent):8.3f} s {each:8.1f} ns a step")
+        print(
+            f"{name:20} {tags.pairwise:6} {tags.cost:8} {steps:12,} steps {min(spent):8.3f} s {each:8.1f} ns a step"
+        )
     print(f"{len(found.methods)} methods in {total:.2f} s; too slow here: {', '.join(found.slow) or 'none'}")
 
 

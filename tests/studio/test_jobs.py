@@ -138,6 +138,34 @@ def test_a_server_that_ends_puts_the_job_back(store, files, busy):
     assert store.claim("the next worker", 60, jobs.RESUMABLE, jobs.TRIES).id == job
 
 
+def test_a_fitted_model_is_measured_on_other_queries_only(store, files):
+    """The job cross-validates it, and the page of the methods has no figures on the queries it was fitted on."""
+    from podium.evaluate import evaluate
+    from podium.studio.settings import Settings
+    from podium.studio.workspace import Workspace
+
+    project = store.add_upload("p", files)
+    job = jobs.ask(store, project, "fit", {"method": "svd"})
+    jobs.work(store)
+    done = store.job(job)
+    assert done.state == "done", done.words
+    assert "Cross-validated, on 20 queries that it was not fitted on, its ndcg@10 is" in done.words
+    data = open_input(files)
+    model = models.files.loads(store.model_bytes(done.result["model"]))
+    training = evaluate(model.aggregate(data.preferences), data.labels, "ndcg@10").mean()["ndcg@10"]
+    [held] = [r["mean"] for r in done.result["document"]["held_out"]["rows"] if r["name"] == "model"]
+    assert held < training - 0.02
+    room = Workspace(store, Settings(store.folder))
+    spec = f"model:{done.result['model']}"
+    found = room.material(data, ["rrf", spec]).result()
+    assert list(found.results) == ["rrf", spec]
+    assert found.measured == ["rrf"]
+    assert "it was fitted on all 20 labelled queries" in found.held.left_out[spec]
+    alone = room.material(data, [spec]).result()
+    assert alone.comparison is None
+    room.close()
+
+
 def test_a_job_can_be_stopped(store, files, monkeypatch):
     monkeypatch.setattr(jobs, "BEAT", 0.02)
     job = jobs.ask(store, store.add_upload("p", files), "tune", SLOW | {"trials": 3000})
