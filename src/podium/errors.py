@@ -7,24 +7,86 @@ import contextvars
 import re
 import threading
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 __all__ = [
+    "ALLOW_REPEATS",
     "InputError",
     "ModelFileError",
+    "NoGainWarning",
     "NotFittedError",
+    "Option",
     "ParameterError",
     "PodiumError",
     "PodiumWarning",
+    "Spell",
     "UnsupportedFormError",
+    "Words",
     "expect",
     "hearing",
+    "join_words",
 ]
 
 
-class PodiumError(Exception):
-    """Base of everything Podium raises on purpose; the command line prints these without a traceback."""
+@dataclass(frozen=True)
+class Option:
+    """An option that a message asks for. It is kept as data, and every surface spells it as it is given there:
+    Python as below, the command line as `-O duplicates=first`, the studio by the name of the field.
+
+    >>> print(Option("duplicates", "first", "best", "sum"), Option("format"), Option("missing", ()))
+    duplicates='first', 'best' or 'sum' format= missing=()
+    """
+
+    name: str
+    values: tuple[Any, ...]  # that would do; none: whatever the reader knows and we do not
+    of: Literal["reading", "writing", "method"]  # reading or writing a file, or a parameter of a method
+
+    def __init__(
+        self, name: str, *values: Any, of: Literal["reading", "writing", "method"] = "reading"
+    ) -> None:
+        for field, value in (("name", name), ("values", values), ("of", of)):
+            object.__setattr__(self, field, value)
+
+    def __str__(self) -> str:
+        return f"{self.name}={join_words([repr(v) for v in self.values], 'or')}"
+
+
+Words = str | Option | tuple[str | Option, ...]  # text with options in it
+Spell = Callable[[Option], str]
+ALLOW_REPEATS: Words = ("choose ", Option("duplicates", "first", "best", "sum"), " to allow this")
+
+
+def join_words(words: Sequence[str], last: str) -> str:
+    """Words as a sentence has them.
+
+    >>> join_words(["a", "b", "c"], "or"), join_words([], "or")
+    ('a, b or c', '')
+    """
+    return f" {last} ".join(filter(None, (", ".join(words[:-1]), "".join(words[-1:]))))
+
+
+class _Message(Exception):
+    """Text with options in it: `str` spells them as Python does, `spelled` in another way."""
+
+    def __init__(self, *parts: str | Option) -> None:
+        self.parts = parts
+        super().__init__("".join(map(str, parts)))
+
+    def spelled(self, spell: Spell) -> str:
+        """The text for another surface."""
+        return "".join(spell(part) if isinstance(part, Option) else str(part) for part in self.parts)
+
+
+class PodiumError(_Message):
+    """Base of everything Podium raises on purpose; the command line prints these without a traceback.
+
+    >>> error = ParameterError("a.run exists; choose another name, or give ", Option("overwrite", True, of="writing"))
+    >>> print(error, error.spelled(lambda option: f"--{option.name}"), sep="\\n")
+    a.run exists; choose another name, or give overwrite=True
+    a.run exists; choose another name, or give --overwrite
+    """
 
 
 class InputError(PodiumError, ValueError):
@@ -35,11 +97,15 @@ class InputError(PodiumError, ValueError):
     """
 
     def __init__(
-        self, problem: str, *, source: str | None = None, line: int | None = None, remedy: str | None = None
+        self, problem: str, *, source: str | None = None, line: int | None = None, remedy: Words | None = None
     ) -> None:
-        self.problem, self.source, self.line, self.remedy = problem, source, line, remedy
+        self.problem, self.source, self.line = problem, source, line
+        self.remedies: tuple[str | Option, ...] = (
+            () if remedy is None else remedy if isinstance(remedy, tuple) else (remedy,)
+        )
+        self.remedy = "".join(map(str, self.remedies)) or None
         place = "" if source is None else (f"{source}: " if line is None else f"{source}:{line}: ")
-        super().__init__(place + problem + ("" if remedy is None else f"; {remedy}"))
+        super().__init__(place + problem, *(("; ", *self.remedies) if self.remedies else ()))
 
 
 class ParameterError(PodiumError, ValueError):
@@ -58,8 +124,15 @@ class ModelFileError(PodiumError):
     """A model file that is damaged, foreign or of a newer version."""
 
 
-class PodiumWarning(UserWarning):
-    """Something that was done, but that a careful user wants to know of."""
+class PodiumWarning(_Message, UserWarning):
+    """Something that was done, but that a careful user wants to know of.
+
+    With options in it, it is made first and then given: `warnings.warn(PodiumWarning("use ", Option(...)))`.
+    """
+
+
+class NoGainWarning(PodiumWarning):
+    """A model was fitted, and on its validation queries it is worse than a method that learns nothing."""
 
 
 def expect(value: Any, kind: type, who: str, remedy: str) -> None:
@@ -77,14 +150,16 @@ _EVERY: Any = (
     None,
     0,
 )  # told apart from others' filters
-_heard: contextvars.ContextVar[list[str] | None] = contextvars.ContextVar("podium_heard", default=None)
+_heard: contextvars.ContextVar[tuple[list[str], Spell] | None] = contextvars.ContextVar(
+    "podium_heard", default=None
+)
 _lock, _hearers = threading.Lock(), 0
 _usual: Any = warnings.showwarning
 
 
 @contextlib.contextmanager
-def hearing() -> Iterator[list[str]]:
-    """Podium's warnings of this thread (or task), each once, instead of showing them.
+def hearing(spell: Spell = str) -> Iterator[list[str]]:
+    """Podium's warnings of this thread (or task), each once, instead of showing them; options in them as `spell` says.
 
     `warnings.catch_warnings` swaps state that all threads share: two at once hear one another's warnings, and the one
     that ends last leaves its filters to everybody. Here only the list is swapped, and each thread has its own.
@@ -99,7 +174,7 @@ def hearing() -> Iterator[list[str]]:
         _hearers += 1
         _listen()
     heard: list[str] = []
-    mark = _heard.set(heard)
+    mark = _heard.set((heard, spell))
     try:
         yield heard
     finally:
@@ -126,8 +201,11 @@ def _leave() -> None:
 
 
 def _show(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
-    heard = _heard.get()
-    if heard is None or not issubclass(category, PodiumWarning):
+    listener = _heard.get()
+    if listener is None or not issubclass(category, PodiumWarning):
         _usual(message, category, *rest, **named)
-    elif str(message) not in heard:
-        heard.append(str(message))
+        return
+    heard, spell = listener
+    text = message.spelled(spell) if isinstance(message, PodiumWarning) else str(message)
+    if text not in heard:
+        heard.append(text)

@@ -125,12 +125,27 @@ def test_a_picture(words, tmp_path):
     assert run(*words, "-m", "rrf", "--plot", path).exit_code == 2
 
 
-def test_a_saved_model_is_a_method(words, files, tmp_path):
-    model = tmp_path / "learned.podium"
-    fitted = run("fit", *words[1:-2], "-q", files / "qrels.txt", "-m", "svd", "-o", model)
-    assert fitted.exit_code == 0, fitted.stderr
-    rows = json.loads(run(*words, "-m", "rrf", "-m", model, "--json").stdout)["rows"]
-    assert str(model) in {r["name"] for r in rows}
+def test_a_saved_model_is_a_method_on_queries_it_was_not_fitted_on(words, files, tmp_path):
+    """Figures are held out: those of training are not shown, and the command says which queries are left."""
+    grades = (files / "qrels.txt").read_text().splitlines(keepends=True)
+    first = sorted({line.split()[0] for line in grades})[:5]
+    (tmp_path / "some.txt").write_text("".join(g for g in grades if g.split()[0] in first))
+    for model, qrels in (("some", tmp_path / "some.txt"), ("every", files / "qrels.txt")):
+        fitted = run("fit", *words[1:-2], "-q", qrels, "-m", "svd", "-o", tmp_path / f"{model}.podium")
+        assert fitted.exit_code == 0, fitted.stderr
+    some, every = tmp_path / "some.podium", tmp_path / "every.podium"
+    done = run(*words, "-m", "rrf", "-m", some, "--json")
+    found = json.loads(done.stdout)
+    assert str(some) in {r["name"] for r in found["rows"]}
+    assert found["queries"] == 12 - 5
+    assert (
+        "was fitted on some of the labelled queries (up to 5): all figures are of the 7 others" in done.stderr
+    )
+    done = run(*words, "-m", "rrf", "-m", every)
+    assert "every.podium is left out: it was fitted on all 12 labelled queries" in done.stderr
+    alone = run(*words, "-m", every)
+    assert alone.exit_code == 2
+    assert "cannot be measured here: it was fitted on all 12 labelled queries" in alone.stderr
 
 
 @pytest.mark.parametrize(("more", "said"), [

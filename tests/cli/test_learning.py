@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import dataclass
 
 import pytest
@@ -94,7 +95,35 @@ def test_fit_json_and_shares(files, toy):
     assert again.exit_code == 2
     assert "--overwrite" in again.stderr
     none = json.loads(fit(files, "-m", "trust", "--validation-share", "0", "--overwrite", "--json").stdout)
-    assert (none["queries"], none["validation_queries"], none["measured_on"]) == (30, 0, "training")
+    assert (none["queries"], none["validation_queries"], none["verdict"]) == (30, 0, "not measured")
+    assert "after" not in none  # figures of training queries say nothing
+
+
+def test_fit_says_that_a_model_is_worse_than_rrf(tmp_path):
+    """The judgements believe one run for the queries of training, and another for those of validation."""
+    rng, items, judged = random.Random(0), [f"d{n}" for n in range(12)], []
+    for part, believed, queries in (("train", "bad", 20), ("check", "good", 10)):
+        lines = {"good": [], "fine": [], "bad": []}
+        for q in range(queries):
+            good, bad = rng.sample(items, 12), rng.sample(items, 12)
+            for name, order in (("good", good), ("fine", good), ("bad", bad)):
+                lines[name] += [f"{part}{q} Q0 {i} {r} {13 - r} {name}\n" for r, i in enumerate(order, 1)]
+            top = (bad if believed == "bad" else good)[:3]
+            judged += [f"{part}{q} 0 {i} {int(i in top)}\n" for i in items]
+        for name, rows in lines.items():
+            (tmp_path / f"{name}-{part}.run").write_text("".join(rows))
+    (tmp_path / "qrels.txt").write_text("".join(judged))
+    train, check = (sorted(tmp_path.glob(f"*-{part}.run")) for part in ("train", "check"))
+    chosen = [w for path in check for w in ("--validation", path)]
+    words = ("fit", *train, *chosen, "-q", tmp_path / "qrels.txt", "-m", "weighted_borda")
+    done = run(*words, "-o", tmp_path / "m.podium")
+    assert done.exit_code == 0, done.stderr
+    assert "warning: weighted_borda is worse than rrf on the 10 validation queries" in done.stderr
+    assert "VERDICT\tWORSE than rrf: use rrf" in done.stdout
+    assert (tmp_path / "m.podium").exists()
+    facts = json.loads(run(*words, "-o", tmp_path / "n.podium", "--json").stdout)
+    assert (facts["verdict"], facts["baseline"]) == ("worse", "rrf")
+    assert facts["after"] < facts["before"]
 
 
 def test_few_queries_are_all_learned_from(files, toy):

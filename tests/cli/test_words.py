@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
 import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+import podium
 from podium import registry
 from podium.cli import program
 from podium.metrics import parse
@@ -72,6 +75,60 @@ def test_warnings_name_options_as_they_are_typed(tmp_path):
     said = run("fuse", path, "-m", "borda").stderr
     assert "give -O missing=-1, if it is meant give -O missing=" in said
     assert "warning" not in run("fuse", path, "-m", "borda", "-O", "missing=").stderr
+
+
+def test_a_remedy_can_be_typed_as_it_is_printed(tmp_path):
+    """Every option in a message is a word of the command line, and following it works."""
+    twice = tmp_path / "twice.run"
+    twice.write_text("q Q0 a 1 3 x\nq Q0 a 2 2 x\nq Q0 b 3 1 x\n")
+    said = run("fuse", twice).stderr
+    assert "choose -O duplicates=first, -O duplicates=best or -O duplicates=sum to allow this" in said
+    assert run("fuse", twice, "-O", "duplicates=best").exit_code == 0
+    latin = tmp_path / "latin.run"
+    latin.write_bytes("q Q0 caf\xe9 1 3 x\n".encode("latin-1"))
+    assert "for example -O encoding=latin-1" in run("fuse", latin).stderr
+    assert run("fuse", latin, "-O", "encoding=latin-1").exit_code == 0
+    for name in ("one.run", "two.run"):
+        (tmp_path / name).write_text("q Q0 a 1 3 tag\n")
+    both = (tmp_path / "one.run", tmp_path / "two.run")
+    assert "if the tags are equal by accident use -O expert=file" in run("fuse", *both).stderr
+    assert run("fuse", *both, "-O", "expert=file").exit_code == 0
+    words = ("fit", tmp_path / "one.run", "-q", tmp_path / "q", "-o", tmp_path / "m", "-m", "svd")
+    said = run(*words, "-p", "scorer=lambdamart", "-p", "metric=map").stderr
+    assert "use -p scorer=lambdarank" in said
+
+
+def test_no_message_spells_an_option_in_text():
+    """Options in messages are data (`podium.errors.Option`), or a surface would show them as Python has them."""
+    from podium import registry
+
+    names = {name for cls in registry.formats.all().values() for name in cls().options("read")}
+    spelled = re.compile(
+        rf"(?<![\w'\"(])({'|'.join(sorted(names | {'encoding', 'format', 'overwrite'}))})=(?!=)"
+    )
+    found = []
+    for folder in ("formats", "data", "models", "scale", "studio"):
+        for path in sorted((Path(podium.__file__).parent / folder).rglob("*.py")):
+            if path.name == "frames.py":  # dataframes are read from Python only
+                continue
+            tree = ast.parse(path.read_text("utf-8"))
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Raise | ast.Call) and _says(node):
+                    words = [
+                        n.value
+                        for n in ast.walk(node)
+                        if isinstance(n, ast.Constant) and isinstance(n.value, str)
+                    ]
+                    found += [f"{path.name}: {text}" for text in words if spelled.search(text)]
+    assert not found, "\n".join(found)
+
+
+def _says(node):
+    """An error that is raised, a warning that is given, or what makes one of them."""
+    if isinstance(node, ast.Raise):
+        return True
+    named = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return named in ("warn", "error", "refuse", "_error") or named.endswith(("Error", "Warning"))
 
 
 def test_ids_that_do_not_meet_are_shown_side_by_side(files):

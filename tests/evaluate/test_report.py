@@ -17,6 +17,7 @@ from podium.data.demo import demo
 from podium.errors import ParameterError
 from podium.evaluate.figures import rank_heatmap, weight_matrix
 from podium.evaluate.report import report
+from podium.evaluate.report.material import Asked, gather
 
 pytest.importorskip("vl_convert")
 NASTY = "<script>alert('x')</script>"
@@ -253,7 +254,7 @@ def test_figures_as_files(tmp_path):
 
 
 def test_of_many_methods_the_best_are_drawn():
-    from podium.evaluate.report.material import DRAWN, Asked, gather
+    from podium.evaluate.report.material import DRAWN
 
     data = demo(12)
     methods = {"best": make("rrf"), **{f"worse {k}": make("combmax") for k in range(DRAWN + 2)}}
@@ -290,7 +291,74 @@ def test_models_and_features_take_part():
     checked(found)
     weights = next(s for s in found.sections if s.name == "weights")
     assert "mine" in weights.blocks[0].caption
-    assert verdicts(found)["unseen labels"] == "look"
+    assert verdicts(found)["held-out queries"] == "look"
+
+
+def test_a_model_has_no_figures_on_queries_it_was_fitted_on():
+    """All figures are held out: on other queries where there are some, and none at all where there are not."""
+    data = demo(40)
+    names = data.preferences.queries.tolist()
+    some = make("crf(passes=20)").fit(data.preferences.select(names[:20]), data.labels)
+    every = make("crf(passes=20)").fit(data.preferences, data.labels)
+    found = gather(
+        Asked(data.preferences, data.labels, methods={"rrf": make("rrf"), "some": some}, learn=False)
+    )
+    assert set(found.comparison.evaluations["some"].queries) == set(names[20:])
+    assert found.comparison.queries == 20
+    alone = gather(Asked(data.preferences, data.labels, methods={"every": every}, learn=False))
+    assert (alone.comparison, alone.measured) == (None, [])
+    whole = report(data.preferences, data.labels, methods={"rrf": "rrf", "every": every})
+    told = [f for f in whole.findings if f.name == "held-out queries"]
+    assert "every has no figures here: it was fitted on all 40 labelled queries" in told[0].text
+    assert "Use every" not in whole.verdict[0]
+    checked(report(data.preferences, data.labels, methods={"every": every}))
+
+
+def test_the_verdict_screens_every_quick_method():
+    """The best by our own evaluation of all that need not learn, and not the best of a few."""
+    from podium import registry
+    from podium.evaluate import evaluate
+    from podium.evaluate.report.material import methods_for
+
+    data = demo(60)
+    found = gather(Asked(data.preferences, data.labels, learn=False))
+    tried = methods_for(data.preferences, data.labels)
+    mean = {}
+    for name in tried.methods:
+        result = make(name).aggregate(data.preferences).with_ties("trec", single=True)
+        mean[name] = evaluate(result, data.labels, "ndcg@10").mean()["ndcg@10"]
+    top = max(mean, key=mean.get)
+    assert mean[top] > mean["mc4"] + 0.02
+    assert found.comparison.row(found.best, "ndcg@10").mean == pytest.approx(mean[top], abs=1e-6)
+    plain = {n for n, c in registry.aggregators.all().items() if not c.tags.supervised}
+    can = {n for n in plain if data.preferences.forms <= registry.aggregators.get(n).tags.accepts}
+    assert set(tried.methods) | set(tried.slow) == can
+    assert {"rbc", "retargeting", "isr", "mc1"} <= set(tried.methods)
+
+
+def test_without_labels_a_few_methods_will_do():
+    data = demo(5)
+    assert list(gather(Asked(data.preferences, learn=False)).results) == [
+        "rrf",
+        "borda",
+        "combmnz",
+        "condorcet",
+        "mc4",
+    ]
+
+
+def test_the_verdict_on_noise_claims_no_winner():
+    """Grades that have nothing to do with the lists: of all quick methods, none may be called better than another."""
+    claims = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        items = [f"d{n}" for n in range(10)]
+        lists = {f"q{q}": {e: list(rng.permutation(items)) for e in "abcd"} for q in range(30)}
+        labels = Labels.from_dict({q: {i: float(rng.random() < 0.3) for i in items} for q in lists})
+        found = gather(Asked(Preferences.from_lists(lists), labels, learn=False))
+        claims += any(lead.p < 0.05 for lead in found.leads)
+    assert len(found.results) > 25
+    assert claims <= 4  # of 20; 5 % of them are expected at most
 
 
 def test_tuning_documents_are_shown():

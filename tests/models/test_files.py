@@ -36,7 +36,7 @@ def test_learned_values_come_back(tmp_path):
 
 def test_nothing_is_overwritten_unasked(saved):
     before = saved.read_bytes()
-    with pytest.raises(ModelFileError, match="exists; pass overwrite=True"):
+    with pytest.raises(ModelFileError, match="exists; give overwrite=True"):
         models.save(make("borda"), saved)
     assert saved.read_bytes() == before
     models.save(make("borda"), saved, overwrite=True)

@@ -102,11 +102,7 @@ def test_a_form_in_an_odd_encoding_is_refused(tmp_path):
 
 def test_pictures_are_no_pages(tmp_path):
     with serving(tmp_path) as client:
-        page = ""
-        for _ in range(100):
-            page = client.get("/p/demo/query").text
-            if "<figure>" in page:
-                break
+        while "<figure>" not in (page := client.get("/p/demo/query").text):
             time.sleep(0.1)
         where = re.search(r'<img src="([^"]+\.svg[^"]*)"', page)[1]
         found = client.get(where.replace("&amp;", "&"))

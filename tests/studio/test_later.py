@@ -53,12 +53,9 @@ def add(client, project, *files, **fields):
 
 
 def page(client, address):
-    for _ in range(1000):
-        answer = client.get(address)
-        if 'http-equiv="refresh"' not in answer.text:
-            return answer
+    while 'http-equiv="refresh"' in (answer := client.get(address)).text:
         time.sleep(0.02)
-    raise AssertionError("waited in vain")
+    return answer
 
 
 def facts(client, project):

@@ -116,7 +116,7 @@ def test_a_body_that_stops_coming(tmp_path, path, kind):
     sent = []
 
     async def receive():
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()  # which nobody sets
 
     async def send_(message):
         sent.append(message)
@@ -201,12 +201,14 @@ def pool(**limits):
 
 def test_a_computation_has_its_time():
     async def main():
-        here = pool(seconds=0.05, workers=1)
+        here, free = pool(seconds=0.05, workers=1), threading.Event()
         with pytest.raises(Refused) as late:
-            await here.run(lambda: time.sleep(0.3))
+            await here.run(free.wait)
         with pytest.raises(Refused) as busy:
             await here.run(lambda: 1)  # the place is still taken
-        await asyncio.sleep(0.4)
+        free.set()
+        while here._places.locked():
+            await asyncio.sleep(0)
         assert await here.run(lambda: 1) == (1, [])
         return late.value.status, busy.value.status
 
@@ -225,14 +227,14 @@ def test_errors_come_back_and_places_are_given_back():
 
 
 def test_never_more_computations_than_workers():
-    running, most, lock = 0, 0, threading.Lock()
+    running, most, lock, two = 0, 0, threading.Lock(), threading.Barrier(2)
 
     def work():
         nonlocal running, most
         with lock:
             running += 1
             most = max(most, running)
-        time.sleep(0.01)
+        two.wait()  # so that two run at once, however they are scheduled
         with lock:
             running -= 1
 
@@ -251,7 +253,7 @@ def test_too_many_requests_at_once(tmp_path):
         real, client.app.state.pool._start = client.app.state.pool._start, None
 
         def slow(work):
-            return real(lambda: (free.wait(5), work())[1])
+            return real(lambda: (free.wait(), work())[1])
 
         client.app.state.pool._start = slow
         body = {"rankings": {"q": {"e": ["a"]}}}
@@ -262,9 +264,7 @@ def test_too_many_requests_at_once(tmp_path):
         ]
         for t in threads:
             t.start()
-        for _ in range(500):
-            if b"podium_requests_running 2.0" in client.app.state.meters.text():
-                break
+        while b"podium_requests_running 2.0" not in client.app.state.meters.text():
             time.sleep(0.01)
         busy = client.post("/v1/fuse", json={"lists": [["a"]]})
         assert busy.status_code == 429
@@ -279,8 +279,9 @@ def test_too_many_requests_at_once(tmp_path):
 
 def test_a_request_that_takes_too_long(tmp_path):
     with serving(tmp_path, limits=Limits(seconds=0.05)) as client:
-        real = client.app.state.pool._start
-        client.app.state.pool._start = lambda work: real(lambda: (time.sleep(0.3), work())[1])
+        real, free = client.app.state.pool._start, threading.Event()
+        client.app.state.pool._start = lambda work: real(lambda: (free.wait(), work())[1])
         found = client.post("/v1/aggregate", json={"rankings": {"q": {"e": ["a"]}}})
+        free.set()
         assert found.status_code == 504
         assert "--seconds" in found.json()["error"]["remedy"]

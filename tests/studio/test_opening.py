@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from podium import formats
 from podium.errors import InputError, ParameterError
-from podium.studio.opening import allowed, folder_files, open_input, still_allowed
+from podium.studio.opening import allowed, folder_files, listing, open_input, still_allowed
 
 RUN = b"q1 Q0 d1 1 2.5 bm25\nq1 Q0 d2 2 1.5 bm25\n"
 
@@ -50,7 +51,7 @@ def root(tmp_path):
 def test_below_a_root(root):
     assert allowed([root], 0, "runs/a.run") == root / "runs" / "a.run"
     assert allowed([root / "runs" / "a.run"], 0, "") == root / "runs" / "a.run"
-    kept, left_out = folder_files(root / "runs")
+    kept, left_out = folder_files([root], root / "runs")
     assert [p.name for p in kept] == ["a.run"]
     assert left_out[0].startswith("notes.md was left out: ")
     assert still_allowed([root], str(root / "runs" / "a.run")) == root / "runs" / "a.run"
@@ -68,6 +69,27 @@ def test_not_below_a_root(root, inside):
         allowed([root / "runs" / "a.run"], 0, inside)
 
 
+def test_a_link_out_of_a_folder_is_not_opened(root, monkeypatch):
+    """Not even to look what it is: no byte, no size and no kind of a file outside the roots comes back."""
+    secret = root.parent / "secret.txt"
+    secret.write_text("first line of a file outside\n")
+    (root / "runs" / "link.run").symlink_to(secret)
+    (root / "runs" / "far").symlink_to(root.parent / "root-2")
+    (root / "runs" / "loop").symlink_to(root / "runs" / "loop")
+    (root / "runs" / "inside.run").symlink_to(root / "runs" / "a.run")
+    real, looked_at = formats.sniff, []
+    monkeypatch.setattr(formats, "sniff", lambda path, *how: (looked_at.append(path), real(path, *how))[1])
+    kept, left_out = folder_files([root], root / "runs")
+    shown = listing([root], root / "runs")
+    assert [p.name for p in kept] == ["a.run"]
+    words = " ".join(left_out)
+    assert "of a file outside" not in words
+    assert "inside.run was left out: it is a link to a.run" in words
+    assert all(f"{name} was left out: it is a link" in words for name in ("far", "link.run", "loop"))
+    assert [name for name, _ in shown] == ["a.run", "inside.run", "notes.md"]
+    assert set(looked_at) == {root / "runs" / "a.run", root / "runs" / "notes.md"}
+
+
 def test_roots_of_another_server(root):
     with pytest.raises(InputError, match="podium serve"):
         still_allowed([root], str(root.parent / "root-2" / "b.run"))
@@ -79,4 +101,4 @@ def test_roots_of_another_server(root):
 
 def test_an_empty_folder(tmp_path):
     with pytest.raises(InputError, match="no file in this folder"):
-        folder_files(tmp_path)
+        folder_files([tmp_path], tmp_path)

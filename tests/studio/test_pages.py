@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import html
 import io
 import json
 import re
@@ -73,15 +74,11 @@ def project(client, *files, **options):
     return answer.headers["location"].split("/")[2]
 
 
-def page(client, address, seconds=60.0):
+def page(client, address):
     """A page, waited for as a browser would."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        answer = client.get(address)
-        if 'http-equiv="refresh"' not in answer.text:
-            return answer
+    while 'http-equiv="refresh"' in (answer := client.get(address)).text:
         time.sleep(0.05)
-    raise AssertionError("waited in vain")
+    return answer
 
 
 @pytest.fixture(scope="module")
@@ -185,8 +182,7 @@ def test_a_model_that_was_fitted_can_be_used_and_taken_away(client, judged):
     wrong = client.post(f"/p/{judged}/jobs", data={**form, "csrf": "0" * 64})
     assert wrong.status_code == 403
     assert client.post(f"/p/{judged}/jobs", data={**form, "method": "crf"}).status_code == 303
-    end = time.monotonic() + 60
-    while client.get(f"/p/{judged}/jobs.json").json()["running"] and time.monotonic() < end:
+    while client.get(f"/p/{judged}/jobs.json").json()["running"]:
         time.sleep(0.1)
     [job] = client.get(f"/p/{judged}/jobs.json").json()["jobs"]
     assert job["state"] == "done", job
@@ -360,6 +356,92 @@ def test_files_on_the_server_below_its_roots(client, tmp_path_factory):
     assert wrong.status_code == 422
     assert "votes.csv" in wrong.text
     assert str(tmp_path_factory.getbasetemp()) not in wrong.text  # where it lies is nobody's business
+
+
+ASKED = {
+    "duplicates": ("Items listed twice", "first", b"q Q0 a 1 3 x\nq Q0 a 2 2 x\nq Q0 b 3 1 x\n"),
+    "encoding": ("Encoding", "latin-1", "q Q0 caf\xe9 1 3 x\nq Q0 b 2 1 x\n".encode("latin-1")),
+    "missing": ("Cells without a value", "none", b"query,worker,item,rating\nq,x,a,-1\nq,x,b,2\n"),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_message_names_a_field_that_is_there(client, name):
+    """What a message asks for can be entered in the form it came from, and following it works."""
+    label, value, content = ASKED[name]
+    file = ("x.csv" if name == "missing" else "x.run", content)
+    answer = send(client, file, unlisted="unknown")
+    if answer.status_code == 303:  # it was read, and a note says what to do
+        text = page(client, answer.headers["location"]).text
+    else:
+        assert answer.status_code == 422
+        text = answer.text
+        assert f'name="{name}"' in text
+        assert '<option value="unknown" selected>' in text  # what was entered is kept
+        assert "choose the files again" in text
+    assert f"\u201c{label}\u201d" in text
+    assert f"{name}=" not in html.unescape(re.sub(r"<[^>]+>", " ", text))
+    again = send(client, file, unlisted="unknown", **{name: value})
+    assert again.status_code == 303, again.text
+    assert f"\u201c{label}\u201d" not in page(client, again.headers["location"]).text
+
+
+def test_runs_of_one_tag_are_told_apart_by_their_files(client):
+    files = [(name, b"q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n") for name in ("one.run", "two.run")]
+    refused = send(client, *files)
+    assert "\u201cExperts\u201d: file" in refused.text
+    opened = project(client, *files, expert="file")
+    assert client.get(f"/p/{opened}/overview.json").json()["facts"]["experts"] == "2"
+
+
+def test_other_options_have_a_field_too(client):
+    odd = ("odd.csv", b"frage,wer,was,platz\nq,x,a,1\nq,x,b,2\n")
+    refused = send(client, odd, format="csv")
+    assert "\u201cFurther options\u201d: query=..." in refused.text
+    named = "query=frage expert=wer item=was rank=platz"
+    assert send(client, odd, format="csv", options=named).status_code == 303
+    for wrong in ("query", "=x", "colour=red", "item='a", "rank=a rank=b"):
+        answer = send(client, odd, format="csv", options=wrong)
+        assert answer.status_code == 422
+        assert wrong in html.unescape(answer.text)  # kept in the field
+
+
+def test_the_form_of_a_folder_keeps_what_was_entered(client):
+    form = {"csrf": mark(client), "root": "0", "at": "votes.csv", "format": "trec", "encoding": "utf-8"}
+    answer = client.post("/open/path", data=form)
+    assert answer.status_code == 422
+    assert '<option value="trec" selected>' in answer.text
+    assert 'name="encoding" value="utf-8"' in answer.text
+
+
+def test_labels_in_another_encoding(client):
+    run = "q1 Q0 caf\xe9 1 3 x\nq1 Q0 b 2 1 x\n".encode("latin-1")
+    opened = project(client, ("a.run", run), encoding="latin-1")
+    labels = [("files", ("qrels.txt", "q1 0 caf\xe9 1\n".encode("latin-1")))]
+    form = {"csrf": mark(client)}
+    refused = client.post(f"/p/{opened}/labels", data=form, files=labels)
+    assert "\u201cEncoding\u201d: latin-1" in refused.text
+    added = client.post(f"/p/{opened}/labels", data={**form, "encoding": "latin-1"}, files=labels)
+    assert added.status_code == 303
+    assert client.get(f"/p/{opened}/overview.json").json()["facts"]["labels"] == "1 on 1 queries"
+
+
+def test_a_link_to_a_file_outside_discloses_nothing_of_it(tmp_path):
+    """A folder opened whole says which files it leaves out and why, and that why once held a line of theirs."""
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.run").write_bytes(RUN)
+    (tmp_path / "passwords.txt").write_text("admin hunter2\n")
+    (root / "link.txt").symlink_to(tmp_path / "passwords.txt")
+    with serving(tmp_path / "studio", roots=(root,)) as client:
+        form = {"csrf": mark(client), "root": "0", "at": ""}
+        opened = client.post("/open/path", data=form)
+        assert opened.status_code == 303
+        shown = page(client, opened.headers["location"]).text
+        listed = client.get("/files/0").text
+    assert "link.txt was left out" in shown
+    assert "hunter2" not in shown
+    assert "link.txt" not in listed
 
 
 @pytest.mark.parametrize(

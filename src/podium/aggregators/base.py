@@ -30,6 +30,7 @@ __all__ = [
     "FEATURES",
     "LIST_FORMS",
     "Aggregator",
+    "CostClass",
     "Outcome",
     "Tags",
     "Weights",
@@ -42,6 +43,7 @@ Weights = Mapping[Id, float] | Sequence[float]
 Pairwise = Literal[
     "none", "lists", "items"
 ]  # nothing; the items of each list (votes one by one); those of a query
+CostClass = Literal["walk", "iterate", "search"]
 LIST_FORMS = frozenset({Form.RANKING, Form.TOP_K, Form.RATING})
 ALL_FORMS = frozenset(Form)
 FEATURES = "(item features)"  # in explanations: what does not come from an expert
@@ -59,6 +61,9 @@ class Tags:
     supervised: bool = False  # learns from labels
     uses_features: bool = False
     pairwise: Pairwise = "none"  # what it compares each with each: time or memory grows with the square of it
+    cost: CostClass = (
+        "walk"  # how often it goes over that: a few times, until it settles, or once per order it tries
+    )
 
 
 @dataclass(frozen=True)

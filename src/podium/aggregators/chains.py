@@ -34,7 +34,7 @@ class MarkovChain(Aggregator):
     """
 
     citation: ClassVar[str] = "Dwork, Kumar, Naor & Sivakumar, WWW 2001"
-    tags = Tags(accepts=ALL_FORMS)
+    tags = Tags(accepts=ALL_FORMS, cost="iterate")
 
     teleport: Annotated[
         float, Range(1e-6, 1), Tune(0.001, 0.5, log=True), "probability of a jump to any item"
@@ -119,7 +119,7 @@ class MC4(MarkovChain):
     """
 
     name = "mc4"
-    tags = Tags(accepts=ALL_FORMS, pairwise="items")
+    tags = Tags(accepts=ALL_FORMS, pairwise="items", cost="iterate")
 
     def _walk(self, votes: Votes) -> chains.Walk:
         return chains.majority_chain(votes, self.teleport, self.tolerance, self.max_iterations)

@@ -258,7 +258,7 @@ class RankCentrality(Aggregator):
 
     name = "rank_centrality"
     citation = "Negahban, Oh & Shah, Operations Research 2017"
-    tags = Tags(accepts=ALL_FORMS, pairwise="lists")
+    tags = Tags(accepts=ALL_FORMS, pairwise="lists", cost="iterate")
 
     smoothing: Annotated[
         float, Range(1e-9, 1e6), Tune(0.001, 10, log=True), "votes added to both sides of every pair that met"

@@ -21,7 +21,7 @@ from podium.aggregators.positions import Positional, RankBiasedCentroids, Recipr
 from podium.data.build import Duplicates
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id, id_order
-from podium.errors import InputError, ParameterError
+from podium.errors import ALLOW_REPEATS, InputError, ParameterError
 from podium.kernels.ordering import TOLERANCE
 
 __all__ = ["Fused", "fuse"]
@@ -184,7 +184,7 @@ def _repeated(answer: Sequence[Id], number: int) -> InputError:
     return InputError(
         f"item {again!r} appears twice",
         source=f"list {number + 1}",
-        remedy="choose duplicates='first', 'best' or 'sum' to allow this",
+        remedy=ALLOW_REPEATS,
     )
 
 

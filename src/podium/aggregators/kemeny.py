@@ -42,7 +42,7 @@ class Kemeny(Aggregator):
 
     name = "kemeny"
     citation = "Kemeny, Daedalus 1959"
-    tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
+    tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items", cost="search")
     exempt = {  # noqa: RUF012 - read-only by convention, as all class facts here
         "renaming_items": "best rankings are not unique: ids decide among equal net votes; the cost is equal",
     }

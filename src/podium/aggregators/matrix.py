@@ -13,7 +13,7 @@ from podium.aggregators.majority import collect_votes
 from podium.aggregators.supervised.strengths import Transform, matrices, places
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
-from podium.errors import ParameterError
+from podium.errors import Option, ParameterError
 from podium.kernels import completion, multinomial, strengths
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.pairs import silent_items
@@ -54,7 +54,7 @@ class Mpm(Aggregator):
 
     name = "mpm"
     citation = "Volkovs & Zemel, WWW 2012"
-    tags = Tags(accepts=ALL_FORMS)
+    tags = Tags(accepts=ALL_FORMS, cost="iterate")
 
     adherence: Annotated[bool, "does every expert have an adherence of its own?"] = False
     pooled: Annotated[bool, "is the adherence of an expert one for all queries?"] = False
@@ -177,7 +177,8 @@ class Svp(Aggregator):
         super().__post_init__()
         if (self.strength, self.combine) == ("difference", "log_odds"):
             raise ParameterError(
-                "svp: log_odds counts wins, and differences of plain ranks are no counts; use strength='binary'"
+                "svp: log_odds counts wins, and differences of plain ranks are no counts; use ",
+                Option("strength", "binary", of="method"),
             )
 
     def _costs(self, preferences: Preferences) -> list[Cost]:

@@ -49,7 +49,7 @@ class PlackettLuce(Aggregator):
     citation = (
         "Plackett, Applied Statistics 1975; Hunter, Annals of Statistics 2004; Caron & Doucet, JCGS 2012"
     )
-    tags = Tags(accepts=ALL_FORMS)
+    tags = Tags(accepts=ALL_FORMS, cost="iterate")
     exempt = {  # noqa: RUF012 - read-only by convention, as all class facts here
         "doubling": "the prior has a fixed size: twice the evidence moves items of few lists further away from it",
     }

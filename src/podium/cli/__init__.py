@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-import re
 import sys
 import warnings
 from typing import Any
@@ -18,6 +17,7 @@ import click
 
 import podium
 from podium.cli._progress import show_progress_lines
+from podium.cli._spelling import spell
 from podium.errors import PodiumError, PodiumWarning
 
 __all__ = ["main"]
@@ -54,7 +54,7 @@ class Verbs(click.Group):
                 with show_progress_lines(lambda: ctx.invoked_subcommand):
                     return super().invoke(ctx)
             except PodiumError as error:
-                raise _Failure(_as_typed(str(error)), 2) from None
+                raise _Failure(error.spelled(spell), 2) from None
             except KeyboardInterrupt:
                 ctx.exit(130)
             except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
@@ -73,33 +73,6 @@ class Verbs(click.Group):
                 raise _Failure(text, 70) from None
 
 
-def _as_typed(text: str) -> str:
-    """The library names options as Python does; here they are typed as -O name=value, and the format as -f.
-
-    >>> _as_typed("choose duplicates='first' or give format='csv'")
-    'choose -O duplicates=first or give -f csv'
-    >>> _as_typed("the format to write 'a.b' in cannot be told; give format=")
-    "the format to write 'a.b' in cannot be told; give --to NAME"
-    >>> _as_typed("choose another name or give overwrite=True")
-    'choose another name or give --overwrite'
-    """
-    text = re.sub(r"(?:give|pass) overwrite=True|ask to overwrite(?: it| them)?", "give --overwrite", text)
-    flag = "--to" if "the format to write" in text else "-f"
-    text = re.sub(r"(?<![\w'\"-])format=(?:'(\w+)')?", lambda m: f"{flag} {m[1] or 'NAME'}", text)
-    if "=" not in text:
-        return text
-    said = rf"(?<![\w'\"-])(?<!-O )({'|'.join(_format_options())})=(?:'([^']*)'|\(\))?"
-    return re.sub(said, lambda m: f"-O {m[1]}={m[2] or ''}", text)
-
-
-def _format_options() -> list[str]:
-    """Names of all options that formats have to read."""
-    from podium import registry
-
-    found = {name for cls in registry.formats.all().values() for name in cls().options("read")}
-    return sorted(found | {"encoding"})
-
-
 class _Failure(click.ClickException):
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -111,7 +84,8 @@ class _Failure(click.ClickException):
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     if issubclass(category, PodiumWarning):
-        click.echo(f"podium: warning: {_as_typed(str(message))}", err=True)
+        text = message.spelled(spell) if isinstance(message, PodiumWarning) else str(message)
+        click.echo(f"podium: warning: {text}", err=True)
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

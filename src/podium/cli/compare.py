@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from podium.data.preferences import Preferences
     from podium.evaluate import Comparison
     from podium.evaluate.curves import Curve
+    from podium.evaluate.heldout import HeldOut
     from podium.formats import Content
 
 ROOM = 100  # characters that the tables take
@@ -111,6 +112,7 @@ def verb(
     from podium.errors import hearing
     from podium.evaluate import compare
     from podium.evaluate.curves import curves
+    from podium.evaluate.heldout import held_out
     from podium.evaluate.unlisted import warn_of_other_reading
     from podium.metrics.base import parse_all
 
@@ -121,6 +123,10 @@ def verb(
     asked = parse_all(metrics)
     made, described = _made(methods, preferences, content, features)
     results, left_out = _fused(made, preferences, described, ties)
+    held = held_out(made, labels)
+    labels, results = held.labels, {n: c for n, c in results.items() if n not in held.left_out}
+    left_out |= held.left_out
+    _check_measured(results, held)
     baseline = _baseline(baseline, preferences, results, left_out)
     results |= _alone(preferences, labels, asked, runs, ties, baseline)
     found = compare(results, labels, asked, baseline=baseline, test=test)
@@ -136,8 +142,8 @@ def verb(
         draw(found, lines, plot)
     asked_for = _Extra(lines if curve else (), pairs, per_query, top)
     if output is not None or as_ is not None:
-        for name, reason in left_out.items():
-            click.echo(f"podium: {name} is left out: {reason}", err=True)
+        for name in left_out.keys() - held.left_out.keys():
+            click.echo(f"podium: {name} is left out: {left_out[name]}", err=True)
         if doubt:
             click.echo(f"podium: warning: {doubt}", err=True)
         _deliver(found, _text(found, asked_for, kind), output, overwrite)
@@ -166,6 +172,18 @@ def _checked_targets(output: str | None, as_: str | None, plot: str | None, over
     if output is not None and output != "-":
         common.check_new(output, overwrite)
     return kind
+
+
+def _check_measured(results: dict[str, Consensus], held: HeldOut) -> None:
+    """Say on which queries the figures are, and refuse a comparison of models on nothing but their training queries."""
+    from podium.errors import ParameterError
+
+    absent = [f"{name} is left out: {reason}" for name, reason in held.left_out.items()]
+    for note in (*(absent if results else ()), *held.notes):
+        click.echo(f"podium: warning: {note}", err=True)
+    if not results:
+        name, reason = next(iter(held.left_out.items()))
+        raise ParameterError(f"{name} cannot be measured here: {reason}")
 
 
 def _made(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 25  # labelled queries from which some are set aside unasked
 SHARE = 0.2
+METRIC = "ndcg@10"
 
 
 @click.command(name="fit", short_help="Learn from judgements, and save the model.")
@@ -134,7 +135,7 @@ def _learn(model: Aggregator, train: Dataset, held: Dataset | None) -> dict[str,
         "validation_queries": 0 if held is None else _labelled(held),
         "passes": getattr(model, "passes_", None),
         "seconds": round(time.perf_counter() - begin, 3),
-        **_quality(model, train, held),
+        **_quality(model, train),
         **_noted(model, train),
     }
 
@@ -194,31 +195,35 @@ def _fit(model: Aggregator, train: Dataset, held: Dataset | None) -> None:
         learner.fit(train.preferences, train.labels, train.features, validation=held, progress=progress)
 
 
-def _quality(model: Aggregator, train: Dataset, held: Dataset | None) -> dict[str, Any]:
-    """The model beside a method that learns nothing, on the validation queries, or else on those of training."""
-    from podium.aggregators.base import make
-    from podium.evaluate import evaluate
-    from podium.evaluate.comparison import usual_methods
+def _quality(model: Aggregator, train: Dataset) -> dict[str, Any]:
+    """The model beside a method that learns nothing, on queries it did not learn from; nothing where there are none."""
+    if not model.tags.supervised:
+        return _unlearned(model, train)
+    found: dict[str, Any] = getattr(model, "validation_", {})
+    if not found:
+        return {"verdict": "not measured"}
+    kept = {k: found[k] for k in ("metric", "baseline", "before", "after")}
+    worse = found["after"] < found["before"] - 1e-12
+    return {"measured_on": "validation", **kept, "verdict": "worse" if worse else "not worse"}
 
-    data = train if held is None else held
+
+def _unlearned(model: Aggregator, data: Dataset) -> dict[str, Any]:
+    """The same for a method that was fitted without labels: all of them are held out."""
+    from podium.aggregators.supervised.validation import plain_method
+    from podium.evaluate import evaluate
+
     if data.labels is None or not _labelled(data):
         return {}
-    metric = str(getattr(model, "choose_by", "ndcg@10"))
-    plain = make(usual_methods(data.preferences.forms)[0])
-    before, after = (
-        next(iter(evaluate(consensus, data.labels, metric).mean().values()))
-        for consensus in (
-            plain.aggregate(data.preferences),
-            model.aggregate(data.preferences, data.features),
-        )
-    )
-    measured = "training" if held is None else "validation"
+    plain = plain_method(data)
+    results = plain.aggregate(data.preferences), model.aggregate(data.preferences, data.features)
+    before, after = (evaluate(c, data.labels, METRIC).mean()[METRIC] for c in results)
     return {
-        "metric": metric,
-        "measured_on": measured,
+        "metric": METRIC,
+        "measured_on": "judged",
         "baseline": plain.name,
         "before": before,
         "after": after,
+        "verdict": "worse" if after < before - 1e-12 else "not worse",
     }
 
 
@@ -239,5 +244,13 @@ def _tell(facts: dict[str, Any], model: Aggregator) -> None:
         where = f"{facts['metric']} on {facts['measured_on']} queries"
         rows.append((f"{where}, {facts['baseline']}", common.number(facts["before"])))
         rows.append((f"{where}, this model", common.number(facts["after"])))
+        if facts["verdict"] == "worse":
+            better = facts["baseline"]
+            rows.append(
+                ("VERDICT", f"WORSE than {better}: use {better}, label more queries, or see `podium tune`")
+            )
+    elif learned:
+        rows.append(("held out", "nothing, so nothing says whether it is better than a method that learns nothing; "
+                     "give --validation FILE or --validation-share SHARE"))  # fmt: skip
     rows += [("note", note) for note in facts.get("notes", ())]
     common.table(["fact", "value"], [*rows, ("saved as", facts["model"])], left=2)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=click.Path(allow_dash=True), help="The page to write, or - .")
 @common.qrels_option
 @click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated.  "
-              "[default: a few that suit the input]")  # fmt: skip
+              "[default: with judgements all that are quick on the input, else a few]")  # fmt: skip
 @click.option("--model", "models", multiple=True, type=click.Path(exists=True, dir_okay=False),
               help="A saved model, beside the methods; may be repeated.")  # fmt: skip
 @common.metrics_option("ndcg@10", "map")
@@ -108,13 +108,13 @@ def _named(methods: tuple[str, ...], models: tuple[str, ...]) -> dict[str, Aggre
 def _report(files: tuple[str, ...], named: dict[str, Aggregator], asked: dict[str, Any]) -> Report:
     from podium.cli.explain import known
     from podium.evaluate.report import report
-    from podium.evaluate.report.material import default_methods
+    from podium.evaluate.report.material import methods_for
 
     content = _content(files, asked)
     preferences = common.preferences_of(content, files)
     labels = _labels(asked["qrels"], content)
     if named and all(m.tags.supervised for m in named.values()):
-        named = {**default_methods(preferences), **named}  # a model alone says little
+        named = {**methods_for(preferences, labels).methods, **named}  # a model alone says little
     user = next((m for m in named.values() if m.tags.uses_features), None)
     if asked["features"] and user is None:
         raise ParameterError(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from podium.data.lists import Comparisons, Lists
 from podium.data.repeats import ListRows, merge_repeats
-from podium.errors import InputError, PodiumWarning
+from podium.errors import ALLOW_REPEATS, InputError, Option, PodiumWarning, Words
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I4, I8
 
@@ -37,7 +37,7 @@ def row_origin(row: int) -> tuple[str, int | None]:
     return f"row {row + 1}", None
 
 
-def _error(problem: str, row: int, origin: Origin, remedy: str) -> InputError:
+def _error(problem: str, row: int, origin: Origin, remedy: Words) -> InputError:
     source, line = origin(row)
     return InputError(problem, source=source, line=line, remedy=remedy)
 
@@ -110,7 +110,10 @@ def build_lists(
     a row's item and list for messages.
     """
     if rank is None and score is None:
-        raise InputError("the lists have neither ranks nor scores", remedy="give rank=, score= or both")
+        raise InputError(
+            "the lists have neither ranks nor scores",
+            remedy=("give ", Option("rank"), ", ", Option("score"), " or both"),
+        )
     rows = ListRows(
         query,
         expert,
@@ -131,7 +134,7 @@ def build_lists(
                 f"{name(row)} appears twice",
                 row,
                 origin,
-                "choose duplicates='first', 'best' or 'sum' to allow this",
+                ALLOW_REPEATS,
             )
         rows, list_key = merge_repeats(rows, list_key, duplicates, sizes)
         order = _sort_order(rows, list_key)

@@ -12,7 +12,7 @@ from podium.data.build import build_comparisons, build_lists
 from podium.data.index import ItemIndex
 from podium.data.lists import Lists
 from podium.data.vocabulary import Coded, Ids, code_ids
-from podium.errors import InputError
+from podium.errors import InputError, Option
 from podium.kernels.dispatch import I4, I8
 
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ def concat(parts: Sequence[Preferences]) -> Preferences:
         raise InputError("there is nothing to put together", remedy="give at least one set of preferences")
     readings = {p.unlisted for p in parts if p.lists.rows} or {parts[0].unlisted}
     if len(readings) > 1:
-        raise InputError("the parts read unlisted items differently", remedy="use one unlisted= for all")
+        raise InputError(
+            "the parts read unlisted items differently", remedy=("use one ", Option("unlisted"), " for all")
+        )
     if len(parts) == 1:
         return parts[0]
     given = [np.lexsort((p.index.arrival, p.index.query_of_slot)) for p in parts]  # slots as they first came

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import os
 import time
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +20,7 @@ from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset, Fold
 from podium.data.markup import Grid, block, figure, table
 from podium.data.vocabulary import Id, Ids
-from podium.errors import InputError, ParameterError, expect
+from podium.errors import InputError, NoGainWarning, ParameterError, expect
 from podium.evaluate.checkpoints import Folder, digest_of, digest_of_data
 from podium.evaluate.comparison import Comparison, compare_evaluations
 from podium.evaluate.evaluation import Evaluation, evaluate, mean_of
@@ -338,7 +339,9 @@ def _fitted(candidate: Candidate, fold: Fold, told: Progress) -> _Fitted:
     if not hasattr(first, "prune"):
         raise ParameterError(f"{first.name} does not say which experts it does not use; it cannot be pruned")
     train, validation = (_visible(part, first.tags.uses_features) for part in (fold.train, fold.validation))
-    smaller = first.prune(train.preferences, train.labels, validation=validation, progress=told)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoGainWarning)
+        smaller = first.prune(train.preferences, train.labels, validation=validation, progress=told)
     return _Fitted(smaller, list(smaller.dropped_))
 
 
@@ -348,7 +351,9 @@ def _fit(aggregator: Aggregator, fold: Fold, told: Progress) -> Aggregator:
         return fresh
     train, validation = (_visible(part, fresh.tags.uses_features) for part in (fold.train, fold.validation))
     learner: Any = fresh
-    learner.fit(train.preferences, train.labels, train.features, validation=validation, progress=told)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoGainWarning)  # the test part tells more than the validation part
+        learner.fit(train.preferences, train.labels, train.features, validation=validation, progress=told)
     return fresh
 
 

@@ -11,7 +11,7 @@ from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, Option, ParameterError
 from podium.formats.base import Content, Format, combine, content_of
 from podium.formats.files import Source, open_source, save
 from podium.registry import formats
@@ -106,9 +106,14 @@ def _sniff(source: Source, options: Mapping[str, Any]) -> str:
         return asked[0] if len(asked) == 1 else called[0]
     first = head.split(b"\n", 1)[0][:80].decode(errors="replace").rstrip()
     raise InputError(
-        f"the format cannot be told from the first line {first!r}",
+        f"cannot detect the format from the first line {first!r}",
         source=source.name,
-        remedy=f"give format=, one of {', '.join(known)}; for a table without a header also columns=",
+        remedy=(
+            "give ",
+            Option("format"),
+            f", one of {', '.join(known)}; for a table without a header also ",
+            Option("columns"),
+        ),
     )
 
 
@@ -118,5 +123,7 @@ def _by_suffix(path: str, content: Content) -> str:
             return name
     able = [name for name, cls in formats.all().items() if cls.holds & content.parts] or list(formats.all())
     raise ParameterError(
-        f"the format to write {path!r} in cannot be told from its name; give format=, one of {', '.join(able)}"
+        f"the format to write {path!r} in cannot be told from its name; give ",
+        Option("format", of="writing"),
+        f", one of {', '.join(able)}",
     )

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from podium.errors import InputError
+from podium.errors import InputError, Option, Words
 from podium.formats.temporary import TemporaryFile
 from podium.kernels import dispatch
 from podium.kernels.dispatch import U1
@@ -96,7 +96,9 @@ class Source:
         start = view[:8].tobytes()
         for mark, name in _BOMS.items():
             if start.startswith(mark):
-                raise InputError(f"the file is {name}", source=self.name, remedy=f"give encoding={name!r}")
+                raise InputError(
+                    f"the file is {name}", source=self.name, remedy=("give ", Option("encoding", name))
+                )
         for magic, what in _ARCHIVES.items():
             if start.startswith(magic):
                 raise InputError(
@@ -118,7 +120,7 @@ class Source:
                 decoder.decode(block.tobytes(), final=begin + _BLOCK >= len(view))
             except UnicodeDecodeError as error:
                 at = begin - carried + error.start
-                remedy = "say what it is, for example encoding='latin-1'"
+                remedy = ("say what it is, for example ", Option("encoding", "latin-1"))
                 raise self.error(
                     f"the byte 0x{view[at]:02x} is not UTF-8", self._line(view, at), remedy
                 ) from None
@@ -140,7 +142,7 @@ class Source:
         end = start.rfind(b"\n")
         return start[: end + 1] if end >= 0 else self.raw[: self.raw.find(b"\n") + 1 or len(self.raw)]
 
-    def error(self, problem: str, line: int | None = None, remedy: str | None = None) -> InputError:
+    def error(self, problem: str, line: int | None = None, remedy: Words | None = None) -> InputError:
         """An error that happened in this file."""
         return InputError(problem, source=self.name, line=line, remedy=remedy)
 
@@ -236,7 +238,11 @@ def save(chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bo
     if target.is_dir():
         raise InputError("this is a folder", source=name, remedy="give a file name")
     if target.exists() and not overwrite:
-        raise InputError("the file exists", source=name, remedy="choose another name or give overwrite=True")
+        raise InputError(
+            "the file exists",
+            source=name,
+            remedy=("choose another name or give ", Option("overwrite", True, of="writing")),
+        )
     if target.exists() and not target.is_file():  # a device or a pipe: there is nothing to replace
         with open(target, "wb") as raw:
             raw.writelines(chunks)

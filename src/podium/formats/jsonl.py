@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from podium.data.roles import WORDS, plain_name
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, Option, ParameterError
 from podium.formats.base import Content
 from podium.formats.files import Source
 from podium.formats.table import Table, TableFormat
@@ -46,7 +46,10 @@ class JsonLines(TableFormat):
     ) -> Table:
         if columns is not None or delimiter is not None:
             raise ParameterError(
-                "columns= and delimiter= are for csv; the objects of jsonl name their own columns"
+                Option("columns"),
+                " and ",
+                Option("delimiter"),
+                " are for csv; the objects of jsonl name their own columns",
             )
         array = source.view[:1_000_000].tobytes().lstrip()[:1] == b"["
         rows, lines = [], []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from podium.errors import InputError
+from podium.errors import InputError, Option, Words
 from podium.formats.files import Source
 from podium.kernels.dispatch import I8
 from podium.kernels.text import Shape
@@ -94,7 +94,7 @@ def parse_line(
         raise source.error(
             f"{len(fields)} column{'s' if len(fields) != 1 else ''} here, {layout.words}",
             line,
-            "ids hold no blanks; for tables with a header or other columns give format='csv'",
+            ("ids hold no blanks; for tables with a header or other columns give ", Option("format", "csv")),
         )
     rank = _rank(fields[shape.rank].decode(), source, line, lowest_rank) if shape.rank >= 0 and ranks else 0
     token = fields[shape.score].decode()
@@ -128,7 +128,7 @@ def place_of(sources: Sequence[Source], bounds: I8, at: int) -> tuple[Source, in
     return source, source.data.count(b"\n", 0, inside) + 1, source.data[begin : end if end >= 0 else None]
 
 
-def refuse(problem: str, sources: Sequence[Source], bounds: I8, at: int, remedy: str) -> InputError:
+def refuse(problem: str, sources: Sequence[Source], bounds: I8, at: int, remedy: Words) -> InputError:
     """An error at a place in the joined bytes of the files."""
     source, line, _ = place_of(sources, bounds, at)
     return source.error(problem, line, remedy)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from podium.data.frames import comparisons_frame, labels_frame, lists_frame
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, Option, ParameterError
 from podium.formats.base import Content
 from podium.formats.files import Source
 from podium.formats.table import Table, TableFormat
@@ -74,7 +74,12 @@ class Parquet(TableFormat):
         self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]
     ) -> Table:
         if columns is not None or delimiter is not None:
-            raise ParameterError("columns= and delimiter= are for csv; a Parquet file names its own columns")
+            raise ParameterError(
+                Option("columns"),
+                " and ",
+                Option("delimiter"),
+                " are for csv; a Parquet file names its own columns",
+            )
         import pyarrow as pa
         import pyarrow.parquet as pq
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from podium.data.preferences import Preferences, Unlisted
 from podium.data.vocabulary import Coded, Ids
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, Option, ParameterError
 from podium.formats.base import Content, Format, combine
 from podium.formats.files import Source, distinct_names
 from podium.formats.ids import texts
@@ -107,7 +107,9 @@ def _election(source: Source, name: str, items: Names, unlisted: Unlisted, most_
     numbers = sorted(names)
     unique = len(set(names.values())) == len(names) and "" not in names.values()
     if items == "names" and not unique:
-        raise source.error("some alternatives have the same name, or none", None, "use items='numbers'")
+        raise source.error(
+            "some alternatives have the same name, or none", None, ("use ", Option("items", "numbers"))
+        )
     ids = Ids([names[n] if unique and items != "numbers" else str(n) for n in numbers])
     code = {n: k for k, n in enumerate(numbers)}
     item: list[int] = []
@@ -122,7 +124,7 @@ def _election(source: Source, name: str, items: Names, unlisted: Unlisted, most_
             raise source.error(
                 f"the ballots hold more than {most_rows:,} entries",
                 line,
-                "raise most_rows= if there is memory for it",
+                ("raise ", Option("most_rows"), " if there is memory for it"),
             )
         ranks = [1 + sum(map(len, groups[:k])) for k, group in enumerate(groups) for _ in group]
         item.extend([code[n] for n in flat] * count)

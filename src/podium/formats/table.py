@@ -17,7 +17,7 @@ from podium.data.outcomes import Codes, WinnerCodes, read_codes
 from podium.data.preferences import Preferences, Unlisted
 from podium.data.roles import LIST_ROLES, VOTE_ROLES, assign
 from podium.data.vocabulary import Coded, Id, Ids, code_ids
-from podium.errors import InputError, ParameterError, PodiumWarning
+from podium.errors import InputError, Option, ParameterError, PodiumWarning, Words
 from podium.formats.base import Content, Format, combine
 from podium.formats.files import Source, names_of, refuse_same_names
 from podium.formats.lines import number
@@ -44,7 +44,7 @@ class Table:
     def __len__(self) -> int:
         return len(self.lines)
 
-    def error(self, row: int, problem: str, remedy: str) -> InputError:
+    def error(self, row: int, problem: str, remedy: Words) -> InputError:
         """An error at a row."""
         source, line = self.origin(row)
         return InputError(problem, source=source, line=line, remedy=remedy)
@@ -91,7 +91,10 @@ class Table:
             )
         except ValueError:
             shown = "missing" if value is None or value == "" else repr(value)[:80]
-            remedy = f"a {role} is a finite number; leave the row out, or name the cells that mean 'none' by missing="
+            remedy = (
+                f"a {role} is a finite number; leave the row out, or name the cells that mean 'none' by ",
+                Option("missing"),
+            )
             raise self.error(row, f"the {role} is {shown}", remedy) from None
 
     def only(self, rows: I8) -> Table:
@@ -264,9 +267,14 @@ def _kind(roles: dict[str, str], table: Table) -> str:
 
 def _unreadable(table: Table, problem: str) -> InputError:
     names = ", ".join(map(repr, list(table.columns)[:12]))
+    example = (Option("query", "..."), Option("expert", "..."), Option("item", "..."), Option("rank", "..."))
+    named = [part for option in example for part in (option, ", ")][:-1]
     remedy = (
-        "name them, for example query='...', expert='...', item='...', rank='...'; "
-        "columns= names those of a file without header"
+        "name them, for example ",
+        *named,
+        "; ",
+        Option("columns"),
+        " names those of a file without header",
     )
     return table.source.error(f"{problem}: {names}", 1, remedy)
 
@@ -377,7 +385,7 @@ def _labels(table: Table, roles: dict[str, str], warn: bool) -> Labels:
         raise table.error(
             k,
             f"the grade of item {i.ids[int(i.codes[k])]!r} differs from an earlier row",
-            "an item has one grade; leave the column out by grade=''",
+            ("an item has one grade; leave the column out by ", Option("grade", "")),
         )
     first = np.sort(first)
     return Labels.from_rows(Coded(q.codes[first], q.ids), Coded(i.codes[first], i.ids), grade[first])
@@ -387,9 +395,11 @@ def _warn_of_minus_one(values: F8, name: str, table: Table) -> None:
     """-1 among numbers that are otherwise not negative often means "unknown"; it is kept, and said."""
     if len(values) and (values == -1).any() and (values[values != -1] >= 0).all():
         count = int((values == -1).sum())
-        warnings.warn(
+        told = PodiumWarning(
             f"{table.source.name}: {count} of {len(values)} values in {name!r} are -1 and are read as the number -1; "
-            "if that means 'unknown' give missing='-1', if it is meant give missing=()",
-            PodiumWarning,
-            stacklevel=5,
+            "if that means 'unknown' give ",
+            Option("missing", "-1"),
+            ", if it is meant give ",
+            Option("missing", ()),
         )
+        warnings.warn(told, stacklevel=5)

@@ -12,7 +12,7 @@ from podium.data.build import Duplicates
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
 from podium.data.vocabulary import Coded, Ids, code_ids
-from podium.errors import InputError, ParameterError, PodiumWarning
+from podium.errors import InputError, Option, ParameterError, PodiumWarning
 from podium.formats import trec_large
 from podium.formats.base import Content, Format
 from podium.formats.files import Source, distinct_names
@@ -209,10 +209,12 @@ def _warn_of_disagreement(file_of_list: I8, sources: Sequence[Source]) -> None:
     where = sources[int(files[0])].name
     if len(files) > 1:
         where += f" and {len(files) - 1} more of the {len(sources)} files"
-    warnings.warn(
+    warning = PodiumWarning(
         f"{where}: the ranks of {lists} list{'s' if lists > 1 else ''} disagree with the scores or start at 0; "
-        f"{'these are' if lists > 1 else 'this one is'} ranked by score, as trec_eval does "
-        "(order='auto' confirms this and changes nothing; order='rank' keeps the ranks of every list)",
-        PodiumWarning,
-        stacklevel=4,
+        f"{'these are' if lists > 1 else 'this one is'} ranked by score, as trec_eval does (",
+        Option("order", "auto"),
+        " confirms this and changes nothing; ",
+        Option("order", "rank"),
+        " keeps the ranks of every list)",
     )
+    warnings.warn(warning, stacklevel=4)

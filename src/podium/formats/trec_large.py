@@ -13,7 +13,7 @@ from podium.data.labels import Labels
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Coded, Ids
-from podium.errors import InputError
+from podium.errors import ALLOW_REPEATS, InputError, Option
 from podium.formats.files import Source
 from podium.formats.lines import QRELS, RUN, Layout, number, parse_line, place_of, refuse
 from podium.kernels import text
@@ -149,9 +149,7 @@ def _repeat(
     query = int(parsed.query.codes[np.searchsorted(rows.run_rows, row, side="right") - 1])
     item = index.items[int(items.starts[query] + items.slot[row])]
     problem = f"item {item!r} appears twice in one list for query {index.queries[query]!r}"
-    return refuse(
-        problem, sources, parsed.bounds, at, "choose duplicates='first', 'best' or 'sum' to allow this"
-    )
+    return refuse(problem, sources, parsed.bounds, at, ALLOW_REPEATS)
 
 
 def refuse_same_run_twice(key: I8, file: I8, sources: Sequence[Source], queries: Ids, experts: Ids) -> None:
@@ -169,5 +167,8 @@ def refuse_same_run_twice(key: I8, file: I8, sources: Sequence[Source], queries:
         raise InputError(problem, remedy="give every run once")
     raise InputError(
         f"{one} and {two} both hold a list tagged {expert!r} for query {query!r}",
-        remedy="if this is the same run twice give it once; if the tags are equal by accident use expert='file'",
+        remedy=(
+            "if this is the same run twice give it once; if the tags are equal by accident use ",
+            Option("expert", "file"),
+        ),
     )

@@ -9,6 +9,7 @@ import numpy as np
 from podium.data.outcomes import Codes, Pairs, build_votes, decode_outcomes, refuse_sides_as_items
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Coded
+from podium.errors import Option
 from podium.kernels.dispatch import B1
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def read_votes(table: Table, roles: dict[str, str], query: Coded, expert: Coded,
         if role not in roles:
             listed = ", ".join(map(repr, table.columns))
             raise table.source.error(
-                f"votes need a column {role}; there are {listed}", 1, f"say {role}=, or winner= and loser="
+                f"votes need a column {role}; there are {listed}",
+                1,
+                ("say ", Option(role), ", or ", Option("winner"), " and ", Option("loser")),
             )
     names = roles["item_a"], roles["item_b"]
     items = table.ids(names[0], "item_a"), table.ids(names[1], "item_b")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from podium import registry
-from podium.errors import ModelFileError, ParameterError
+from podium.errors import ModelFileError, Option, ParameterError
 from podium.formats.files import save as write_whole
 
 __all__ = ["contents", "dumps", "fingerprint", "load", "loads", "save"]
@@ -33,7 +33,9 @@ def save(aggregator: Any, path: str | os.PathLike[str], *, overwrite: bool = Fal
     """
     target = Path(path)
     if target.exists() and not overwrite:
-        raise ModelFileError(f"{target} exists; pass overwrite=True to replace it")
+        raise ModelFileError(
+            f"{target} exists; give ", Option("overwrite", True, of="writing"), " to replace it"
+        )
     write_whole([dumps(aggregator)], target, overwrite=True)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, Option, ParameterError
 from podium.formats.files import save
 from podium.formats.temporary import TemporaryFile, hold, is_held
 from podium.scale.arrays import arrow
@@ -127,8 +127,9 @@ def _deal(
                 if said is not None and unlisted not in (None, said):
                     raise InputError(
                         f"items that are not listed are {unlisted} here, and {said} in the files before",
-                        source=shard.path, remedy="give files of one kind, or say -O unlisted=below or =unknown",
-                    )  # fmt: skip
+                        source=shard.path,
+                        remedy=("give files of one kind, or say ", Option("unlisted", "below", "unknown")),
+                    )
                 said = said or unlisted
                 if schema is None:
                     schema = pa.schema([pa.field(f.name, _written(f.type)) for f in table.schema])

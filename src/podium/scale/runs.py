@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podium.errors import InputError, ParameterError, PodiumWarning
+from podium.errors import InputError, Option, ParameterError, PodiumWarning
 from podium.formats.files import save
 from podium.params import suggest
 from podium.scale.apart import check_apart
@@ -145,7 +145,8 @@ def _claim(job: Job, shards: Sequence[Shard], overwrite: bool) -> None:
     if again and not overwrite:
         raise ParameterError(
             f"{job.out} holds results of {again[0].source} as {again[0].name!r}, and they would be there twice;"
-            " choose another folder, or overwrite=True (--overwrite)"
+            " choose another folder, or give ",
+            Option("overwrite", True, of="writing"),
         )
     for record in again:
         forget(job.out, record)
@@ -153,7 +154,8 @@ def _claim(job: Job, shards: Sequence[Shard], overwrite: bool) -> None:
         old = about
     if old is None and not overwrite and any(Path(job.out).rglob("*.parquet")):
         raise ParameterError(
-            f"{job.out} holds other Parquet files; choose another folder, or overwrite=True (--overwrite)"
+            f"{job.out} holds other Parquet files; choose another folder, or give ",
+            Option("overwrite", True, of="writing"),
         )
     if old is not None and old != about and not overwrite:
         what = (
@@ -162,7 +164,8 @@ def _claim(job: Job, shards: Sequence[Shard], overwrite: bool) -> None:
             else "results of other options"
         )
         raise ParameterError(
-            f"{job.out} holds {what}; choose another folder, or overwrite=True (--overwrite)"
+            f"{job.out} holds {what}; choose another folder, or give ",
+            Option("overwrite", True, of="writing"),
         )
     place.parent.mkdir(parents=True, exist_ok=True)
     if _read_claim(place) != about:

@@ -129,7 +129,7 @@ def open_parquet(
         for name in set(keep) - set(there.names):
             raise InputError(f"there is no column {name!r} to keep", remedy=suggest(name, there.names))
     except InputError as error:
-        raise InputError(error.problem, source=path, remedy=error.remedy) from None
+        raise InputError(error.problem, source=path, remedy=error.remedies) from None
     columns = {role: (names or {}).get(role, role) for role in roles}
     text = [c for c in columns.values() if pa.types.is_string(plain(schema.field(c).type))]
     coded = [c for c in text if repeats(about, c)]

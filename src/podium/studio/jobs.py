@@ -3,6 +3,8 @@
 A server never works on a job itself. Its keeper starts `python -m podium.studio.jobs FOLDER` while jobs wait; the
 worker claims them one by one and ends when none is left. A worker that is killed falls silent, and after `STALE`
 seconds its job is claimed again (tuning goes on where it stopped) or marked as interrupted (fitting begins anew).
+A server that ends kills its worker and then puts the job back itself: that needs nothing of the worker, which on a busy
+machine may not get to run in time.
 """
 
 from __future__ import annotations
@@ -11,17 +13,16 @@ import contextlib
 import logging
 import os
 import secrets
-import signal
 import sqlite3
 import subprocess
 import sys
 import threading
-import types
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from podium.errors import ParameterError, PodiumError
+from podium.studio.fields import spell
 from podium.studio.records import Job
 from podium.studio.store import Store
 
@@ -33,6 +34,7 @@ LOOK, PAUSE = 2.0, 60.0  # seconds between looks of a server for work to start; 
 TRIES = 5  # beginnings of a job that breaks off again and again
 RESUMABLE = ("tune",)
 TRIALS = (1, 5_000)
+METRIC = "ndcg@10"  # by which a fitted model is held against one that learns nothing
 
 Tell = Callable[[int, int, str], None]
 log = logging.getLogger("podium.studio")
@@ -121,8 +123,34 @@ def _fit(_: Store, job: Job, data: Any, tell: Tell) -> tuple[str, Any, Any]:
             f"{method.name} learns from labels, and there are none; add qrels to the project"
         )
     method.fit(data.preferences, data.labels, features)
+    words, document = f"{method!r} was fitted on {len(data.preferences):,} queries.", {"method": repr(method)}
+    if method.tags.supervised:
+        more, held = _held_out(job.settings["method"], data, tell)
+        words, document = f"{words} {more}", document | {"held_out": held}
     tell(1, 1, "fitted")
-    return f"{method!r} was fitted on {len(data.preferences):,} queries.", {"method": repr(method)}, method
+    return words, document, method
+
+
+def _held_out(method: str, data: Any, tell: Tell) -> tuple[str, Any]:
+    """What the method is worth on queries it was not fitted on, beside one that learns nothing: cross-validated."""
+    from podium.aggregators.supervised.validation import plain_method
+    from podium.evaluate.crossvalidation import cross_validate
+
+    plain = plain_method(data).name
+    try:
+        found = cross_validate(
+            data, {plain: plain, "model": method}, [METRIC], progress=tell, choose_by=METRIC
+        ).compare(plain)
+    except PodiumError as error:
+        return f"It was not measured on queries it was not fitted on: {error}", None
+    row, base = found.row("model", METRIC), found.row(plain, METRIC)
+    worse = row.mean < base.mean
+    words = (
+        f"Cross-validated, on {found.queries:,} queries that it was not fitted on, its {METRIC} is {row.mean:.4f}, "
+        f"that of {plain} {base.mean:.4f}"
+    )
+    words += f": it is WORSE; use {plain}, or label more queries." if worse else "."
+    return words, found.to_dict()
 
 
 KINDS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], Callable[..., tuple[str, Any, Any]]]] = {
@@ -160,14 +188,19 @@ class _Pulse(threading.Thread):
         self._store.beat(self._job.id, self._owner, *self._latest)
 
 
-def work(store: Store, roots: Sequence[Path] = (), *, stale: float = STALE) -> int:
+def work(store: Store, roots: Sequence[Path] = (), *, stale: float = STALE, owner: str | None = None) -> int:
     """Claim jobs and do them until none is left; how many."""
     count = 0
-    owner = f"{os.getpid()}-{secrets.token_hex(4)}"
+    owner = owner or _owner()
     while (job := store.claim(owner, stale, RESUMABLE, TRIES)) is not None:
         _do(store, job, owner, roots)
         count += 1
     return count
+
+
+def _owner() -> str:
+    """A name for one worker process that no other has."""
+    return f"{os.getpid()}-{secrets.token_hex(8)}"
 
 
 def _do(store: Store, job: Job, owner: str, roots: Sequence[Path]) -> None:
@@ -191,11 +224,7 @@ def _do(store: Store, job: Job, owner: str, roots: Sequence[Path]) -> None:
         store.finish(job.id, owner, "cancelled", "it was stopped")
     except PodiumError as error:
         pulse.stop()
-        store.finish(job.id, owner, "failed", str(error))
-    except KeyboardInterrupt:
-        pulse.stop()
-        store.release(job.id, owner, "the server was ended; it goes on when a server runs again")
-        raise
+        store.finish(job.id, owner, "failed", error.spelled(spell))
     except Exception as error:
         pulse.stop()
         store.finish(job.id, owner, "failed", f"an error in Podium itself: {type(error).__name__}: {error}")
@@ -212,6 +241,7 @@ class Keeper:
         self._look, self._end = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True, name="podium-jobs")
         self.worker: subprocess.Popen[bytes] | None = None
+        self._owner = ""  # by which the worker claims jobs
 
     def start(self) -> None:
         """Begin to watch."""
@@ -222,14 +252,18 @@ class Keeper:
         self._look.set()
 
     def stop(self) -> None:
-        """Stop watching; a worker puts its job back and ends."""
+        """Stop watching, end the worker, and put its job back."""
         self._end.set()
         self._look.set()
         self._thread.join()
-        if self.worker is not None and self.worker.poll() is None:
-            self.worker.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.worker.wait(10)
+        if self.worker is None:
+            return
+        self.worker.kill()  # no signal that it may answer or not: a job may be broken off anywhere
+        self.worker.wait()
+        try:
+            self._store.release(self._owner, "the server was ended; it goes on when a server runs again")
+        except sqlite3.Error as error:  # such as a full disk
+            log.warning("a job could not be put back (%s); it is claimed again once it is stale", error)
 
     def _watch(self) -> None:
         pause = LOOK
@@ -250,10 +284,11 @@ class Keeper:
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         # -P: no module from the folder the server was started in
+        self._owner = _owner()
         words = [sys.executable, "-P", "-m", "podium.studio.jobs", str(self._store.folder), str(self._stale)]
+        words += [self._owner, *map(str, self._roots)]
         quiet = subprocess.DEVNULL  # what went wrong is told in the job; warnings may hold ids of the data
         own = {name: value for name, value in os.environ.items() if name != "PODIUM_TOKEN"}
-        words += map(str, self._roots)
         return subprocess.Popen(
             words, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, env=own
         )
@@ -270,20 +305,14 @@ def keeping(store: Store, roots: Sequence[Path] = ()) -> Iterator[Keeper]:
         keeper.stop()
 
 
-def _ended(_: int, __: types.FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
 def main(arguments: Sequence[str]) -> int:
-    """The worker process: a folder, seconds of silence, and the roots of the server that started it."""
-    signal.signal(signal.SIGTERM, _ended)
+    """The worker process: a folder, seconds of silence, its name as an owner, and the roots of its server."""
+    folder, stale, owner, *roots = arguments
     with contextlib.suppress(OSError, AttributeError):
         os.nice(5)  # pages and the service come first
-    store = Store(arguments[0])
+    store = Store(folder)
     try:
-        work(store, [Path(root) for root in arguments[2:]], stale=float(arguments[1]))
-    except KeyboardInterrupt:
-        return 130
+        work(store, [Path(root) for root in roots], stale=float(stale), owner=owner)
     finally:
         store.close()
     return 0

@@ -17,11 +17,11 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError, PodiumError, hearing
 from podium.formats.files import Source, open_source
+from podium.studio.fields import options_for_reading, spell
 from podium.studio.limits import TooLarge, bounded_decompress
 from podium.studio.settings import Limits
 
 __all__ = [
-    "OPTIONS",
     "Opened",
     "allowed",
     "folder_files",
@@ -32,7 +32,6 @@ __all__ = [
     "unpacked",
 ]
 
-OPTIONS = ("format", "kind", "columns", "unlisted")  # of reading, that a form can give
 MOST_FILES = 2_000  # of a folder
 CELL = 4  # bytes that a cell of a Parquet file needs in memory, at least
 
@@ -76,9 +75,10 @@ def open_input(
 
     if not inputs:
         raise ParameterError("no file was given; choose at least one")
-    given = {k: v for k, v in (options or {}).items() if k in OPTIONS and v}
-    with hearing() as said:
-        sources = [_source(i) for i in inputs]
+    given = options_for_reading(options or {})
+    encoding = given.pop("encoding", "utf-8")
+    with hearing(spell) as said:
+        sources = [_source(i, encoding) for i in inputs]
         try:
             content = formats.read(sources, given.pop("format", None), **given)
         except RecursionError:
@@ -104,14 +104,16 @@ def open_labels(data: Opened, files: Sequence[tuple[str, bytes]], *, check: bool
     from podium.formats.base import Content, combine
 
     known = () if data.labels is None else (data.labels,)
-    with hearing() as said:
+    with hearing(spell) as said:
         try:
             new = _labels(files)
             whole = combine([Content(labels=labels) for labels in (*known, new)]).labels
         except InputError as error:
             if error.source is None or error.source in {name for name, _ in files}:
                 raise
-            plain = InputError(error.problem, remedy=error.remedy)  # a row of all files together helps nobody
+            plain = InputError(
+                error.problem, remedy=error.remedies
+            )  # a row of all files together helps nobody
             raise _twice(data.labels, files) or plain from None
     if check:
         _check_shared(data.preferences.index, new.index)
@@ -189,10 +191,10 @@ def _first_line(name: str, content: bytes, taken: Set[tuple[Id, Id]]) -> tuple[i
     return at if str(pair[1]).encode() in lines[at - 1] else None, pair
 
 
-def _source(given: Path | tuple[str, bytes]) -> Source:
+def _source(given: Path | tuple[str, bytes], encoding: str) -> Source:
     if isinstance(given, tuple):
-        return Source(*given)
-    return replace(open_source(given), name=given.name)  # where it lies is not for every reader
+        return Source(*given, encoding)
+    return replace(open_source(given, encoding), name=given.name)  # where it lies is not for every reader
 
 
 def unpacked(name: str, content: bytes, limits: Limits) -> bytes:
@@ -277,25 +279,48 @@ def still_allowed(roots: Sequence[Path], path: str) -> Path:
     )
 
 
-def listing(folder: Path) -> list[tuple[str, bool]]:
-    """Names in a folder, folders first (True), without hidden ones."""
-    found = [(p.name, p.is_dir()) for p in folder.iterdir() if not p.name.startswith(".")]
-    return sorted(found, key=lambda pair: (not pair[1], pair[0]))[:MOST_FILES]
+def _inside(roots: Sequence[Path], folder: Path) -> tuple[list[tuple[str, Path]], list[str]]:
+    """What a folder holds below the roots, by its name there and where it lies, links followed; and what is not.
+
+    Nothing is known of a place outside the roots but its name here: nobody may look at it, not even to see what it is.
+    """
+    kept, outside = [], []
+    for entry in sorted(p for p in folder.iterdir() if not p.name.startswith("."))[:MOST_FILES]:
+        try:
+            kept.append((entry.name, still_allowed(roots, str(entry.resolve()))))
+        except (InputError, OSError, RuntimeError):  # a link that leads out, nowhere, or to itself
+            outside.append(entry.name)
+    return kept, outside
 
 
-def folder_files(path: Path) -> tuple[list[Path], list[str]]:
+def listing(roots: Sequence[Path], folder: Path) -> list[tuple[str, bool]]:
+    """Names in a folder, folders first (True), without hidden ones and those that lead out of the roots."""
+    found = [(name, place.is_dir()) for name, place in _inside(roots, folder)[0]]
+    return sorted(found, key=lambda pair: (not pair[1], pair[0]))
+
+
+def folder_files(roots: Sequence[Path], path: Path, encoding: str = "utf-8") -> tuple[list[Path], list[str]]:
     """The files of a folder that can be read (or the file itself), and words on those left out."""
     from podium import formats
 
     if path.is_file():
         return [path], []
-    kept, left_out = [], []
-    for file in sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))[:MOST_FILES]:
+    found, outside = _inside(roots, path)
+    kept, left_out = (
+        [],
+        [f"{name} was left out: it is a link to a place that this server may not show" for name in outside],
+    )
+    for name, place in found:
+        if not place.is_file():
+            continue
+        if place in kept:
+            left_out.append(f"{name} was left out: it is a link to {place.name}, which is opened")
+            continue
         try:
-            formats.sniff(file)
-            kept.append(file)
+            formats.sniff(place, encoding)
+            kept.append(place)
         except PodiumError as error:
-            left_out.append(f"{file.name} was left out: {str(error).removeprefix(f'{file}: ')}")
+            left_out.append(f"{name} was left out: {error.spelled(spell).removeprefix(f'{place}: ')}")
     if not kept:
         raise InputError(
             "no file in this folder can be read", remedy="choose a folder of runs, ratings or votes"

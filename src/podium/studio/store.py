@@ -365,11 +365,11 @@ class Store:
             row = (state, words, json.dumps(result), time.time(), job, owner)
             return db.execute(end + " AND state = 'running'", row).rowcount == 1
 
-    def release(self, job: str, owner: str, words: str) -> None:
-        """Put a job back, as its worker has to go; that was not the job's fault."""
+    def release(self, owner: str, words: str) -> None:
+        """Put the job of an owner back, as that one has to go; it was not the job's fault."""
         with self._writing() as db:
             back = "UPDATE jobs SET state = 'queued', owner = NULL, words = ?, tries = tries - 1"
-            db.execute(back + " WHERE id = ? AND owner = ? AND state = 'running'", (words, job, owner))
+            db.execute(back + " WHERE owner = ? AND state = 'running'", (words, owner))
 
     def cancel(self, job: str) -> None:
         """Stop a job: at once if it waits, else as soon as its worker looks."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.errors import InputError, PodiumError, hearing
+from podium.evaluate.screening import Screen
 from podium.studio.limits import TooLarge, check_pairs
 from podium.studio.opening import Opened, open_input, open_labels, still_allowed
 from podium.studio.records import Project
@@ -130,18 +131,26 @@ class Workspace:
 
     def _gather(self, data: Opened, methods: Sequence[str], metrics: Sequence[str]) -> Any:
         from podium.aggregators.base import make
-        from podium.evaluate.report.material import Asked, default_methods, gather
+        from podium.evaluate.report.material import Asked, gather
 
         named = {m: self.method(m) if m.startswith("model:") else make(m) for m in methods}
         for method in named.values():
             check_pairs(self.settings.limits, data.preferences, method)
-        p, named = data.preferences, named or self.usual(data)
+        usual, large = self._screen(data)
         words, absent = self._too_long(data), []
         asked = Asked(
-            p, data.labels, data.features, data.seconds, named, tuple(metrics), learn=False, pairs=not words
+            data.preferences,
+            data.labels,
+            data.features,
+            data.seconds,
+            named or usual.methods,
+            tuple(metrics),
+            learn=False,
+            slow=() if named else usual.slow,
+            pairs=not words,
         )
         if words:
-            absent = [*data.kinds, *(() if methods else [m for m in default_methods(p) if m not in named])]
+            absent = [*data.kinds, *(() if methods else large)]
         found = gather(asked)
         return replace(found, said=(*found.said, *(f"{what} is left out: {words}" for what in absent)))
 
@@ -154,18 +163,23 @@ class Workspace:
         return ""
 
     def usual(self, data: Opened) -> dict[str, Any]:
-        """The methods that are shown to those who name none: a few that suit the data and are not too much work."""
-        from podium.evaluate.report.material import default_methods
+        """The methods that are shown to those who name none: those that suit the data and are not too much work."""
+        return dict(self._screen(data)[0].methods)
 
-        found = default_methods(data.preferences)
+    def _screen(self, data: Opened) -> tuple[Screen, list[str]]:
+        """These, and the names of the well-known ones that would compare too many items."""
+        from podium.evaluate.report.material import default_methods, methods_for
+
+        found = methods_for(data.preferences, data.labels)
         fit = {}
-        for name, method in found.items():
+        for name, method in found.methods.items():
             with contextlib.suppress(TooLarge):
                 check_pairs(self.settings.limits, data.preferences, method)
                 fit[name] = method
         if not fit:
-            check_pairs(self.settings.limits, data.preferences, next(iter(found.values())))
-        return fit
+            check_pairs(self.settings.limits, data.preferences, next(iter(found.methods.values())))
+        large = [m for m in default_methods(data.preferences) if m not in fit]
+        return replace(found, methods=fit), large
 
     def result(self, key: Hashable, make: Callable[[], Any]) -> Future[Any]:
         """What a method makes of all queries, on its way, computed once."""

@@ -46,7 +46,7 @@ class CrowdModel(Aggregator):
     labels; these counts are added to the prior of its quality when other judgements are aggregated.
     """
 
-    tags = Tags(accepts=ALL_FORMS, per_query=False, pairwise="lists")
+    tags = Tags(accepts=ALL_FORMS, per_query=False, pairwise="lists", cost="search")
 
     quality: Annotated[bool, "is the quality of annotators estimated? Else all are taken as equal"] = True
     pooled: Annotated[bool, "is the quality of an annotator one for all queries?"] = True

@@ -65,7 +65,7 @@ class CrowdAgg(Aggregator):
 
     name = "crowdagg"
     citation = "Niu, Lan, Guo, Cheng, Yu & Long, CIKM 2015"
-    tags = Tags(accepts=ALL_FORMS, per_query=False, pairwise="items")
+    tags = Tags(accepts=ALL_FORMS, per_query=False, pairwise="items", cost="search")
 
     measure: Annotated[str, Choice("ndcg", "rbp"), "whose discount a rank is worth"] = "ndcg"
     persistence: Annotated[float, Range(0.0, 0.999999, open_low=True), "chance of reading on, for rbp"] = 0.95

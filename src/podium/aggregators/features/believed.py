@@ -58,6 +58,7 @@ class LabelledFeaturesAggregator(Aggregator):
         weighted=False,
         uses_features=True,
         pairwise="items",
+        cost="iterate",
     )
 
     exempt: ClassVar[Mapping[str, str]] = {

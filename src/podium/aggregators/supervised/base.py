@@ -6,18 +6,20 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from podium.aggregators.base import Aggregator, Outcome
 from podium.aggregators.supervised.examples import Examples, Progress, silence
+from podium.aggregators.supervised.provenance import forget_queries, note_queries
+from podium.aggregators.supervised.validation import beside_plain
 from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id, Ids
-from podium.errors import NotFittedError, ParameterError, PodiumWarning
+from podium.errors import NotFittedError, Option, ParameterError, PodiumWarning
 from podium.kernels.dispatch import B1, F8, I8
 from podium.params import Choice, Fixed
 
@@ -59,6 +61,9 @@ class SupervisedAggregator(Aggregator):
         """Learn from labelled queries; `validation`, when given, chooses among what was learned on the way.
 
         Queries weigh 1 unless `query_weights` says otherwise. `progress(done, total, what)` is called now and then.
+        With `validation`, `validation_` says how the model does on those queries beside a method that learns nothing,
+        and a `NoGainWarning` is given where it does worse. `fitted_on_` holds digests of all queries that were used, so
+        that they are not taken for held-out ones later.
         """
         self._check_forms(preferences)
         # an expert that says nothing here is not trained on, although a larger table named it
@@ -78,12 +83,16 @@ class SupervisedAggregator(Aggregator):
         training = self._training(
             preferences, labels, features, chosen, progress, query_weights, teaches=True
         )
+        forget_queries(self)
         self.experts_: list[Id] = preferences.experts.tolist()
         try:
             self._learn(training)
         except BaseException:
             del self.experts_  # what was begun is not fitted
             raise
+        note_queries(self, [training.examples.labels, *([] if chosen is None else [chosen.examples.labels])])
+        if validation is not None:
+            self.validation_: dict[str, Any] = beside_plain(self, validation)
         return self
 
     def _training(
@@ -157,7 +166,9 @@ class SupervisedAggregator(Aggregator):
                 f"{self.name} was not trained on expert {strangers[0]!r}"
                 f"{f' and {len(strangers) - 1} more' if len(strangers) > 1 else ''}; trained on "
                 f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}; "
-                "set unseen='ignore' to leave such experts out, or train with them"
+                "set ",
+                Option("unseen", "ignore", of="method"),
+                " to leave such experts out, or train with them",
             )
         if len(codes) and (codes < 0).all():
             warnings.warn(

@@ -22,6 +22,7 @@ from podium.aggregators.supervised.potentials import (
     scales,
     within,
 )
+from podium.aggregators.supervised.provenance import forget_queries
 from podium.aggregators.supervised.shards import Shard
 from podium.aggregators.supervised.shelf import shelves
 from podium.aggregators.supervised.strengths import Transform
@@ -31,7 +32,7 @@ from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id, Ids
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, Option, ParameterError
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.lambdas import Optimiser
@@ -246,6 +247,7 @@ class CrfAggregator(SupervisedAggregator):
         """
         from podium.aggregators.supervised.crf_shards import learn
 
+        forget_queries(self)
         try:
             with shelves(shards, validation, cache) as (train, check):
                 self.seen = learn(self, train, check, dict(query_weights or {}), progress)
@@ -331,7 +333,8 @@ class CrfAggregator(SupervisedAggregator):
         """
         self._check_fitted()
         if self.sharing == "shared":
-            raise ParameterError("with sharing='shared' no expert has weights of its own; use sharing='own'")
+            shared, own = (Option("sharing", how, of="method") for how in ("shared", "own"))
+            raise ParameterError("with ", shared, " no expert has weights of its own; use ", own)
         if not 0 <= share < 1:
             raise ParameterError(f"share is {share!r}; accepted: number in [0, 1)")
         rows = [row for code, row in enumerate(self.expert_weights()) if self.group_[code] != self.shared_]

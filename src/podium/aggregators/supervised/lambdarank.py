@@ -22,11 +22,13 @@ from podium.data.consensus import Consensus, TieRule
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.vocabulary import Id
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, Option, ParameterError
 from podium.kernels.dispatch import F8
 from podium.params import Choice, suggest
 
 __all__ = ["LambdaRank"]
+
+LINEAR = (Option("hidden", 0, of="method"), ", ", Option("scorer", "lambdarank", of="method"))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -58,14 +60,16 @@ class LambdaRank(FeatureModel, Learner):
             return
         if not self._is_linear:
             raise ParameterError(
-                "LambdaRank: a prior gives weights of features, which only a linear scorer has; "
-                "use hidden=0, scorer='lambdarank', or leave the prior out"
+                "LambdaRank: a prior gives weights of features, which only a linear scorer has; use ",
+                *LINEAR,
+                ", or leave the prior out",
             )
         if isinstance(self.prior, LabelledFeatures):
             if self.prior.normalise != self.normalise:
                 raise ParameterError(
                     f"LambdaRank: the prior's weights are of features with normalise={self.prior.normalise!r}, not "
-                    f"{self.normalise!r}; set normalise={self.prior.normalise!r}"
+                    f"{self.normalise!r}; set ",
+                    Option("normalise", self.prior.normalise, of="method"),
                 )
             self.prior = self.prior.weights()
         _check_prior(self.prior)
@@ -124,7 +128,7 @@ class LambdaRank(FeatureModel, Learner):
         from podium.aggregators.supervised.streamed import Streamed
 
         if self.scorer == "lambdamart":
-            raise ParameterError("lambdamart needs all data in memory; use scorer='lambdarank', or fit")
+            raise ParameterError("lambdamart needs all data in memory; use ", LINEAR[-1], ", or fit")
         with shelves(shards, validation, cache, kind="features") as (train, check):
             course = Streamed(self, train, check, query_weights or {}, progress)
             self.__dict__.pop("names_", None)  # what is begun is not fitted
@@ -148,9 +152,7 @@ class LambdaRank(FeatureModel, Learner):
         """What each feature counts in a linear scorer."""
         self._check_fitted("fit(features, labels)")
         if not self._is_linear:
-            raise InputError(
-                "only a linear scorer has weights by feature", remedy="use hidden=0, scorer='lambdarank'"
-            )
+            raise InputError("only a linear scorer has weights by feature", remedy=("use ", *LINEAR))
         return dict(zip(self.names_, self._linear().tolist(), strict=True))
 
     def _values(self, features: Features) -> F8:

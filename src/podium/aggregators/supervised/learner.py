@@ -13,7 +13,7 @@ import numpy as np
 from podium.aggregators.supervised.courses import Course, Taught
 from podium.aggregators.supervised.examples import Examples, Progress, silence
 from podium.aggregators.supervised.networks import Network
-from podium.errors import ParameterError
+from podium.errors import Option, ParameterError
 from podium.kernels import dispatch
 from podium.kernels.dispatch import F8
 from podium.kernels.lambdas import Optimiser
@@ -118,10 +118,15 @@ class Learner:
         parse(self.choose_by).check()
         if self.scorer == "lambdamart" and str(parse(self.metric)) != "ndcg:exp":
             raise ParameterError(
-                f"lambdamart raises ndcg:exp only, not {self.metric}; use scorer='lambdarank'"
+                f"lambdamart raises ndcg:exp only, not {self.metric}; use ",
+                Option("scorer", "lambdarank", of="method"),
             )
         if self.scorer == "lambdamart" and self.device != "cpu":
-            raise ParameterError(f"device={self.device!r} trains LambdaRank; use scorer='lambdarank'")
+            asked, other = (
+                Option("device", self.device, of="method"),
+                Option("scorer", "lambdarank", of="method"),
+            )
+            raise ParameterError(asked, " trains LambdaRank; use ", other)
 
     @property
     def _is_linear(self) -> bool:

@@ -15,7 +15,7 @@ from podium.data.features import Features
 from podium.data.preferences import Preferences
 from podium.data.restrict import restricted
 from podium.data.vocabulary import Id
-from podium.errors import InputError
+from podium.errors import InputError, Option, Words
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.strengths import Leading, Matrices, leading, low_rank
 from podium.params import Choice, Range, Tune
@@ -61,7 +61,8 @@ def svd_columns(
     their singular value, so that Y is about U V'.
     """
     width = components * (3 if sizes else 2) + 1
-    check_size(preferences, n_groups * width, "use features='hybrid' with a larger min_preferences")
+    hybrid = ("use ", Option("features", "hybrid", of="method"), " with a larger min_preferences")
+    check_size(preferences, n_groups * width, hybrid)
     grouped = strengths.matrices(preferences, cast(strengths.Transform, transform), groups)
     m, out = grouped.matrices, []
     if components == 1:
@@ -87,7 +88,7 @@ def _leading_there(m: Matrices, device: str) -> Leading:
     return there(machine(device), m)
 
 
-def check_size(preferences: Preferences, columns: int, remedy: str) -> None:
+def check_size(preferences: Preferences, columns: int, remedy: Words) -> None:
     """Refuse a table of features that would not fit in memory."""
     items = len(preferences.index.items)
     if items * columns * 8 > LARGEST:

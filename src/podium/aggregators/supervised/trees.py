@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from podium.errors import InputError, ParameterError
+from podium.errors import InputError, Option, ParameterError
 from podium.kernels import dispatch
 from podium.kernels.dispatch import F8, I8
 from podium.metrics.base import MetricSpec
@@ -100,7 +100,7 @@ def _check_sizes(sizes: I8) -> None:
     if sizes.max(initial=0) > LONGEST:
         raise InputError(
             f"a query has {sizes.max():,} labelled items, and LightGBM takes {LONGEST:,}",
-            remedy="use scorer='lambdarank' and no trees, or label fewer",
+            remedy=("use ", Option("scorer", "lambdarank", of="method"), " and no trees, or label fewer"),
         )
 
 

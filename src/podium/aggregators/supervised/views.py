@@ -14,6 +14,7 @@ from podium.aggregators.supervised import strengths
 from podium.aggregators.supervised.svd_features import check_size, svd_columns
 from podium.data.index import ItemIndex
 from podium.data.preferences import Preferences
+from podium.errors import Option
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.strengths import sums
@@ -58,7 +59,7 @@ def per_query(index: ItemIndex, values: F8) -> tuple[F8, F8, F8]:
 def views(preferences: Preferences, groups: I8, n: int, depth: float) -> Views:
     """All views; `groups` numbers each expert (-1: left out) and `depth` is the rank that is worth nothing."""
     lists, index = preferences.lists, preferences.index
-    check_size(preferences, n * TABLES, "use crf, or svd with features='hybrid'")
+    check_size(preferences, n * TABLES, ("use crf, or svd with ", Option("features", "hybrid", of="method")))
     size = np.maximum(index.sizes, 1)[index.query_of_slot][:, None]
     expert = groups[lists.expert][lists.list_of_row]
     rows = np.flatnonzero(expert >= 0)

@@ -95,7 +95,8 @@ def _made(found: Material) -> dict[str, str]:
     if found.comparison is not None:
         c = found.comparison
         facts["tests"] = (
-            f"paired {c.test} test; {100 * c.level:g} % intervals {INTERVALS[c.test]}; "
-            "Holm's correction; ties and precision of scores as in trec_eval; a judged query without an answer is 0"
+            f"paired {c.test} test; {100 * c.level:g} % intervals {INTERVALS[c.test]}; Holm's correction in tables, "
+            "in the verdict maxT over all pairs of the methods; ties and precision of scores as in trec_eval; a judged "
+            "query without an answer is 0"
         )
     return facts

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from podium.data import markup
 from podium.data.markup import Grid, finite
-from podium.errors import ParameterError
+from podium.errors import Option, ParameterError
 from podium.evaluate import pictures
 
 __all__ = ["Block", "Figure", "Finding", "Report", "Section", "Table", "Verdict"]
@@ -101,7 +101,9 @@ class Report:
         paths = [(f, target / (f.name + kind)) for f in self.figures for kind in KINDS]
         there = [path for _, path in paths if path.exists()]
         if there and not overwrite:
-            raise ParameterError(f"{there[0]} exists; choose another folder, or give overwrite=True")
+            raise ParameterError(
+                f"{there[0]} exists; choose another folder, or give ", Option("overwrite", True, of="writing")
+            )
         target.mkdir(parents=True, exist_ok=True)
         for figure, path in paths:
             pictures.save(figure.chart, path)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from podium.data.labels import Labels
-from podium.data.markup import percent
+from podium.data.markup import figure, percent
 from podium.evaluate.report.content import Finding, Verdict
 from podium.evaluate.report.material import Material
 from podium.metrics.base import parse
@@ -18,6 +18,7 @@ WELL, POORLY = 0.8, 0.4  # judged share of the top from which figures are good, 
 MANY, FEW = 50, 10  # queries
 TIED = 0.2  # share of tied items in the top from which the tie rule decides much
 ABSENT = 0.5  # share of the queries below which an expert answers few
+LUCK = 0.01  # of the mean of the best method that is due to its choice, from which a reader should know
 BAD_JUDGES = 0.1  # share of the judgements that are random or malicious
 TOP = 10
 FLAGS: dict[str, tuple[Verdict, str, str]] = {  # said of one expert, and of several
@@ -44,8 +45,10 @@ def _labels(found: Material) -> Iterator[Finding]:
     if labels is None:
         yield Finding("labels", "unknown", "there are none, so nothing says which method is better")
         return
+    yield from _held_out(found)
     if found.comparison is None:
-        yield Finding("labels", "wrong", _strangers(found, labels))
+        if found.held is None:
+            yield Finding("labels", "wrong", _strangers(found, labels))
         return
     count = found.comparison.queries
     verdict: Verdict = "ok" if count >= MANY else "look" if count >= FEW else "wrong"
@@ -66,10 +69,40 @@ def _labels(found: Material) -> Iterator[Finding]:
     uneven = [n for n in found.comparison.notes if "may be better than its figures" in n]
     if uneven:
         yield Finding("fair judging", "look", uneven[0])
-    learned = [n for n, m in found.asked.methods.items() if m.tags.supervised]
-    if learned:
-        text = f"{', '.join(learned)} learned from labels; if these are among them, the figures are too good"
-        yield Finding("unseen labels", "look", text)
+    yield from _choice(found)
+
+
+def _held_out(found: Material) -> Iterator[Finding]:
+    """What models were fitted on says nothing of them."""
+    held = found.held
+    if held is None:
+        return
+    for name, reason in held.left_out.items():
+        yield Finding("held-out queries", "look", f"{name} has no figures here: {reason}")
+    yield from (Finding("held-out queries", "look", note) for note in held.notes)
+    if held.checked and not held.used:
+        verb = "was" if len(held.checked) == 1 else "were"
+        text = f"{', '.join(held.checked)} {verb} fitted on none of these queries"
+        yield Finding("held-out queries", "ok", text)
+
+
+def _choice(found: Material) -> Iterator[Finding]:
+    """How many methods the best was chosen from, what that adds to its mean, and which were not tried."""
+    assert found.comparison is not None
+    count, metric = len(found.measured), found.comparison.metrics[0]
+    if count > 1 and found.judged and found.expected == found.expected:
+        mean = found.comparison.row(found.best, metric).mean
+        text = (
+            f"{found.best} is the best of {count} on these queries, with {metric} {figure(mean)}; choosing by all "
+            f"other queries gives {figure(found.expected)} on a query"
+        )
+        luck = mean - found.expected > LUCK
+        yield Finding(
+            "choice of the best", "look" if luck else "ok", text + ("; expect that" if luck else "")
+        )
+    if found.asked.slow:
+        text = f"{count} methods were compared; these take long on these data, and are compared when named: "
+        yield Finding("methods tried", "ok", text + ", ".join(found.asked.slow))
 
 
 def _strangers(found: Material, labels: Labels) -> str:

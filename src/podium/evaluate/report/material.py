@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -20,13 +21,16 @@ from podium.evaluate.annotators import Annotators, annotators
 from podium.evaluate.comparison import Comparison, compare, usual_methods
 from podium.evaluate.curves import Curve, curves
 from podium.evaluate.diagnostics import Diagnosis, diagnose
+from podium.evaluate.heldout import HeldOut, held_out
 from podium.evaluate.leaderboard import Leaderboard, leaderboard
 from podium.evaluate.rankings import aggregated, expert_rankings, overlaps
+from podium.evaluate.screening import Screen, screen
+from podium.evaluate.simultaneous import Lead, leads_of, value_of_choosing
 from podium.evaluate.unlisted import warn_of_other_reading
 from podium.kernels.dispatch import F8
 from podium.metrics.base import MetricSpec, parse
 
-__all__ = ["Asked", "Material", "default_methods", "gather"]
+__all__ = ["Asked", "Material", "default_methods", "gather", "methods_for"]
 
 EXPERTS = 150  # for which experts are looked at one by one, at most
 WORK = 50_000_000  # experts x rows, likewise
@@ -48,6 +52,7 @@ class Asked:
     metrics: Sequence[MetricSpec] = ("ndcg@10", "map")
     queries: Sequence[Id] = ()
     learn: bool = True
+    slow: Sequence[str] = ()  # methods that were not tried as they take long on these data
     pairs: bool = True  # whether annotators and leaderboards are computed, which compare each item with each
 
 
@@ -65,6 +70,7 @@ class Material:
     weighers: Mapping[str, Aggregator] = field(default_factory=dict)  # models whose weights are shown
     shown_only: bool = False  # they were learned for the picture alone
     run: str | None = None  # the row of the best expert in the comparison
+    held: HeldOut | None = None  # which labelled queries no model was fitted on
     said: tuple[str, ...] = ()  # warnings that came up on the way
 
     @property
@@ -79,13 +85,42 @@ class Material:
         return found is not None and any(r.judged > 0 for r in found.rows)
 
     @property
+    def measured(self) -> list[str]:
+        """The methods that have figures by labels."""
+        known = {} if self.comparison is None else self.comparison.evaluations
+        return [n for n in self.results if n in known]
+
+    @property
     def best(self) -> str:
         """The method with the highest mean of the first metric; without labels, the first one."""
-        if self.comparison is None or not self.judged:
+        if self.comparison is None or not self.judged or not self.measured:
             return next(iter(self.results))
         metric = self.comparison.metrics[0]
-        mean = {n: self.comparison.row(n, metric).mean for n in self.results}
+        mean = {n: self.comparison.row(n, metric).mean for n in self.measured}
         return max(mean, key=lambda n: mean[n] if mean[n] == mean[n] else -1.0)
+
+    @property
+    def leading(self) -> list[str]:
+        """The methods that are drawn and looked at query by query: the best few."""
+        return self.measured if self.comparison is None else _best_of(self.comparison, self.measured)
+
+    @functools.cached_property
+    def leads(self) -> tuple[Lead, ...]:
+        """How far the best method is above every other one and the best expert, all of them considered."""
+        assert self.comparison is not None
+        c = self.comparison
+        return leads_of(
+            self.best, self._values(list(c.evaluations)), level=c.level, rounds=c.rounds, seed=c.seed
+        )
+
+    @functools.cached_property
+    def expected(self) -> float:
+        """The mean that choosing the best of these methods can be expected to give on further queries."""
+        return value_of_choosing(self._values(self.measured))
+
+    def _values(self, names: Sequence[str]) -> dict[str, F8]:
+        assert self.comparison is not None
+        return {n: self.comparison.evaluations[n][self.comparison.metrics[0]] for n in names}
 
     def alike(self) -> F8:
         """By query: mean RBO of the rankings of all pairs of methods; 1 for a single method."""
@@ -101,6 +136,15 @@ def default_methods(preferences: Preferences) -> dict[str, Aggregator]:
         wanted = ["crowdagg", "net_votes", "dawid_skene", "rrf", "borda", "copeland"]
     made = {name: make(name) for name in wanted}
     return {n: m for n, m in made.items() if preferences.forms <= m.tags.accepts}
+
+
+def methods_for(preferences: Preferences, labels: Labels | None = None) -> Screen:
+    """The methods that are compared where nobody names any: all that are quick where labels can choose among them,
+    else a few well-known ones."""
+    first = default_methods(preferences)
+    if labels is None or not _shared(preferences, labels):
+        return Screen(first, ())
+    return screen(preferences, first)
 
 
 def is_crowd(preferences: Preferences) -> bool:
@@ -134,7 +178,10 @@ def gather(asked: Asked) -> Material:
 
 def _gathered(asked: Asked) -> Material:
     p, labels = asked.preferences, asked.labels
-    methods = asked.methods or default_methods(p)
+    if not asked.methods:
+        usual = methods_for(p, labels)
+        asked = replace(asked, methods=usual.methods, slow=usual.slow)
+    methods = asked.methods
     results, left_out = aggregated(methods.items(), p, asked.features)
     asked = replace(asked, methods={name: methods[name] for name in results})
     said = tuple(f"{name} is left out: {reason}" for name, reason in left_out.items())
@@ -184,8 +231,12 @@ def _diagnosis(asked: Asked) -> Diagnosis | None:
 
 
 def _measured(found: Material, labels: Labels) -> Material:
-    """With the comparison by labels (the best expert among the rows) and the curves."""
-    ranked = {n: c.with_ties("trec", single=True) for n, c in found.results.items()}
+    """With the comparison by labels (the best expert among the rows) and the curves, both on held-out queries."""
+    held = held_out(found.asked.methods, labels)
+    found, labels = replace(found, held=held), held.labels
+    ranked = {n: c.with_ties("trec", single=True) for n, c in found.results.items() if n not in held.left_out}
+    if not ranked:
+        return found
     run = _best_expert(found.diagnosis)
     rows = dict(ranked)
     name = None
@@ -199,15 +250,16 @@ def _measured(found: Material, labels: Labels) -> Material:
     found = replace(found, said=(*found.said, *filter(None, (doubt,))))
     first = parse(found.asked.metrics[0])
     metric = first if first.cutoff_rule != "none" else parse("ndcg")
-    kept = {n: rows[n] for n in _drawn(comparison, name)}
+    drawn = _best_of(comparison, list(ranked), DRAWN - (name is not None))
+    kept = {n: rows[n] for n in rows if n in drawn or n == name}
     return replace(found, comparison=comparison, lines=curves(kept, labels, metric, DEPTHS), run=name)
 
 
-def _drawn(comparison: Comparison, run: str | None) -> list[str]:
-    """The best expert and the best methods, in the order of the rows."""
-    mean = {r.name: r.mean for r in comparison.rows if r.metric == comparison.metrics[0]}
-    best = sorted(mean, key=lambda n: (n != run, -mean[n] if mean[n] == mean[n] else np.inf))[:DRAWN]
-    return [n for n in mean if n in best]
+def _best_of(comparison: Comparison, names: Sequence[str], most: int = DRAWN) -> list[str]:
+    """The best of some results by the first metric, in the order of the rows."""
+    mean = {n: comparison.row(n, comparison.metrics[0]).mean for n in names}
+    best = sorted(mean, key=lambda n: -mean[n] if mean[n] == mean[n] else np.inf)[:most]
+    return [n for n in names if n in best]
 
 
 def _best_expert(diagnosis: Diagnosis | None) -> Id | None:

@@ -51,7 +51,7 @@ def _by_labels(found: Material, listed: I8) -> list[Chosen]:
     metric = comparison.metrics[0]
     queries = comparison.evaluations[found.best].queries
     codes = p.queries.codes_of(queries)
-    value = {n: comparison.evaluations[n][metric] for n in found.results}
+    value = {n: comparison.evaluations[n][metric] for n in found.leading}
     table = np.array(list(value.values()))
     usable = np.isin(codes, listed) & ~np.isnan(table).any(axis=0) & _relevant(found, codes)
     if not usable.any():

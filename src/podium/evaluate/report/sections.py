@@ -67,9 +67,17 @@ def _methods(found: Material) -> list[Block]:
         )
     if found.run is not None:
         blocks.append(f"The {found.run} was chosen by these labels, which flatters it.")
-    if c.notes:
-        blocks.append(tuple(c.notes))
+    notes = (*c.notes, *_held_notes(found))
+    if notes:
+        blocks.append(notes)
     return blocks
+
+
+def _held_notes(found: Material) -> tuple[str, ...]:
+    held = found.held
+    if held is None:
+        return ()
+    return (*(f"{name} is left out: {reason}" for name, reason in held.left_out.items()), *held.notes)
 
 
 def _alike(found: Material) -> list[Block]:
@@ -137,7 +145,7 @@ def _query(found: Material, chosen: Chosen, number: int) -> list[Block]:
 
 def _columns(found: Material, chosen: Chosen) -> list[str]:
     """The best method, and those that do most differently on this query."""
-    best, names = found.best, list(found.results)
+    best, names = found.best, found.leading or list(found.results)
     apart = dict.fromkeys(names, 0.0)
     if found.comparison is not None and found.judged:
         metric = found.comparison.metrics[0]

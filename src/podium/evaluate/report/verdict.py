@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from podium.data.markup import figure, p_value
-from podium.evaluate.comparison import Comparison, Pair
+from podium.evaluate.comparison import Comparison
 from podium.evaluate.report.content import Finding
 from podium.evaluate.report.material import Material
+from podium.evaluate.simultaneous import Lead
 
 __all__ = ["verdict"]
 
@@ -36,21 +37,20 @@ def _by_labels(found: Material, c: Comparison) -> list[str]:
         return [
             f"On the one query that has labels, {best} has {metric} {figure(mean)}; one query decides nothing."
         ]
-    pairs = [p for p in c.pairs(metric) if best in (p.better, p.worse)]
-    rivals = [p for p in pairs if found.run not in (p.better, p.worse)]
-    if rivals and all(p.wins == p.losses == 0 for p in rivals):
-        same = f"All {len(found.results)} methods do equally well on every query ({metric} {figure(mean)})"
-        return [f"{same}; take the simplest.", *_against_run(found, pairs, c.level)]
-    said = [_winner(best, mean, metric, rivals, c.level), *_against_run(found, pairs, c.level)]
-    return said + _if_learned(found, c)
+    rivals = [lead for lead in found.leads if lead.over != found.run]
+    against = _against_run(found, c.level)
+    if rivals and all(lead.wins == lead.losses == 0 for lead in rivals):
+        same = f"All {len(found.measured)} methods do equally well on every query ({metric} {figure(mean)})"
+        return [f"{same}; take the simplest.", *against]
+    return [_winner(best, mean, metric, rivals, c.level), *against, *_if_learned(found, c)]
 
 
 def _if_learned(found: Material, c: Comparison) -> list[str]:
-    """A model that was trained on what it is measured by wins for nothing."""
+    """A model that may have been trained on what it is measured by may win for nothing."""
     methods = found.asked.methods
-    if not methods[found.best].tags.supervised:
+    if found.held is None or found.best not in found.held.silent:
         return []
-    plain = [n for n in found.results if not methods[n].tags.supervised]
+    plain = [n for n in found.measured if not methods[n].tags.supervised]
     metric = c.metrics[0]
     top = max(plain, key=lambda n: c.row(n, metric).mean, default=None)
     other = (
@@ -59,14 +59,13 @@ def _if_learned(found: Material, c: Comparison) -> list[str]:
     return [f"{found.best} learned from labels: if from these, measure it on others first.{other}"]
 
 
-def _winner(best: str, mean: float, metric: str, rivals: list[Pair], level: float) -> str:
+def _winner(best: str, mean: float, metric: str, rivals: list[Lead], level: float) -> str:
     if not rivals:
         return f"{best} has {metric} {figure(mean)}; it is the only method."
-    open_ = [p.worse if p.better == best else p.better for p in rivals if not _shown(p, level)]
+    open_ = [lead.over for lead in rivals if not _shown(lead, level)]
     first = f"Use {best}: its {metric} of {figure(mean)} is the highest of {len(rivals) + 1} methods"
     if not open_:
-        near = min(rivals, key=lambda p: p.difference)
-        return f"{first}, and by more than luck (nearest: {near.worse}, {_lead(near)})."
+        return f"{first}, and by more than luck (nearest: {rivals[0].over}, {_lead(rivals[0])})."
     more = f" and {len(open_) - NAMED} more" if len(open_) > NAMED else ""
     names = ", ".join(open_[:NAMED]) + more
     if len(open_) == len(rivals):
@@ -74,29 +73,31 @@ def _winner(best: str, mean: float, metric: str, rivals: list[Pair], level: floa
     return f"{first}; no difference to {names} can be shown, all others are worse."
 
 
-def _against_run(found: Material, pairs: list[Pair], level: float) -> list[str]:
-    pair = next((p for p in pairs if found.run in (p.better, p.worse)), None)
-    if pair is None or found.run is None:
+def _against_run(found: Material, level: float) -> list[str]:
+    lead = next((lead for lead in found.leads if lead.over == found.run), None)
+    if lead is None:
         return []
-    if not _shown(pair, level):
-        if pair.better == found.run and pair.difference > 0:
-            return [f"That fusing beats the {found.run} cannot be shown: that one is ahead ({_lead(pair)})."]
-        return [f"That fusing beats the {found.run} cannot be shown ({_lead(pair)})."]
-    if pair.better == found.run:
+    if not _shown(lead, level):
+        if lead.difference < 0:
+            return [f"That fusing beats the {found.run} cannot be shown: that one is ahead ({_lead(lead)})."]
+        return [f"That fusing beats the {found.run} cannot be shown ({_lead(lead)})."]
+    if lead.difference < 0:
         return [
-            f"The {found.run} alone is better ({_lead(pair)}): fusing does harm here; look at the experts."
+            f"The {found.run} alone is better ({_lead(lead)}): fusing does harm here; look at the experts."
         ]
-    return [f"Fusing pays: it is above the {found.run} by {_lead(pair)}."]
+    return [f"Fusing pays: it is above the {found.run} by {_lead(lead)}."]
 
 
-def _shown(pair: Pair, level: float) -> bool:
-    return math.isfinite(pair.p_holm) and pair.p_holm < 1 - level
+def _shown(lead: Lead, level: float) -> bool:
+    return math.isfinite(lead.p) and lead.p < 1 - level
 
 
-def _lead(pair: Pair) -> str:
-    low, high, p = figure(pair.low, sign=True), figure(pair.high, sign=True), p_value(pair.p_holm)
+def _lead(lead: Lead) -> str:
+    """A difference with its interval and p, turned so that it is positive."""
+    ends = (lead.low, lead.high) if lead.difference >= 0 else (-lead.high, -lead.low)
+    low, high, p = *(figure(end, sign=True) for end in ends), p_value(lead.p)
     span = f" [{low}, {high}]" if low and high else ""
-    return f"{figure(pair.difference, sign=True)}{span}, p {p if p.startswith('<') else f'= {p}'}"
+    return f"{figure(abs(lead.difference), sign=True)}{span}, p {p if p.startswith('<') else f'= {p}'}"
 
 
 def _by_votes(found: Material) -> list[str]:
@@ -117,9 +118,7 @@ def _by_votes(found: Material) -> list[str]:
 
 
 def _without_labels(found: Material) -> list[str]:
-    why = (
-        "There are no labels" if found.asked.labels is None else "The labels say nothing about these results"
-    )
+    why = _no_figures(found)
     if found.crowd is not None:
         return [f"{why}, so the annotators are measured against each other: {found.crowd.lines[0]}.",
                 f"Take {found.best}; annotators that need a look are listed below."]  # fmt: skip
@@ -135,3 +134,12 @@ def _without_labels(found: Material) -> list[str]:
         ]
     return [*said, f"It matters: the rankings of {names} differ (mean RBO {alike:.2f}); judge some queries, "
             "first those on which they differ most."]  # fmt: skip
+
+
+def _no_figures(found: Material) -> str:
+    """Why labels do not decide."""
+    if found.asked.labels is None:
+        return "There are no labels"
+    if found.held is not None and found.held.left_out and not found.measured:
+        return "The labels are those that the models were fitted on"
+    return "The labels say nothing about these results"

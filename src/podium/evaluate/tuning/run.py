@@ -12,6 +12,7 @@ import numpy as np
 
 from podium.aggregators.base import Aggregator
 from podium.aggregators.supervised.examples import Progress, silence
+from podium.aggregators.supervised.provenance import note_queries
 from podium.data.consensus import TieRule
 from podium.data.dataset import Dataset
 from podium.data.unlisted import describe_reading
@@ -175,6 +176,10 @@ def _result(
     config = table.configs[winner]
     experts = problem.data.preferences.experts.tolist()
     best = learned(problem, config, np.arange(len(problem))) if config.learns else config.make(experts)
+    labels = problem.data.labels
+    if labels is not None:  # they chose it, so they cannot say how good it is
+        known = problem.data.preferences.queries.codes_of(labels.queries) >= 0
+        note_queries(best, [labels.select_codes(np.flatnonzero(known))])
     if found is None:
         rows: tuple[Outcome, ...] = _training(table, baseline)
         values = {"tuned": own[winner], baseline: own[0]}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
-from podium.errors import ParameterError
+from podium.errors import Option, ParameterError
 
 __all__ = ["DEVICES", "Machine", "Repeated", "half_of", "kernels", "machine", "power", "split"]
 
@@ -45,13 +45,17 @@ def machine(name: str) -> Machine:
         import torch
     except ImportError:
         raise ParameterError(
-            f"device={name!r} needs PyTorch; install it with: pip install 'podium-rank[torch]', or use device='cpu'"
+            Option("device", name, of="method"),
+            " needs PyTorch; install it with: pip install 'podium-rank[torch]', or use ",
+            Option("device", "cpu", of="method"),
         ) from None
     if name == "torch":
         return Machine(torch, torch.device("cpu"), torch.float64)
     if not torch.cuda.is_available():
         raise ParameterError(
-            f"device={name!r} needs a CUDA device, and PyTorch {torch.__version__} sees none here; use device='cpu'"
+            Option("device", name, of="method"),
+            f" needs a CUDA device, and PyTorch {torch.__version__} sees none here; use ",
+            Option("device", "cpu", of="method"),
         )
     return Machine(torch, torch.device("cuda"), torch.float32 if name == "cuda" else torch.float64)
 

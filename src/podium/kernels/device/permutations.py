@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.errors import ParameterError
+from podium.errors import Option, ParameterError
 from podium.kernels.device.descent import Descent
 from podium.kernels.device.machine import Machine, Repeated, kernels, power
 from podium.kernels.dispatch import F8, I8
@@ -37,8 +37,11 @@ class Field:
         rows = len(potentials.starts) - 1
         if rows * 3 * groups > LARGEST:
             raise ParameterError(
-                f"{rows:,} items and {groups:,} experts make too large a table for the device; use device='cpu', "
-                "or sharing='hybrid' with a larger min_preferences"
+                f"{rows:,} items and {groups:,} experts make too large a table for the device; use ",
+                Option("device", "cpu", of="method"),
+                ", or ",
+                Option("sharing", "hybrid", of="method"),
+                " with a larger min_preferences",
             )
         self.where, self.target, self.size, self.rows = where, target, size, np.diff(starts)
         put = where.put

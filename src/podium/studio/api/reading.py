@@ -118,7 +118,9 @@ def preferences_of(given: requests.Source, limits: Limits) -> Preferences:
         raise ParameterError(f"candidates do not go with {forms[0]}; send the lists as `lists`")
     if given.votes is not None:
         if given.unlisted == "below":
-            raise ParameterError("unlisted='below' is about lists, and these are votes; leave it out")
+            raise ParameterError(
+                "unlisted is 'below', which is about lists, and these are votes; leave it out"
+            )
         return votes_of(given.votes, limits)
     if given.lists is not None:
         return _lists(given, given.lists, limits)

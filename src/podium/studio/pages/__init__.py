@@ -1,5 +1,8 @@
 """The studio's pages: server-rendered, one permanent link for every view, the same as JSON and CSV."""
 
+from podium.studio.pages.job_routes import router as _jobs
 from podium.studio.pages.routes import router
+
+router.include_router(_jobs)
 
 __all__ = ["router"]

@@ -18,18 +18,19 @@ from podium.studio.pages.context import METRICS, Context, View, id_text
 
 __all__ = ["differences", "methods", "records"]
 
-MOST = 20  # methods compared at once
+MOST = 20  # methods compared at once, beside those that are shown unasked
 SHOWN = 200  # queries in a table
 
 
 def _asked(c: Context) -> tuple[tuple[str, ...], tuple[str, ...], Material]:
     chosen = tuple(c.many("m"))
-    if len(chosen) > MOST:
-        raise ParameterError(f"{len(chosen)} methods were chosen; accepted: up to {MOST}")
+    usual = tuple(c.work.usual(c.data))
+    further = [m for m in chosen if m not in usual]
+    if len(further) > MOST:
+        raise ParameterError(f"{len(further)} further methods were chosen; accepted: up to {MOST}")
     first = str(parse(c.one("metric", "ndcg@10")))
     metrics = tuple(dict.fromkeys((first, "ndcg@10", "map")))[:2]
-    plain = chosen == tuple(c.work.usual(c.data))
-    return chosen, metrics, c.material(() if plain else chosen, metrics)
+    return chosen, metrics, c.material(() if chosen == usual else chosen, metrics)
 
 
 def _form(c: Context, chosen: Sequence[str], metric: str) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from starlette.exceptions import HTTPException
 
 from podium.errors import InputError
 from podium.studio import security
-from podium.studio.opening import OPTIONS
+from podium.studio.fields import FIELDS
 from podium.studio.pages import landing
 
 __all__ = ["Sent", "sent"]
 
-FIELDS, PART = 100, 1 << 20  # of a form
+MOST_FIELDS, PART = 100, 1 << 20  # of a form
 
 
 class Sent:
@@ -31,8 +31,8 @@ class Sent:
 
     @property
     def options(self) -> dict[str, str]:
-        """How files are to be read."""
-        return {name: self[name] for name in OPTIONS}
+        """How files are to be read: the fields as they were entered."""
+        return {name: self[name] for name in FIELDS}
 
 
 @contextlib.asynccontextmanager
@@ -55,7 +55,7 @@ async def _place(request: Request) -> AsyncIterator[None]:
 async def sent(request: Request, held: contextlib.AsyncExitStack | None = None) -> Sent:
     """What a form of ours holds; its files are read once `held` has a place for them, and not without it."""
     try:
-        form = await request.form(max_files=landing.FILES + 1, max_fields=FIELDS, max_part_size=PART)
+        form = await request.form(max_files=landing.FILES + 1, max_fields=MOST_FIELDS, max_part_size=PART)
     except HTTPException as error:
         raise InputError(f"the form cannot be read: {error.detail}", remedy="load the page again") from None
     try:

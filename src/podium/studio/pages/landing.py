@@ -8,15 +8,15 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from podium.errors import ParameterError
+from podium.formats.files import Source
+from podium.studio.fields import entered_options
 from podium.studio.limits import TooLarge
 from podium.studio.opening import (
-    OPTIONS,
     allowed,
     folder_files,
     listing,
     open_input,
     open_labels,
-    still_allowed,
     unpacked,
 )
 from podium.studio.settings import Settings
@@ -33,17 +33,22 @@ def open_upload(
     store: Store, settings: Settings, files: Sequence[tuple[str, bytes]], options: dict[str, str]
 ) -> str:
     """A project from what a browser sent; what cannot be read is refused, and nothing is kept of it."""
-    plain, given = _plain(settings, files), _options(options)
+    plain, given = _plain(settings, files), entered_options(options)
     open_input(plain, given)
     return store.add_upload(_title([n for n, _ in plain]), plain, given)
 
 
-def add_labels(store: Store, settings: Settings, project: str, files: Sequence[tuple[str, bytes]]) -> None:
-    """Labels for a project that is there; what does not fit it is refused, and nothing is kept of it."""
+def add_labels(
+    store: Store, settings: Settings, project: str, files: Sequence[tuple[str, bytes]], encoding: str = ""
+) -> None:
+    """Labels for a project that is there; what does not fit it is refused, and nothing is kept of it.
+
+    They are kept as UTF-8, so that nobody has to remember their encoding.
+    """
     found = store.project(project)
     if found.kind == "demo":
         raise ParameterError("the embedded data have labels, and stay as they are; upload files of your own")
-    plain = _plain(settings, files)
+    plain = [(n, Source(n, c, encoding).data if encoding else c) for n, c in _plain(settings, files)]
     open_labels(opened(store, found, settings.roots), plain, check=True)
     store.add_labels(project, plain, found.options.get("labels", []))
 
@@ -68,9 +73,8 @@ def _plain(settings: Settings, files: Sequence[tuple[str, bytes]]) -> list[tuple
 def open_path(store: Store, settings: Settings, root: int, inside: str, options: dict[str, str]) -> str:
     """A project from a file or a folder below a root; what was left out of a folder is noted."""
     path = allowed(settings.roots, root, inside)
-    files, left_out = folder_files(path)
-    files = [still_allowed(settings.roots, str(file.resolve())) for file in files]
-    given: dict[str, Any] = _options(options)
+    given: dict[str, Any] = entered_options(options)
+    files, left_out = folder_files(settings.roots, path, given.get("encoding", "utf-8"))
     open_input(files, given)
     return store.add_paths(path.name or str(path), files, given | {"notes": left_out})
 
@@ -80,7 +84,10 @@ def browse(settings: Settings, root: int, inside: str) -> dict[str, Any]:
     path, base = allowed(settings.roots, root, inside), settings.roots[root].resolve()
     here = "" if path == base else path.relative_to(base).as_posix()
     if path.is_dir():
-        entries = [(name, f"{here}/{name}" if here else name, folder) for name, folder in listing(path)]
+        entries = [
+            (name, f"{here}/{name}" if here else name, folder)
+            for name, folder in listing(settings.roots, path)
+        ]
     else:
         entries = [(path.name, here, False)]
     parent = str(PurePosixPath(here).parent)
@@ -93,13 +100,6 @@ def browse(settings: Settings, root: int, inside: str) -> dict[str, Any]:
         "up": up,
         "whole": path.is_dir(),
     }
-
-
-def _options(given: dict[str, str]) -> dict[str, str]:
-    kept = {k: v for k, v in given.items() if k in OPTIONS and v}
-    if kept.get("unlisted", "below") not in ("below", "unknown"):
-        raise ParameterError(f"unlisted is {kept['unlisted'][:50]!r}; accepted: below, unknown")
-    return kept
 
 
 def _base(name: str) -> str:

@@ -19,8 +19,8 @@ from podium.data import markup
 from podium.errors import ParameterError, PodiumError
 from podium.evaluate import pictures
 from podium.evaluate.report.content import Figure
-from podium.studio import jobs as work
 from podium.studio import security
+from podium.studio.fields import FIELDS, Field, spell
 from podium.studio.jobs import keeping
 from podium.studio.limits import TooLarge
 from podium.studio.pages import (
@@ -35,12 +35,11 @@ from podium.studio.pages import (
     running,
 )
 from podium.studio.pages.context import PATIENCE, Context, View, Wait
-from podium.studio.pages.forms import sent
+from podium.studio.pages.forms import Sent, sent
 from podium.studio.records import Missing, Project
-from podium.studio.store import Store
 from podium.studio.workspace import Workspace
 
-__all__ = ["VIEWS", "router"]
+__all__ = ["VIEWS", "failed", "router"]
 
 VIEWS: dict[str, Callable[[Context], View]] = {
     "overview": overview.overview,
@@ -90,18 +89,20 @@ def _page(request: Request, template: str, status: int = 200, **values: Any) -> 
     return HTMLResponse(text, status, headers=FRESH)
 
 
-def _failed(request: Request, error: PodiumError, **values: Any) -> Response:
+def failed(request: Request, error: PodiumError, **values: Any) -> Response:
     """What went wrong, in words, with the status that fits."""
     if isinstance(error, security.Refused):
         raise error
     status = 404 if isinstance(error, Missing) else 413 if isinstance(error, TooLarge) else 422
     if request.url.path.endswith(".json"):
         remedy = getattr(error, "remedy", None) or ""
-        told = {"error": {"type": type(error).__name__, "message": str(error), "remedy": remedy}}
+        told = {"error": {"type": type(error).__name__, "message": error.spelled(spell), "remedy": remedy}}
         return Response(markup.json_text(told), status, media_type="application/json")
     if request.url.path.endswith((".csv", ".svg")):
-        return Response(f"{error}\n", status, media_type="text/plain")
-    return _page(request, "error.html", status, title="This did not work", error=str(error), **values)
+        return Response(f"{error.spelled(spell)}\n", status, media_type="text/plain")
+    return _page(
+        request, "error.html", status, title="This did not work", error=error.spelled(spell), **values
+    )
 
 
 def _later() -> Response:
@@ -148,7 +149,7 @@ def model_file(request: Request, project: str, model: str) -> Response:
             raise Missing("there is no such model in this project")
         content = store.model_bytes(model)
     except PodiumError as error:
-        return _failed(request, error)
+        return failed(request, error)
     return _download(content, "application/octet-stream", f"{found.id}.podium")
 
 
@@ -157,19 +158,19 @@ def view(request: Request, project: str, view: str) -> Response:
     """A view as a page, or with .json or .csv as plain values."""
     name, _, kind = view.partition(".")
     if name not in VIEWS or kind not in ("", "json", "csv") or (name == "rank" and not kind):
-        return _failed(request, Missing("there is no such page; use the links of the studio"))
+        return failed(request, Missing("there is no such page; use the links of the studio"))
     try:
         c = _context(request, project, patient=bool(kind))
         try:
             found = VIEWS[name](c)
         except PodiumError as error:
-            return _failed(request, error, project=c.project, menu=_menu(c), view=name)
+            return failed(request, error, project=c.project, menu=_menu(c), view=name)
         except Wait:
             raise Wait(c.project, c) from None
     except Wait as wait:
         return _later() if kind else _waiting(request, name, wait)
     except PodiumError as error:
-        return _failed(request, error)
+        return failed(request, error)
     if kind == "json":
         return Response(markup.json_text(found.document), media_type="application/json", headers=FRESH)
     if kind == "csv":
@@ -211,7 +212,7 @@ def _shown(request: Request, c: Context, name: str, found: View) -> Response:
 def picture(request: Request, project: str, view: str, figure: str, plot: int = 0) -> Response:
     """A picture of a view, or with `plot=1` the document that a browser draws it from."""
     if view not in VIEWS:
-        return _failed(request, Missing("there is no such page"))
+        return failed(request, Missing("there is no such page"))
     try:
         c = _context(request, project, patient=True)
         state = tuple((k, v) for k, v in c.asked if k != "plot")
@@ -220,7 +221,7 @@ def picture(request: Request, project: str, view: str, figure: str, plot: int = 
     except Wait:
         return _later()
     except PodiumError as error:
-        return _failed(request, error)
+        return failed(request, error)
     return Response(text, media_type="application/json" if plot else "image/svg+xml", headers=FRESH | ALONE)
 
 
@@ -242,7 +243,7 @@ def static(request: Request, name: str) -> Response:
     """Style, script and the plotting library's own code."""
     found = render.asset(name)
     if found is None:
-        return _failed(request, Missing("there is no such file"))
+        return failed(request, Missing("there is no such file"))
     return Response(found[0], media_type=found[1], headers=SHORT)
 
 
@@ -252,10 +253,35 @@ def static(request: Request, name: str) -> Response:
 @router.get("/")
 def home(request: Request) -> Response:
     """What can be opened, and what was."""
-    settings, store = request.app.state.settings, request.app.state.store
     request.app.state.workspace.warm()
-    return _page(request, "home.html", title="Studio", projects=store.projects(), roots=landing.roots_of(settings),
-                 formats=list(registry.formats.all()), most=settings.limits.upload_bytes >> 20)  # fmt: skip
+    return _home(request)
+
+
+def _home(request: Request, status: int = 200, **more: Any) -> Response:
+    settings, store = request.app.state.settings, request.app.state.store
+    return _page(request, "home.html", status, title="Studio", projects=store.projects(), fields=_fields(),
+                 roots=landing.roots_of(settings), most=settings.limits.upload_bytes >> 20, **more)  # fmt: skip
+
+
+def _fields() -> dict[str, Field]:
+    """The fields of the form by which files are opened."""
+    formats = tuple((name, name) for name in registry.formats.all())
+    return FIELDS | {"format": FIELDS["format"]._replace(choices=formats)}
+
+
+def _again(request: Request, error: PodiumError, form: Sent | None, root: int | None = None) -> Response:
+    """The form once more, with what went wrong and what was entered."""
+    if form is None or isinstance(error, security.Refused):
+        return failed(request, error)
+    status = 413 if isinstance(error, TooLarge) else 422
+    kept = {"error": error.spelled(spell), "entered": {k: v for k, v in form.options.items() if v}}
+    if root is None:
+        return _home(request, status, **kept)
+    try:
+        found = landing.browse(request.app.state.settings, root, "")
+    except PodiumError:
+        return failed(request, error)
+    return _page(request, "files.html", status, fields=_fields(), **found, **kept)
 
 
 @router.get("/files/{root}")
@@ -264,21 +290,21 @@ def files(request: Request, root: int, at: str = "") -> Response:
     try:
         found: dict[str, Any] = landing.browse(request.app.state.settings, root, at)
     except PodiumError as error:
-        return _failed(request, error)
-    return _page(request, "files.html", formats=list(registry.formats.all()), **found)
+        return failed(request, error)
+    return _page(request, "files.html", fields=_fields(), **found)
 
 
 @router.post("/open/upload")
 async def upload(request: Request) -> Response:
     """Files from a browser."""
-    state = request.app.state
+    state, form = request.app.state, None
     try:
         async with contextlib.AsyncExitStack() as held:
             form = await sent(request, held)
             given = (state.store, state.settings, form.files, form.options)
             project = await run_in_threadpool(landing.open_upload, *given)
     except PodiumError as error:
-        return await run_in_threadpool(_failed, request, error)
+        return await run_in_threadpool(_again, request, error, form)
     return RedirectResponse(f"/p/{project}/overview", 303)
 
 
@@ -289,9 +315,10 @@ async def labels(request: Request, project: str) -> Response:
     try:
         async with contextlib.AsyncExitStack() as held:
             form = await sent(request, held)
-            await run_in_threadpool(landing.add_labels, state.store, state.settings, project, form.files)
+            given = (state.store, state.settings, project, form.files, form["encoding"])
+            await run_in_threadpool(landing.add_labels, *given)
     except PodiumError as error:
-        return await run_in_threadpool(_failed, request, error)
+        return await run_in_threadpool(failed, request, error)
     return RedirectResponse(f"/p/{quote(project, safe='')}/overview", 303)
 
 
@@ -302,23 +329,24 @@ async def remove_labels(request: Request, project: str) -> Response:
         await sent(request)
         await run_in_threadpool(request.app.state.store.remove_labels, project)
     except PodiumError as error:
-        return await run_in_threadpool(_failed, request, error)
+        return await run_in_threadpool(failed, request, error)
     return RedirectResponse(f"/p/{quote(project, safe='')}/overview", 303)
 
 
 @router.post("/open/path")
 async def path(request: Request) -> Response:
     """A file or a folder of the server."""
-    state = request.app.state
+    state, form, number = request.app.state, None, ""
     try:
         form = await sent(request)
         number = form["root"]
         if not number.isdecimal() or len(number) > 6:
+            number = ""
             raise ParameterError("root is not a number; use the form")
         given = (state.store, state.settings, int(number), form["at"], form.options)
         project = await run_in_threadpool(landing.open_path, *given)
     except PodiumError as error:
-        return await run_in_threadpool(_failed, request, error)
+        return await run_in_threadpool(_again, request, error, form if number else None, int(number or 0))
     return RedirectResponse(f"/p/{project}/overview", 303)
 
 
@@ -329,46 +357,5 @@ async def remove(request: Request, project: str) -> Response:
         await sent(request)
         await run_in_threadpool(request.app.state.store.remove, project)
     except PodiumError as error:
-        return await run_in_threadpool(_failed, request, error)
+        return await run_in_threadpool(failed, request, error)
     return RedirectResponse("/", 303)
-
-
-# -- jobs ----------------------------------------------------------------------------------------------------------
-
-
-@router.post("/p/{project}/jobs")
-async def start(request: Request, project: str) -> Response:
-    """Ask for long work."""
-    try:
-        form = await sent(request)
-        kind = form["kind"]
-        settings = {
-            "metric": form["metric"],
-            "methods": [m for m in form["methods"].split() if m],
-            "trials": form["trials"],
-            "weights": form["weights"] != "no",
-            "seed": form["seed"],
-            "method": form["method"],
-        }
-        await run_in_threadpool(work.ask, request.app.state.store, project, kind, settings)
-    except PodiumError as error:
-        return await run_in_threadpool(_failed, request, error)
-    request.app.state.keeper.wake()
-    return RedirectResponse(f"/p/{quote(project, safe='')}/jobs", 303)
-
-
-@router.post("/p/{project}/jobs/{job}/stop")
-async def stop(request: Request, project: str, job: str) -> Response:
-    """Stop a job."""
-    try:
-        await sent(request)
-        await run_in_threadpool(_stop, request.app.state.store, project, job)
-    except PodiumError as error:
-        return await run_in_threadpool(_failed, request, error)
-    return RedirectResponse(f"/p/{quote(project, safe='')}/jobs", 303)
-
-
-def _stop(store: Store, project: str, job: str) -> None:
-    if store.job(job).project != project:
-        raise Missing("there is no such job in this project")
-    store.cancel(job)

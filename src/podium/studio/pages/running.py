@@ -48,6 +48,10 @@ def job(c: Context) -> View:
     blocks: list[Block] = [found.words or found.state]
     if found.kind == "tune" and document is not None:
         blocks = tuning_blocks(document)
+    if found.kind == "fit" and document is not None and document.get("held_out"):
+        blocks += tuning_blocks(
+            {"cross-validated, on queries it was not fitted on": document["held_out"]["rows"]}
+        )
     row = _row(found)
     return View(f"Job: {found.kind}", {**dict(zip(HEAD, row, strict=True)), "document": document}, HEAD, [row], blocks,
                 "job.html", {"job": found, "model": row[-1]})  # fmt: skip

@@ -1,0 +1,44 @@
+"""Time of every method per step of its cost class: python benchmarks/screening.py [LETOR FILE ...]
+
+`podium.evaluate.screening` says from tags and sizes which methods are quick; this shows what that costs, on the
+embedded data or on the files given.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+
+from podium import formats, make, registry
+from podium.data.demo import demo
+from podium.errors import PodiumWarning
+from podium.evaluate.report.material import default_methods
+from podium.evaluate.screening import screen, steps_of
+
+
+def main(files: list[str]) -> None:
+    warnings.simplefilter("ignore", PodiumWarning)
+    p = formats.read(files).preferences if files else demo().preferences
+    assert p is not None
+    found = screen(p, default_methods(p))
+    print(p)
+    total = 0.0
+    for name in found.methods:
+        method, tags = make(name), registry.aggregators.get(name).tags
+        spent = []
+        for _ in range(2):  # the first may load compiled code
+            begin = time.process_time()
+            method.aggregate(p)
+            spent.append(time.process_time() - begin)
+        total += min(spent)
+        steps = steps_of(tags, p)
+        each = 1e9 * min(spent) / max(steps, 1)
+        print(
+            f"{name:20} {tags.pairwise:6} {tags.cost:8} {steps:12,} steps {min(spent):8.3f} s {each:8.1f} ns a step"
+        )
+    print(f"{len(found.methods)} methods in {total:.2f} s; too slow here: {', '.join(found.slow) or 'none'}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,31 @@
+"""How options that a message asks for are typed."""
+
+from __future__ import annotations
+
+from podium.errors import Option, join_words
+
+__all__ = ["spell"]
+
+
+def spell(option: Option) -> str:
+    """An option of the library as a word of the command line.
+
+    >>> spell(Option("duplicates", "first", "sum")), spell(Option("missing", ())), spell(Option("columns"))
+    ('-O duplicates=first or -O duplicates=sum', '-O missing=', '-O columns=')
+    >>> spell(Option("format", "csv")), spell(Option("format")), spell(Option("format", of="writing"))
+    ('-f csv', '-f NAME', '--to NAME')
+    >>> spell(Option("overwrite", True, of="writing")), spell(Option("scorer", "lambdarank", of="method"))
+    ('--overwrite', '-p scorer=lambdarank')
+    """
+    name, values = option.name, ["" if v == () else str(v) for v in option.values]
+    if name == "overwrite":
+        return "--overwrite"
+    if name == "unseen":
+        return f"--unseen {join_words(values, 'or')} (of podium apply)"
+    if name == "format":
+        flag = "--to" if option.of == "writing" else "-f"
+        return join_words([f"{flag} {value}" for value in values or ["NAME"]], "or")
+    if name == "unlisted":
+        return join_words([f"--unlisted {value}" for value in values or ["NAME"]], "or")
+    flag = "-p" if option.of == "method" else "-O"
+    return join_words([f"{flag} {name}={value}" for value in values or [""]], "or")
