@@ -37,8 +37,8 @@ FEW, OVERLAP = "too few judgements", "too little overlap"
 VERDICTS = (MALICIOUS, RANDOM, OVERLAP, FEW, RELIABLE)
 TOLD = (RELIABLE, RANDOM, MALICIOUS, FEW, OVERLAP)  # in the order of a sentence
 # Share of the reliable annotators' lead over guessing that must be excluded before somebody is called random. With one
-# half, at most 1 % of honest annotators are in simulated crowds (benchmarks/verdicts.py); more would find those who guess
-# sooner, but on TREC 2011 from 0.6 on it hits some whom gold labels show to be right.
+# half, at most 1 % of honest annotators are in simulated crowds (benchmarks/verdicts.py); more would find those who
+# guess sooner, but on TREC 2011 from 0.6 on it hits some whom gold labels show to be right.
 LEAD = 0.5
 HONEST = 0.65  # a quality that must be excluded too, however good the others are
 SHARED = (
