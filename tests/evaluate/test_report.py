@@ -173,7 +173,7 @@ def test_votes_only_give_a_leaderboard():
 def crowd(random_too: bool = True):
     rng = np.random.default_rng(1)
     rows = []
-    for q in range(25):
+    for q in range(100):
         for w in range(12):
             for i in range(8):
                 truth = i < 3
