@@ -399,6 +399,27 @@ def test_more_votes_give_the_same_as_all_at_once(tmp_path):
         keep(again, path)
 
 
+def test_files_without_squares_of_weights_are_still_read(tmp_path, monkeypatch):
+    """Whole counts of votes are their own sums of squares; sums of fractions cannot be taken apart."""
+    from podium.evaluate.leaderboard import saving, tally
+
+    def keep_as_before(board, path):
+        with monkeypatch.context() as patch:
+            patch.setattr(saving, "COLUMNS", [c for c in tally.COLUMNS if c not in tally.SQUARES])
+            patch.setattr(saving, "MARKS", ["listed"])
+            keep(board, path)
+
+    rows = [(0, 0, "a", "b"), (0, 1, "b", "a"), (0, 0, "a", "c"), (0, 1, "c", "b"), (0, 0, "a", "b")]
+    board = leaderboard(Preferences.from_comparisons(*zip(*rows, strict=True)))
+    keep_as_before(board, tmp_path / "whole.podium")
+    for row, twin in zip(load(tmp_path / "whole.podium").rows, board.rows, strict=True):
+        assert (row.item, row.error) == (twin.item, pytest.approx(twin.error, rel=1e-6))
+    weighted = Preferences.from_comparisons(*zip(*rows, strict=True), weight=[0.5] * 5)
+    keep_as_before(leaderboard(weighted), tmp_path / "fractions.podium")
+    with pytest.raises(ModelFileError, match="save it again"):
+        load(tmp_path / "fractions.podium")
+
+
 def test_files_that_are_not_leaderboards_are_refused(tmp_path):
     save(make("rrf"), tmp_path / "m.podium")
     with pytest.raises(ModelFileError, match="not a leaderboard"):

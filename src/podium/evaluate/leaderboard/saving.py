@@ -12,7 +12,7 @@ import numpy as np
 from podium.data.vocabulary import Ids
 from podium.errors import ModelFileError, PodiumError
 from podium.evaluate.leaderboard.board import Leaderboard, Settings, leaderboard
-from podium.evaluate.leaderboard.tally import COLUMNS, MARKS, Tally
+from podium.evaluate.leaderboard.tally import COLUMNS, MARKS, SQUARES, Tally
 from podium.models import files
 
 __all__ = ["load", "save"]
@@ -62,6 +62,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Tally, list[float], dict[str, An
         raise ModelFileError(f"{path}: holds a model called {name!r}, not a leaderboard; use podium apply")
     try:
         columns: dict[str, Any] = {n: Ids(json.loads(kept[f"{n}_"].tobytes())) for n in IDS}
+        kept = _complete_columns(kept)
         columns |= {n: kept[f"{n}_"] for n in COLUMNS}
         columns |= {n: bool(kept[f"{n}_"]) for n in MARKS}
         tally = Tally(**columns)
@@ -74,3 +75,13 @@ def read(path: str | os.PathLike[str]) -> tuple[Tally, list[float], dict[str, An
             raise ModelFileError(f"{path}: {error}") from None
         raise ModelFileError(f"{path}: not the file of a leaderboard; save it again") from None
     return tally, scores, settings
+
+
+def _complete_columns(kept: dict[str, Any]) -> dict[str, Any]:
+    """Add what files lack that were written before weights had squares: squares of weights, which for whole counts of single votes are the counts."""
+    counts = {square: kept[f"{square.removesuffix('_squares')}_"] for square in SQUARES}
+    missing = [square for square in SQUARES if f"{square}_" not in kept]
+    # fractional weights were added up without their squares, and these cannot be recovered
+    if not missing or any((counts[square] % 1).any() for square in missing):
+        return kept
+    return kept | {f"{square}_": counts[square] for square in missing} | {"fractional_": False}
