@@ -113,7 +113,7 @@ class CrowdModel(Aggregator):
 def judgement_costs(preferences: Preferences) -> list[Cost]:
     """Those of `gather`: every list is taken apart into its pairs, as each annotator has a quality of its own."""
     pairs = pairs_of_lists(preferences)
-    return [Cost(pairs, "pairs of items of a list", PAIR_BYTES * pairs, remedy=NO_JUDGEMENTS)]
+    return [Cost(pairs, "pairs of items in lists", PAIR_BYTES * pairs, remedy=NO_JUDGEMENTS)]
 
 
 def gather(
