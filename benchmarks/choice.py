@@ -17,8 +17,8 @@ import numpy as np
 from timing import measure, once
 
 from podium import Preferences, make
-from podium.kernels import contests
-from podium.kernels.pairs import Votes
+from podium.kernels import contest_scores
+from podium.kernels.pairwise_votes import Votes
 
 L2 = 1e-3
 TOLERANCE = 1e-8
@@ -55,7 +55,9 @@ def as_votes(winner: np.ndarray, loser: np.ndarray, items: int) -> Votes:
 
 def podium(winner: np.ndarray, loser: np.ndarray, items: int) -> np.ndarray:
     """Count and solve."""
-    return contests.solve(contests.count(as_votes(winner, loser, items)), l2=L2).scores
+    return contest_scores.fit_contests(
+        contest_scores.count_contests(as_votes(winner, loser, items)), l2=L2
+    ).scores
 
 
 def podium_table(winner: np.ndarray, loser: np.ndarray, items: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 The crowd has 100 queries of 190 items and 762 workers who judge 15 items at a time, 0 or 1, rightly with a probability
 of their own. Ways to the laws of all items of a query: direct convolution, and trees of Fourier transforms with leaves
-of several sizes; `podium.kernels.rank_laws.DIRECT` and `LEAF` come from here.
+of several sizes; `podium.kernels.poisson_binomial.DIRECT` and `LEAF` come from here.
 
 python benchmarks/crowd.py [--quick]
 """
@@ -16,7 +16,7 @@ import numpy as np
 from timing import measure, once
 
 from podium import Preferences, make
-from podium.kernels import rank_laws
+from podium.kernels import poisson_binomial
 
 TARGET = 3.0  # seconds for the whole crowd, kernels loaded
 
@@ -82,8 +82,11 @@ def rankings(sizes: tuple[int, ...]) -> list[dict[str, Any]]:
 
 def crossover(sizes: tuple[int, ...]) -> list[dict[str, Any]]:
     """Seconds an item for the laws of 256 items with that many contests."""
-    ways = {"direct": rank_laws.laws_direct}
-    ways |= {f"tree {leaf}": lambda w, leaf=leaf: rank_laws.laws_tree(w, leaf) for leaf in (1, 32, 128, 512)}
+    ways = {"direct": poisson_binomial.convolve_directly}
+    ways |= {
+        f"tree {leaf}": lambda w, leaf=leaf: poisson_binomial.convolve_by_fft(w, leaf)
+        for leaf in (1, 32, 128, 512)
+    }
     rows = []
     for contests in sizes:
         win = np.random.default_rng(contests).random((256, contests))

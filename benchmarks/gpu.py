@@ -26,26 +26,26 @@ from timing import measure, once, seconds
 
 from podium.aggregators.supervised.courses import network_pass
 from podium.aggregators.supervised.networks import Network
-from podium.kernels import dispatch, permutations, strengths
-from podium.kernels.device import strengths as device_strengths
-from podium.kernels.device.learning import Lesson
-from podium.kernels.device.machine import Machine, machine
-from podium.kernels.device.permutations import Field
+from podium.kernels import dispatch, preference_svd, ranking_expectations
+from podium.kernels.device import preference_svd as device_strengths
+from podium.kernels.device.lambdarank_training import DeviceObjective
+from podium.kernels.device.ranking_expectations import DeviceCrf
+from podium.kernels.device.torch_device import TorchDevice, resolve_device
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.lambdas import Optimiser, Target, linear_pass
-from podium.kernels.measures import SUM
+from podium.kernels.lambdas import MetricTarget, OptimizerState, train_linear_pass
+from podium.kernels.ranking_measures import SUM
 
 QUERIES, ITEMS, WIDTH, HIDDEN = 30_000, 120, 136, 64
 NOMINAL = {"NVIDIA H200": 4.8e12, "NVIDIA H100 80GB HBM3": 3.35e12}  # bytes a second, by the maker
 
 
-def wait(where: Machine) -> None:
+def wait(where: TorchDevice) -> None:
     """Until the device is done."""
     if where.device.type == "cuda":
         where.torch.cuda.synchronize()
 
 
-def bandwidth(where: Machine) -> float:
+def bandwidth(where: TorchDevice) -> float:
     """Bytes a second of a large copy on the device, read and written."""
     size = 1 << (30 if where.device.type == "cuda" else 26)
     a, b = where.zeros(size // 4, kind=where.torch.float32), where.zeros(size // 4, kind=where.torch.float32)
@@ -59,7 +59,7 @@ def bandwidth(where: Machine) -> float:
     return 5 * 2 * size / measure(copy, repeats=5)[0].median
 
 
-def made(queries: int) -> tuple[F8, I8, Target]:
+def made(queries: int) -> tuple[F8, I8, MetricTarget]:
     """Features, offsets and the target NDCG, rows best grade first."""
     random = np.random.default_rng(0)
     rows = queries * ITEMS
@@ -78,13 +78,13 @@ def made(queries: int) -> tuple[F8, I8, Target]:
     best = (gain * discount).sum(axis=1)
     scale = np.divide(1.0, best, out=np.zeros(queries), where=best > 0)
     limit = np.full(queries, ITEMS)
-    target = Target(SUM, gain.ravel(), level.ravel(), discount, limit, scale)
+    target = MetricTarget(SUM, gain.ravel(), level.ravel(), discount, limit, scale)
     return values.reshape(rows, WIDTH), np.arange(queries + 1) * ITEMS, target
 
 
-def fresh(weights: F8) -> Optimiser:
+def fresh(weights: F8) -> OptimizerState:
     """Adam at its first step."""
-    return Optimiser(
+    return OptimizerState(
         weights.copy(),
         np.zeros_like(weights),
         np.zeros_like(weights),
@@ -97,23 +97,23 @@ def fresh(weights: F8) -> Optimiser:
 
 
 def host_pass(
-    network: Network, values: F8, starts: I8, target: Target, visit: I8, batch: int, o: Optimiser
+    network: Network, values: F8, starts: I8, target: MetricTarget, visit: I8, batch: int, o: OptimizerState
 ) -> None:
     """What the learner does on the processor."""
     if not network.hidden:
-        linear_pass(values, starts, target, visit, batch, o, 100)
+        train_linear_pass(values, starts, target, visit, batch, o, 100)
         return
     network_pass(network, values, starts, target, visit, batch, o)
 
 
-def part_of(values: F8, starts: I8, target: Target, queries: int) -> tuple[F8, I8, Target]:
+def part_of(values: F8, starts: I8, target: MetricTarget, queries: int) -> tuple[F8, I8, MetricTarget]:
     """The first queries alone."""
     rows = np.arange(starts[queries])
-    return values[: len(rows)], starts[: queries + 1], target.take(rows, np.arange(queries))
+    return values[: len(rows)], starts[: queries + 1], target.select_queries(rows, np.arange(queries))
 
 
 def passes(
-    where: Machine, queries: int, hidden: int, batches: tuple[int, ...], speed: float, share: int
+    where: TorchDevice, queries: int, hidden: int, batches: tuple[int, ...], speed: float, share: int
 ) -> list[dict[str, Any]]:
     """Rows for passes over the made-up set."""
     values, starts, target = made(queries)
@@ -122,10 +122,10 @@ def passes(
     if hidden:
         begin[-hidden:] = random.normal(size=hidden) / 8
     widths = [WIDTH, hidden] if hidden else [WIDTH]
-    took, lesson = once(lambda: Lesson(where, values, starts, target, widths))
+    took, lesson = once(lambda: DeviceObjective(where, values, starts, target, widths))
     wait(where)
     double = where._replace(real=where.torch.float64)
-    exact = Lesson(double, values, starts, target, widths)
+    exact = DeviceObjective(double, values, starts, target, widths)
     size = values.size * where.zeros(1).element_size()
     floor = size / speed
     some = random.permutation(queries)[:1024]
@@ -134,7 +134,7 @@ def passes(
     for batch in batches:
         visit = random.permutation(queries)
 
-        def once_over(which: Lesson = lesson, visit: I8 = visit, batch: int = batch) -> F8:
+        def once_over(which: DeviceObjective = lesson, visit: I8 = visit, batch: int = batch) -> F8:
             o = fresh(begin)
             which.learn(visit, batch, o)
             return o.weights
@@ -158,7 +158,7 @@ def passes(
     return rows
 
 
-def one_step(lesson: Lesson, begin: F8, visit: I8) -> F8:
+def one_step(lesson: DeviceObjective, begin: F8, visit: I8) -> F8:
     """The gradient over some queries."""
     o = fresh(begin)._replace(adam=False, rate=1.0)
     lesson.learn(visit, len(visit), o)
@@ -170,7 +170,7 @@ def far(found: F8, wanted: F8) -> float:
     return float(np.abs(found - wanted).max() / np.abs(wanted).max())
 
 
-def field(where: Machine, batches: tuple[int, ...], speed: float) -> list[dict[str, Any]]:
+def field(where: TorchDevice, batches: tuple[int, ...], speed: float) -> list[dict[str, Any]]:
     """Rows for passes of the CRF."""
     from learning import data
 
@@ -187,24 +187,24 @@ def field(where: Machine, batches: tuple[int, ...], speed: float) -> list[dict[s
     target, useful = examples.lesson("ndcg:exp")
     size, random, rows = CrfAggregator().subset, np.random.default_rng(0), []
     visit = random.permutation(useful)
-    chosen = permutations.subsets(
+    chosen = ranking_expectations.sample_subsets(
         examples.starts, target.level, visit, size, random.random((len(visit), 2 * size))
     )
     floor = len(visit) * size * 3 * count * where.zeros(1).element_size() / speed
     there = [
-        Field(m, mine, target, examples.weight, examples.starts, count, size)
+        DeviceCrf(m, mine, target, examples.weight, examples.starts, count, size)
         for m in (where, where._replace(real=where.torch.float64))
     ]
     for batch in batches:
 
-        def on(which: Field, batch: int = batch) -> F8:
+        def on(which: DeviceCrf, batch: int = batch) -> F8:
             o = fresh(np.zeros(3 * count))
             which.learn(visit, chosen, batch, o)
             return o.weights
 
         def host(batch: int = batch) -> F8:
             o = fresh(np.zeros(3 * count))
-            permutations.learn_pass(mine, target, examples.weight, visit, chosen, batch, o, 300)
+            ranking_expectations.train_crf_pass(mine, target, examples.weight, visit, chosen, batch, o, 300)
             return o.weights
 
         on(there[0]), host()
@@ -219,18 +219,18 @@ def field(where: Machine, batches: tuple[int, ...], speed: float) -> list[dict[s
     return rows
 
 
-def vectors(where: Machine, quick: bool) -> list[dict[str, Any]]:
+def vectors(where: TorchDevice, quick: bool) -> list[dict[str, Any]]:
     """Rows for leading singular vectors, from the lists on the host to vectors on the host."""
     from svd import CASES, lists
 
     rows = []
     for count, size in (*CASES, (200_000, 100)):
         m = lists(count // 10 if quick and count > 10 else count, size, gaps=True)
-        device_strengths.leading(where, m)
-        timing, found = measure(lambda m=m: device_strengths.leading(where, m), repeats=5)
+        device_strengths.compute_leading_vectors(where, m)
+        timing, found = measure(lambda m=m: device_strengths.compute_leading_vectors(where, m), repeats=5)
         usual, dispatch.SMALL = dispatch.SMALL, 0
-        strengths.leading(m)
-        host, wanted = measure(lambda m=m: strengths.leading(m), repeats=5)
+        preference_svd.compute_leading_vectors(m)
+        host, wanted = measure(lambda m=m: preference_svd.compute_leading_vectors(m), repeats=5)
         dispatch.SMALL = usual
         off = max(far(found.u, wanted.u), far(found.v, wanted.v))
         rows.append({
@@ -242,7 +242,7 @@ def vectors(where: Machine, quick: bool) -> list[dict[str, Any]]:
 
 def run(quick: bool = False, device: str = "cuda", only: str = "mlp,linear,crf,svd") -> list[dict[str, Any]]:
     """A row per piece of work; a quick run takes a thirtieth of the queries."""
-    where = machine(device)
+    where = resolve_device(device)
     where = where._replace(real=where.torch.float32)
     speed = bandwidth(where)
     name = where.torch.cuda.get_device_name() if where.device.type == "cuda" else "the processor"

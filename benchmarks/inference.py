@@ -26,7 +26,7 @@ from timing import measure, once
 
 from podium import Aggregator, Preferences, formats, make
 from podium.aggregators.supervised import strengths
-from podium.kernels.strengths import dense
+from podium.kernels.preference_svd import build_dense_matrix
 
 STEPS = range(1, 11)
 
@@ -66,7 +66,7 @@ def general_svd(p: Preferences, weights: np.ndarray) -> np.ndarray:
     scores = strengths.missing(p, None, experts) @ w[2][np.arange(experts) % known]
     m = grouped.matrices
     for g in range(len(m.query)):
-        u, _, vt = np.linalg.svd(dense(m, g))
+        u, _, vt = np.linalg.svd(build_dense_matrix(m, g))
         k = grouped.group[g] % known
         rows = slice(*m.slots[m.query[g] : m.query[g] + 2].tolist())
         scores[rows] += np.abs(u[:, 0]) * w[0, k] + np.abs(vt[0]) * w[1, k]

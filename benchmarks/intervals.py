@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from podium.evaluate import uncertainty as u
-from podium.kernels.contest_counts import Contests, Rows, joined
+from podium.kernels.contest_counts import Contests, SingleVotes, group_votes_by_pair
 from podium.kernels.dispatch import F8
 
 CASES = ((10, 400), (30, 3_000), (30, 30_000))  # items, votes
@@ -28,8 +28,8 @@ def votes(items: int, count: int, random: np.random.Generator, spread: float = 1
     a = random.integers(0, items, count)
     b = (a + np.where(random.random(count) < 0.3, 1, random.integers(1, items, count))) % items
     won = random.random(count) < 1 / (1 + np.exp(truth[b] - truth[a]))
-    rows = Rows(np.where(won, a, b), np.where(won, b, a), np.zeros(count, np.bool_), np.ones(count))
-    return joined(np.array([0, items]), rows), truth
+    rows = SingleVotes(np.where(won, a, b), np.where(won, b, a), np.zeros(count, np.bool_), np.ones(count))
+    return group_votes_by_pair(np.array([0, items]), rows), truth
 
 
 def one(met: Contests, truth: F8, rounds: int, seed: int) -> Iterator[tuple[str, float]]:

@@ -18,9 +18,9 @@ from timing import measure, once
 from podium import Dataset, Labels, Preferences, formats, make
 from podium.aggregators.supervised.examples import Examples
 from podium.aggregators.supervised.svd_features import svd_columns
-from podium.kernels.lambdas import Optimiser, Target, linear_pass
+from podium.kernels.lambdas import MetricTarget, OptimizerState, train_linear_pass
 
-Problem = tuple[np.ndarray, Examples, Target]
+Problem = tuple[np.ndarray, Examples, MetricTarget]
 
 
 def data() -> tuple[Dataset, str]:
@@ -51,15 +51,15 @@ def problem(train: Dataset) -> Problem:
     return values, examples, examples.target("ndcg:exp")
 
 
-def one_pass(values: np.ndarray, examples: Examples, target: Target) -> np.ndarray:
+def one_pass(values: np.ndarray, examples: Examples, target: MetricTarget) -> np.ndarray:
     """Ours, from zero weights, queries in order."""
     state = [np.zeros(values.shape[1]) for _ in range(3)]
-    optimiser = Optimiser(*state, np.zeros(1, np.int64), False, 0.01, 0.0, False)
-    linear_pass(values, examples.starts, target, examples.useful(), 1, optimiser)
+    optimiser = OptimizerState(*state, np.zeros(1, np.int64), False, 0.01, 0.0, False)
+    train_linear_pass(values, examples.starts, target, examples.useful(), 1, optimiser)
     return optimiser.weights
 
 
-def torch_pass(values: np.ndarray, examples: Examples, target: Target) -> np.ndarray:
+def torch_pass(values: np.ndarray, examples: Examples, target: MetricTarget) -> np.ndarray:
     """The same in PyTorch, written as one would."""
     import torch
 

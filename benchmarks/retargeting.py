@@ -16,8 +16,13 @@ import numpy as np
 from timing import measure
 
 from podium import Features, Preferences, make
-from podium.kernels.isotonic import _falling, order_of, project
-from podium.kernels.retargeting import Settings, Side, alternate, centred
+from podium.kernels.isotonic import _fit_falling, build_block_order, project_isotonic
+from podium.kernels.monotone_retargeting import (
+    LinearPredictor,
+    RetargetingSettings,
+    alternate_fits,
+    center_by_query,
+)
 
 TARGET = 10.0  # seconds for a data set of the shape of OHSUMED
 LISTS, FEATURES = 15, 27
@@ -30,7 +35,7 @@ def columns(items: int, starts: Any, seed: int = 0) -> tuple[Any, Any]:
     truth = x @ random.normal(size=FEATURES)
     noise = np.linspace(0.3, 3, LISTS) * truth.std()
     lists = truth[:, None] + noise * random.normal(size=(items, LISTS))
-    return (np.stack([centred(c, starts) for c in table.T], axis=1) for table in (lists, x))
+    return (np.stack([center_by_query(c, starts) for c in table.T], axis=1) for table in (lists, x))
 
 
 def whole() -> list[dict[str, Any]]:
@@ -62,18 +67,18 @@ def growth(sizes: tuple[int, ...]) -> list[dict[str, Any]]:
         starts = np.arange(0, items + 1, 100)
         lists, x = columns(items, starts)
         one, two = (
-            Side(lists, starts, "squared", 0.02, 1e-6, positive=True),
-            Side(x, starts, "squared", 0, 1e-3),
+            LinearPredictor(lists, starts, "squared", 0.02, 1e-6, positive=True),
+            LinearPredictor(x, starts, "squared", 0, 1e-3),
         )
         begin = np.full(LISTS, 1 / LISTS)
-        settings = Settings(turns=2, steps=5, tolerance=0.0)
+        settings = RetargetingSettings(turns=2, steps=5, tolerance=0.0)
         turn, _ = measure(
-            lambda a=one, b=two, w=begin, s=settings: alternate(a, b, w, s, handover=True), repeats=3
+            lambda a=one, b=two, w=begin, s=settings: alternate_fits(a, b, w, s, handover=True), repeats=3
         )
-        order, values = order_of(lists[:, 0], starts), x[:, 0].copy()
-        own, _ = measure(lambda v=values, o=order: project(v, o), repeats=3)
+        order, values = build_block_order(lists[:, 0], starts), x[:, 0].copy()
+        own, _ = measure(lambda v=values, o=order: project_isotonic(v, o), repeats=3)
         out, along = np.empty(items), values[order.rows]
-        peer, _ = measure(lambda v=along, s=starts, o=out: _falling(v, s, o), repeats=3)
+        peer, _ = measure(lambda v=along, s=starts, o=out: _fit_falling(v, s, o), repeats=3)
         rows.append(
             {"items": items, "turn": turn.median / 2, "per item": turn.median / 2 / items,
              "isotonic": own.median, "scipy": peer.median, "ratio": peer.median / own.median}

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from timing import Timing, measure
 
-from podium.kernels import dispatch, strengths
+from podium.kernels import dispatch, preference_svd
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.strengths import Matrices
+from podium.kernels.preference_svd import PreferenceMatrices
 
 CASES = ((19_600, 20), (5, 1000))  # how many matrices, of how many items
 
 
-def lists(count: int, size: int, *, gaps: bool) -> Matrices:
+def lists(count: int, size: int, *, gaps: bool) -> PreferenceMatrices:
     """One list a matrix, over all items of a query of its own."""
     random = np.random.default_rng(0)
     order = np.argsort(random.random((count, size)), axis=1)
@@ -34,7 +34,7 @@ def lists(count: int, size: int, *, gaps: bool) -> Matrices:
     each = np.arange(count)
     item = (order + starts[:-1, None]).ravel().astype(np.int32)
     one = np.arange(count + 1)
-    return Matrices(
+    return PreferenceMatrices(
         starts, each, one, starts, item, value.ravel(), False, False, no_votes, empty, empty, np.zeros(0)
     )
 
@@ -49,12 +49,12 @@ def dense_power(tables: F8, steps: int) -> F8:
     return u / np.linalg.norm(u, axis=1, keepdims=True)
 
 
-def structured(m: Matrices) -> tuple[Timing, strengths.Leading]:
+def structured(m: PreferenceMatrices) -> tuple[Timing, preference_svd.LeadingVectors]:
     """Time of the compiled kernels, whatever the size."""
     usual, dispatch.SMALL = dispatch.SMALL, 0
     try:
-        strengths.leading(m)  # compiles
-        return measure(lambda: strengths.leading(m))
+        preference_svd.compute_leading_vectors(m)  # compiles
+        return measure(lambda: preference_svd.compute_leading_vectors(m))
     finally:
         dispatch.SMALL = usual
 
@@ -69,7 +69,7 @@ def rows_of(count: int, size: int, repeats: int) -> list[dict[str, Any]]:
         rows.append({**case, "way": "podium", "time": str(own), "steps": float(found.iterations.mean())})
         if not gaps:
             continue
-        tables = np.array([strengths.dense(m, g) for g in range(count)])
+        tables = np.array([preference_svd.build_dense_matrix(m, g) for g in range(count)])
         steps = int(found.iterations.max())
         for way, call in (
             ("numpy svd", lambda t=tables: np.abs(np.linalg.svd(t)[0][:, :, 0])),

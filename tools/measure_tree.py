@@ -1,8 +1,8 @@
 """Measure how easy the source tree is to enter: sizes, names, private helpers, and the walks of three commands.
 
-    python tools/measure_tree.py                 # sizes and names of src/podium
-    python tools/measure_tree.py --walks         # also the functions and files that three commands enter
-    python tools/measure_tree.py --list one-word # the names behind a figure (one-word, participles, classes, once)
+python tools/measure_tree.py                 # sizes and names of src/podium
+python tools/measure_tree.py --walks         # also the functions and files that three commands enter
+python tools/measure_tree.py --list one-word # the names behind a figure (one-word, participles, classes, once)
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ import types
 from dataclasses import dataclass
 from pathlib import Path
 
-PARTICIPLES = frozenset(
-    "told said made seen kept found known given shown heard taken written drawn built held left met sent gone"
-    " done begun spoken taught thought brought bought caught paid laid meant spent stood lost won felt".split()
+IRREGULAR = (
+    "told said made seen kept found known given shown heard taken written drawn built held left met sent gone done"
+    " begun spoken taught thought brought bought caught paid laid meant spent stood lost won felt"
 )
+PARTICIPLES = frozenset(IRREGULAR.split())
 NOT_PARTICIPLES = frozenset({"feed", "seed", "need", "speed", "embed", "shed"})
 
 
@@ -178,9 +179,9 @@ def run_command(words: list[str]) -> None:
     from podium.cli import main
 
     sys.argv = ["podium", *words]
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        with contextlib.suppress(SystemExit):
-            main()
+    quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+    with quiet[0], quiet[1], contextlib.suppress(SystemExit):
+        main()
 
 
 def print_walks(root: Path) -> None:
@@ -202,7 +203,9 @@ def print_walks(root: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[1] / "src" / "podium")
     parser.add_argument("--walks", action="store_true")
     parser.add_argument("--list", choices=["one-word", "participles", "classes", "once"])

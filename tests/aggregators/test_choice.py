@@ -83,7 +83,7 @@ def test_elo_equals_its_definition(path, preferences):
         played = [
             (items[table.winner[r]], items[table.loser[r]], table.tie[r], table.weight[r]) for r in rows
         ]
-        assert found[query] == pytest.approx(plain.elo(played, 20, 300, 1000), abs=1e-6)
+        assert found[query] == pytest.approx(plain.compute_elo(played, 20, 300, 1000), abs=1e-6)
 
 
 def test_elo_list_is_one_game_for_each(path):
@@ -114,7 +114,7 @@ def test_rank_centrality_is_the_eigenvector(path, preferences):
     for query in preferences.queries:
         items, said = voices(preferences, query, weights)
         number = {item: n for n, item in enumerate(items)}
-        met = plain.count(items, said)
+        met = plain.count_contests(items, said)
         if len({i for pair in met for i in pair}) < len(items):
             continue  # items that met nobody
         pairs = [(number[i], number[j], *c) for (i, j), c in met.items()]

@@ -124,7 +124,7 @@ def test_ranking_is_that_of_the_twin(distance):
             rank=few.T.ravel().astype(int),
         )
         found = model.aggregate(one).scores
-        expected = plain.stage_scores(few.tolist(), [*model.theta_.values()], distance)
+        expected = plain.compute_stage_scores(few.tolist(), [*model.theta_.values()], distance)
         assert np.array_equal(
             np.argsort(-found, kind="stable"), np.argsort(-np.array(expected), kind="stable")
         )

@@ -38,7 +38,10 @@ def margins(draw, most=7):
 
 
 def best_of_all(margin: np.ndarray) -> float:
-    return max(linear_ordering.value(margin, np.array(o)) for o in itertools.permutations(range(len(margin))))
+    return max(
+        linear_ordering.compute_order_value(margin, np.array(o))
+        for o in itertools.permutations(range(len(margin)))
+    )
 
 
 @pytest.mark.parametrize("spec", ["kemeny", "kemeny(method='exact')"])
@@ -68,24 +71,24 @@ def test_no_ranking_is_better(path, spec, preferences, weights):
 @given(margin=margins())
 def test_exact_solvers_find_the_best_of_all_orders(margin):
     best = best_of_all(margin)
-    assert linear_ordering.value(margin, linear_ordering.order_few(margin)) == best
+    assert linear_ordering.compute_order_value(margin, linear_ordering.order_few(margin)) == best
     order, proved = linear_ordering.order_many(margin, np.arange(len(margin)), 1000)
-    assert (linear_ordering.value(margin, order), proved) == (best, True)
+    assert (linear_ordering.compute_order_value(margin, order), proved) == (best, True)
 
 
 @few
 @given(margin=margins(6))
 def test_few_items_come_in_the_first_best_order(margin):
     orders = [np.array(o) for o in itertools.permutations(range(len(margin)))]
-    best = max(linear_ordering.value(margin, o) for o in orders)
-    first = next(o for o in orders if linear_ordering.value(margin, o) == best)
+    best = max(linear_ordering.compute_order_value(margin, o) for o in orders)
+    first = next(o for o in orders if linear_ordering.compute_order_value(margin, o) == best)
     assert linear_ordering.order_few(margin).tolist() == first.tolist()
 
 
 @few
 @given(margin=margins(9))
 def test_components_never_lose_to_later_ones(margin):
-    parts = linear_ordering.components(margin)
+    parts = linear_ordering.find_ordered_components(margin)
     assert sorted(np.concatenate(parts).tolist()) == list(range(len(margin)))
     for a, b in itertools.combinations(parts, 2):
         assert (margin[np.ix_(a, b)] >= 0).all()
@@ -96,13 +99,13 @@ def test_components_never_lose_to_later_ones(margin):
 def test_local_search_is_the_same_compiled_and_leaves_no_better_move(margin, start):
     order = list(range(len(margin)))
     start.shuffle(order)
-    found = linear_ordering.improve(margin, np.array(order))
-    assert (linear_ordering.improve(margin, np.array(order), compiled=True) == found).all()
-    value = linear_ordering.value(margin, found)
-    assert value >= linear_ordering.value(margin, np.array(order))
+    found = linear_ordering.improve_order(margin, np.array(order))
+    assert (linear_ordering.improve_order(margin, np.array(order), compiled=True) == found).all()
+    value = linear_ordering.compute_order_value(margin, found)
+    assert value >= linear_ordering.compute_order_value(margin, np.array(order))
     for at, to in itertools.permutations(range(len(margin)), 2):
         moved = np.insert(np.delete(found, at), to, found[at])
-        assert linear_ordering.value(margin, moved) <= value
+        assert linear_ordering.compute_order_value(margin, moved) <= value
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -111,7 +114,7 @@ def test_programming_equals_enumeration_on_harder_cases(seed):
     margin = skew(rng.choice([-1, 1], (13, 13)) if seed % 2 else rng.integers(-9, 10, (13, 13)))
     order, proved = linear_ordering.order_many(margin, np.arange(13), 1000)
     assert proved
-    assert linear_ordering.value(margin, order) == linear_ordering.value(
+    assert linear_ordering.compute_order_value(margin, order) == linear_ordering.compute_order_value(
         margin, linear_ordering.order_few(margin)
     )
 

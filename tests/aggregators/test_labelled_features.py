@@ -14,7 +14,7 @@ from podium.aggregators.features.labelled_features import LabelledFeatures
 from podium.aggregators.features.normalise import normalised
 from podium.aggregators.supervised.lambdarank import LambdaRank
 from podium.errors import InputError, ModelFileError, NotFittedError, ParameterError, PodiumWarning
-from podium.kernels.beliefs import belief_lambdas
+from podium.kernels.belief_lambdas import compute_belief_lambdas
 
 NAMES = ["good", "along", "noise", "same"]
 
@@ -56,7 +56,7 @@ def test_the_weights_are_a_stationary_point_of_the_stated_objective(l2, kept, cu
     starts = x.index.starts
     values, w = normalised(starts, x.values), np.array(list(model.weights().values()))
     beliefs = np.array([2.0, 0, -1, 0])
-    found = belief_lambdas(values @ w, values @ beliefs, starts, cutoff)
+    found = compute_belief_lambdas(values @ w, values @ beliefs, starts, cutoff)
     pull = values.T @ (found.slope / np.repeat(found.mass, np.diff(starts))) / len(x)
     np.testing.assert_allclose(pull, l2 * (w - kept * beliefs), atol=1e-6)
     assert model.history[-1]["slope"] < 1e-6
@@ -67,12 +67,13 @@ def test_the_gradient_with_respect_to_weights_by_finite_differences():
     starts = x.index.starts
     values, beliefs = normalised(starts, x.values), np.array([2.0, 0, 0, 0])
     w = np.array([0.7, 0.2, -0.1, 0.3])
-    found = belief_lambdas(values @ w, values @ beliefs, starts, 4)
+    found = compute_belief_lambdas(values @ w, values @ beliefs, starts, 4)
     gradient = values.T @ found.slope
     for k in range(4):
         step = np.eye(4)[k] * 1e-7  # too small to change an order, so the pair weights stay
         up, down = (
-            belief_lambdas(values @ (w + s * step), values @ beliefs, starts, 4).loss.sum() for s in (1, -1)
+            compute_belief_lambdas(values @ (w + s * step), values @ beliefs, starts, 4).loss.sum()
+            for s in (1, -1)
         )
         assert gradient[k] == pytest.approx((down - up) / 2e-7, abs=1e-5)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from podium import Preferences, make
 from podium.aggregators.majority import CondorcetFuse, MajorityVote, collect_votes
 from podium.errors import InputError
-from podium.kernels import dispatch, pairs
+from podium.kernels import dispatch, pairwise_votes
 from podium.testing import strategies
 from reference import pairs as plain
 
@@ -74,11 +74,11 @@ def test_matrix_equals_its_definition(preferences, weights):
     table, unit = collect_votes(preferences, np.array([by_expert[e] for e in preferences.experts], float))
     for q, query in enumerate(preferences.queries):
         items, said = plain.voices(preferences, query, decimal(by_expert))
-        won = plain.matrix(items, said)
+        won = plain.compute_vote_matrix(items, said)
         expected = np.array([[float(won[i, j]) / 10 for j in items] for i in items])
-        small = pairs.vote_matrix(table, q, compiled=False)
+        small = pairwise_votes.build_vote_matrix(table, q, compiled=False)
         np.testing.assert_allclose(small * unit, expected, rtol=1e-12)
-        assert small.tobytes() == pairs.vote_matrix(table, q, compiled=True).tobytes()
+        assert small.tobytes() == pairwise_votes.build_vote_matrix(table, q, compiled=True).tobytes()
 
 
 @few
@@ -127,9 +127,11 @@ def test_paths_give_the_same_bits_on_many_items(monkeypatch, spec, unlisted):
 @given(preferences=strategies.comparisons())
 def test_equal_votes_can_be_put_together(preferences):
     table, _ = collect_votes(preferences, np.ones(len(preferences.experts)))
-    fewer = pairs.collapse(table)
+    fewer = pairwise_votes.merge_comparisons(table)
     for q in range(len(preferences)):
-        assert (pairs.matrix(fewer, q) == pairs.matrix(table, q)).all()
+        assert (
+            pairwise_votes.compute_vote_matrix(fewer, q) == pairwise_votes.compute_vote_matrix(table, q)
+        ).all()
     assert fewer.vote_weight.sum() == table.vote_weight.sum()
     assert fewer.vote_weight[fewer.tie].sum() == table.vote_weight[table.tie].sum()
 

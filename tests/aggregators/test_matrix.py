@@ -12,7 +12,7 @@ from podium.data.preferences import Form
 from podium.errors import ParameterError
 from podium.evaluate import evaluate
 from podium.kernels import dispatch
-from podium.kernels.strengths import dense
+from podium.kernels.preference_svd import build_dense_matrix
 from podium.testing.samples import samples
 from reference import completion as plain_completion
 from reference import multinomial as plain_multinomial
@@ -32,7 +32,7 @@ def path(request, monkeypatch):
 
 def expert_tables(preferences, query, transform="binary"):
     made = matrices(preferences.select([query]), transform)
-    return [dense(made.matrices, g) for g in range(len(made.group))]
+    return [build_dense_matrix(made.matrices, g) for g in range(len(made.group))]
 
 
 # -- MPM -----------------------------------------------------------------------------------------------------------
@@ -129,8 +129,8 @@ def test_svp_is_the_limit_of_plain_projections(strength):
         lists, size = preferences.lists, len(preferences.index.items)
         ranks = np.zeros((len(lists), size), np.int64)
         ranks[lists.list_of_row, lists.item] = lists.rank
-        table, known = plain_completion.differences([(r.tolist(), 1.0) for r in ranks], size, strength)
-        expected = plain_completion.complete(table, known, 0.3, 500).mean(axis=1)
+        table, known = plain_completion.build_differences([(r.tolist(), 1.0) for r in ranks], size, strength)
+        expected = plain_completion.complete_matrix(table, known, 0.3, 500).mean(axis=1)
         found = make("svp", strength=strength, shrink=0.3).aggregate(preferences)
         assert found.diagnostics.converged
         np.testing.assert_allclose(found.scores, expected, atol=1e-6)

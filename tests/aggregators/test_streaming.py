@@ -21,8 +21,8 @@ from podium.aggregators.supervised.shelf import Shelf, shelves
 from podium.errors import InputError, ParameterError
 from podium.evaluate import evaluate
 from podium.formats.base import combine
-from podium.kernels.lambdas import Optimiser, linear_pass
-from podium.kernels.permutations import Potentials, learn_pass, subsets
+from podium.kernels.lambdas import OptimizerState, train_linear_pass
+from podium.kernels.ranking_expectations import Potentials, sample_subsets, train_crf_pass
 
 
 def made(seed, queries=12, items=9, first=0, top=3):
@@ -80,8 +80,13 @@ def test_shards_are_what_the_same_visits_in_memory_are(metric):
     for _ in range(3):
         for number in random.permutation(3).tolist():
             visit = 12 * number + random.permutation(useful[number])  # queries lie by id
-            linear_pass(
-                values, examples.starts, target, visit, 4, Optimiser(begin, *state, True, 0.05, 0.01, False)
+            train_linear_pass(
+                values,
+                examples.starts,
+                target,
+                visit,
+                4,
+                OptimizerState(begin, *state, True, 0.05, 0.01, False),
             )
     assert weights == pytest.approx(begin, abs=1e-12)
 
@@ -132,13 +137,15 @@ def test_shards_of_preferences_are_what_the_same_visits_in_memory_are():
     random, weights = np.random.default_rng(0), np.zeros(12)
     state = (weights, np.zeros(12), np.zeros(12), np.zeros(1, np.int64))
     for done in range(3):
-        optimiser = Optimiser(*state, True, 0.03 / (1 + done / 30), 1e-4, False)
+        optimiser = OptimizerState(*state, True, 0.03 / (1 + done / 30), 1e-4, False)
         for number in random.permutation(3).tolist():
             part = visits[number]
             turn = random.permutation(part.visit)
-            rows = subsets(part.examples.starts, part.target.level, turn, 4, random.random((len(turn), 8)))
+            rows = sample_subsets(
+                part.examples.starts, part.target.level, turn, 4, random.random((len(turn), 8))
+            )
             rows = np.where(rows >= 0, rows + row[number], -1)
-            learn_pass(mine, target, np.ones(30), turn + 10 * number, rows, 5, optimiser)
+            train_crf_pass(mine, target, np.ones(30), turn + 10 * number, rows, 5, optimiser)
     assert model.weights_ == pytest.approx(weights.reshape(-1, 3) / rounds.scale, abs=1e-12)
 
 
@@ -270,12 +277,12 @@ def test_a_device_is_used_from_one_thread(monkeypatch):
 
         def learn(self, visit, batch, optimiser):
             threads.add(threading.get_ident())
-            linear_pass(*self.given, visit, batch, optimiser)
+            train_linear_pass(*self.given, visit, batch, optimiser)
 
-    stub = SimpleNamespace(Lesson=Lesson, Scorer=None)
-    monkeypatch.setitem(sys.modules, "podium.kernels.device.learning", stub)
+    stub = SimpleNamespace(DeviceObjective=Lesson, DeviceScorer=None)
+    monkeypatch.setitem(sys.modules, "podium.kernels.device.lambdarank_training", stub)
     monkeypatch.setitem(
-        sys.modules, "podium.kernels.device.machine", SimpleNamespace(machine=lambda name: None)
+        sys.modules, "podium.kernels.device.torch_device", SimpleNamespace(resolve_device=lambda name: None)
     )
     parts = [made(0), made(1, first=12), made(2, first=24)]
     there = LambdaRank(passes=3, device="torch").fit_stream(parts)

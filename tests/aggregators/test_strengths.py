@@ -11,7 +11,7 @@ from podium import Preferences, formats
 from podium.aggregators.supervised.strengths import matrices, missing, table
 from podium.data.restrict import restricted
 from podium.errors import InputError
-from podium.kernels import dispatch, strengths
+from podium.kernels import dispatch, preference_svd
 from podium.testing import strategies
 from reference import strengths as plain
 
@@ -57,7 +57,7 @@ def test_one_matrix_a_query_and_group(transform, preferences, data):
             if (query, number) in by_pair:
                 below = preferences.unlisted == "below"
                 expected = plain.matrix(items, ballots, pairs, transform, below)
-                found = strengths.dense(m, by_pair[query, number])
+                found = preference_svd.build_dense_matrix(m, by_pair[query, number])
                 np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
 
 
@@ -76,14 +76,14 @@ def test_every_expert_by_itself(preferences):
 def test_table_puts_values_at_their_slots():
     p = Preferences.from_lists({"q": {"x": ["a", "b"], "y": ["c", "a"]}, "r": {"y": ["b", "d"]}})
     grouped = matrices(p, "binary")
-    wins, _ = strengths.sums(grouped.matrices)
+    wins, _ = preference_svd.sum_rows_and_columns(grouped.matrices)
     assert p.index.items.tolist() == ["a", "b", "c", "b", "d"]
     assert table(grouped, wins, 2).tolist() == [[1, 0], [0, 0], [0, 1], [0, 1], [0, 0]]
 
 
 def test_ratings_use_their_implied_ranks():
     p = Preferences.from_lists({"q": {"judge": {"a": 9.0, "b": 1.0, "c": 9.0, "d": 0.5}}})
-    y = strengths.dense(matrices(p, "rank").matrices, 0)  # ranks 1, 3, 1, 4
+    y = preference_svd.build_dense_matrix(matrices(p, "rank").matrices, 0)  # ranks 1, 3, 1, 4
     np.testing.assert_allclose(y[0], [0, 2 / 4, 0, 3 / 4])
     np.testing.assert_allclose(y[1], [0, 0, 0, 1 / 4])
     assert not y[3].any()
@@ -130,10 +130,10 @@ def test_real_lists(real, monkeypatch, transform, pooled):
     m = matrices(real, transform, np.zeros(len(real.experts), np.int64) if pooled else None).matrices
     for small in (0, 10**12):
         monkeypatch.setattr(dispatch, "SMALL", small)
-        found = strengths.leading(m)
+        found = preference_svd.compute_leading_vectors(m)
         assert found.converged
         for g in range(0, len(m.query), 9 if pooled else 97):
-            y, mine = strengths.dense(m, g), slice(m.starts_out[g], m.starts_out[g + 1])
+            y, mine = preference_svd.build_dense_matrix(m, g), slice(m.starts_out[g], m.starts_out[g + 1])
             left, values, right = np.linalg.svd(y)
             assert found.sigma[g] == pytest.approx(values[0], rel=1e-12, abs=1e-12)
             if values[0] > 0:

@@ -11,7 +11,7 @@ from podium import Labels, Preferences
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.evaluate.annotators import annotators
 from podium.evaluate.annotators.crowd import Crowd
-from podium.metrics.agreement import concordances, pair_shares
+from podium.metrics.agreement import compute_pair_accuracies, count_concordant_pairs
 
 COPELAND = "copeland"
 
@@ -320,8 +320,8 @@ def test_concordances_are_those_of_the_definition():
     random = np.random.default_rng(3)
     x, y = random.integers(0, 4, 30).astype(float), random.integers(0, 4, 30).astype(float)
     starts = np.array([0, 0, 9, 30])
-    same, other = concordances(starts, x, y)
-    shares = pair_shares(starts, x, y)
+    same, other = count_concordant_pairs(starts, x, y)
+    shares = compute_pair_accuracies(starts, x, y)
     for k, (a, b) in enumerate(itertools.pairwise(starts)):
         signs = [
             np.sign(x[i] - x[j]) * np.sign(y[i] - y[j]) for i, j in itertools.combinations(range(a, b), 2)

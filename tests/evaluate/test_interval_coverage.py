@@ -123,7 +123,9 @@ def test_totals_drawn_have_the_mean_and_variance_of_weighted_votes():
     ]
     totals, squares = (np.array([(w**k).sum() for w in weights]) for k in (1, 2))
     repeated = np.repeat(totals, 20_000), np.repeat(squares, 20_000)
-    drawn = drawing._poisson(drawing.keys(1, 1), drawing.law_of(*repeated)).reshape(5, -1)
+    drawn = drawing._sample_poisson(
+        drawing.derive_round_keys(1, 1), drawing.build_poisson_tables(*repeated)
+    ).reshape(5, -1)
     assert np.allclose(drawn.mean(axis=1), totals, atol=4 * np.sqrt(squares / 20_000).max())
     assert np.allclose(drawn.var(axis=1), squares, rtol=0.06)
 

@@ -13,8 +13,8 @@ from podium.evaluate import uncertainty as u
 from podium.evaluate.leaderboard import Tally
 from podium.kernels import bootstrap as drawing
 from podium.kernels import dispatch
-from podium.kernels.contest_models import pair_terms, prior_value
-from podium.kernels.contests import problem_of
+from podium.kernels.contest_models import compute_pair_terms, compute_prior_value
+from podium.kernels.contest_scores import build_query_problem
 
 
 def votes(items=6, count=300, seed=0, ties=0.0, experts=1, spread=1.0):
@@ -36,13 +36,13 @@ def votes(items=6, count=300, seed=0, ties=0.0, experts=1, spread=1.0):
 def test_fisher_is_the_inverse_of_the_information_by_finite_differences(model, ties):
     p, _ = votes(5, 200, ties=0.3)
     e = u.estimate(Tally.of(p).contests(), model=model, ties=ties, l2=0.05)
-    problem = problem_of(e.contests, 0, e.solution.model, e.solution.component)
+    problem = build_query_problem(e.contests, 0, e.solution.model, e.solution.component)
     x = e.solution.scores
     if problem.widths:
         x = np.append(x, e.solution.extra["width"][0])
 
     def value(at):
-        return pair_terms(problem, at).value.sum() + prior_value(problem, at)
+        return compute_pair_terms(problem, at).value.sum() + compute_prior_value(problem, at)
 
     n, step = len(x), 1e-4
     unit = np.eye(n) * step
@@ -81,9 +81,9 @@ def test_bootstrap_equals_a_refit_of_the_votes_drawn():
     tally = Tally.of(p)
     e = u.estimate(tally.contests())
     draws = u.bootstrap(e, 4, seed=3, tolerance=1e-11)
-    law = drawing.law_of(np.concatenate((e.contests.won, e.contests.lost, e.contests.tied)))
-    for r, key in enumerate(drawing.keys(3, 4)):
-        c = drawing.again(e.contests, law, key[None])
+    law = drawing.build_poisson_tables(np.concatenate((e.contests.won, e.contests.lost, e.contests.tied)))
+    for r, key in enumerate(drawing.derive_round_keys(3, 4)):
+        c = drawing.resample_contests(e.contests, law, key[None])
         rows = []
         for i, j, *counts in zip(c.first, c.second, c.won, c.lost, c.tied, strict=True):
             for (a, b, tie), n in zip(((i, j, False), (j, i, False), (i, j, True)), counts, strict=True):
@@ -100,8 +100,8 @@ def test_bootstrap_over_experts_draws_whole_experts():
     tally = Tally.of(p)
     e = u.estimate(tally.contests())
     draws = u.bootstrap(e, 3, clusters=tally.clusters("experts"), seed=5, tolerance=1e-11)
-    for r, key in enumerate(drawing.keys(5, 3)):
-        often = drawing.times(key[None], 12)
+    for r, key in enumerate(drawing.derive_round_keys(5, 3)):
+        often = drawing.sample_cluster_counts(key[None], 12)
         assert often.sum() == 12
         weights = {expert: float(n) for expert, n in zip(p.experts, often, strict=True)}
         scores = make("bradley_terry", weights=weights, tolerance=1e-11).aggregate(p).to_dict()[0]
@@ -127,7 +127,9 @@ def test_compiled_rounds_equal_those_of_numpy_whatever_the_threads(over, monkeyp
 
 def test_counts_drawn_follow_poisson():
     counts = np.repeat([0.0, 1.0, 7.0, 15.0, 16.0, 300.0, 20_000.0], 4000)
-    drawn = drawing._poisson(drawing.keys(0, 1), drawing.law_of(counts)).reshape(7, -1)
+    drawn = drawing._sample_poisson(
+        drawing.derive_round_keys(0, 1), drawing.build_poisson_tables(counts)
+    ).reshape(7, -1)
     mean = counts.reshape(7, -1)[:, 0]
     assert np.allclose(drawn.mean(axis=1), mean, atol=1e-9 + 4 * np.sqrt(mean / 4000))
     assert np.allclose(drawn.var(axis=1), mean, rtol=0.12)

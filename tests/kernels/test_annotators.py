@@ -11,8 +11,8 @@ from scipy import optimize
 from podium.aggregators.crowd.annotators import gather
 from podium.aggregators.majority import collect_votes
 from podium.data.preferences import Form, Preferences
-from podium.kernels import annotators, dispatch, noisy_contests
-from podium.kernels.elo import elo
+from podium.kernels import annotator_em, dispatch, noisy_contests
+from podium.kernels.elo import compute_elo
 from podium.testing import crowds
 from podium.testing.samples import of_form
 from reference import annotators as plain
@@ -44,7 +44,7 @@ def coins_of(crowd, sided=False):
         first, second = said.group + groups * said.side, said.group + groups * np.array([0, 2, 1])[said.side]
     n = groups * (3 if sided else 1)
     weight = np.tile(1.0 + np.arange(groups) % 2, 3 if sided else 1)
-    return annotators.Coins(first, second, weight, np.full(n, 3.0), np.full(n, 1.0))
+    return annotator_em.AccuracyModel(first, second, weight, np.full(n, 3.0), np.full(n, 1.0))
 
 
 # -- counting ------------------------------------------------------------------------------------------------------
@@ -88,9 +88,9 @@ def test_sides_are_told_from_the_first_slot():
 def test_noisy_derivatives(path, known):
     rows, slots, groups = some_rows(), 7, 0 if known else 4
     right, wrong = np.full(groups, 2.5), np.full(groups, 1.5)
-    given = noisy_contests.noisy(rows, slots, 0.3, right, wrong)
+    given = noisy_contests.build_noisy_contests(rows, slots, 0.3, right, wrong)
     x = np.random.default_rng(1).normal(size=slots + groups)
-    at = noisy_contests.point(given, x)
+    at = noisy_contests.compute_derivatives(given, x)
 
     def value(y):
         return plain.noisy_loss(list(zip(*rows, strict=True)), y, slots, 0.3, right, wrong)
@@ -98,9 +98,11 @@ def test_noisy_derivatives(path, known):
     assert at.value == pytest.approx(value(x), rel=1e-12)
     np.testing.assert_allclose(at.gradient, optimize.approx_fprime(x, value, 1e-7), atol=1e-4)
     v, step = np.random.default_rng(2).normal(size=len(x)), 1e-6
-    sides = (noisy_contests.point(given, x + s * v).gradient for s in (step, -step))
+    sides = (noisy_contests.compute_derivatives(given, x + s * v).gradient for s in (step, -step))
     up, down = sides
-    np.testing.assert_allclose(noisy_contests.product(given, at, v), (up - down) / (2 * step), atol=1e-6)
+    np.testing.assert_allclose(
+        noisy_contests.multiply_hessian(given, at, v), (up - down) / (2 * step), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -108,9 +110,9 @@ def test_noisy_derivatives(path, known):
 def test_noisy_fit_is_what_scipy_finds(path, seed, known):
     rows, slots, groups = some_rows(seed), 7, 0 if known else 4
     right, wrong = np.full(groups, 4.0), np.full(groups, 1.0)
-    given = noisy_contests.noisy(rows, slots, 0.5, right, wrong)
+    given = noisy_contests.build_noisy_contests(rows, slots, 0.5, right, wrong)
     start = np.concatenate((np.zeros(slots), np.full(groups, 1.0)))
-    found = noisy_contests.fit(given, start, 1e-10, 200)
+    found = noisy_contests.fit_noisy_contests(given, start, 1e-10, 200)
     other = optimize.minimize(
         lambda y: plain.noisy_loss(list(zip(*rows, strict=True)), y, slots, 0.5, right, wrong),
         np.concatenate((found.scores, found.odds)) + 0.1,
@@ -123,9 +125,9 @@ def test_noisy_fit_is_what_scipy_finds(path, seed, known):
 
 
 def test_noisy_fit_descends_and_says_when_it_is_not_done(path):
-    given = noisy_contests.noisy(some_rows(3), 7, 0.5, np.full(4, 4.0), np.full(4, 1.0))
+    given = noisy_contests.build_noisy_contests(some_rows(3), 7, 0.5, np.full(4, 4.0), np.full(4, 1.0))
     start = np.concatenate((np.full(7, 5.0) * [1, -1, 1, -1, 1, -1, 1], np.ones(4)))
-    ends = [noisy_contests.fit(given, start, 1e-10, n) for n in range(1, 40)]
+    ends = [noisy_contests.fit_noisy_contests(given, start, 1e-10, n) for n in range(1, 40)]
     assert (np.diff([e.value for e in ends]) <= 1e-9).all()
     assert not ends[0].converged
     assert ends[-1].converged
@@ -133,11 +135,11 @@ def test_noisy_fit_descends_and_says_when_it_is_not_done(path):
 
 
 def test_far_apart_scores_do_not_overflow(path):
-    given = noisy_contests.noisy(some_rows(), 7, 0.5, np.full(4, 4.0), np.full(4, 1.0))
+    given = noisy_contests.build_noisy_contests(some_rows(), 7, 0.5, np.full(4, 4.0), np.full(4, 1.0))
     x = np.array([900.0, -900, 0, 3, -2, 500, 1, 800, -800, 0, 1])
     with np.errstate(all="ignore"):
-        assert np.isfinite(noisy_contests.point(given, x).value)
-        found = noisy_contests.fit(given, x, 1e-9, 500)
+        assert np.isfinite(noisy_contests.compute_derivatives(given, x).value)
+        found = noisy_contests.fit_noisy_contests(given, x, 1e-9, 500)
     assert found.converged
 
 
@@ -155,7 +157,7 @@ def test_truths_are_a_maximum_of_the_plain_likelihood(path, seed, sided):
         p = Preferences.from_comparisons([0] * len(v), v.expert.tolist(), *names.tolist(), side=side)
     crowd = gather("test", p, np.ones(len(p.experts)), pooled=True, sides=sided)
     coins = coins_of(crowd, sided)
-    truth, quality, found = annotators.truths(crowd.said, coins, 1e-11, 10_000)
+    truth, quality, found = annotator_em.estimate_pair_truths(crowd.said, coins, 1e-11, 10_000)
     value, posterior = plain.pair_likelihood(crowd.said, coins, found.x)
     assert found.converged
     assert found.objective == pytest.approx(value, rel=1e-10)
@@ -172,10 +174,12 @@ def test_objectives_never_fall(path):
     p = crowd_of(3)
     crowd = gather("test", p, np.ones(len(p.experts)), pooled=True)
     coins = coins_of(crowd)
-    values = [annotators.truths(crowd.said, coins, 1e-13, n)[2].objective for n in range(1, 60)]
+    values = [
+        annotator_em.estimate_pair_truths(crowd.said, coins, 1e-13, n)[2].objective for n in range(1, 60)
+    ]
     assert (np.diff(values) >= -1e-9).all()
     given = ratings_of(1)
-    values = [annotators.confusions(given, 1e-13, n)[3].objective for n in range(1, 60)]
+    values = [annotator_em.estimate_confusions(given, 1e-13, n)[3].objective for n in range(1, 60)]
     assert (np.diff(values) >= -1e-9).all()
 
 
@@ -186,11 +190,11 @@ def test_settle_finds_fixed_points_and_says_when_not():
     def step(x):
         return goal + shrink * (x - goal), -float(((x - goal) ** 2).sum())
 
-    found = annotators.settle(step, np.zeros(4), 1e-12, 200)
+    found = annotator_em.find_fixed_point(step, np.zeros(4), 1e-12, 200)
     np.testing.assert_allclose(found.x, goal, atol=1e-8)
     assert found.converged
     assert found.steps < 50  # plain steps would take 27,000
-    assert not annotators.settle(step, np.zeros(4), 1e-12, 3).converged
+    assert not annotator_em.find_fixed_point(step, np.zeros(4), 1e-12, 3).converged
 
 
 # -- classes -------------------------------------------------------------------------------------------------------
@@ -201,13 +205,13 @@ def ratings_of(seed, items=8, groups=4, levels=3):
     item = np.tile(np.arange(items), groups)[random.permutation(items * groups)[:25]]
     prior = np.full((groups, levels, levels), 0.5) + 2 * np.eye(levels)
     group, level = random.integers(0, groups, len(item)), random.integers(0, levels, len(item))
-    return annotators.Ratings(items + 1, item, group, level, 1.0 + np.arange(groups) % 2, prior)
+    return annotator_em.Ratings(items + 1, item, group, level, 1.0 + np.arange(groups) % 2, prior)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_confusions_are_a_maximum_of_the_plain_likelihood(path, seed):
     given = ratings_of(seed)
-    truth, table, share, found = annotators.confusions(given, 1e-11, 100_000)
+    truth, table, share, found = annotator_em.estimate_confusions(given, 1e-11, 100_000)
     value, posterior = plain.class_likelihood(given, table, share)
     assert found.converged
     assert found.objective == pytest.approx(value, rel=1e-10)
@@ -228,9 +232,9 @@ def test_elo_is_the_plain_loop(path):
     p = crowd_of(0)
     said = gather("test", p, np.ones(len(p.experts)), pooled=True, merged=True).said
     pairs = list(zip(said.first, said.second, said.won, said.lost, strict=True))
-    expected = plain.elo(pairs, int(said.starts[-1]), 32.0, 0.006, annotators.PARTS)
+    expected = plain.compute_expected_elo(pairs, int(said.starts[-1]), 32.0, 0.006, annotator_em.PARTS)
     np.testing.assert_allclose(
-        annotators.play_elo(said, said.won, said.lost, 32.0, 0.006), expected, rtol=1e-10
+        annotator_em.compute_expected_elo(said, said.won, said.lost, 32.0, 0.006), expected, rtol=1e-10
     )
 
 
@@ -241,16 +245,16 @@ def test_elo_is_the_mean_over_random_orders(monkeypatch):
     rate = np.log(10) / 400
     said = gather("test", p, np.ones(len(p.experts)), pooled=True, merged=True).said
     for k in (4.0, 16.0):
-        mean = elo(votes, k * unit, rate, rounds=3000, seed=0)
+        mean = compute_elo(votes, k * unit, rate, rounds=3000, seed=0)
         # what is left out is of second order in k
         allowed = 0.002 * k * np.abs(mean).max()
         np.testing.assert_allclose(
-            annotators.play_elo(said, said.won, said.lost, k, rate), mean, atol=allowed
+            annotator_em.compute_expected_elo(said, said.won, said.lost, k, rate), mean, atol=allowed
         )
 
 
 def test_elo_stays_calm_where_items_meet_very_often(path):
     p = Preferences.from_comparisons([0, 0], ["e", "e"], ["a", "b"], ["b", "a"], weight=[30_000.0, 10_000.0])
     said = gather("test", p, np.ones(1), pooled=True, merged=True).said
-    ratings = annotators.play_elo(said, said.won, said.lost, 32.0, float(np.log(10) / 400))
+    ratings = annotator_em.compute_expected_elo(said, said.won, said.lost, 32.0, float(np.log(10) / 400))
     assert ratings[0] - ratings[1] == pytest.approx(400 * np.log10(3), rel=1e-6)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.kernels import beliefs, dispatch
+from podium.kernels import belief_lambdas, dispatch
 from reference import beliefs as plain
 
 
@@ -23,9 +23,9 @@ def drawn(seed, n, tied):
 
 def both(monkeypatch, *arguments):
     monkeypatch.setattr(dispatch, "SMALL", 10**12)
-    small = beliefs.belief_lambdas(*arguments)
+    small = belief_lambdas.compute_belief_lambdas(*arguments)
     monkeypatch.setattr(dispatch, "SMALL", 0)
-    return small, beliefs.belief_lambdas(*arguments)
+    return small, belief_lambdas.compute_belief_lambdas(*arguments)
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -49,7 +49,7 @@ def test_changes_are_what_swaps_do(n, cutoff, seed):
     s, t = drawn(seed, n, tied=False)
     order = plain.ranking(s.tolist(), t.tolist())
     p = 1 / (1 + np.exp(t[order][None, :] - t[order][:, None]))
-    found = beliefs.swap_changes(p, cutoff)
+    found = belief_lambdas.compute_swap_changes(p, cutoff)
     for a in range(n):
         for b in range(a + 1, n):
             assert found[a, b] == pytest.approx(
@@ -60,7 +60,7 @@ def test_changes_are_what_swaps_do(n, cutoff, seed):
 def test_the_slope_is_the_gradient_of_the_loss_with_the_weights_held():
     s, t = drawn(5, 9, tied=False)
     weights = plain.pair_weights(s.tolist(), t.tolist(), 4)
-    found = beliefs.belief_lambdas(s, t, np.array([0, 9]), 4).slope
+    found = belief_lambdas.compute_belief_lambdas(s, t, np.array([0, 9]), 4).slope
     for i in range(9):
         step = np.eye(9)[i] * 1e-6
         up, down = (plain.loss((s + sign * step).tolist(), t.tolist(), weights) for sign in (1, -1))
@@ -78,7 +78,7 @@ def test_the_believed_order_is_the_best_one():
 def test_nothing_pulls_where_the_scores_are_the_beliefs_and_steep_scores_stay_finite(monkeypatch):
     _, t = drawn(3, 20, tied=False)
     starts = np.array([0, 20])
-    assert np.abs(beliefs.belief_lambdas(t, t, starts, 10).slope).max() < 1e-12
+    assert np.abs(belief_lambdas.compute_belief_lambdas(t, t, starts, 10).slope).max() < 1e-12
     for found in both(monkeypatch, 1e5 * t, -1e5 * t, starts, 10):
         assert np.isfinite(found.slope).all()
         assert np.isfinite(found.loss).all()
@@ -92,6 +92,6 @@ def test_threads_do_not_matter(monkeypatch):
     found = []
     for threads in ("1", "4"):
         monkeypatch.setenv("PODIUM_THREADS", threads)
-        found.append(beliefs.belief_lambdas(s, t, starts, 10))
+        found.append(belief_lambdas.compute_belief_lambdas(s, t, starts, 10))
     for one, four in zip(*found, strict=True):
         assert np.array_equal(one, four)

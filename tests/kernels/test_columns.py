@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from podium.kernels import columns, dispatch
+from podium.kernels import dispatch, standardize_columns
 
 
 def plain(starts, values, by_range):
@@ -41,7 +41,7 @@ def test_both_bodies_equal_the_plain_loops(monkeypatch, small, by_range):
     values[:, 4] = np.nan
     monkeypatch.setattr(dispatch, "SMALL", small)
     before = values.copy()
-    found = columns.centred(starts, values, by_range=by_range)
+    found = standardize_columns.standardize_by_group(starts, values, by_range=by_range)
     np.testing.assert_allclose(found, plain(starts, values, by_range), atol=1e-13)
     assert np.array_equal(values, before, equal_nan=True)
 
@@ -50,6 +50,9 @@ def test_both_bodies_equal_the_plain_loops(monkeypatch, small, by_range):
 def test_huge_and_tiny_values_and_no_rows(monkeypatch, small):
     monkeypatch.setattr(dispatch, "SMALL", small)
     values = np.array([[1e308, 1e-310], [-1e308, 3e-310], [0.0, 2e-310]])
-    found = columns.centred(np.array([0, 3]), values, by_range=True)
+    found = standardize_columns.standardize_by_group(np.array([0, 3]), values, by_range=True)
     np.testing.assert_allclose(found, [[0.5, -0.5], [-0.5, 0.5], [0.0, 0.0]], atol=1e-9)
-    assert columns.centred(np.array([0]), np.zeros((0, 2)), by_range=True).shape == (0, 2)
+    assert standardize_columns.standardize_by_group(np.array([0]), np.zeros((0, 2)), by_range=True).shape == (
+        0,
+        2,
+    )

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 
 from podium import Preferences
 from podium.aggregators.majority import collect_votes
-from podium.kernels import contest_counts, contests, dispatch
+from podium.kernels import contest_counts, contest_scores, dispatch
 from podium.testing import strategies
 from reference import contests as plain
 from reference.pairs import voices
@@ -24,7 +24,7 @@ def test_count_equals_its_definition(monkeypatch, way, preferences):
     monkeypatch.setattr(contest_counts, "TABLE", 10**6 if way == "table" else 0)
     by_expert = {e: 0.5 * (n % 3) for n, e in enumerate(preferences.experts)}
     weights = np.array(list(by_expert.values()))
-    found = contests.count(*collect_votes(preferences, weights))
+    found = contest_scores.count_contests(*collect_votes(preferences, weights))
     assert found.pair_starts[-1] == len(found.first)
     for q, query in enumerate(preferences.queries):
         items, said = voices(preferences, query, by_expert)
@@ -37,14 +37,14 @@ def test_count_equals_its_definition(monkeypatch, way, preferences):
             )
             for p in rows
         }
-        expected = plain.count(items, said)
+        expected = plain.count_contests(items, said)
         assert list(got) == list(expected)
         assert np.allclose(list(got.values()), list(expected.values()), rtol=1e-12)
 
 
 def test_count_by_side():
     votes = collect_votes(_comparisons([("a", "b", False), ("b", "a", False), ("a", "b", True)]), np.ones(1))
-    found = contests.count(*votes, side=np.array([1.0, 1.0, -1.0]))
+    found = contest_scores.count_contests(*votes, side=np.array([1.0, 1.0, -1.0]))
     assert found.side.tolist() == [-1.0, 1.0]
     assert (found.won.tolist(), found.lost.tolist(), found.tied.tolist()) == ([0, 1], [1, 0], [1, 0])
 
@@ -57,7 +57,7 @@ def _comparisons(rows):
 @few
 @given(preferences=strategies.preferences())
 def test_components_are_mutual_reach(preferences):
-    met = contests.count(*collect_votes(preferences, np.ones(len(preferences.experts))))
+    met = contest_scores.count_contests(*collect_votes(preferences, np.ones(len(preferences.experts))))
     slots = int(met.starts[-1])
     beats = np.eye(slots, dtype=bool)
     beats[met.first[met.won + met.tied > 0], met.second[met.won + met.tied > 0]] = True
@@ -65,10 +65,10 @@ def test_components_are_mutual_reach(preferences):
     linked = beats | beats.T
     for _ in range(slots.bit_length() + 1):
         beats, linked = beats @ beats, linked @ linked
-    found = contests.components(met)
+    found = contest_scores.find_components(met)
     assert found.strong.tolist() == (beats & beats.T).argmax(axis=1).tolist()
     assert found.weak.tolist() == linked.argmax(axis=1).tolist()
     for small in (0, 10**12):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(dispatch, "SMALL", small)
-            assert contests.weak(met).tolist() == found.weak.tolist()
+            assert contest_scores.find_weak_components(met).tolist() == found.weak.tolist()

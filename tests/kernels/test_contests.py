@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize
 
 from podium.errors import ParameterError
-from podium.kernels import contest_solvers, contests, dispatch
+from podium.kernels import contest_scores, contest_solvers, dispatch
 from reference import contests as plain
 from reference.contests import VARIANTS, made, sides, some
 
@@ -29,7 +29,7 @@ def path(request, monkeypatch):
     """The three ways: numpy, compiled small queries, conjugate gradients."""
     monkeypatch.setattr(dispatch, "SMALL", 10**12 if request.param == "numpy" else 0)
     if request.param == "pairs":
-        monkeypatch.setattr(contests, "SMALL_QUERY", 0)
+        monkeypatch.setattr(contest_scores, "SMALL_QUERY", 0)
     return request.param
 
 
@@ -37,8 +37,8 @@ def test_extreme_scores_do_not_overflow(path):
     rows = [(0, 1, 1e6, 0.0, 0.0), (1, 2, 0.0, 1e6, 1.0), (2, 3, 3.0, 1.0, 0.0)]
     start = np.array([800.0, -800.0, 600.0, 0.0])
     for how in VARIANTS.values():
-        found = contests.solve(made(rows, 4), start=start, **how)
-        again = contests.solve(made(rows, 4), **how)
+        found = contest_scores.fit_contests(made(rows, 4), start=start, **how)
+        again = contest_scores.fit_contests(made(rows, 4), **how)
         assert found.converged.all()
         np.testing.assert_allclose(found.scores, again.scores, atol=1e-7)
 
@@ -51,7 +51,7 @@ def test_extreme_scores_do_not_overflow(path):
 def test_solution_has_no_slope(path, name, with_side):
     rows, how = some(1), VARIANTS[name]
     side = sides(rows) if with_side else None
-    found = contests.solve(made(rows, 6, side), **how)
+    found = contest_scores.fit_contests(made(rows, 6, side), **how)
     assert found.converged.all()
     more = [found.extra[n][0] for n in ("width", "advantage") if not np.isnan(found.extra[n][0])]
     x = np.concatenate((found.scores, more))
@@ -97,7 +97,7 @@ def logistic(rows, size, l2, side=None):
 def test_equals_logistic_regression(path, size, with_side):
     rows = some(2, size, ties=False)
     side = sides(rows, 1) if with_side else None
-    found = contests.solve(made(rows, size, side), l2=0.3)
+    found = contest_scores.fit_contests(made(rows, size, side), l2=0.3)
     expected = logistic(rows, size, 0.3, side)
     np.testing.assert_allclose(found.scores, expected[:size], atol=1e-6)
     if with_side:
@@ -112,7 +112,7 @@ def baseball():
 
 def test_published_estimates_and_errors(path):
     met = baseball()
-    found = contests.solve(met, l2=0.0)
+    found = contest_scores.fit_contests(met, l2=0.0)
     assert (found.scores - found.scores[-1]).round(3).tolist() == [
         1.581,
         1.436,
@@ -122,40 +122,40 @@ def test_published_estimates_and_errors(path):
         0.684,
         0.0,
     ]
-    information = contests.hessian(met, found, 0, prior=False).toarray()
+    information = contest_scores.compute_hessian(met, found, 0, prior=False).toarray()
     errors = np.sqrt(np.diag(np.linalg.inv(information[:-1, :-1])))
     assert errors.round(3).tolist() == [0.343, 0.340, 0.337, 0.336, 0.334, 0.332]
 
 
 @pytest.mark.parametrize("ties", ["davidson", "rao_kupper"])
 def test_two_items_fit_their_frequencies(path, ties):
-    found = contests.solve(made([(0, 1, 50.0, 20.0, 30.0)], 2), ties=ties, l2=1e-9)
+    found = contest_scores.fit_contests(made([(0, 1, 50.0, 20.0, 30.0)], 2), ties=ties, l2=1e-9)
     chances = plain.chances("bradley_terry", ties, *found.scores, found.extra["width"][0])
     assert chances == pytest.approx((0.5, 0.2, 0.3), abs=1e-6)
 
 
 def test_models_of_ties_without_ties_are_the_plain_one(path):
     met = made(some(4, ties=False), 6)
-    expected = contests.solve(met, ties="ignore").scores
+    expected = contest_scores.fit_contests(met, ties="ignore").scores
     for ties in ("half", "davidson", "rao_kupper"):
-        found = contests.solve(met, ties=ties)
+        found = contest_scores.fit_contests(met, ties=ties)
         np.testing.assert_allclose(found.scores, expected, atol=1e-12)
         assert np.isnan(found.extra["width"][0])
 
 
 def test_without_a_prior_there_may_be_no_answer(path):
     """No error and no hang, but a plain word that it did not converge; what has an answer has one."""
-    found = contests.solve(made([(0, 1, 2.0, 0.0, 0.0), (2, 3, 1.0, 1.0, 0.0)], 5), l2=0.0)
+    found = contest_scores.fit_contests(made([(0, 1, 2.0, 0.0, 0.0), (2, 3, 1.0, 1.0, 0.0)], 5), l2=0.0)
     assert not found.converged[0]
     assert found.scores[0] > 10
-    fine = contests.solve(made([(0, 1, 2.0, 1.0, 0.0), (2, 3, 1.0, 1.0, 0.0)], 5), l2=0.0)
+    fine = contest_scores.fit_contests(made([(0, 1, 2.0, 1.0, 0.0), (2, 3, 1.0, 1.0, 0.0)], 5), l2=0.0)
     assert fine.converged[0]
     np.testing.assert_allclose(fine.scores, [np.log(2) / 2, -np.log(2) / 2, 0, 0, 0], atol=1e-9)
 
 
 def test_only_ties(path):
     for how in VARIANTS.values():
-        found = contests.solve(made([(0, 1, 0.0, 0.0, 5.0)], 2), **how)
+        found = contest_scores.fit_contests(made([(0, 1, 0.0, 0.0, 5.0)], 2), **how)
         assert found.converged.all()
         np.testing.assert_allclose(found.scores, 0.0, atol=1e-9)
 
@@ -167,7 +167,7 @@ def test_only_ties(path):
 @pytest.mark.parametrize("times", [1.0, 1e6, 1e12])
 def test_separable_stays_finite_and_in_order(path, l2, times):
     """a > b > c only: the middle one is at 0, the ends mirror each other and satisfy their own equation."""
-    found = contests.solve(made([(0, 1, times, 0.0, 0.0), (1, 2, times, 0.0, 0.0)], 3), l2=l2)
+    found = contest_scores.fit_contests(made([(0, 1, times, 0.0, 0.0), (1, 2, times, 0.0, 0.0)], 3), l2=l2)
     a, b, c = found.scores
     assert found.converged.all()
     assert b == pytest.approx(0.0, abs=1e-6)
@@ -177,12 +177,12 @@ def test_separable_stays_finite_and_in_order(path, l2, times):
 
 def test_components_and_strangers_have_mean_zero(path):
     rows = [(0, 1, 3.0, 1.0, 0.0), (2, 3, 1.0, 4.0, 0.0), (2, 4, 2.0, 2.0, 0.0)]
-    found = contests.solve(made(rows, 6), l2=1e-4)
+    found = contest_scores.fit_contests(made(rows, 6), l2=1e-4)
     assert found.component.tolist() == [0, 0, 2, 2, 2, 5]
     np.testing.assert_allclose(
         [found.scores[:2].sum(), found.scores[2:5].sum(), found.scores[5]], 0, atol=1e-12
     )
-    alone = contests.solve(made([(0, 1, 3.0, 1.0, 0.0)], 2), l2=1e-4)
+    alone = contest_scores.fit_contests(made([(0, 1, 3.0, 1.0, 0.0)], 2), l2=1e-4)
     np.testing.assert_allclose(found.scores[:2], alone.scores, atol=1e-9)
 
 
@@ -190,8 +190,8 @@ def test_components_and_strangers_have_mean_zero(path):
 def test_votes_and_prior_scaled_alike_give_the_same(path, scale):
     rows = some(5)
     scaled = [(i, j, *(scale * c for c in counts)) for i, j, *counts in rows]
-    a = contests.solve(made(rows, 6), l2=1e-3, ties="half")
-    b = contests.solve(made(scaled, 6), l2=1e-3 * scale, ties="half")
+    a = contest_scores.fit_contests(made(rows, 6), l2=1e-3, ties="half")
+    b = contest_scores.fit_contests(made(scaled, 6), l2=1e-3 * scale, ties="half")
     assert b.converged.all()
     np.testing.assert_allclose(a.scores, b.scores, atol=1e-8)
 
@@ -200,7 +200,7 @@ def test_a_long_chain(path):
     """Items that hang together by one vote each way: hard for conjugate gradients, not for the answer."""
     size = 600
     rows = [(i, i + 1, 2.0, 1.0, 0.0) for i in range(size - 1)]
-    found = contests.solve(made(rows, size), l2=1e-9)
+    found = contest_scores.fit_contests(made(rows, size), l2=1e-9)
     assert found.converged.all()
     np.testing.assert_allclose(np.diff(found.scores), -np.log(2), atol=2e-3)
 
@@ -213,8 +213,8 @@ def test_two_crowds_with_one_contest_between_them(monkeypatch, l2):
     found = []
     for small in (10**12, 0):
         monkeypatch.setattr(dispatch, "SMALL", small)
-        monkeypatch.setattr(contests, "SMALL_QUERY", 0)
-        found.append(contests.solve(made(rows, 80), l2=l2))
+        monkeypatch.setattr(contest_scores, "SMALL_QUERY", 0)
+        found.append(contest_scores.fit_contests(made(rows, 80), l2=l2))
         assert found[-1].converged[0]
     np.testing.assert_allclose(found[1].scores, found[0].scores, atol=1e-7)
 
@@ -231,8 +231,8 @@ def test_weights_of_very_different_size(monkeypatch):
             found = []
             for small, limit in ((10**12, 128), (0, 128), (0, 0)):
                 monkeypatch.setattr(dispatch, "SMALL", small)
-                monkeypatch.setattr(contests, "SMALL_QUERY", limit)
-                found.append(contests.solve(made(rows, 8), **how))
+                monkeypatch.setattr(contest_scores, "SMALL_QUERY", limit)
+                found.append(contest_scores.fit_contests(made(rows, 8), **how))
             assert all(f.converged[0] for f in found)
             np.testing.assert_allclose([f.scores for f in found[1:]], [found[0].scores] * 2, atol=1e-5)
 
@@ -245,7 +245,10 @@ def test_order_of_slots_does_not_matter(path):
         (to[i], to[j], w, o, t) if to[i] < to[j] else (to[j], to[i], o, w, t) for i, j, w, o, t in rows
     )
     for how in VARIANTS.values():
-        a, b = contests.solve(made(rows, size), **how), contests.solve(made(moved, size), **how)
+        a, b = (
+            contest_scores.fit_contests(made(rows, size), **how),
+            contest_scores.fit_contests(made(moved, size), **how),
+        )
         np.testing.assert_allclose(a.scores, b.scores[to], atol=1e-9)
 
 
@@ -255,13 +258,13 @@ def test_order_of_slots_does_not_matter(path):
 def test_the_default_stop_is_the_limit(path):
     for how in VARIANTS.values():
         for rows, size in ((some(8, 12), 12), (some(9, 150), 150)):
-            a = contests.solve(made(rows, size), **how)
-            b = contests.solve(made(rows, size), tolerance=1e-13, **how)
+            a = contest_scores.fit_contests(made(rows, size), **how)
+            b = contest_scores.fit_contests(made(rows, size), tolerance=1e-13, **how)
             np.testing.assert_allclose(a.scores, b.scores, atol=1e-8)
 
 
 def test_too_few_steps_are_reported(path):
-    found = contests.solve(made(some(1), 6), max_iterations=1)
+    found = contest_scores.fit_contests(made(some(1), 6), max_iterations=1)
     assert not found.converged[0]
     assert found.iterations[0] == 1
     assert found.gradient[0] > 1e-6
@@ -269,14 +272,14 @@ def test_too_few_steps_are_reported(path):
 
 def test_a_good_start_saves_steps(path):
     met = made(some(1), 6)
-    cold = contests.solve(met)
-    assert contests.solve(met, start=cold.scores).iterations[0] < cold.iterations[0]
+    cold = contest_scores.fit_contests(met)
+    assert contest_scores.fit_contests(met, start=cold.scores).iterations[0] < cold.iterations[0]
 
 
 def test_many_queries_at_once_equal_one_at_a_time(path, monkeypatch):
     parts = [made(some(s, 3 + s % 5), 3 + s % 5) for s in range(12)]
     slots = np.cumsum([0, *(p.starts[-1] for p in parts)])
-    joined = contests.Contests(
+    joined = contest_scores.Contests(
         slots,
         np.cumsum([0, *(len(p.first) for p in parts)]),
         *(
@@ -286,10 +289,10 @@ def test_many_queries_at_once_equal_one_at_a_time(path, monkeypatch):
         *(np.concatenate([p[c] for p in parts]) for c in (4, 5, 6)),
     )
     for how in VARIANTS.values():
-        alone = [contests.solve(p, **how) for p in parts]
+        alone = [contest_scores.fit_contests(p, **how) for p in parts]
         for threads in ("1", "2"):
             monkeypatch.setenv("PODIUM_THREADS", threads)
-            found = contests.solve(joined, **how)
+            found = contest_scores.fit_contests(joined, **how)
             assert found.scores.tobytes() == np.concatenate([a.scores for a in alone]).tobytes()
             assert found.gradient.tolist() == [a.gradient[0] for a in alone]
 
@@ -298,13 +301,13 @@ def test_many_queries_at_once_equal_one_at_a_time(path, monkeypatch):
 def test_chunks_on_any_number_of_threads(monkeypatch, name):
     met, how = made(some(3, 20), 20, sides(some(3, 20))), VARIANTS[name]
     monkeypatch.setattr(dispatch, "SMALL", 0)
-    monkeypatch.setattr(contests, "SMALL_QUERY", 0)
-    whole = contests.solve(met, **how)
+    monkeypatch.setattr(contest_scores, "SMALL_QUERY", 0)
+    whole = contest_scores.fit_contests(met, **how)
     monkeypatch.setattr(contest_solvers, "CHUNK", 0)
     found = []
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("PODIUM_THREADS", threads)
-        found.append(contests.solve(met, **how))
+        found.append(contest_scores.fit_contests(met, **how))
     assert len({f.scores.tobytes() for f in found}) == 1
     np.testing.assert_allclose(found[0].scores, whole.scores, atol=1e-9)
     np.testing.assert_allclose(found[0].objective, whole.objective, rtol=1e-12)
@@ -312,13 +315,13 @@ def test_chunks_on_any_number_of_threads(monkeypatch, name):
 
 def test_unknown_names():
     with pytest.raises(ParameterError, match="thurstone does not know ties='davidson'"):
-        contests.solve(baseball(), model="thurstone", ties="davidson")
+        contest_scores.fit_contests(baseball(), model="thurstone", ties="davidson")
 
 
 def test_no_contests(path):
-    empty = contests.Contests(
+    empty = contest_scores.Contests(
         np.array([0, 2, 2]), np.zeros(3, np.int64), *[np.zeros(0, np.int32)] * 2, *[np.zeros(0)] * 3
     )
-    found = contests.solve(empty)
+    found = contest_scores.fit_contests(empty)
     assert found.scores.tolist() == [0, 0]
     assert found.converged.all()

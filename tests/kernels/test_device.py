@@ -17,20 +17,20 @@ from podium.aggregators.supervised.networks import Network
 from podium.aggregators.supervised.strengths import matrices
 from podium.errors import ParameterError
 from podium.kernels import lambdas as host
-from podium.kernels import permutations, strengths
-from podium.kernels.lambdas import Optimiser
-from podium.kernels.permutations import Potentials
+from podium.kernels import preference_svd, ranking_expectations
+from podium.kernels.lambdas import OptimizerState
+from podium.kernels.ranking_expectations import Potentials
 
 torch = pytest.importorskip(
     "torch", reason="the kernels for devices need PyTorch: pip install 'podium-rank[torch]'"
 )
 
+from podium.kernels.device import lambdarank_training  # noqa: E402
 from podium.kernels.device import lambdas as device_lambdas  # noqa: E402
-from podium.kernels.device import learning  # noqa: E402
-from podium.kernels.device import strengths as device_strengths  # noqa: E402
-from podium.kernels.device.learning import Lesson  # noqa: E402
-from podium.kernels.device.machine import Machine, machine  # noqa: E402
-from podium.kernels.device.permutations import Field  # noqa: E402
+from podium.kernels.device import preference_svd as device_strengths  # noqa: E402
+from podium.kernels.device.lambdarank_training import DeviceObjective  # noqa: E402
+from podium.kernels.device.ranking_expectations import DeviceCrf  # noqa: E402
+from podium.kernels.device.torch_device import TorchDevice, resolve_device  # noqa: E402
 
 PLACE, DEVICE = ("cuda", "cuda64") if torch.cuda.is_available() else ("cpu", "torch")
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5}
@@ -39,7 +39,7 @@ METRICS = ["ndcg:exp", "ndcg@3:letor", "map", "err", "mrr", "rbp(p=0.8)"]
 
 @pytest.fixture(params=[torch.float64, torch.float32], ids=["double", "single"])
 def where(request):
-    return Machine(torch, torch.device(PLACE), request.param)
+    return TorchDevice(torch, torch.device(PLACE), request.param)
 
 
 def examples(seed=0, queries=17, longest=40):
@@ -58,8 +58,8 @@ def examples(seed=0, queries=17, longest=40):
 def rows_of(where, found, target):
     longest = int(np.diff(found.starts).max())
     discount = np.concatenate((target.discount[:longest], np.ones(max(0, longest - len(target.discount)))))
-    put = where.put
-    return device_lambdas.Rows(
+    put = where.to_device
+    return device_lambdas.DeviceRows(
         put(found.starts), put(target.gain, where.real), put(target.level), put(target.weight, where.real),
         put(target.limit), put(target.scale, where.real), target.kind, put(discount, where.real),
     )  # fmt: skip
@@ -75,14 +75,16 @@ def test_gradients_of_queries(where, metric, kind):
         scores = np.round(scores) + 1e-13 * random.normal(size=len(scores))
     elif kind == "equal":
         scores[:] = 0.25
-    wanted = host.lambdas(scores, found.starts, target)
-    got = device_lambdas.lambdas(where, where.put(scores, where.real), rows_of(where, found, target))
+    wanted = host.compute_lambdas(scores, found.starts, target)
+    got = device_lambdas.compute_lambdas(
+        where, where.to_device(scores, where.real), rows_of(where, found, target)
+    )
     assert got.cpu().numpy() == pytest.approx(wanted, abs=TOLERANCE[where.real] * np.abs(wanted).max())
 
 
 def optimiser(weights, adam=True, rate=0.05, **others):
     state = (weights, np.zeros_like(weights), np.zeros_like(weights), np.zeros(1, np.int64))
-    return Optimiser(*state, adam, rate, 0.01, others.get("positive", False), others.get("towards"))
+    return OptimizerState(*state, adam, rate, 0.01, others.get("positive", False), others.get("towards"))
 
 
 @pytest.mark.parametrize("metric", ["ndcg:exp", "map"])
@@ -93,7 +95,7 @@ def test_passes_of_a_network(where, metric, hidden, layers, adam):
     values, network = random.normal(size=(len(found), 7)), Network(7, hidden, layers)
     target, useful = found.lesson(metric)
     begin = network.start(random) + 0.1 * random.normal(size=network.size)
-    lesson = Lesson(where, values, found.starts, target, network.widths)
+    lesson = DeviceObjective(where, values, found.starts, target, network.widths)
     mine, theirs = optimiser(begin.copy(), adam), optimiser(begin.copy(), adam)
     for _ in range(3):
         visit = random.permutation(useful)
@@ -109,7 +111,7 @@ def test_the_first_steps_of_a_few_queries_and_bounds_on_weights(where):
     found, random = examples(queries=3)
     values, network = random.normal(size=(len(found), 4)), Network(4)
     target, useful = found.lesson("ndcg:exp")
-    lesson = Lesson(where, values, found.starts, target, network.widths)
+    lesson = DeviceObjective(where, values, found.starts, target, network.widths)
     how = {"positive": True, "towards": np.full(4, 0.3)}
     mine, theirs = optimiser(np.ones(4), False, 3.0, **how), optimiser(np.ones(4), False, 3.0, **how)
     for batch in (100, 1):
@@ -121,11 +123,13 @@ def test_the_first_steps_of_a_few_queries_and_bounds_on_weights(where):
 
 @pytest.mark.parametrize("hidden", [0, 20, 100])
 def test_queries_longer_than_a_block_and_the_same_bits_again(where, hidden, monkeypatch):
-    monkeypatch.setattr(learning, "PARTS", 2)  # programs that add up the gradients of several queries
+    monkeypatch.setattr(
+        lambdarank_training, "PARTS", 2
+    )  # programs that add up the gradients of several queries
     found, random = examples(queries=5, longest=300)
     values, network = random.normal(size=(len(found), 37)), Network(37, hidden)
     target, useful = found.lesson("ndcg:exp")
-    lesson = Lesson(where, values, found.starts, target, network.widths)
+    lesson = DeviceObjective(where, values, found.starts, target, network.widths)
     mine = [optimiser(network.start(np.random.default_rng(0)), rate=0.01) for _ in range(3)]
     for o in mine[:2]:
         lesson.learn(useful, 4, o)
@@ -143,14 +147,14 @@ def test_passes_of_the_crf(where, metric, size):
     starts = np.searchsorted(entry, np.arange(len(found) + 1) * groups)
     said = Potentials(starts, entry % groups, random.normal(size=(len(entry), 3)))
     (target, useful), weight = found.lesson(metric), random.random(len(found.starts) - 1)
-    field = Field(where, said, target, weight, found.starts, groups, size)
+    field = DeviceCrf(where, said, target, weight, found.starts, groups, size)
     mine, theirs = optimiser(np.zeros(3 * groups)), optimiser(np.zeros(3 * groups))
     for _ in range(3):
         visit = random.permutation(useful)
-        rows = permutations.subsets(
+        rows = ranking_expectations.sample_subsets(
             found.starts, target.level, visit, size, random.random((len(visit), 2 * size))
         )
-        loss = permutations.learn_pass(said, target, weight, visit, rows, 5, theirs)
+        loss = ranking_expectations.train_crf_pass(said, target, weight, visit, rows, 5, theirs)
         assert field.learn(visit, rows, 5, mine) == pytest.approx(loss, abs=1e-6)
     assert mine.weights == pytest.approx(theirs.weights, abs=TOLERANCE[where.real])
 
@@ -174,8 +178,10 @@ def test_leading_singular_vectors(unlisted, transform, together):
 
 def same_vectors(m):
     mine, theirs = (
-        device_strengths.leading(machine("torch")._replace(device=torch.device(PLACE)), m),
-        strengths.leading(m),
+        device_strengths.compute_leading_vectors(
+            resolve_device("torch")._replace(device=torch.device(PLACE)), m
+        ),
+        preference_svd.compute_leading_vectors(m),
     )
     assert mine.converged
     assert mine.u == pytest.approx(theirs.u, abs=1e-11)
@@ -198,7 +204,9 @@ def test_leading_singular_vectors_of_lists_of_all_lengths(binary, below):
     one, none = np.arange(len(slots)), np.zeros(len(slots), np.int64)
     some = item.astype(np.int32)
     votes = (none, some[:0], some[:0], np.zeros(0))
-    same_vectors(strengths.Matrices(slots, one[:-1], one, starts, some, value, binary, below, *votes))
+    same_vectors(
+        preference_svd.PreferenceMatrices(slots, one[:-1], one, starts, some, value, binary, below, *votes)
+    )
 
 
 def test_leading_singular_vectors_of_votes_and_of_nothing():

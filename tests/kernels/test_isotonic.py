@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
 from podium.kernels import dispatch
-from podium.kernels.isotonic import Order, order_of, project
-from reference.isotonic import falling
+from podium.kernels.isotonic import BlockOrder, build_block_order, project_isotonic
+from reference.isotonic import fit_falling
 
 VALUES = st.lists(st.integers(-5, 5), min_size=1, max_size=9)
 
 
-def in_order(n: int) -> Order:
-    return order_of(-np.arange(n, dtype=float), np.array([0, n]))
+def in_order(n: int) -> BlockOrder:
+    return build_block_order(-np.arange(n, dtype=float), np.array([0, n]))
 
 
 @given(VALUES)
 def test_the_min_max_formula(values):
     given_ = np.array(values, float)
-    assert np.allclose(project(given_, in_order(len(values))), falling(given_))
+    assert np.allclose(project_isotonic(given_, in_order(len(values))), fit_falling(given_))
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -33,8 +33,8 @@ def test_many_queries_equal_scipy_one_by_one(compiled, monkeypatch):
     random = np.random.default_rng(0)
     starts = np.concatenate(([0], np.cumsum(random.integers(0, 40, 60))))
     values, scores = random.normal(size=starts[-1]), random.normal(size=starts[-1])
-    order = order_of(scores, starts)
-    found = project(values, order)
+    order = build_block_order(scores, starts)
+    found = project_isotonic(values, order)
     for a, b in pairwise(starts):
         rows = order.rows[a:b]
         assert (np.diff(scores[rows]) <= 0).all()
@@ -47,9 +47,9 @@ def test_many_queries_equal_scipy_one_by_one(compiled, monkeypatch):
 def test_a_free_block_in_the_order_of_its_values_is_the_nearest_of_all(pairs):
     scores, values = (np.array(column, float) for column in zip(*pairs, strict=True))
     n = len(scores)
-    found = project(values, order_of(scores, np.array([0, n]), values))
+    found = project_isotonic(values, build_block_order(scores, np.array([0, n]), values))
     best = min(
-        float(np.sum((falling(values[list(rows)]) - values[list(rows)]) ** 2))
+        float(np.sum((fit_falling(values[list(rows)]) - values[list(rows)]) ** 2))
         for rows in permutations(range(n))
         if (np.diff(scores[list(rows)]) <= 0).all()
     )
@@ -59,7 +59,7 @@ def test_a_free_block_in_the_order_of_its_values_is_the_nearest_of_all(pairs):
 def test_targets_of_blocks_keep_their_margin():
     random = np.random.default_rng(1)
     values = random.normal(size=50)
-    found = project(values, in_order(50), margin=0.1)
+    found = project_isotonic(values, in_order(50), margin=0.1)
     assert (np.diff(found) <= -0.1 + 1e-12).all()
     feasible = np.sort(random.normal(size=50) * 3)[::-1] - 0.1 * np.arange(50)
     assert np.sum((found - values) ** 2) <= np.sum((feasible - values) ** 2)
@@ -70,7 +70,7 @@ def test_targets_of_blocks_keep_their_margin():
 )
 def test_known_grades_are_kept(pairs):
     scores, grades = (np.array(column, float) for column in zip(*pairs, strict=True))
-    order = order_of(scores, np.array([0, len(scores)]), grades=grades)
+    order = build_block_order(scores, np.array([0, len(scores)]), grades=grades)
     assert sorted(order.rows) == list(range(len(scores)))
     seen = grades[order.rows]
     known = ~np.isnan(seen)

@@ -90,7 +90,7 @@ def test_competition_ranks(path, data):
 def test_statistics(path, data):
     starts, values = data
     value = np.array(values, np.float64)
-    stats = segments.statistics(starts, value)
+    stats = segments.compute_list_statistics(starts, value)
     for i, (a, b) in enumerate(itertools.pairwise(starts)):
         here = value[a:b] if b > a else np.zeros(1)
         expected = (here.min(), here.max(), here.mean(), here.std())
@@ -105,4 +105,4 @@ def test_first_repeat(path, rows):
     rows = sorted(rows, key=lambda r: r[0])
     group, slot = (np.array(c, np.int64) for c in zip(*rows, strict=True))
     expected = next((i for i, r in enumerate(rows) if r in rows[:i]), None)
-    assert segments.first_repeat(group, slot) == expected
+    assert segments.find_first_repeat(group, slot) == expected

@@ -9,7 +9,7 @@ from podium import Labels
 from podium.aggregators.supervised.examples import Examples
 from podium.kernels import dispatch
 from podium.kernels import lambdas as kernels
-from podium.metrics.targets import target
+from podium.metrics.targets import build_target
 from reference import lambdas as plain
 
 METRICS = [
@@ -44,7 +44,7 @@ def test_gradient_is_that_of_the_pairwise_objective(metric, both):
     found, random = examples(1)
     t = found.target(metric)
     scores = random.normal(size=len(found))
-    slope = kernels.lambdas(scores, found.starts, t)
+    slope = kernels.compute_lambdas(scores, found.starts, t)
     for q in range(len(found.labels)):
         rows = slice(*found.starts[q : q + 2].tolist())
         s = scores[rows].tolist()
@@ -75,9 +75,11 @@ def test_compiled_equals_plain_with_ties(metric, monkeypatch):
         np.zeros(len(found)),
         random.normal(size=len(found)) * 1e4,
     ):
-        small = kernels.lambdas(scores, found.starts, t)
+        small = kernels.compute_lambdas(scores, found.starts, t)
         monkeypatch.setattr(dispatch, "SMALL", 0)
-        np.testing.assert_allclose(kernels.lambdas(scores, found.starts, t), small, rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(
+            kernels.compute_lambdas(scores, found.starts, t), small, rtol=1e-9, atol=1e-13
+        )
         monkeypatch.undo()
         assert np.isfinite(small).all()
 
@@ -85,8 +87,8 @@ def test_compiled_equals_plain_with_ties(metric, monkeypatch):
 @pytest.mark.parametrize("metric", ["ndcg:exp", "map", "err(max_grade=2)"])
 def test_tied_rows_of_one_grade_share_their_gradient(metric, both):
     labels = Labels.from_dict({"q": {"a": 1, "b": 1, "c": 0, "d": 0, "e": 2}})
-    t = target(metric, Examples.of(labels.index, labels).labels)
-    slope = kernels.lambdas(np.zeros(5), np.array([0, 5]), t)
+    t = build_target(metric, Examples.of(labels.index, labels).labels)
+    slope = kernels.compute_lambdas(np.zeros(5), np.array([0, 5]), t)
     assert slope[1] == pytest.approx(slope[2])  # the rows lie best grade first: e, a, b, c, d
     assert slope[3] == pytest.approx(slope[4])
     assert slope[0] < 0 < slope[3]
@@ -103,9 +105,9 @@ def test_a_pass_of_the_linear_model(adam, batch, monkeypatch):
 
     def run():
         start = [np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(1, np.int64)]
-        optimiser = kernels.Optimiser(*start, adam, 0.05, 0.1, False)
+        optimiser = kernels.OptimizerState(*start, adam, 0.05, 0.1, False)
         for _ in range(3):
-            kernels.linear_pass(values, found.starts, t, visit, batch, optimiser)
+            kernels.train_linear_pass(values, found.starts, t, visit, batch, optimiser)
         return optimiser.weights
 
     small = run()
@@ -119,10 +121,10 @@ def test_a_pass_of_the_linear_model(adam, batch, monkeypatch):
                 chosen = visit[first : first + batch]
                 for q in chosen:
                     rows = slice(*found.starts[q : q + 2].tolist())
-                    one = kernels.lambdas(
+                    one = kernels.compute_lambdas(
                         values[rows] @ weights,
                         np.array([0, rows.stop - rows.start]),
-                        t.take(np.arange(rows.start, rows.stop), np.array([q])),
+                        t.select_queries(np.arange(rows.start, rows.stop), np.array([q])),
                     )
                     gradient += one @ values[rows]
                 weights -= 0.05 * (gradient / len(chosen) + 0.1 * weights)
@@ -132,11 +134,11 @@ def test_a_pass_of_the_linear_model(adam, batch, monkeypatch):
 def test_positive_weights_stay_positive(both):
     found, _ = examples(4)
     values = -found.labels.grades[:, None] * np.ones((1, 2))  # worse items have larger features
-    optimiser = kernels.Optimiser(
+    optimiser = kernels.OptimizerState(
         np.ones(2), np.zeros(2), np.zeros(2), np.zeros(1, np.int64), False, 5.0, 0.0, True
     )
     for _ in range(20):
-        kernels.linear_pass(values, found.starts, found.target("ndcg"), found.useful(), 1, optimiser)
+        kernels.train_linear_pass(values, found.starts, found.target("ndcg"), found.useful(), 1, optimiser)
     assert (optimiser.weights == 0).all()
 
 
@@ -145,7 +147,7 @@ def test_a_pair_weighs_the_product_of_its_rows(metric, both):
     found, random = examples(5, queries=6)
     scores, weight = random.normal(size=len(found)), random.uniform(0, 2, len(found))
     t = found.target(metric)
-    slope = kernels.lambdas(scores, found.starts, t._replace(weight=weight))
+    slope = kernels.compute_lambdas(scores, found.starts, t._replace(weight=weight))
     for q in range(len(found.labels)):
         rows = slice(*found.starts[q : q + 2].tolist())
         s, w = scores[rows].tolist(), weight[rows]

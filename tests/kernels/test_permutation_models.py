@@ -8,13 +8,13 @@ from scipy.optimize import approx_fprime, minimize, minimize_scalar
 
 from podium import Preferences
 from podium.aggregators.majority import collect_votes
-from podium.kernels import completion, mallows, multinomial, newton, plackett_luce
-from podium.kernels.chains import ballots
-from podium.kernels.compiled import completion as compiled_completion
+from podium.kernels import mallows, matrix_completion, multinomial, newton, plackett_luce
+from podium.kernels.comparison_graph import find_connections
+from podium.kernels.compiled import matrix_completion as compiled_completion
 from podium.kernels.compiled import multinomial as compiled_multinomial
 from podium.kernels.compiled import plackett_luce as compiled_luce
-from podium.kernels.compiled.chains import ballots as compiled_ballots
-from podium.kernels.connections import connections
+from podium.kernels.compiled.markov_chains import build_ballots as compiled_ballots
+from podium.kernels.markov_chains import build_ballots
 from reference import completion as plain_completion
 from reference import multinomial as plain_multinomial
 from reference import plackett_luce as plain_luce
@@ -58,7 +58,9 @@ def test_plackett_luce_slopes(seed, below):
     random = np.random.default_rng(seed)
     rankings = [random_blocks(random, 6) for _ in range(5)]
     votes, prior, s = votes_of(rankings, below), 0.7, random.normal(size=6)
-    likelihood = plackett_luce._Likelihood(*plackett_luce.stages(ballots(votes, 0), 6, prior))
+    likelihood = plackett_luce._PlackettLuceLikelihood(
+        *plackett_luce.build_stages(build_ballots(votes, 0), 6, prior)
+    )
 
     def direct(x):
         tie_of_all = ([list(range(6))], prior * 6 / 5, False)
@@ -68,17 +70,17 @@ def test_plackett_luce_slopes(seed, below):
     gradient, bend = likelihood.slopes(s)
     np.testing.assert_allclose(gradient, approx_fprime(s, direct), atol=1e-5)
     np.testing.assert_allclose(-bend, hessian(lambda x: likelihood.slopes(x)[0], s), atol=1e-6)
-    lists = compiled_luce.with_prior(compiled_ballots(votes, 0), 6, prior)
-    stages = compiled_luce.stages(lists, 6)
+    lists = compiled_luce.add_prior_list(compiled_ballots(votes, 0), 6, prior)
+    stages = compiled_luce.build_stages(lists, 6)
     blocks, tops, count, wins = stages
     odds, total, chosen, diagonal, out = np.empty(6), np.empty(len(count)), *np.empty((3, 6))
-    value = compiled_luce.likelihood(lists[1], blocks, tops, count, wins, s, odds, total)
-    compiled_luce.expected(lists[1], blocks, tops, count, odds, total, chosen, diagonal)
+    value = compiled_luce.compute_log_posterior(lists[1], blocks, tops, count, wins, s, odds, total)
+    compiled_luce.compute_expected_choices(lists[1], blocks, tops, count, odds, total, chosen, diagonal)
     np.testing.assert_allclose(value, likelihood.value(s))
     np.testing.assert_allclose(wins - chosen, gradient, atol=1e-12)
     np.testing.assert_allclose(diagonal, np.diag(bend), atol=1e-12)
     x = random.normal(size=6)
-    compiled_luce.product(lists[1], blocks, tops, count, odds, total, chosen, x, out)
+    compiled_luce.multiply_hessian(lists[1], blocks, tops, count, odds, total, chosen, x, out)
     np.testing.assert_allclose(out, bend @ x, atol=1e-12)
 
 
@@ -95,10 +97,10 @@ def test_newton_finds_a_far_maximum_and_says_when_it_does_not():
             slope, bend = -np.sinh(s[0] - s[1] - 9), np.cosh(s[0] - s[1] - 9)
             return np.array([slope, -slope]), bend * np.array([[1.0, -1.0], [-1.0, 1.0]])
 
-    score, gradient, steps, value = newton.climb(Far(), np.zeros(2), 1e-12, 100)
+    score, gradient, steps, value = newton.maximize_concave(Far(), np.zeros(2), 1e-12, 100)
     np.testing.assert_allclose(score, [4.5, -4.5])
     assert (gradient <= 1e-12, steps < 100, value) == (True, True, -1.0)
-    assert newton.climb(Far(), np.zeros(2), 1e-12, 3)[2] == 4
+    assert newton.maximize_concave(Far(), np.zeros(2), 1e-12, 3)[2] == 4
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -118,8 +120,8 @@ def test_mallows_normaliser_and_dispersion(seed):
     distance = sum(weight * plain_luce.inversions(word) for word, weight in lists)
     for phi in (0.05, 0.5, 0.99, 1.0):
         expected = plain_luce.mallows_log_likelihood(lists, phi)
-        np.testing.assert_allclose(mallows.log_likelihood(sizes, distance, phi), expected, atol=1e-12)
-    phi = mallows.dispersion(sizes, distance)
+        np.testing.assert_allclose(mallows.compute_log_likelihood(sizes, distance, phi), expected, atol=1e-12)
+    phi = mallows.estimate_dispersion(sizes, distance)
     best = minimize_scalar(
         lambda x: -plain_luce.mallows_log_likelihood(lists, x),
         bounds=(1e-9, 1), method="bounded", options={"xatol": 1e-10},
@@ -130,11 +132,11 @@ def test_mallows_normaliser_and_dispersion(seed):
 def test_block_sizes_count_lists_ties_unlisted_blocks_and_comparisons():
     votes = votes_of([[[0, 1], [2]], [[3]]], below=True)
     # two lists of six; blocks 2, 1, 3 unlisted; and 1, 5 unlisted
-    np.testing.assert_array_equal(mallows.block_sizes(votes)[:7], [0, -2, -1, -1, 0, -1, 2])
+    np.testing.assert_array_equal(mallows.count_block_sizes(votes)[:7], [0, -2, -1, -1, 0, -1, 2])
     pairs = Preferences.from_comparisons(
         ["q"] * 3, ["j"] * 3, ["a", "a", "b"], ["b", "b", "c"], tie=[False, True, False]
     )
-    assert mallows.block_sizes(collect_votes(pairs, np.ones(1))[0])[2] == 2
+    assert mallows.count_block_sizes(collect_votes(pairs, np.ones(1))[0])[2] == 2
 
 
 def random_groups(random, size, experts):
@@ -142,7 +144,7 @@ def random_groups(random, size, experts):
     y[:, np.arange(size), np.arange(size)] = 0.0
     net = (y.sum(axis=2) - y.sum(axis=1)).ravel()
     starts, offsets = np.array([0, experts]), np.arange(experts + 1) * size
-    return y, multinomial.Groups(np.array([0, size]), starts, offsets, net, y.sum(axis=(1, 2)))
+    return y, multinomial.PreferenceGroups(np.array([0, size]), starts, offsets, net, y.sum(axis=(1, 2)))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -151,7 +153,7 @@ def test_multinomial_slopes(seed):
     y, groups = random_groups(random, 5, 3)
     s, t, prior = random.normal(size=5), random.uniform(0, 2, 3), 0.3
     net = groups.net.reshape(3, 5)
-    likelihood = multinomial._Likelihood(net, groups.total, t, prior)
+    likelihood = multinomial._MultinomialLikelihood(net, groups.total, t, prior)
 
     def direct(x):
         return plain_multinomial.log_posterior(y, x, t, prior)
@@ -162,12 +164,14 @@ def test_multinomial_slopes(seed):
     np.testing.assert_allclose(-bend, hessian(lambda x: likelihood.slopes(x)[0], s), atol=1e-5)
     given = (net, groups.total, t, prior)
     up, z, g, diagonal, out = np.empty((3, 5)), np.empty((3, 3)), *np.empty((3, 5))
-    np.testing.assert_allclose(compiled_multinomial.likelihood(given, t @ net, s, up, z), direct(s))
-    compiled_multinomial.slopes(given, t @ net, s, up, z, g, diagonal)
+    np.testing.assert_allclose(
+        compiled_multinomial.compute_log_posterior(given, t @ net, s, up, z), direct(s)
+    )
+    compiled_multinomial.compute_derivatives(given, t @ net, s, up, z, g, diagonal)
     np.testing.assert_allclose(g, gradient, atol=1e-11)
     np.testing.assert_allclose(diagonal, np.diag(bend), atol=1e-11)
     x = random.normal(size=5)
-    compiled_multinomial.product(given, up, z, x, out)
+    compiled_multinomial.multiply_hessian(given, up, z, x, out)
     np.testing.assert_allclose(out, bend @ x, atol=1e-11)
 
 
@@ -176,16 +180,16 @@ def test_adherence_slopes(seed):
     random = np.random.default_rng(seed)
     y, groups = random_groups(random, 5, 3)
     s, t = random.normal(size=5), random.uniform(0.1, 2, 3)
-    slope, bend = multinomial.adherence_slopes(groups, t, s)
+    slope, bend = multinomial.compute_adherence_slopes(groups, t, s)
     found = approx_fprime(t, lambda x: plain_multinomial.log_posterior(y, s, x, 0.0))
     np.testing.assert_allclose(slope, found, atol=1e-4)
-    again = hessian(lambda x: multinomial.adherence_slopes(groups, x, s)[0], t)
+    again = hessian(lambda x: multinomial.compute_adherence_slopes(groups, x, s)[0], t)
     np.testing.assert_allclose(bend, np.diag(again), atol=1e-4)
 
 
 def test_the_common_scale_minimises_the_priors():
     t = np.array([0.2, 1.5, 3.0])
-    c = multinomial._rescaled(np.array([7.0]), 0.3, np.array([t.sum()]), np.array([(t**2).sum()]), 2.0)
+    c = multinomial._solve_rescaling(np.array([7.0]), 0.3, np.array([t.sum()]), np.array([(t**2).sum()]), 2.0)
     best = minimize_scalar(lambda x: 0.3 * x * x * 7 + 2 * ((t / x - 1) ** 2).sum(), bounds=(0.01, 9))
     np.testing.assert_allclose(c, best.x, rtol=1e-4)
 
@@ -198,16 +202,16 @@ def test_differences(seed, below, combine):
     rankings = [random_blocks(random, 6) for _ in range(5)]
     votes = votes_of(rankings, below)
     value, bottom = votes.rank.astype(float), np.full(5, np.inf)
-    how = completion.Differences(value, bottom, True, combine, 1.0)
-    table, known = completion.differences(votes, how, 0)
+    how = matrix_completion.DifferenceRule(value, bottom, True, combine, 1.0)
+    table, known = matrix_completion.build_differences(votes, how, 0)
     net, heard = np.empty((6, 6)), np.empty((6, 6))
-    compiled_completion.differences(votes, 0, *how, net, heard)
+    compiled_completion.build_differences(votes, 0, *how, net, heard)
     np.testing.assert_allclose(net, table, atol=1e-13)
     np.testing.assert_array_equal(heard, known)
     np.testing.assert_allclose(table, -table.T)
     if not below and combine == 0:
         ranks = [[next((n for n, b in enumerate(r, 1) if i in b), 0) for i in range(6)] for r in rankings]
-        direct = plain_completion.differences([(r, 1.0) for r in ranks], 6, "binary")
+        direct = plain_completion.build_differences([(r, 1.0) for r in ranks], 6, "binary")
         np.testing.assert_allclose((table, known), direct)
 
 
@@ -222,9 +226,9 @@ def random_table(random, size, share):
 def test_projection_is_the_truncated_decomposition(seed):
     random = np.random.default_rng(seed)
     table = random_table(random, 7, 1.0)[0]
-    plane = completion._start(table)
+    plane = matrix_completion._find_start_plane(table)
     expected = plain_completion.rank_two(table)
-    np.testing.assert_allclose(completion._project(table, plane, 0.0)[0], expected, atol=1e-6)
+    np.testing.assert_allclose(matrix_completion._project_rank_two(table, plane, 0.0)[0], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -234,13 +238,13 @@ def test_completion_has_the_limit_of_plain_projections(seed, shrink):
     scores = random.normal(size=7)
     noise, known = random_table(random, 7, 0.7)
     table = known * (scores[:, None] - scores + 0.2 * noise)
-    expected = plain_completion.complete(table, known, shrink, 400)
-    s, steps, change = completion._Problem(table, known, shrink).solve(1e-11, 5000)
+    expected = plain_completion.complete_matrix(table, known, shrink, 400)
+    s, steps, change = matrix_completion._CompletionProblem(table, known, shrink).solve(1e-11, 5000)
     np.testing.assert_allclose(s, expected.mean(axis=1), atol=1e-8)
     assert (steps <= 5000, change <= 1e-11) == (True, True)
     parts, again = np.empty((6, 7, 7)), np.zeros(7)
     parts[0], parts[1] = table, known
-    done, _ = compiled_completion.solve(parts, shrink, 1e-11, 5000, again)
+    done, _ = compiled_completion.solve_completion(parts, shrink, 1e-11, 5000, again)
     np.testing.assert_allclose(again, s, atol=1e-9)
     assert done <= 5000
     np.testing.assert_allclose(parts[2], expected, atol=1e-8)
@@ -251,7 +255,7 @@ def test_completion_recovers_scores_from_some_of_the_differences():
     scores = np.sort(random.normal(size=12))
     _, known = random_table(random, 12, 0.7)
     table = known * (scores[:, None] - scores)
-    found, steps, _ = completion._Problem(table, known, 0.0).solve(1e-12, 100_000)
+    found, steps, _ = matrix_completion._CompletionProblem(table, known, 0.0).solve(1e-12, 100_000)
     assert steps < 100_000
     np.testing.assert_allclose(found, scores - scores.mean(), atol=1e-8)
 
@@ -259,7 +263,7 @@ def test_completion_recovers_scores_from_some_of_the_differences():
 def test_extrapolation_never_makes_the_fit_worse():
     random = np.random.default_rng(3)
     table, known = random_table(random, 8, 0.5)
-    problem = completion._Problem(table, known, 0.05)
+    problem = matrix_completion._CompletionProblem(table, known, 0.05)
     errors = []
     for steps in range(2, 80):
         problem.solve(1e-15, steps)
@@ -270,7 +274,7 @@ def test_extrapolation_never_makes_the_fit_worse():
 def test_connections():
     rated = {"a": {"x": 2, "y": 1}, "b": {"y": 2, "x": 1}, "c": {"u": 2, "v": 1}}
     p = Preferences.from_lists({"q": rated, "r": {"d": {"s": 1, "t": 1}}})
-    found = connections(collect_votes(p, np.ones(len(p.experts)))[0])
+    found = find_connections(collect_votes(p, np.ones(len(p.experts)))[0])
     items = p.index.items.tolist()
     assert [i for i, above in zip(items, found.above, strict=True) if not above] == ["v"]
     assert [i for i, below in zip(items, found.below, strict=True) if not below] == ["u"]
@@ -283,10 +287,10 @@ def test_connections():
 
 def test_unlisted_items_are_below_in_connections():
     p = Preferences.from_lists({"q": {"a": ["x", "y"], "b": ["z"], "c": ["y", "z", "x"]}}, unlisted="below")
-    found = connections(collect_votes(p, np.ones(3))[0])
+    found = find_connections(collect_votes(p, np.ones(3))[0])
     assert found.below.tolist() == [True, True, True]
     assert len(set(found.level)) == 1
-    weightless = connections(collect_votes(p, np.array([1.0, 0.0, 0.0]))[0])
+    weightless = find_connections(collect_votes(p, np.array([1.0, 0.0, 0.0]))[0])
     assert weightless.above.tolist() == [True, True, False]
 
 
@@ -294,7 +298,7 @@ def test_whole_fits_agree_with_a_general_optimiser():
     random = np.random.default_rng(5)
     y, groups = random_groups(random, 5, 3)
     t = np.array([0.5, 1.0, 2.0])
-    fit = multinomial.Fit(np.zeros(5), np.zeros(1), np.zeros(1, np.int64), np.zeros(1))
+    fit = multinomial.MultinomialFit(np.zeros(5), np.zeros(1), np.zeros(1, np.int64), np.zeros(1))
     multinomial.fit_scores(groups, t, 0.3, 1e-11, 100, fit, np.ones(1, np.bool_))
     best = minimize(
         lambda x: -plain_multinomial.log_posterior(y, x, t, 0.3), np.zeros(5), options={"gtol": 1e-9}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from podium.kernels import dispatch, permutations
-from podium.kernels.lambdas import Optimiser, Target
-from podium.kernels.measures import CASCADE, PRECISION, SUM
+from podium.kernels import dispatch, ranking_expectations
+from podium.kernels.lambdas import MetricTarget, OptimizerState
+from podium.kernels.ranking_measures import CASCADE, PRECISION, SUM
 from reference import permutations as reference
 
 KINDS = {"sum": SUM, "precision": PRECISION, "cascade": CASCADE}
@@ -26,18 +26,20 @@ def problem(kind: str, n: int, seed: int):
 
 
 def plain(omega, gain, kind, discount, limit):
-    value, slope = permutations.expected(omega[None], gain[None], kind, discount, np.array([limit]))
+    value, slope = ranking_expectations.compute_expected_metric(
+        omega[None], gain[None], kind, discount, np.array([limit])
+    )
     return value[0], slope[0]
 
 
 def compiled(omega, gain, kind, discount, limit):
-    from podium.kernels.compiled.permutations import expected
+    from podium.kernels.compiled.ranking_expectations import compute_expected_metric
 
     n = len(omega)
     slope = np.empty(n)
     work = np.empty((n, n)), np.empty((5, 1 << n))
-    fall = permutations.place_weights(n)
-    return expected(n, omega, gain, kind, discount, limit, fall, *work, slope), slope
+    fall = ranking_expectations.place_weights(n)
+    return compute_expected_metric(n, omega, gain, kind, discount, limit, fall, *work, slope), slope
 
 
 @pytest.mark.parametrize("body", [plain, compiled])
@@ -48,7 +50,7 @@ def test_expectation_and_gradient_by_definition(body, kind, n) -> None:
         omega, gain, discount, limit = problem(kind, n, seed)
 
         def value(at, gain=gain, discount=discount, limit=limit):
-            return reference.expected(at.tolist(), gain.tolist(), kind, discount, limit)
+            return reference.compute_expected_metric(at.tolist(), gain.tolist(), kind, discount, limit)
 
         found, slope = body(omega, gain, KINDS[kind], discount, limit)
         np.testing.assert_allclose(found, value(omega), rtol=1e-12, atol=1e-14)
@@ -97,7 +99,7 @@ def draw(level, size, visits, *, compile_: bool, seed=0):
     visit = np.ones(visits, np.int64)
     small, dispatch.SMALL = dispatch.SMALL, 0 if compile_ else 10**12
     try:
-        return permutations.subsets(starts, levels, visit, size, uniform)
+        return ranking_expectations.sample_subsets(starts, levels, visit, size, uniform)
     finally:
         dispatch.SMALL = small
 
@@ -138,16 +140,16 @@ def training(seed=0, queries=7, groups=3):
     level = np.concatenate([np.sort(random.integers(0, 3, n))[::-1] for n in sizes]).astype(np.int32)
     counts = random.integers(0, groups + 1, len(level))
     group = np.concatenate([random.permutation(groups)[:c] for c in counts]).astype(np.int64)
-    entries = permutations.Potentials(
+    entries = ranking_expectations.Potentials(
         np.concatenate(([0], np.cumsum(counts))), group, random.normal(size=(len(group), 3))
     )
     gain, discount = 2.0**level - 1, 1 / np.log2(np.arange(7) + 2)
-    target = Target(SUM, gain, level, discount, np.minimum(sizes, 4), np.ones(queries))
+    target = MetricTarget(SUM, gain, level, discount, np.minimum(sizes, 4), np.ones(queries))
     return entries, starts, target, random.uniform(0.5, 2, queries)
 
 
-def optimiser(weights, *, adam, rate=0.1, l2=0.01) -> Optimiser:
-    return Optimiser(
+def optimiser(weights, *, adam, rate=0.1, l2=0.01) -> OptimizerState:
+    return OptimizerState(
         weights, np.zeros_like(weights), np.zeros_like(weights), np.zeros(1, np.int64), adam, rate, l2, False
     )
 
@@ -163,8 +165,8 @@ def test_passes_compiled_equal_plain(adam, monkeypatch) -> None:
         losses = []
         for _ in range(20):
             visit = random.permutation(7)
-            rows = permutations.subsets(starts, target.level, visit, 4, random.random((7, 8)))
-            losses.append(permutations.learn_pass(entries, target, weight, visit, rows, 3, steps))
+            rows = ranking_expectations.sample_subsets(starts, target.level, visit, 4, random.random((7, 8)))
+            losses.append(ranking_expectations.train_crf_pass(entries, target, weight, visit, rows, 3, steps))
         ends.append((weights, losses))
     np.testing.assert_allclose(ends[0][0], ends[1][0], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(ends[0][1], ends[1][1], rtol=1e-10)
@@ -176,19 +178,23 @@ def test_a_step_goes_down_the_gradient(small, monkeypatch) -> None:
     monkeypatch.setattr(dispatch, "SMALL", small)
     entries, starts, target, weight = training(seed=3)
     visit = np.arange(7)
-    rows = permutations.subsets(starts, target.level, visit, 7, np.zeros((7, 14)))
+    rows = ranking_expectations.sample_subsets(starts, target.level, visit, 7, np.zeros((7, 14)))
     start = np.random.default_rng(5).normal(size=9)
 
     def loss(weights) -> float:
-        omega, total = permutations.scores(entries, weights.reshape(3, 3)), 0.0
+        omega, total = ranking_expectations.compute_row_scores(entries, weights.reshape(3, 3)), 0.0
         for q in visit:
             here = slice(starts[q], starts[q + 1])
             gain = target.gain[here].tolist()
-            value = reference.expected(omega[here].tolist(), gain, "sum", target.discount, target.limit[q])
+            value = reference.compute_expected_metric(
+                omega[here].tolist(), gain, "sum", target.discount, target.limit[q]
+            )
             total += weight[q] * (1 - value)
         return total / 7 + 0.005 * float(weights @ weights)
 
     weights = start.copy()
-    permutations.learn_pass(entries, target, weight, visit, rows, 7, optimiser(weights, adam=False, rate=1.0))
+    ranking_expectations.train_crf_pass(
+        entries, target, weight, visit, rows, 7, optimiser(weights, adam=False, rate=1.0)
+    )
     finite = [(loss(start + e) - loss(start - e)) / 2e-5 for e in 1e-5 * np.eye(9)]
     np.testing.assert_allclose(start - weights, finite, rtol=1e-5, atol=1e-9)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from podium.kernels import dispatch, rank_laws
-from podium.kernels.rank_laws import Contests, Powers
+from podium.kernels import dispatch, poisson_binomial
+from podium.kernels.poisson_binomial import OpponentTable, PowerSum
 from reference import rank_laws as plain
 
 
@@ -37,7 +37,7 @@ def made(rng, size, rows):
         uneven.append(int((edge != 0).sum()))
     zero = np.zeros(rows, np.int64)
     sizes = np.full(rows, size - 1)
-    contests = Contests(
+    contests = OpponentTable(
         zero, own, first, last, value, many, slope, step, stranger, strangers, sizes, np.array(uneven)
     )
     return contests, win
@@ -52,14 +52,20 @@ def test_laws_are_those_of_all_outcomes(path):
         win = rng.random((4, contests))
         win[0], win[1, : contests // 2] = 0.5, 1.0
         expected = [plain.law(row) for row in win.tolist()]
-        for way in (rank_laws.laws, rank_laws.laws_direct, lambda w: rank_laws.laws_tree(w, leaf=2)):
+        for way in (
+            poisson_binomial.compute_rank_distributions,
+            poisson_binomial.convolve_directly,
+            lambda w: poisson_binomial.convolve_by_fft(w, leaf=2),
+        ):
             np.testing.assert_allclose(way(win), expected, atol=1e-15)
 
 
 @pytest.mark.parametrize("contests", [1, 2, 3, 63, 64, 65, 200, 1025])
 def test_tree_equals_direct(path, contests):
     win = np.random.default_rng(contests).random((3, contests))
-    np.testing.assert_allclose(rank_laws.laws_tree(win, leaf=16), rank_laws.laws_direct(win), atol=1e-15)
+    np.testing.assert_allclose(
+        poisson_binomial.convolve_by_fft(win, leaf=16), poisson_binomial.convolve_directly(win), atol=1e-15
+    )
 
 
 def test_compiled_gives_the_same_bits(monkeypatch):
@@ -67,12 +73,19 @@ def test_compiled_gives_the_same_bits(monkeypatch):
     found = []
     for small in (10**12, 0):
         monkeypatch.setattr(dispatch, "SMALL", small)
-        found.append(rank_laws.laws_direct(win))
+        found.append(poisson_binomial.convolve_directly(win))
     assert found[0].tobytes() == found[1].tobytes()
     np.testing.assert_allclose(found[0][0], plain.convolved(win[0].tolist()), rtol=1e-12)
 
 
-@pytest.mark.parametrize("way", [rank_laws.laws, rank_laws.laws_direct, rank_laws.laws_tree])
+@pytest.mark.parametrize(
+    "way",
+    [
+        poisson_binomial.compute_rank_distributions,
+        poisson_binomial.convolve_directly,
+        poisson_binomial.convolve_by_fft,
+    ],
+)
 def test_five_thousand_items(way):
     rng = np.random.default_rng(2)
     win = np.stack([rng.random(4_999), np.full(4_999, 0.5), rng.beta(0.1, 0.1, 4_999), np.ones(4_999)])
@@ -96,24 +109,24 @@ def test_excess_is_that_of_the_whole_law(path, measure, tilt):
     discount = plain.discounts(measure, size)
     even = plain.expected([0.5] * (size - 1), discount)
     want = [plain.expected((0.5 + tilt * (w - 0.5)).tolist(), discount) - even for w in win]
-    table = rank_laws.drops(contests, -np.diff(discount))
-    found = rank_laws.excess(contests, np.array([tilt]), table)
+    table = poisson_binomial.compute_discount_drops(contests, -np.diff(discount))
+    found = poisson_binomial.compute_excess_discount(contests, np.array([tilt]), table)
     np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-14)
-    powers = rank_laws.logarithmic(size)
+    powers = poisson_binomial.approximate_log_discount(size)
     if measure == "rbp":
-        powers = Powers(-np.log([0.95]), np.array([0.05]))
+        powers = PowerSum(-np.log([0.95]), np.array([0.05]))
     np.testing.assert_allclose(
-        rank_laws.power_excess(contests, np.array([tilt]), powers), want, rtol=1e-9, atol=1e-12
+        poisson_binomial.compute_power_excess(contests, np.array([tilt]), powers), want, rtol=1e-9, atol=1e-12
     )
 
 
 def test_excess_gives_the_same_bits(monkeypatch):
     contests, _ = made(np.random.default_rng(4), 50, 200)
-    table = rank_laws.drops(contests, np.random.default_rng(5).random(49))
+    table = poisson_binomial.compute_discount_drops(contests, np.random.default_rng(5).random(49))
     found = []
     for small in (10**12, 0):
         monkeypatch.setattr(dispatch, "SMALL", small)
-        found.append(rank_laws.excess(contests, np.array([0.7]), table))
+        found.append(poisson_binomial.compute_excess_discount(contests, np.array([0.7]), table))
     assert found[0].tobytes() == found[1].tobytes()
 
 
@@ -121,7 +134,7 @@ def test_small_excess_does_not_cancel(path):
     """One contest of 5,000 that is nearly even: the sum of rounding errors of a law would be larger than that."""
     size, edge = 5_000, 1e-8
     one, zero = np.ones(1, np.int64), np.zeros(1, np.int64)
-    contests = Contests(
+    contests = OpponentTable(
         zero,
         np.ones(1),
         zero,
@@ -136,18 +149,24 @@ def test_small_excess_does_not_cancel(path):
         one,
     )
     drop = -np.diff(plain.discounts("ndcg", size))
-    law = rank_laws.laws_direct(np.full((1, size - 2), 0.5))[0]
+    law = poisson_binomial.convolve_directly(np.full((1, size - 2), 0.5))[0]
     want = edge * float(law @ drop)
-    found = rank_laws.excess(contests, np.ones(1), rank_laws.drops(contests, drop))
+    found = poisson_binomial.compute_excess_discount(
+        contests, np.ones(1), poisson_binomial.compute_discount_drops(contests, drop)
+    )
     np.testing.assert_allclose(found, want, rtol=1e-9)
     np.testing.assert_allclose(
-        rank_laws.power_excess(contests, np.ones(1), rank_laws.logarithmic(size)), want, rtol=1e-9
+        poisson_binomial.compute_power_excess(
+            contests, np.ones(1), poisson_binomial.approximate_log_discount(size)
+        ),
+        want,
+        rtol=1e-9,
     )
 
 
 @pytest.mark.parametrize("size", [2, 10, 300, 5_000, 100_000])
 def test_logarithm_as_a_sum_of_powers(size):
-    powers = rank_laws.logarithmic(size)
+    powers = poisson_binomial.approximate_log_discount(size)
     assert (powers.rate > 0).all()
     assert (powers.weight > 0).all()
     ranks = np.unique(np.concatenate((np.arange(min(size, 50)), np.geomspace(1, size, 100).astype(int))))
@@ -162,14 +181,18 @@ def test_sure_contests(path):
         many = np.array([size - 1])
         one, zero = np.ones(1, np.int64), np.zeros(1, np.int64)
         discount = plain.discounts("ndcg", size)
-        law = rank_laws.laws(np.full((1, size - 1), 0.5))[0]
+        law = poisson_binomial.compute_rank_distributions(np.full((1, size - 1), 0.5))[0]
         for sign, rank in ((1.0, 0), (-1.0, size - 1)):
             own = np.array([sign])
-            contests = Contests(
+            contests = OpponentTable(
                 zero, own, zero, one, np.zeros(1), many, np.zeros(1), 0.5, np.zeros(1), zero, many, many
             )
             want = discount[rank] - float(law @ discount)
-            found = rank_laws.power_excess(contests, np.ones(1), rank_laws.logarithmic(size))
+            found = poisson_binomial.compute_power_excess(
+                contests, np.ones(1), poisson_binomial.approximate_log_discount(size)
+            )
             np.testing.assert_allclose(found, want, rtol=1e-8)
-            table = rank_laws.drops(contests, -np.diff(discount))
-            np.testing.assert_allclose(rank_laws.excess(contests, np.ones(1), table), want, rtol=1e-9)
+            table = poisson_binomial.compute_discount_drops(contests, -np.diff(discount))
+            np.testing.assert_allclose(
+                poisson_binomial.compute_excess_discount(contests, np.ones(1), table), want, rtol=1e-9
+            )

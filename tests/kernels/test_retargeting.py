@@ -8,40 +8,49 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr
 
-from podium.kernels.isotonic import order_of
-from podium.kernels.retargeting import LOSSES, Settings, Side, alternate, centred, retarget, unit
+from podium.kernels.isotonic import build_block_order
+from podium.kernels.monotone_retargeting import (
+    LOSSES,
+    LinearPredictor,
+    RetargetingSettings,
+    alternate_fits,
+    center_by_query,
+    retarget_predictor,
+    scale_to_unit,
+)
 
 STARTS = np.array([0, 12, 30])
 
 
 def columns(seed: int, width: int = 3):
     random = np.random.default_rng(seed)
-    return np.stack([centred(c, STARTS) for c in random.normal(size=(width, STARTS[-1]))], axis=1)
+    return np.stack([center_by_query(c, STARTS) for c in random.normal(size=(width, STARTS[-1]))], axis=1)
 
 
 def target(seed: int):
-    return unit(centred(np.random.default_rng(seed).normal(size=STARTS[-1]), STARTS))
+    return scale_to_unit(center_by_query(np.random.default_rng(seed).normal(size=STARTS[-1]), STARTS))
 
 
 def test_misfits_by_their_definitions():
     z, u = target(1), columns(2, 1)[:, 0]
     best = float(z @ u) / float(u @ u)
     assert np.isclose(
-        Side(columns(0), STARTS, "squared", 0, 0).misfit(z, u), np.sum((z - best * u) ** 2) / np.sum(z**2)
+        LinearPredictor(columns(0), STARTS, "squared", 0, 0).compute_misfit(z, u),
+        np.sum((z - best * u) ** 2) / np.sum(z**2),
     )
     told, null = 0.0, 0.0
     for a, b in itertools.pairwise(STARTS):
         p, q = (np.exp(v[a:b]) / np.exp(v[a:b]).sum() for v in (z, u))
         told += (b - a) * rel_entr(p, q).sum()
         null += (b - a) * rel_entr(p, np.full(b - a, 1 / (b - a))).sum()
-    assert np.isclose(Side(columns(0), STARTS, "kl", 0, 0).misfit(z, u), told / null)
+    assert np.isclose(LinearPredictor(columns(0), STARTS, "kl", 0, 0).compute_misfit(z, u), told / null)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("l1", "positive"), [(0.0, False), (0.0, True), (0.05, True), (0.05, False)])
 def test_no_change_of_a_coefficient_improves_a_fit(loss, l1, positive):
     x, z, l2 = columns(3), target(4), 0.01
-    side = Side(x, STARTS, loss, l1, l2, positive=positive)
+    side = LinearPredictor(x, STARTS, loss, l1, l2, positive=positive)
     rows = len(z)
 
     def objective(w):
@@ -71,16 +80,16 @@ def test_no_change_of_a_coefficient_improves_a_fit(loss, l1, positive):
 
 def _polished(side, z, found):
     used = np.concatenate((np.maximum(found, 0), np.maximum(-found, 0))) if side._split else found
-    new = side._exponential(z, used)
+    new = side._fit_exponential(z, used)
     return new[: len(found)] - new[len(found) :] if side._split else new
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_misfit_falls_with_every_step(loss):
-    side, order = Side(columns(5, 6), STARTS, loss, 0, 1e-3), order_of(target(6), STARTS)
+    side, order = LinearPredictor(columns(5, 6), STARTS, loss, 0, 1e-3), build_block_order(target(6), STARTS)
     begin = side.predict(side.fit(target(6)))
     misfits = [
-        retarget(side, order, begin, Settings(loss, steps=steps, tolerance=0.0)).misfit
+        retarget_predictor(side, order, begin, RetargetingSettings(loss, steps=steps, tolerance=0.0)).misfit
         for steps in range(1, 8)
     ]
     assert (np.diff(misfits) <= 1e-12).all()
@@ -91,9 +100,13 @@ def test_two_sides_that_can_agree_do(handover):
     x = columns(7, 4)
     truth = x @ np.array([1.0, -2.0, 0.5, 0.0])
     noise = columns(8, 2)
-    lists = Side(np.column_stack((np.tanh(truth), noise)), STARTS, "squared", 0.01, 1e-6, positive=True)
-    features = Side(x, STARTS, "squared", 0, 1e-6)
-    found = alternate(lists, features, np.array([1.0, 0.0, 0.0]), Settings(steps=200), handover=handover)
+    lists = LinearPredictor(
+        np.column_stack((np.tanh(truth), noise)), STARTS, "squared", 0.01, 1e-6, positive=True
+    )
+    features = LinearPredictor(x, STARTS, "squared", 0, 1e-6)
+    found = alternate_fits(
+        lists, features, np.array([1.0, 0.0, 0.0]), RetargetingSettings(steps=200), handover=handover
+    )
     assert found.objective < 1e-3
     assert found.objective == min(found.history)
     assert np.argmax(found.lists.coefficients) == 0

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from podium.kernels import dispatch, stagewise
+from podium.kernels import dispatch, stagewise_model
 from reference import stagewise as plain
 
 quick = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-KINDS = pytest.mark.parametrize("kind", stagewise.DISTANCES)
+KINDS = pytest.mark.parametrize("kind", stagewise_model.DISTANCES)
 
 
 @pytest.fixture(params=["small", "compiled"])
@@ -46,7 +46,7 @@ def test_distances_are_coset_distances_up_to_a_constant(kind, query, data):
     order = data.draw(st.permutations(range(n)))
     top = order[: data.draw(st.integers(0, n - 1))]
     left = [x for x in range(n) if x not in top]
-    found = stagewise.distances(places[left], len(top), kind)
+    found = stagewise_model.compute_coset_distances(places[left], len(top), kind)
     for k in range(places.shape[1]):
         column = places[:, k].tolist()
         exact = [plain.coset_distance([*top, x], column, kind) for x in left]
@@ -61,7 +61,7 @@ def test_stage_probabilities_make_a_distribution_over_rankings(kind):
     for order in itertools.permutations(range(3)):
         logp = 0.0
         for i in range(3):
-            cost = stagewise.distances(places[list(order[i:])], i, kind) @ theta
+            cost = stagewise_model.compute_coset_distances(places[list(order[i:])], i, kind) @ theta
             share = np.exp(-cost) / np.exp(-cost).sum()
             assert share.sum() == pytest.approx(1.0)
             logp += math.log(share[0])
@@ -77,8 +77,8 @@ def test_stage_scores_equal_the_twin(path, kind, several):
     theta = several[0][1]
     tables = [p for p, t in several if len(t) == len(theta)]
     starts = np.concatenate(([0], np.cumsum([len(p) for p in tables])))
-    found = stagewise.stage_scores(np.concatenate(tables), starts, theta, kind)
-    expected = [s for p in tables for s in plain.stage_scores(p.tolist(), theta.tolist(), kind)]
+    found = stagewise_model.compute_stage_scores(np.concatenate(tables), starts, theta, kind)
+    expected = [s for p in tables for s in plain.compute_stage_scores(p.tolist(), theta.tolist(), kind)]
     assert found.tolist() == expected
 
 
@@ -86,8 +86,8 @@ def test_stage_scores_equal_the_twin(path, kind, several):
 @given(queries())
 def test_spearman_is_the_order_of_weighted_places(query):
     places, theta = query
-    found = stagewise.stage_scores(places, np.array([0, len(places)]), theta, "spearman")
-    expected = np.array(plain.stage_scores(places.tolist(), theta.tolist(), "spearman"))
+    found = stagewise_model.compute_stage_scores(places, np.array([0, len(places)]), theta, "spearman")
+    expected = np.array(plain.compute_stage_scores(places.tolist(), theta.tolist(), "spearman"))
     for x, y in itertools.permutations(range(len(places)), 2):
         if expected[x] > expected[y]:
             assert found[x] > found[y] - 1e-9
@@ -106,7 +106,7 @@ def test_both_paths_agree_on_long_lists(kind, monkeypatch):
     found = []
     for small in (10**12, 0):
         monkeypatch.setattr(dispatch, "SMALL", small)
-        found.append(stagewise.stage_scores(places, starts, theta, kind))
+        found.append(stagewise_model.compute_stage_scores(places, starts, theta, kind))
     assert found[0].tolist() == found[1].tolist()
     inside = np.flatnonzero(starts[:-1] < starts[1:])
     assert [float(found[0][a:b].sum()) for a, b in itertools.pairwise(starts[inside[0] :])] == [0.0, 0.0, 0.0]

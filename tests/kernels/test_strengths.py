@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from podium.kernels import dispatch, strengths
-from podium.kernels.strength_matrices import Operator
-from podium.kernels.strengths import Matrices
+from podium.kernels import dispatch, preference_svd
+from podium.kernels.preference_matrices import MatrixOperator
+from podium.kernels.preference_svd import PreferenceMatrices
 from reference import strengths as plain
 
 TRANSFORMS = ["binary", "rank", "log"]
@@ -31,7 +31,7 @@ def problem(random, *, lists=2, votes=2, size=9, ties=True):
     return items, chosen, [(w, o, float(random.integers(1, 4))) for w, o in pairs]
 
 
-def packed(problems, transform, below=False) -> Matrices:
+def packed(problems, transform, below=False) -> PreferenceMatrices:
     """Problems as one table, each with its own query; the queries are numbered backwards."""
     count = len(problems)
     sizes = [len(items) for items, _, _ in problems][::-1]
@@ -52,7 +52,7 @@ def packed(problems, transform, below=False) -> Matrices:
         list_starts.append(len(lists) - 1)
         vote_starts.append(len(votes))
     winner, loser, strength = (np.array([v[k] for v in votes]) for k in range(3))
-    return Matrices(
+    return PreferenceMatrices(
         slots=slots,
         query=np.arange(count)[::-1].copy(),
         list_starts=np.array(list_starts),
@@ -103,15 +103,15 @@ def check_leading(y, u, v, sigma):
 def test_matrices_sums_and_vectors(path, transform, below):
     problems = many(0) + many(1, lists=1, votes=0) + many(2, count=20, lists=6, votes=9, size=25)
     m = packed(problems, transform, below)
-    row, column = strengths.sums(m)
-    found = strengths.leading(m)
+    row, column = preference_svd.sum_rows_and_columns(m)
+    found = preference_svd.compute_leading_vectors(m)
     assert found.converged
     assert len(row) == m.starts_out[-1] == sum(len(p[0]) for p in problems)
     for g, (items, ballots, votes) in enumerate(problems):
         y = np.array(plain.matrix(items, ballots, votes, transform, below))
         mine = slice(m.starts_out[g], m.starts_out[g + 1])
-        np.testing.assert_allclose(strengths.dense(m, g), y, rtol=0, atol=1e-14)
-        for got, expected in zip((row, column), plain.sums(y.tolist()), strict=True):
+        np.testing.assert_allclose(preference_svd.build_dense_matrix(m, g), y, rtol=0, atol=1e-14)
+        for got, expected in zip((row, column), plain.sum_rows_and_columns(y.tolist()), strict=True):
             np.testing.assert_allclose(got[mine], expected, rtol=1e-12, atol=1e-13)
         check_leading(y, found.u[mine], found.v[mine], found.sigma[g])
 
@@ -121,12 +121,12 @@ def test_example_of_the_paper():
     m = packed([([0, 1, 2, 3], [{0: 7, 2: 5, 3: 15}], [])], "log")
     y = np.zeros((4, 4))
     y[0, 3], y[2, 0], y[2, 3] = 0.28, 0.12, 0.41
-    np.testing.assert_array_equal(strengths.dense(m, 0).round(2), y)
+    np.testing.assert_array_equal(preference_svd.build_dense_matrix(m, 0).round(2), y)
 
 
 @pytest.mark.parametrize("size", [2, 3, 10, 300, 3000])
 def test_strict_ranking_has_sines(path, size):
-    found = strengths.leading(packed(one_list(range(1, size + 1)), "binary"))
+    found = preference_svd.compute_leading_vectors(packed(one_list(range(1, size + 1)), "binary"))
     u, v, sigma = plain.binary_leading(size)
     np.testing.assert_allclose(found.u, u, rtol=0, atol=1e-12)
     np.testing.assert_allclose(found.v, v, rtol=0, atol=1e-12)
@@ -139,11 +139,11 @@ def test_rank_one_lists_and_nothing(path, transform):
     problems = [([0, 1, 2], [dict.fromkeys(range(3), 4)], []), ([0], [{0: 1}], []), ([0, 1], [{1: 1}], [])]
     problems += [([0, 1], [], [])]
     m = packed(problems, transform)
-    found = strengths.leading(m)
+    found = preference_svd.compute_leading_vectors(m)
     assert found.converged
-    for part in (*strengths.sums(m), found.u, found.v, found.sigma):
+    for part in (*preference_svd.sum_rows_and_columns(m), found.u, found.v, found.sigma):
         assert not part.any()
-    u, v, sigma = strengths.low_rank(m, 3)
+    u, v, sigma = preference_svd.compute_singular_vectors(m, 3)
     assert u.shape == v.shape == (8, 3)
     assert not u.any()
     assert not v.any()
@@ -152,9 +152,9 @@ def test_rank_one_lists_and_nothing(path, transform):
 
 def test_no_matrices(path):
     m = packed([], "log")
-    assert len(strengths.sums(m)[0]) == 0
-    assert strengths.leading(m).converged
-    assert strengths.low_rank(m, 2)[2].shape == (0, 2)
+    assert len(preference_svd.sum_rows_and_columns(m)[0]) == 0
+    assert preference_svd.compute_leading_vectors(m).converged
+    assert preference_svd.compute_singular_vectors(m, 2)[2].shape == (0, 2)
 
 
 @pytest.mark.parametrize("below", [False, True])
@@ -165,7 +165,9 @@ def test_compiled_equals_plain(monkeypatch, transform, below):
     results = []
     for small in (0, 10**12):
         monkeypatch.setattr(dispatch, "SMALL", small)
-        results.append((*strengths.sums(m), *strengths.leading(m)[:3]))
+        results.append(
+            (*preference_svd.sum_rows_and_columns(m), *preference_svd.compute_leading_vectors(m)[:3])
+        )
     for a, b in zip(*results, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
 
@@ -176,7 +178,9 @@ def test_threads_do_not_matter(monkeypatch):
     results = []
     for threads in ("1", "3", "7"):
         monkeypatch.setenv("PODIUM_THREADS", threads)
-        results.append((*strengths.sums(m), *strengths.leading(m)[:4]))
+        results.append(
+            (*preference_svd.sum_rows_and_columns(m), *preference_svd.compute_leading_vectors(m)[:4])
+        )
     for other in results[1:]:
         for a, b in zip(results[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
@@ -187,17 +191,19 @@ def test_small_gaps_converge(path):
     problems = [p for n in (20, 100, 400) for p in one_list([1, *([2] * n), n + 2])]
     problems += [([0, 1, 2, 3, 4], [], [(0, 1, 1.0), (2, 3, 1.0 + gap)]) for gap in (0.1, 1e-2, 1e-4)]
     m = packed(problems, "binary")
-    found = strengths.leading(m)
+    found = preference_svd.compute_leading_vectors(m)
     assert found.converged
     assert found.iterations.max() < 100
     for g in range(len(problems)):
         mine = slice(m.starts_out[g], m.starts_out[g + 1])
-        check_leading(strengths.dense(m, g), found.u[mine], found.v[mine], found.sigma[g])
+        check_leading(preference_svd.build_dense_matrix(m, g), found.u[mine], found.v[mine], found.sigma[g])
 
 
 def test_equal_singular_values_do_not_go_by_name(path):
     """Two pairs that nothing tells apart get equal vectors."""
-    found = strengths.leading(packed([([0, 1, 2, 3], [], [(0, 1, 2.0), (2, 3, 2.0)])], "binary"))
+    found = preference_svd.compute_leading_vectors(
+        packed([([0, 1, 2, 3], [], [(0, 1, 2.0), (2, 3, 2.0)])], "binary")
+    )
     np.testing.assert_allclose(found.u, np.array([1, 0, 1, 0]) / np.sqrt(2), rtol=0, atol=1e-15)
     np.testing.assert_allclose(found.v, np.array([0, 1, 0, 1]) / np.sqrt(2), rtol=0, atol=1e-15)
 
@@ -205,8 +211,8 @@ def test_equal_singular_values_do_not_go_by_name(path):
 def test_a_limit_that_is_reached_is_reported(path):
     problems = [([0, 1, 2, 3, 4], [], [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0001), (3, 4, 1.0)])] * 2
     m = packed(problems, "binary")
-    assert not strengths.leading(m, 1e-13, 1).converged
-    assert strengths.leading(m).converged
+    assert not preference_svd.compute_leading_vectors(m, 1e-13, 1).converged
+    assert preference_svd.compute_leading_vectors(m).converged
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
@@ -215,22 +221,22 @@ def test_operator_is_linear(transform):
     problems = many(7, lists=4)
     for below in (False, True):
         m = packed(problems, transform, below)
-        a, x = Operator(m), np.random.default_rng(0).normal(size=m.starts_out[-1])
+        a, x = MatrixOperator(m), np.random.default_rng(0).normal(size=m.starts_out[-1])
         for g in range(len(problems)):
-            mine, y = slice(m.starts_out[g], m.starts_out[g + 1]), strengths.dense(m, g)
-            np.testing.assert_allclose(a.times(x)[mine], y @ x[mine], atol=1e-12)
-            np.testing.assert_allclose(a.times_transposed(x)[mine], y.T @ x[mine], atol=1e-12)
+            mine, y = slice(m.starts_out[g], m.starts_out[g + 1]), preference_svd.build_dense_matrix(m, g)
+            np.testing.assert_allclose(a.multiply(x)[mine], y @ x[mine], atol=1e-12)
+            np.testing.assert_allclose(a.multiply_transposed(x)[mine], y.T @ x[mine], atol=1e-12)
 
 
 @pytest.mark.parametrize("limit", [300, 3])
 def test_low_rank(monkeypatch, limit):
     """As numpy's decomposition, by the dense batch and by products only."""
-    monkeypatch.setattr(strengths, "DENSE", limit)
+    monkeypatch.setattr(preference_svd, "DENSE", limit)
     problems = many(8, count=40, lists=3, size=14)
     m = packed(problems, "log")
-    u, v, sigma = strengths.low_rank(m, 3)
+    u, v, sigma = preference_svd.compute_singular_vectors(m, 3)
     for g in range(len(problems)):
-        mine, y = slice(m.starts_out[g], m.starts_out[g + 1]), strengths.dense(m, g)
+        mine, y = slice(m.starts_out[g], m.starts_out[g + 1]), preference_svd.build_dense_matrix(m, g)
         left, values, right = np.linalg.svd(y)
         kept = min(3, len(values))
         np.testing.assert_allclose(sigma[g, :kept], values[:kept], atol=1e-8)
@@ -245,8 +251,8 @@ def test_low_rank(monkeypatch, limit):
 
 def test_low_rank_of_one_is_leading():
     m = packed(many(9), "rank")
-    found = strengths.leading(m)
-    for part, expected in zip(strengths.low_rank(m, 1), found[:3], strict=True):
+    found = preference_svd.compute_leading_vectors(m)
+    for part, expected in zip(preference_svd.compute_singular_vectors(m, 1), found[:3], strict=True):
         np.testing.assert_array_equal(part[:, 0], expected)
 
 
@@ -254,6 +260,8 @@ def test_select():
     problems = many(10, count=12)
     m = packed(problems, "log", below=True)
     which = np.array([7, 2, 9])
-    part = strengths.select(m, which)
+    part = preference_svd.select_matrices(m, which)
     for at, g in enumerate(which):
-        np.testing.assert_array_equal(strengths.dense(part, at), strengths.dense(m, g))
+        np.testing.assert_array_equal(
+            preference_svd.build_dense_matrix(part, at), preference_svd.build_dense_matrix(m, g)
+        )

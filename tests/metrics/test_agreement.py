@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from podium.errors import InputError, ParameterError
-from podium.kernels import dispatch, measures
+from podium.kernels import dispatch, ranking_measures
 from podium.metrics import agreement as ag
 
 vectors = st.integers(2, 25).flatmap(
@@ -80,7 +80,7 @@ def test_counts_of_earlier_rows(small, monkeypatch):
     rng = np.random.default_rng(1)
     starts = np.array([0, 0, 1, 40, 40, 100])
     value = rng.integers(0, 9, 100)
-    smaller, larger = measures.earlier(starts, value)
+    smaller, larger = ranking_measures.count_earlier(starts, value)
     for a, b in itertools.pairwise(starts):
         for row in range(a, b):
             assert smaller[row] == (value[a:row] < value[row]).sum()

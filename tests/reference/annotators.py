@@ -89,7 +89,7 @@ def class_likelihood(given, table, share) -> tuple[float, list[list[float]]]:
     return total, truth
 
 
-def elo(pairs, slots, k, rate, parts) -> list[float]:
+def compute_expected_elo(pairs, slots, k, rate, parts) -> list[float]:
     """Matches (first, second, won, lost) cut into so many portions, one of all matches played at once."""
     ratings = [0.0] * slots
     for _ in range(parts):

@@ -11,7 +11,7 @@ def rank_two(table):
     return (u[:, :2] * s[:2]) @ v[:2]
 
 
-def complete(table, known, shrink, steps):
+def complete_matrix(table, known, shrink, steps):
     """Project so many times, from nothing."""
     x = np.zeros_like(table)
     for _ in range(steps):
@@ -20,7 +20,7 @@ def complete(table, known, shrink, steps):
     return x
 
 
-def differences(lists, size, strength):
+def build_differences(lists, size, strength):
     """Sums of strengths, and which pairs some list compares; a list is the rank of each item, 0 where it has none."""
     table, known = np.zeros((size, size)), np.zeros((size, size))
     for ranks, weight in lists:

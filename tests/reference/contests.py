@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from podium.kernels import contests
+from podium.kernels import contest_scores
 
 VARIANTS = {
     "half": {"ties": "half", "l2": 0.1},
@@ -22,7 +22,7 @@ VARIANTS = {
 }
 
 
-def count(items, said) -> dict:
+def count_contests(items, said) -> dict:
     """(i, j), i before j in `items` -> weights won, lost, tied; `said` as in `reference.pairs.voices`."""
     found = {}
     for i, j in itertools.combinations(items, 2):
@@ -80,7 +80,7 @@ def stationary(size, pairs, smoothing):
     return found / found.sum()
 
 
-def elo(votes, k=32.0, scale=400.0, start=1500.0) -> dict:
+def compute_elo(votes, k=32.0, scale=400.0, start=1500.0) -> dict:
     """Ratings after rows (winner, loser, tie, weight)."""
     ratings: dict = {}
     for a, b, tie, weight in votes:
@@ -91,12 +91,12 @@ def elo(votes, k=32.0, scale=400.0, start=1500.0) -> dict:
     return ratings
 
 
-def made(rows, size, side=None) -> contests.Contests:
+def made(rows, size, side=None) -> contest_scores.Contests:
     """One query from rows (first, second, won, lost, tied)."""
     first, second, won, lost, tied = (np.array(c) for c in zip(*rows, strict=True))
     pairs = np.array([0, len(rows)])
     columns = (c.astype(np.float64) for c in (won, lost, tied))
-    return contests.Contests(
+    return contest_scores.Contests(
         np.array([0, size]), pairs, first.astype(np.int32), second.astype(np.int32), *columns, side
     )
 

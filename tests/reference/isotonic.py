@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-def falling(values):
+def fit_falling(values):
     """The nearest values that do not rise: out[i] = min over a <= i of max over b >= i of the mean of a..b."""
     n = len(values)
     return np.array(

@@ -33,7 +33,7 @@ def silent(items, said) -> set:
     return {i for i in items if not any(i in ranks for _, ranks in said)}
 
 
-def matrix(items, said) -> dict:
+def compute_vote_matrix(items, said) -> dict:
     """(i, j) -> weight of the voices that put i above j."""
     return {
         (i, j): sum((w for w, r in said if i in r and j in r and r[i] < r[j]), Fraction(0))
@@ -43,7 +43,7 @@ def matrix(items, said) -> dict:
 
 
 def margin(items, said) -> dict:
-    won = matrix(items, said)
+    won = compute_vote_matrix(items, said)
     return {(i, j): won[i, j] - won[j, i] for i in items for j in items}
 
 
@@ -70,7 +70,7 @@ def grouped(items, key) -> list:
 
 
 def condorcet(items, said) -> dict:
-    d, won = margin(items, said), matrix(items, said)
+    d, won = margin(items, said), compute_vote_matrix(items, said)
 
     def refine(block):
         parts = grouped(block, {i: sum(sign(d[i, j]) for j in block) for i in block})
@@ -104,7 +104,7 @@ def greedy(items, said) -> dict:
 
 
 def schulze(items, said, winning=True) -> dict:
-    won, d = matrix(items, said), margin(items, said)
+    won, d = compute_vote_matrix(items, said), margin(items, said)
     strength = {p: (won[p] if winning else d[p]) if d[p] > 0 else Fraction(0) for p in d}
 
     def widest(a, b):
@@ -153,11 +153,11 @@ def majority(items, said) -> dict:
 
 
 def disagreements(items, said, order) -> Fraction:
-    won = matrix(items, said)
+    won = compute_vote_matrix(items, said)
     return sum((won[b, a] for a, b in itertools.combinations(order, 2)), Fraction(0))
 
 
 def kemeny(items, said) -> Fraction:
     """The least disagreement of all rankings."""
-    won = matrix(items, said)
+    won = compute_vote_matrix(items, said)
     return min(sum(won[b, a] for a, b in itertools.combinations(o, 2)) for o in itertools.permutations(items))

@@ -32,7 +32,7 @@ def metric(order, gain, kind: str, discount, limit: int) -> float:
     return total
 
 
-def expected(omega, gain, kind: str, discount, limit: int) -> float:
+def compute_expected_metric(omega, gain, kind: str, discount, limit: int) -> float:
     """The expected metric as a share of the best that any ranking reaches."""
     found = [(p, metric(order, gain, kind, discount, limit)) for order, p in distribution(omega)]
     best = max(value for _, value in found)

@@ -41,7 +41,7 @@ def log_probability(order, places, theta, kind):
     return total
 
 
-def stage_scores(places, theta, kind, near=1e-6):
+def compute_stage_scores(places, theta, kind, near=1e-6):
     """Items below minus items above when the cheapest item is taken at each stage, equal ones together."""
     n, top, scores = len(places), [], [0.0] * len(places)
     while len(top) < n:

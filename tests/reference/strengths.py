@@ -30,7 +30,7 @@ def matrix(items, lists, votes, transform, below) -> list[list[float]]:
     return [[y[i, j] for j in items] for i in items]
 
 
-def sums(y) -> tuple[list[float], list[float]]:
+def sum_rows_and_columns(y) -> tuple[list[float], list[float]]:
     """Sums of the rows and of the columns."""
     return [sum(row) for row in y], [sum(row[j] for row in y) for j in range(len(y))]
 

@@ -15,9 +15,9 @@ from podium.aggregators.base import ALL_FORMS, Aggregator, Outcome, Tags
 from podium.aggregators.costs import Cost, table_cost
 from podium.aggregators.majority import collect_votes
 from podium.data.preferences import Preferences
-from podium.kernels import chains
+from podium.kernels import markov_chains
 from podium.kernels.dispatch import F8
-from podium.kernels.pairs import Votes
+from podium.kernels.pairwise_votes import Votes
 from podium.params import Range, Tune
 
 __all__ = ["MC1", "MC2", "MC3", "MC4", "MarkovChain"]
@@ -43,7 +43,7 @@ class MarkovChain(Aggregator):
     max_iterations: Annotated[int, Range(1, 100_000_000), "steps after which the walk is cut short"] = 100_000
 
     @abstractmethod
-    def _walk(self, votes: Votes) -> chains.Walk:
+    def _walk(self, votes: Votes) -> markov_chains.StationaryDistribution:
         """The stationary distribution of every query."""
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
@@ -64,8 +64,10 @@ class ListChain(MarkovChain):
 
     kind: ClassVar[int]
 
-    def _walk(self, votes: Votes) -> chains.Walk:
-        return chains.list_chain(votes, self.kind, self.teleport, self.tolerance, self.max_iterations)
+    def _walk(self, votes: Votes) -> markov_chains.StationaryDistribution:
+        return markov_chains.solve_list_chain(
+            votes, self.kind, self.teleport, self.tolerance, self.max_iterations
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -79,7 +81,7 @@ class MC1(ListChain):
     """
 
     name = "mc1"
-    kind = chains.MULTISET
+    kind = markov_chains.MULTISET
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -92,7 +94,7 @@ class MC2(ListChain):
     """
 
     name = "mc2"
-    kind = chains.ONE_LIST
+    kind = markov_chains.ONE_LIST
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -105,7 +107,7 @@ class MC3(ListChain):
     """
 
     name = "mc3"
-    kind = chains.ONE_LIST_ANY
+    kind = markov_chains.ONE_LIST_ANY
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -121,8 +123,8 @@ class MC4(MarkovChain):
     name = "mc4"
     tags = Tags(accepts=ALL_FORMS, pairwise="items", cost="iterate")
 
-    def _walk(self, votes: Votes) -> chains.Walk:
-        return chains.majority_chain(votes, self.teleport, self.tolerance, self.max_iterations)
+    def _walk(self, votes: Votes) -> markov_chains.StationaryDistribution:
+        return markov_chains.solve_majority_chain(votes, self.teleport, self.tolerance, self.max_iterations)
 
     def _costs(self, preferences: Preferences) -> list[Cost]:
         return table_cost(preferences.index.sizes, 9)

@@ -20,12 +20,12 @@ from podium.aggregators.costs import Cost
 from podium.aggregators.majority import collect_votes
 from podium.data.preferences import Preferences
 from podium.errors import InputError
-from podium.kernels import contests
+from podium.kernels import contest_scores
 from podium.kernels.contest_counts import counting_bytes
 from podium.kernels.contest_parts import Part, join_solutions, split
-from podium.kernels.contest_walks import rank_centrality
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.elo import elo
+from podium.kernels.elo import compute_elo
+from podium.kernels.rank_centrality import compute_rank_centrality
 from podium.params import Choice, Range, Tune
 
 __all__ = ["BradleyTerry", "Elo", "RankCentrality", "ThurstoneMosteller"]
@@ -61,7 +61,7 @@ def contest_costs(preferences: Preferences, remedy: str) -> list[Cost]:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LatentScores(Aggregator):
-    """Most likely scores of a model of contests, by Newton's method (see `podium.kernels.contests`)."""
+    """Most likely scores of a model of contests, by Newton's method (see `podium.kernels.contest_scores`)."""
 
     tags = Tags(accepts=ALL_FORMS, pairwise="lists")
 
@@ -69,7 +69,7 @@ class LatentScores(Aggregator):
     max_iterations: Annotated[int, Range(1, 100_000), "steps after which a query is given up"] = 100
 
     @abstractmethod
-    def _solve(self, met: contests.Contests) -> contests.Solution:
+    def _solve(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
         """The solution of all queries."""
 
     @abstractmethod
@@ -95,7 +95,7 @@ class LatentScores(Aggregator):
         options = {"sided": self._sided(), "keep_lists": self._keeps_lists()}
         for base, met in collect(self.name, preferences, weights, **options):
             parts.append((base, self._solve(met)))
-            results.append(contests.tallies(met))
+            results.append(contest_scores.count_wins_and_losses(met))
         found = join_solutions(parts)
         wins, losses = (np.concatenate(sides) for sides in zip(*results, strict=True))
         converged = bool(found.converged.all())
@@ -117,7 +117,7 @@ class LatentScores(Aggregator):
             notes=(*notes, *gaps(preferences, wins, losses, found.component, self._held())),
         )
 
-    def _unfinished(self, preferences: Preferences, found: contests.Solution) -> str:
+    def _unfinished(self, preferences: Preferences, found: contest_scores.ContestSolution) -> str:
         late = np.flatnonzero(~found.converged)
         worst = int(late[found.gradient[late].argmax()])
         return (
@@ -200,9 +200,9 @@ class BradleyTerry(LatentScores):
         option = "advantage=False" if self.advantage else "ties='half'"
         return f"keep the top of the lists, or use {option}, which does not take lists apart"
 
-    def _solve(self, met: contests.Contests) -> contests.Solution:
+    def _solve(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
         gamma = self.prior == "gamma"
-        return contests.solve(
+        return contest_scores.fit_contests(
             met,
             ties=self.ties,
             l2=0.0 if gamma else self.l2,
@@ -234,9 +234,9 @@ class ThurstoneMosteller(LatentScores):
     ties: Annotated[str, Choice("half", "ignore"), "what a tie is: half a win for each, or nothing"] = "half"
     l2: Annotated[float, Range(1e-9, 1e6), Tune(1e-4, 10, log=True), "weight of the ridge prior"] = 0.001
 
-    def _solve(self, met: contests.Contests) -> contests.Solution:
+    def _solve(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
         stop = {"tolerance": self.tolerance, "max_iterations": self.max_iterations}
-        return contests.solve(met, model="thurstone", ties=self.ties, l2=self.l2, **stop)  # type: ignore[arg-type]
+        return contest_scores.fit_contests(met, model="thurstone", ties=self.ties, l2=self.l2, **stop)  # type: ignore[arg-type]
 
     def _held(self) -> str:
         return f"the prior (l2={self.l2:g})"
@@ -274,8 +274,10 @@ class RankCentrality(Aggregator):
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         walks, columns = [], []
         for base, met in collect(self.name, preferences, weights):
-            walks.append(rank_centrality(met, self.smoothing, self.tolerance, self.max_iterations))
-            columns.append((*contests.tallies(met), contests.weak(met) + base))
+            walks.append(compute_rank_centrality(met, self.smoothing, self.tolerance, self.max_iterations))
+            columns.append(
+                (*contest_scores.count_wins_and_losses(met), contest_scores.find_weak_components(met) + base)
+            )
         converged = all(walk.converged for walk in walks)
         notes = [] if converged else [f"stopped after {self.max_iterations} sweeps"]
         held = f"smoothing={self.smoothing:g}"
@@ -324,6 +326,6 @@ class Elo(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, unit = collect_votes(preferences, weights)
-        ratings = elo(votes, self.k * unit, float(np.log(10) / self.scale), self.rounds, self.seed)
+        ratings = compute_elo(votes, self.k * unit, float(np.log(10) / self.scale), self.rounds, self.seed)
         notes = () if self.rounds else ("the order of the votes counts",)
         return Outcome(self.start + ratings, tolerance=TIE, magnitude=self.k, notes=notes)

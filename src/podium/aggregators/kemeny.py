@@ -13,8 +13,8 @@ from podium.aggregators.majority import collect_votes
 from podium.data.preferences import Preferences
 from podium.kernels import linear_ordering as ordering
 from podium.kernels import majority
-from podium.kernels.dispatch import F8, I8, large
-from podium.kernels.pairs import margins, silent_items, vote_matrix
+from podium.kernels.dispatch import F8, I8, is_large
+from podium.kernels.pairwise_votes import build_vote_matrix, compute_margins, find_unranked_slots
 from podium.params import Choice, Fixed, Range
 
 __all__ = ["Kemeny"]
@@ -57,11 +57,11 @@ class Kemeny(Aggregator):
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, unit = collect_votes(preferences, weights)
         scores, cost, unproved = np.zeros(int(votes.slots[-1])), 0.0, 0
-        compiled = large(2 * int((np.diff(votes.slots) ** 2).sum()))
+        compiled = is_large(2 * int((np.diff(votes.slots) ** 2).sum()))
         for q in np.flatnonzero(np.diff(votes.slots)).tolist():
-            table = vote_matrix(votes, q, compiled=compiled)
-            blocks, proved = self._order(margins(table), compiled)
-            scores[votes.slots[q] : votes.slots[q + 1]] = majority.order_scores(blocks, len(table))
+            table = build_vote_matrix(votes, q, compiled=compiled)
+            blocks, proved = self._order(compute_margins(table), compiled)
+            scores[votes.slots[q] : votes.slots[q + 1]] = majority.score_blocks(blocks, len(table))
             order = np.concatenate(blocks)
             cost += float(np.tril(table[np.ix_(order, order)], -1).sum())
             unproved += not proved
@@ -70,18 +70,19 @@ class Kemeny(Aggregator):
             if unproved == 0
             else f"local search: not proved optimal in {unproved} of {len(preferences)} queries"
         )
-        return Outcome(scores, silent_items(votes), objective=cost * unit, notes=(notes,))
+        return Outcome(scores, find_unranked_slots(votes), objective=cost * unit, notes=(notes,))
 
     def _order(self, margin: F8, compiled: bool) -> tuple[list[I8], bool]:
         """Tied blocks of items in a best order, and whether it is proved to be best."""
-        label = ordering.twins(margin)
+        label = ordering.label_equal_items(margin)
         first = np.full(label.max() + 1, len(label))
         np.minimum.at(first, label, np.arange(len(label)))
         rank = np.lexsort((first, -margin.sum(axis=1)[first]))  # classes by net votes, then id
         count = np.bincount(label)[rank]
         merged = margin[np.ix_(first[rank], first[rank])] * count * count[:, None]
         solved = [
-            (part, *self._solve(merged[np.ix_(part, part)], compiled)) for part in ordering.components(merged)
+            (part, *self._solve(merged[np.ix_(part, part)], compiled))
+            for part in ordering.find_ordered_components(merged)
         ]
         blocks = [np.flatnonzero(label == rank[c]) for part, order, _ in solved for c in part[order]]
         return blocks, all(proved for *_, proved in solved)
@@ -94,7 +95,7 @@ class Kemeny(Aggregator):
             return ordering.order_few(margin), True
         keys = (margin.sum(axis=1), np.sign(margin).sum(axis=1), majority.greedy(np.maximum(margin, 0)))
         starts = (np.argsort(-key, kind="stable") for key in keys)
-        found = [ordering.improve(margin, start, compiled=compiled) for start in starts]
-        best = max(found, key=lambda order: ordering.value(margin, order))
+        found = [ordering.improve_order(margin, start, compiled=compiled) for start in starts]
+        best = max(found, key=lambda order: ordering.compute_order_value(margin, order))
         nodes = self.most_nodes if self.method == "exact" else 0
         return ordering.order_many(margin, best, nodes) if exact else (best, False)

@@ -18,7 +18,7 @@ from podium.aggregators.costs import Cost, table_cost
 from podium.data.preferences import Preferences
 from podium.kernels import majority, segments
 from podium.kernels.dispatch import B1, F8
-from podium.kernels.pairs import Votes, silent_items, whole_weights
+from podium.kernels.pairwise_votes import Votes, find_unranked_slots, whole_weights
 from podium.params import Choice
 
 __all__ = [
@@ -77,8 +77,8 @@ class PairwiseMajority(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, _ = collect_votes(preferences, weights)
-        scores = majority.by_majority(type(self).kernel, votes, self.cubic, *self._options())
-        return Outcome(scores, silent_items(votes))
+        scores = majority.score_by_majority(type(self).kernel, votes, self.cubic, *self._options())
+        return Outcome(scores, find_unranked_slots(votes))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

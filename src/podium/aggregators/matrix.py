@@ -14,9 +14,9 @@ from podium.aggregators.supervised.strengths import Transform, matrices, places
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
 from podium.errors import Option, ParameterError
-from podium.kernels import completion, multinomial, strengths
+from podium.kernels import matrix_completion, multinomial, preference_svd
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.pairs import silent_items
+from podium.kernels.pairwise_votes import find_unranked_slots
 from podium.params import Choice, Range, Tune
 
 __all__ = ["Mpm", "Svp"]
@@ -26,7 +26,7 @@ ROUNDS = 2000  # of adherences and scores in turn
 
 
 class _Fitted(NamedTuple):
-    fit: multinomial.Fit
+    fit: multinomial.MultinomialFit
     adherence: F8  # by group
     late: B1  # queries that did not converge
     rounds: int
@@ -79,7 +79,7 @@ class Mpm(Aggregator):
             notes.append(f"stopped too early in {int(late.sum())} of {len(late)} queries")
         return Outcome(
             fit.score,
-            silent_items(collect_votes(preferences, weights)[0]),
+            find_unranked_slots(collect_votes(preferences, weights)[0]),
             tolerance=TIE,
             floor=1.0,
             converged=not late.any(),
@@ -89,29 +89,29 @@ class Mpm(Aggregator):
             expert_weights=_by_expert(groups, adherence, expert, weights) if self.adherence else None,
         )
 
-    def _groups(self, preferences: Preferences, weights: F8) -> tuple[multinomial.Groups, I8]:
+    def _groups(self, preferences: Preferences, weights: F8) -> tuple[multinomial.PreferenceGroups, I8]:
         """Net strengths and totals, weighted, by query and expert (or by query alone), and the expert of each group."""
         made = matrices(preferences, cast(Transform, self.strength))
         m = made.matrices
-        row, column = strengths.sums(m)
+        row, column = preference_svd.sum_rows_and_columns(m)
         weight = weights[made.group]
         net, total = (row - column) * weight[m.owner], np.bincount(m.owner, row, len(m.query)) * weight
         slots, queries = m.slots, len(preferences)
         if self.adherence:
             starts = np.searchsorted(m.query, np.arange(queries + 1))
-            return multinomial.Groups(slots, starts, m.starts_out, net, total), made.group
+            return multinomial.PreferenceGroups(slots, starts, m.starts_out, net, total), made.group
         slot = np.arange(len(net)) + np.repeat(slots[m.query] - m.starts_out[:-1], m.sizes)
         net, total = (
             np.bincount(at, values, count).astype(np.float64, copy=False)
             for at, values, count in ((slot, net, int(slots[-1])), (m.query, total, queries))
         )
-        return multinomial.Groups(slots, np.arange(queries + 1), slots, net, total), np.zeros(
+        return multinomial.PreferenceGroups(slots, np.arange(queries + 1), slots, net, total), np.zeros(
             queries, np.int64
         )
 
-    def _fit(self, groups: multinomial.Groups, expert: I8) -> _Fitted:
+    def _fit(self, groups: multinomial.PreferenceGroups, expert: I8) -> _Fitted:
         queries, slots = len(groups.starts) - 1, int(groups.slots[-1])
-        fit = multinomial.Fit(
+        fit = multinomial.MultinomialFit(
             np.zeros(slots), np.zeros(queries), np.zeros(queries, np.int64), np.zeros(queries)
         )
         adherence, active, rounds = np.ones(len(groups.total)), np.ones(queries, np.bool_), 0
@@ -131,7 +131,7 @@ class Mpm(Aggregator):
         return _Fitted(fit, adherence, active | (fit.steps > self.max_iterations), rounds)
 
 
-def _by_expert(groups: multinomial.Groups, adherence: F8, expert: I8, weights: F8) -> F8:
+def _by_expert(groups: multinomial.PreferenceGroups, adherence: F8, expert: I8, weights: F8) -> F8:
     """The mean adherence of every expert, weighted by what it said; 1 for experts that said nothing."""
     said = np.bincount(expert, groups.total, len(weights))
     mean = np.bincount(expert, groups.total * adherence, len(weights)) / np.where(said > 0, said, 1.0)
@@ -164,9 +164,9 @@ class Svp(Aggregator):
     strength: Annotated[
         str, Choice("rank", "log", "difference", "binary"), "how strongly a list prefers one item to another"
     ] = "rank"
-    combine: Annotated[str, Choice(*completion.COMBINE), "how the experts' strengths are put together"] = (
-        "sum"
-    )
+    combine: Annotated[
+        str, Choice(*matrix_completion.COMBINE), "how the experts' strengths are put together"
+    ] = "sum"
     shrink: Annotated[float, Range(0, 1), Tune(0.01, 1, log=True), "draws what is not known towards 0"] = 0.1
     tolerance: Annotated[
         float, Range(1e-12, 1e-2), "change by a projection, relative, that counts as none"
@@ -187,10 +187,12 @@ class Svp(Aggregator):
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, unit = collect_votes(preferences, weights)
         value, bottom = self._places(preferences.lists)
-        how = completion.Differences(
-            value, bottom, self.strength == "binary", completion.COMBINE.index(self.combine), unit
+        how = matrix_completion.DifferenceRule(
+            value, bottom, self.strength == "binary", matrix_completion.COMBINE.index(self.combine), unit
         )
-        found = completion.complete(votes, how, self.shrink, self.tolerance, self.max_iterations)
+        found = matrix_completion.complete_matrices(
+            votes, how, self.shrink, self.tolerance, self.max_iterations
+        )
         late, norm = found.steps > self.max_iterations, float(found.norm.sum())
         notes = [f"explains {1 - float(found.error.sum()) / norm if norm > 0 else 1.0:.1%} of the strengths"]
         if late.any():
@@ -200,7 +202,7 @@ class Svp(Aggregator):
             )
         return Outcome(
             found.score,
-            silent_items(votes),
+            find_unranked_slots(votes),
             tolerance=TIE,
             floor=1.0,
             converged=not late.any(),

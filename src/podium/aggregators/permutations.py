@@ -13,10 +13,10 @@ from podium.aggregators.majority import collect_votes
 from podium.data.index import ItemIndex
 from podium.data.preferences import Preferences
 from podium.kernels import mallows
-from podium.kernels.connections import Connections, connections
+from podium.kernels.comparison_graph import Connections, find_connections
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.pairs import silent_items
-from podium.kernels.plackett_luce import plackett_luce
+from podium.kernels.pairwise_votes import find_unranked_slots
+from podium.kernels.plackett_luce import fit_plackett_luce
 from podium.params import Range, Tune
 
 __all__ = ["Mallows", "PlackettLuce"]
@@ -62,10 +62,10 @@ class PlackettLuce(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, unit = collect_votes(preferences, weights)
-        fit = plackett_luce(votes, (self.shape - 1) / unit, self.tolerance, self.max_iterations)
+        fit = fit_plackett_luce(votes, (self.shape - 1) / unit, self.tolerance, self.max_iterations)
         late = fit.steps > self.max_iterations
-        silent = silent_items(votes)
-        notes, bounded = self._notes(preferences, connections(votes), silent)
+        silent = find_unranked_slots(votes)
+        notes, bounded = self._notes(preferences, find_connections(votes), silent)
         if late.any():
             notes.append(_late(preferences, fit.gradient, late, self.max_iterations))
         return Outcome(
@@ -160,7 +160,7 @@ class Mallows(Kemeny):
         outcome = super()._scores(preferences, weights)
         votes, unit = collect_votes(preferences, weights)
         distance = float(outcome.objective or 0.0)
-        sizes = mallows.block_sizes(votes) * unit
-        phi = mallows.dispersion(sizes, distance)
+        sizes = mallows.count_block_sizes(votes) * unit
+        phi = mallows.estimate_dispersion(sizes, distance)
         notes = (f"phi {phi:.4g}, total distance {distance:g}", *outcome.notes)
-        return replace(outcome, objective=mallows.log_likelihood(sizes, distance, phi), notes=notes)
+        return replace(outcome, objective=mallows.compute_log_likelihood(sizes, distance, phi), notes=notes)

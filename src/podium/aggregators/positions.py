@@ -12,7 +12,7 @@ from podium.aggregators.base import LIST_FORMS, Aggregator, Outcome, Tags
 from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8
-from podium.kernels.pairs import whole_weights
+from podium.kernels.pairwise_votes import whole_weights
 from podium.params import Choice, Range, Tune
 
 __all__ = [
@@ -270,12 +270,12 @@ class MedianRank(Aggregator):
         if self.missing != "ignore":
             # one row for every item of every list of its query: those the expert leaves out get the left-over place
             sizes = index.sizes[lists.query_of_list]
-            offsets, cell = segments.gather(index.starts, lists.query_of_list)
+            offsets, cell = segments.gather_segments(index.starts, lists.query_of_list)
             full = np.repeat(_left_over(preferences, self.missing), sizes)
             base = (offsets[:-1] - index.starts[:-1][lists.query_of_list])[lists.list_of_row]
             full[base + lists.item] = place
             item, place = cell.astype(np.int32), full
             weight = np.repeat(weights[lists.expert], sizes)
-        median = segments.median_by_item(item, place, weight, len(index.items))
+        median = segments.compute_median_by_item(item, place, weight, len(index.items))
         absent = np.isnan(median)
         return Outcome(-np.where(absent, 0.0, median), absent)

@@ -15,7 +15,7 @@ from podium.data.preferences import Preferences
 from podium.errors import InputError
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.pairs import whole_weights
+from podium.kernels.pairwise_votes import whole_weights
 from podium.params import Choice
 
 __all__ = [
@@ -48,7 +48,7 @@ def affine(lists: Lists, scores: F8, normalizer: str, sizes: I8) -> tuple[F8, F8
         # from 1 at the top down to 1/n (of the list) or 1/M (of all items of the query)
         size = n if normalizer == "rank" else sizes[lists.query_of_list].astype(np.float64)
         return segments.fractional_ranks(lists.starts, lists.rank), (size + 1) / size, -1 / size
-    stats = segments.statistics(lists.starts, scores)
+    stats = segments.compute_list_statistics(lists.starts, scores)
     spread = stats.high - stats.low
     if not np.isfinite(spread).all():
         raise InputError("the scores of a list are too far apart to be normalised", remedy="rescale them")
@@ -203,7 +203,7 @@ class _CombExtreme(_Comb):
         lists, slots = preferences.lists, len(preferences.index.items)
         heard = (weights > 0)[lists.expert][lists.list_of_row]  # an expert left out, as `explain` does
         item, value = lists.item[heard], self._rows(preferences)[heard]
-        found = segments.extreme_by_item(item, value, slots, largest=self.largest)
+        found = segments.find_extreme_by_item(item, value, slots, largest=self.largest)
         return np.nan_to_num(found)
 
 
@@ -251,7 +251,9 @@ class CombMed(_Comb):
         whole, _ = whole_weights(weights)
         weight = whole[lists.expert][lists.list_of_row]
         slots = len(preferences.index.items)
-        return np.nan_to_num(segments.median_by_item(lists.item, self._rows(preferences), weight, slots))
+        return np.nan_to_num(
+            segments.compute_median_by_item(lists.item, self._rows(preferences), weight, slots)
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

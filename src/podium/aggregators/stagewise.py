@@ -12,7 +12,7 @@ from podium.aggregators.costs import Cost, table_cost
 from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.stagewise import DISTANCES, stage_scores
+from podium.kernels.stagewise_model import DISTANCES, compute_stage_scores
 from podium.params import Choice
 
 __all__ = ["Cps", "Distance", "mean_places", "stage_costs", "stage_order"]
@@ -32,7 +32,7 @@ def mean_places(preferences: Preferences, codes: I8, width: int) -> F8:
     expert = codes[lists.expert]
     known = np.flatnonzero(expert >= 0)
     left_over = (lists.lengths + 1 + size[lists.query_of_list]) / 2
-    _, slots = segments.gather(index.starts, lists.query_of_list[known])
+    _, slots = segments.gather_segments(index.starts, lists.query_of_list[known])
     reach = index.sizes[lists.query_of_list[known]]
     places[slots, np.repeat(expert[known], reach)] = np.repeat(left_over[known], reach)
     rows = np.flatnonzero(expert[lists.list_of_row] >= 0)
@@ -52,7 +52,7 @@ def stage_costs(preferences: Preferences, distance: str) -> list[Cost]:
 def stage_order(preferences: Preferences, codes: I8, theta: F8, distance: str) -> F8:
     """Scores of the stagewise ranking under a weight theta for each known expert."""
     places = mean_places(preferences, codes, len(theta))
-    return stage_scores(places, preferences.index.starts, theta, distance)
+    return compute_stage_scores(places, preferences.index.starts, theta, distance)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

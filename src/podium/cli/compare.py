@@ -248,7 +248,7 @@ def _alone(
         for n in common.progress(list(named), "single runs")
     }
     if runs == "best" and len(alone) > BEST:
-        which = (Judgements.of(labels).judged > 0).nonzero()[0]
+        which = (Judgements.for_labels(labels).judged_counts > 0).nonzero()[0]
         score = {n: mean_of(measure(metrics[:1], c, labels, which)[0]) for n, c in alone.items()}
         best = sorted(alone, key=lambda n: -score[n])
         alone = {n: alone[n] for k, n in enumerate(best) if k < BEST or n == baseline}

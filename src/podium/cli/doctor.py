@@ -69,7 +69,7 @@ def _installation() -> Iterator[Finding]:
     yield Finding("podium", None, f"{podium.__version__} on Python {sys.version.split()[0]}")
     for name in ("numpy", "scipy", "numba", "pyarrow", "narwhals", "click", "rich", "safetensors"):
         yield _tried(name, lambda name=name: metadata.version(name))  # type: ignore[misc]
-    yield Finding("threads", None, f"{dispatch.threads()} (PODIUM_THREADS sets it)")
+    yield Finding("threads", None, f"{dispatch.count_threads()} (PODIUM_THREADS sets it)")
     yield _tried("compiled kernels", _kernels)
     yield _tried("same answer on both paths", _both_paths)
 

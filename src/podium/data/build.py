@@ -127,7 +127,7 @@ def build_lists(
         rows, list_key = rows.take(order), list_key[order]
     if blank_scores and rows.score is not None:
         _check_blanks(rows.score, list_key, lambda at: at if order is None else int(order[at]), origin)
-    if len(query) and (repeat := segments.first_repeat(list_key, rows.slot)) is not None:
+    if len(query) and (repeat := segments.find_first_repeat(list_key, rows.slot)) is not None:
         if duplicates == "error":
             row = repeat if order is None else int(order[repeat])
             raise _error(

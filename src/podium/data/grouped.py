@@ -18,7 +18,7 @@ from podium.data.preferences import Preferences, Unlisted
 from podium.data.vocabulary import Ids
 from podium.kernels import local_items
 from podium.kernels.dispatch import F8, I4, I8
-from podium.kernels.local_items import Text
+from podium.kernels.local_items import TextColumn
 
 __all__ = ["Experts", "Grouped", "from_grouped"]
 
@@ -42,7 +42,7 @@ def from_grouped(
     queries: Ids,
     row_starts: I8,
     expert: Experts,
-    item: npt.NDArray[Any] | Text,
+    item: npt.NDArray[Any] | TextColumn,
     rank: I4 | None,
     score: F8 | None,
     unlisted: Unlisted = "unknown",
@@ -51,8 +51,8 @@ def from_grouped(
 
     In order: experts by id, in each list the rows by rank (without ranks, by falling score), equal ones by item id.
     """
-    found = local_items.number(row_starts, item)
-    filled = local_items.lists(row_starts, found, expert.starts, expert.codes, rank, score)
+    found = local_items.number_items(row_starts, item)
+    filled = local_items.fill_lists(row_starts, found, expert.starts, expert.codes, rank, score)
     if filled is None:
         return None
     items = Ids.from_text(*found.text) if found.text else Ids(np.asarray(item)[found.first_row])

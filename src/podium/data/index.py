@@ -15,8 +15,8 @@ import numpy as np
 
 from podium.data.vocabulary import Coded, Id, Ids, id_order
 from podium.errors import InputError
-from podium.kernels import grouping, joins
-from podium.kernels.dispatch import I4, I8, large
+from podium.kernels import grouping, id_joins
+from podium.kernels.dispatch import I4, I8, is_large
 
 __all__ = ["ItemIndex"]
 
@@ -96,14 +96,14 @@ class ItemIndex:
         if other is self:
             return np.arange(len(self.items))
         match = other.queries.codes_of(self.queries)
-        if large(len(self.items)):
+        if is_large(len(self.items)):
             mine_text, their_text = self.items.as_text, other.items.as_text
             if mine_text is not None and their_text is not None:
-                return joins.merge_text(match, self.starts, mine_text, other.starts, their_text)
+                return id_joins.match_text_ids(match, self.starts, mine_text, other.starts, their_text)
         ids = {value: code for code, value in enumerate(dict.fromkeys(other.items.tolist()))}
         width = len(ids) + 1
         theirs = np.fromiter(map(ids.__getitem__, other.items.tolist()), np.int64, len(other.items))
         mine = np.fromiter((ids.get(v, width - 1) for v in self.items.tolist()), np.int64, len(self.items))
         keys = other.query_of_slot * width + theirs
         wanted = match[self.query_of_slot] * width + mine
-        return joins.find(keys, wanted)
+        return id_joins.find_keys(keys, wanted)

@@ -79,8 +79,8 @@ class Lists:
 
     def select(self, queries: I8, slot_map: I8) -> Lists:
         """The lists of some queries, with slots renumbered by `slot_map`."""
-        query_starts, which = segments.gather(self.query_starts, queries)
-        starts, rows = segments.gather(self.starts, which)
+        query_starts, which = segments.gather_segments(self.query_starts, queries)
+        starts, rows = segments.gather_segments(self.starts, which)
         score = None if self.score is None else self.score[rows]
         item = slot_map[self.item[rows]].astype(np.int32)
         return Lists(query_starts, self.expert[which], starts, item, self.rank[rows], score)
@@ -89,7 +89,7 @@ class Lists:
         """Only the wanted lists, with experts renumbered."""
         which = np.flatnonzero(wanted)
         kept = np.concatenate(([0], np.cumsum(wanted)))
-        starts, rows = segments.gather(self.starts, which)
+        starts, rows = segments.gather_segments(self.starts, which)
         score = None if self.score is None else self.score[rows]
         expert = expert_map[self.expert[which]].astype(np.int32)
         return Lists(kept[self.query_starts], expert, starts, self.item[rows], self.rank[rows], score)
@@ -127,7 +127,7 @@ class Comparisons:
 
     def select(self, queries: I8, slot_map: I8) -> Comparisons:
         """The votes on some queries, with slots renumbered by `slot_map`."""
-        query_starts, rows = segments.gather(self.query_starts, queries)
+        query_starts, rows = segments.gather_segments(self.query_starts, queries)
         winner, loser = (slot_map[c[rows]].astype(np.int32) for c in (self.winner, self.loser))
         side = None if self.side is None else self.side[rows]
         expert, tie, weight = self.expert[rows], self.tie[rows], self.weight[rows]

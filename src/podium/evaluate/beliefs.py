@@ -15,7 +15,7 @@ from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.vocabulary import Id
 from podium.evaluate.evaluation import evaluate
-from podium.metrics.agreement import taus
+from podium.metrics.agreement import compute_taus
 
 __all__ = ["BeliefReport", "Changed", "Conflict", "Quality", "Weight", "belief_report"]
 
@@ -98,7 +98,7 @@ def belief_report(
     weights = model.weights()
     naive = Consensus.from_scores(features.index, model.naive(features))
     learned = Consensus.from_scores(features.index, model.predict(features))
-    alike = taus(features.index.starts, naive.scores, learned.scores)
+    alike = compute_taus(features.index.starts, naive.scores, learned.scores)
     told = [q for q in np.argsort(alike, kind="stable").tolist() if alike[q] < 1][:most]
     return BeliefReport(
         queries=len(features.index),

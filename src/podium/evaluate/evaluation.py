@@ -186,9 +186,9 @@ def _evaluated(
     queries: Queries,
     doubts: list[_Doubt],
 ) -> Evaluation:
-    judgements = Judgements.of(labels)
-    here = judgements.rankings(consensus).query
-    judged = judgements.judged > 0
+    judgements = Judgements.for_labels(labels)
+    here = judgements.match_rankings(consensus).query
+    judged = judgements.judged_counts > 0
     which = _in_result_order(np.flatnonzero(judged & (here >= 0)), here)
     lacking = np.flatnonzero(judged & (here < 0))
     doubts += _if_strangers(name, consensus, judgements, which) + _if_constant(name, consensus, here[which])
@@ -221,7 +221,7 @@ def _if_strangers(name: str, consensus: Consensus, judgements: Judgements, which
         return []
     ours, theirs, what = consensus.queries, labels.queries, "query"
     if len(which):
-        if (judgements.rankings(consensus).level < len(judgements.levels)).any():
+        if (judgements.match_rankings(consensus).level < len(judgements.levels)).any():
             return []
         ours, theirs, what = consensus.index.items, labels.index.items, "item"
     detail = (

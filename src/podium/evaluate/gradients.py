@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.kernels import contests as choice
+from podium.kernels import contest_scores as choice
 from podium.kernels.bootstrap import Clusters, Squares
-from podium.kernels.contest_models import terms
+from podium.kernels.contest_models import compute_terms
 from podium.kernels.dispatch import F8, I8
 
 if TYPE_CHECKING:
@@ -104,13 +104,13 @@ def _outcome_slopes(e: Estimate, pair: I8) -> list[tuple[F8, F8]]:
 def _slopes(e: Estimate, won: F8, lost: F8, tied: F8, pair: I8) -> tuple[F8, F8]:
     """By row: derivatives of minus the log likelihood of its votes by the difference, and by the width of ties."""
     c, s = e.contests, e.solution
-    problem = choice.problem_of(c, 0, s.model, s.component)
+    problem = choice.build_query_problem(c, 0, s.model, s.component)
     gap = (s.scores[c.first] - s.scores[c.second])[pair]
     if c.side is not None:
         gap = gap + c.side[pair] * s.extra["advantage"][0]
     width = float(s.extra["width"][0]) if problem.widths else 0.0
     half = tied / 2 if s.model.half else 0.0
-    found = terms(problem.model.kind, gap, width, won + half, lost + half, tied)
+    found = compute_terms(problem.model.kind, gap, width, won + half, lost + half, tied)
     return found.d, found.e
 
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from podium.evaluate.uncertainty import NEAR, Estimate, pairwise_p, ranks_of
-from podium.kernels.contest_models import DAVIDSON, LOGIT, PROBIT, terms
-from podium.kernels.contests import Solution
+from podium.kernels.contest_models import DAVIDSON, LOGIT, PROBIT, compute_terms
+from podium.kernels.contest_scores import ContestSolution
 from podium.kernels.dispatch import B1, F8, I8
 
 __all__ = [
@@ -45,7 +45,7 @@ class Stopping(NamedTuple):
     votes: float | None = None  # between these two that would tell them apart, if the scores are right
 
 
-def chances(solution: Solution, gap: F8) -> tuple[F8, F8, F8]:
+def chances(solution: ContestSolution, gap: F8) -> tuple[F8, F8, F8]:
     """Probabilities of a win, a loss and a tie at these score differences."""
     kind, width = solution.model.kind, float(solution.extra["width"][0])
     if kind >= DAVIDSON and np.isnan(width):
@@ -69,13 +69,13 @@ def _logistic(x: F8) -> F8:
     return np.asarray(1 / (1 + np.exp(-np.clip(x, -700, 700))), np.float64)
 
 
-def information(solution: Solution, gap: F8) -> F8:
+def information(solution: ContestSolution, gap: F8) -> F8:
     """What one vote at these differences is expected to add to the information about the difference."""
     win, lose, tie = chances(solution, gap)
     kind, width = solution.model.kind, float(solution.extra["width"][0])
     if kind >= DAVIDSON and np.isnan(width):
         kind, width = LOGIT, 0.0
-    return terms(kind, gap, width, win, lose, tie).dd
+    return compute_terms(kind, gap, width, win, lose, tie).dd
 
 
 def gains(e: Estimate, matrix: F8) -> F8:

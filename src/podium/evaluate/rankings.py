@@ -17,7 +17,7 @@ from podium.data.vocabulary import Id
 from podium.errors import ParameterError, PodiumError
 from podium.kernels import segments
 from podium.kernels.dispatch import F8
-from podium.metrics.agreement import rbos
+from podium.metrics.agreement import compute_rbos
 from podium.params import suggest
 
 __all__ = ["aggregated", "expert_rankings", "judged_only", "overlaps"]
@@ -66,7 +66,7 @@ def expert_rankings(preferences: Preferences, expert: Id, *, ties: TieRule = "it
     lists, index = preferences.lists, preferences.index
     mine = np.flatnonzero(lists.expert == code)
     mine = mine[lists.lengths[mine] > 0]
-    starts, rows = segments.gather(lists.starts, mine)
+    starts, rows = segments.gather_segments(lists.starts, mine)
     list_of_row = np.repeat(np.arange(len(mine)), np.diff(starts))
     rows = rows[np.lexsort((lists.item[rows], list_of_row))]  # slots are in id order, and stay so
     slots = lists.item[rows]
@@ -112,5 +112,5 @@ def overlaps(a: Consensus, b: Consensus) -> F8:
     place = np.cumsum(filled) - 1
     first, second = (c.ranks.astype(np.int64) for c in (a, b))
     out = np.full(len(sizes), np.nan)
-    out[filled] = rbos(place[a.index.query_of_slot], first, second, sizes[filled], sizes[filled])
+    out[filled] = compute_rbos(place[a.index.query_of_slot], first, second, sizes[filled], sizes[filled])
     return out

@@ -21,9 +21,9 @@ from podium.errors import InputError, ParameterError
 from podium.evaluate.gradients import cluster_meat, vote_meat
 from podium.evaluate.significance import holm
 from podium.kernels import bootstrap as drawing
-from podium.kernels import contests as choice
+from podium.kernels import contest_scores as choice
 from podium.kernels.bootstrap import Clusters, Squares
-from podium.kernels.contests import Contests, Solution
+from podium.kernels.contest_scores import Contests, ContestSolution
 from podium.kernels.dispatch import B1, F8, I8
 
 __all__ = [
@@ -47,7 +47,7 @@ class Estimate:
     """The contests of one query, their solution, and what it leaves open."""
 
     contests: Contests
-    solution: Solution
+    solution: ContestSolution
     scores: F8  # by item, mean 0 at the origin
     core: B1  # none where no two items are linked by wins in both directions
     above: B1  # outside the core: no votes bound the score from above
@@ -74,7 +74,7 @@ class Estimate:
                 f"{len(self):,} items are too many for intervals, which need a table of all pairs of at most "
                 f"{MOST_ITEMS:,}; leave out the items with few votes"
             )
-        second = choice.hessian(self.contests, self.solution, 0).toarray()
+        second = choice.compute_hessian(self.contests, self.solution, 0).toarray()
         with contextlib.suppress(np.linalg.LinAlgError):
             found = np.asarray(np.linalg.inv(second), np.float64)
             if np.linalg.norm(second, 1) * np.linalg.norm(found, 1) < LOST:
@@ -99,8 +99,8 @@ def estimate(
     start: F8 | None = None,
     tolerance: float = 1e-10,
 ) -> Estimate:
-    """The most likely scores of the contests of one query (see `podium.kernels.contests.solve`)."""
-    found = choice.solve(contests, model=model, ties=ties, l2=l2, start=start, tolerance=tolerance)
+    """The most likely scores of the contests of one query (see `podium.kernels.contest_scores.fit_contests`)."""
+    found = choice.fit_contests(contests, model=model, ties=ties, l2=l2, start=start, tolerance=tolerance)
     counted = contests._replace(tied=np.zeros_like(contests.tied)) if ties == "ignore" else contests
     core, above, below = _bounds(counted, found.scores)
     origin = core if core.any() else ~core
@@ -117,7 +117,7 @@ def _bounds(contests: Contests, scores: F8) -> tuple[B1, B1, B1]:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
 
-    parts, size = choice.components(contests), len(scores)
+    parts, size = choice.find_components(contests), len(scores)
     if not size:
         return (np.zeros(0, np.bool_),) * 3
     up, down = contests.won + contests.tied > 0, contests.lost + contests.tied > 0
@@ -171,7 +171,7 @@ def covariance(
     fisher = relative(own[:, :size], e.origin)
     if squares is not None:
         met = c._replace(won=squares.won, lost=squares.lost, tied=squares.tied)
-        fisher = np.asarray(half @ choice.hessian(met, e.solution, 0) @ half.T, np.float64)
+        fisher = np.asarray(half @ choice.compute_hessian(met, e.solution, 0) @ half.T, np.float64)
     if errors == "fisher":
         return fisher
     if errors != "sandwich":
@@ -202,8 +202,10 @@ def bootstrap(
         raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 2")
     c = e.contests
     second = None if squares is None else np.concatenate(squares)
-    draw = clusters or drawing.law_of(np.concatenate((c.won, c.lost, c.tied)), second)
-    scores = drawing.resolve(c, e.solution, e.inverse, draw, rounds=rounds, seed=seed, tolerance=tolerance)
+    draw = clusters or drawing.build_poisson_tables(np.concatenate((c.won, c.lost, c.tied)), second)
+    scores = drawing.fit_resamples(
+        c, e.solution, e.inverse, draw, rounds=rounds, seed=seed, tolerance=tolerance
+    )
     scores -= scores[:, e.origin].mean(axis=1, keepdims=True)
     held, varied = relative(e.inverse[: len(e), : len(e)], e.origin).diagonal(), scores.var(axis=0)
     other = e.loose | (varied <= STILL * held)
@@ -339,7 +341,7 @@ def votes_to_flip(e: Estimate, most: int = 1 << 40) -> Flip | None:
 
     def ahead(votes: int) -> bool:
         extra = with_votes(e.contests, challenger, leader, votes)
-        scores = drawing.solve_like(extra, e.solution, 1e-10).scores
+        scores = drawing.refit_contests(extra, e.solution, 1e-10).scores
         return bool(scores[challenger] - scores[leader] > NEAR)
 
     low, high = 0, 1

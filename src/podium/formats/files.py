@@ -154,7 +154,7 @@ def _extremes(view: U1) -> tuple[int, int]:
         return int(view.min()), int(view.max())
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(dispatch.threads()) as pool:
+    with ThreadPoolExecutor(dispatch.count_threads()) as pool:
         found = list(pool.map(lambda b: (int(b.min()), int(b.max())), blocks))
     return min(low for low, _ in found), max(high for _, high in found)
 

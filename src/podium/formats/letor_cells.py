@@ -9,13 +9,13 @@ import numpy as np
 
 from podium.errors import InputError
 from podium.formats.lines import number, shown
-from podium.kernels import text
-from podium.kernels.dispatch import F8, I4, I8, large
+from podium.kernels import text_columns
+from podium.kernels.dispatch import F8, I4, I8, is_large
 
 __all__ = ["BLOCK", "LAST_COLUMN", "Cells", "parse_cells", "worth_compiling"]
 
 BLOCK = 20_000  # lines
-LAST_COLUMN = text.LAST_COLUMN
+LAST_COLUMN = text_columns.LAST_COLUMN
 Complaint = Callable[[int, str, str], InputError]  # (line of the block, problem, remedy) -> the error
 
 
@@ -34,13 +34,13 @@ class Cells(NamedTuple):
 
 def worth_compiling(size: int) -> bool:
     """Whether that many bytes of lines hold enough cells to load the compiled parser."""
-    return large(size // 8)
+    return is_large(size // 8)
 
 
 def parse_cells(lines: Sequence[bytes], complaint: Complaint, *, compiled: bool) -> Cells:
     """All cells of a block of lines (each without label, qid and comment)."""
     if compiled:
-        found = text.cells(np.frombuffer(b"\n".join(lines), np.uint8), len(lines))
+        found = text_columns.parse_cells(np.frombuffer(b"\n".join(lines), np.uint8), len(lines))
         if found is not None:
             return Cells(*found)
     widths = np.empty(len(lines), np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 from podium.errors import InputError, Option, Words
 from podium.formats.files import Source
 from podium.kernels.dispatch import I8
-from podium.kernels.text import Shape
+from podium.kernels.text_columns import LineShape
 
 __all__ = ["QRELS", "RUN", "Columns", "Layout", "number", "parse_line", "parse_lines", "shown"]
 
@@ -19,18 +19,18 @@ __all__ = ["QRELS", "RUN", "Columns", "Layout", "number", "parse_line", "parse_l
 class Layout:
     """A line format: its fields, and what to call it in messages."""
 
-    shape: Shape
+    shape: LineShape
     words: str
     value: str  # what the last number is called
 
 
 RUN = Layout(
-    Shape(6, query=0, item=2, rank=3, score=4, expert=5),
+    LineShape(6, query=0, item=2, rank=3, score=4, expert=5),
     "a TREC run has 6: query Q0 item rank score tag",
     "score",
 )
 QRELS = Layout(
-    Shape(4, query=0, item=2, rank=-1, score=3, expert=-1), "qrels have 4: query 0 item grade", "grade"
+    LineShape(4, query=0, item=2, rank=-1, score=3, expert=-1), "qrels have 4: query 0 item grade", "grade"
 )
 
 

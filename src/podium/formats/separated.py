@@ -17,7 +17,7 @@ from podium.formats.files import Source
 from podium.formats.ids import texts
 from podium.formats.table import Table, TableFormat
 from podium.formats.writing import Writable, pick
-from podium.kernels.dispatch import I8, large
+from podium.kernels.dispatch import I8, is_large
 
 __all__ = ["Csv"]
 
@@ -61,7 +61,7 @@ class Csv(TableFormat):
         if len(set(names)) < len(names):
             twice = next(n for n in names if names.count(n) > 1)
             raise source.error(f"two columns are called {twice!r}", 1, "rename one")
-        if large(source.rows * _CELL):
+        if is_large(source.rows * _CELL):
             quick = _arrow_columns(source, mark, names, header=columns is None)
             if quick is not None:
                 first_line = 1 if columns is not None else 2

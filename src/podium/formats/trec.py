@@ -19,7 +19,7 @@ from podium.formats.files import Source, distinct_names
 from podium.formats.ids import plain_texts
 from podium.formats.lines import QRELS, RUN, parse_lines
 from podium.kernels import segments
-from podium.kernels.dispatch import B1, F8, I4, I8, large
+from podium.kernels.dispatch import B1, F8, I4, I8, is_large
 
 __all__ = ["Qrels", "TrecRun"]
 
@@ -61,7 +61,7 @@ class TrecRun(Format):
         _check("expert", expert, "tag", "file")
         names = Ids(distinct_names(sources)) if expert == "file" else None
         found = None
-        if duplicates == "error" and large(sum(s.rows for s in sources)):
+        if duplicates == "error" and is_large(sum(s.rows for s in sources)):
             found = trec_large.read_runs(sources, by, names)
         preferences, changed = found or _small_runs(sources, by, names, duplicates)
         if order is None:
@@ -117,7 +117,7 @@ class Qrels(Format):
         return 0.9 if lines and all(len(f) == 4 and _is_number(f[3]) for f in lines) else 0.0
 
     def read(self, sources: Sequence[Source]) -> Content:
-        if large(sum(s.rows for s in sources)):
+        if is_large(sum(s.rows for s in sources)):
             found = trec_large.read_qrels(sources)
             if found is not None:
                 return Content(labels=found)

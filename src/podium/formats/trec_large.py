@@ -16,7 +16,7 @@ from podium.data.vocabulary import Coded, Ids
 from podium.errors import ALLOW_REPEATS, InputError, Option
 from podium.formats.files import Source
 from podium.formats.lines import QRELS, RUN, Layout, number, parse_line, place_of, refuse
-from podium.kernels import text
+from podium.kernels import text_columns
 from podium.kernels.dispatch import F8, I8, U1
 
 __all__ = ["read_qrels", "read_runs", "refuse_same_run_twice"]
@@ -30,7 +30,7 @@ class Parsed(NamedTuple):
 
     data: U1
     bounds: I8
-    rows: text.Rows
+    rows: text_columns.TextRows
     query: Coded  # of runs
 
 
@@ -54,8 +54,10 @@ def read_runs(sources: Sequence[Source], order: str, names: Ids | None) -> tuple
         refuse_same_run_twice(key, file, sources, query.ids, experts.ids)
     index, items = _index(parsed)
     heads, first, codes = np.unique(key, return_index=True, return_inverse=True)
-    grouped = text.group(codes, len(heads), rows.run_rows)
-    filled = text.lists(rows, items, grouped, heads // width, {"auto": 0, "rank": 1, "score": 2}[order])
+    grouped = text_columns.group_runs(codes, len(heads), rows.run_rows)
+    filled = text_columns.sort_lists(
+        rows, items, grouped, heads // width, {"auto": 0, "rank": 1, "score": 2}[order]
+    )
     if filled.repeat is not None:
         raise _repeat(parsed, sources, index, items, filled.repeat)
     query_starts = np.searchsorted(heads // width, np.arange(len(index) + 1)).astype(np.int64)
@@ -93,7 +95,7 @@ def _parse(sources: Sequence[Source], layout: Layout, *, ranks: bool, lowest: in
             data[begin : begin + len(source.view)] = source.view
         data.flags.writeable = False  # as a mapped file is, so that one compiled kernel serves both
     shape = layout.shape if ranks else layout.shape._replace(rank=-1)
-    rows = text.tokenise(data, shape, bounds, lowest)
+    rows = text_columns.tokenize_lines(data, shape, bounds, lowest)
     if isinstance(rows, int):
         source, line, bad = place_of(sources, bounds, rows)
         parse_line(bad, layout, source, line, ranks, lowest)  # says what is wrong
@@ -102,13 +104,15 @@ def _parse(sources: Sequence[Source], layout: Layout, *, ranks: bool, lowest: in
     return Parsed(data, bounds, rows, _interned(data, rows.query_at, rows.query_len))
 
 
-def _finish_scores(data: U1, rows: text.Rows, layout: Layout, sources: Sequence[Source], bounds: I8) -> None:
+def _finish_scores(
+    data: U1, rows: text_columns.TextRows, layout: Layout, sources: Sequence[Source], bounds: I8
+) -> None:
     """Numbers with more digits than a double holds exactly: Arrow's parser rounds them correctly."""
     if not np.isnan(rows.score).any():
         return
     import pyarrow as pa
 
-    which, buffer, offsets = text.slow_scores(data, rows, layout.shape)
+    which, buffer, offsets = text_columns.find_slow_scores(data, rows, layout.shape)
     column = pa.LargeStringArray.from_buffers(len(which), pa.py_buffer(offsets), pa.py_buffer(buffer))
     try:
         values: F8 = column.cast(pa.float64()).to_numpy()
@@ -131,19 +135,19 @@ def _number_or_nan(token: str) -> float:
 
 
 def _interned(data: U1, at: I8, length: I8) -> Coded:
-    codes, firsts = text.distinct(data, at, length)
-    return Coded(codes, Ids.from_text(*text.spans_text(data, at[firsts], length[firsts])))
+    codes, firsts = text_columns.encode_spans(data, at, length)
+    return Coded(codes, Ids.from_text(*text_columns.concat_spans(data, at[firsts], length[firsts])))
 
 
-def _index(parsed: Parsed) -> tuple[ItemIndex, text.Items]:
-    queries = text.group(parsed.query.codes, len(parsed.query.ids), parsed.rows.run_rows)
-    items = text.index_items(parsed.data, parsed.rows, queries)
+def _index(parsed: Parsed) -> tuple[ItemIndex, text_columns.ItemSlots]:
+    queries = text_columns.group_runs(parsed.query.codes, len(parsed.query.ids), parsed.rows.run_rows)
+    items = text_columns.index_items(parsed.data, parsed.rows, queries)
     ids = Ids.from_text(items.buffer, items.offsets)
     return ItemIndex(parsed.query.ids, items.starts, ids, items.arrival), items
 
 
 def _repeat(
-    parsed: Parsed, sources: Sequence[Source], index: ItemIndex, items: text.Items, row: int
+    parsed: Parsed, sources: Sequence[Source], index: ItemIndex, items: text_columns.ItemSlots, row: int
 ) -> InputError:
     at, rows = int(parsed.rows.item_at[row]), parsed.rows
     query = int(parsed.query.codes[np.searchsorted(rows.run_rows, row, side="right") - 1])

@@ -16,10 +16,18 @@ import numpy.typing as npt
 
 from podium.kernels.contest_counts import Contests
 from podium.kernels.contest_models import LOGIT
-from podium.kernels.contests import Solution, hessian, solve
-from podium.kernels.dispatch import B1, F8, I8, U1, by_queries, large
+from podium.kernels.contest_scores import ContestSolution, compute_hessian, fit_contests
+from podium.kernels.dispatch import B1, F8, I8, U1, is_large, run_in_threads
 
-__all__ = ["Clusters", "Law", "Squares", "again", "law_of", "resolve", "times"]
+__all__ = [
+    "Clusters",
+    "PoissonTables",
+    "Squares",
+    "build_poisson_tables",
+    "fit_resamples",
+    "resample_contests",
+    "sample_cluster_counts",
+]
 
 U8 = npt.NDArray[np.uint64]
 
@@ -52,7 +60,7 @@ class Squares(NamedTuple):
     tied: F8
 
 
-class Law(NamedTuple):
+class PoissonTables(NamedTuple):
     """Poisson's laws of numbers of equal votes: mean, probability up to and of the mean rounded down, weight of a vote.
 
     For whole means below FEW: the probabilities up to 0, 1, 2 ..., and for each share of 1 / GUIDES where to start
@@ -67,7 +75,7 @@ class Law(NamedTuple):
     guide: U1
 
 
-def law_of(totals: F8, squares: F8 | None = None) -> Law:
+def build_poisson_tables(totals: F8, squares: F8 | None = None) -> PoissonTables:
     """The laws for groups of votes of these total weights and, unless all votes weigh 1, sums of squared weights."""
     from scipy.special import gammaln, pdtr
 
@@ -86,7 +94,7 @@ def law_of(totals: F8, squares: F8 | None = None) -> Law:
     begin = np.floor(mean)
     upto[many] = pdtr(begin, mean)[which]
     peak[many] = np.exp(begin * np.log(mean) - mean - gammaln(begin + 1))[which]
-    return Law(counts, upto, peak, unit, table, guide)
+    return PoissonTables(counts, upto, peak, unit, table, guide)
 
 
 def _tabled(mean: F8) -> B1:
@@ -94,34 +102,34 @@ def _tabled(mean: F8) -> B1:
     return np.asarray((mean < FEW) & (mean == np.floor(mean)), np.bool_)
 
 
-def keys(seed: int, rounds: int) -> U8:
+def derive_round_keys(seed: int, rounds: int) -> U8:
     """One key for every round."""
-    begin = _mixed(np.array([seed % 2**64], np.uint64))
-    return _mixed(begin + np.arange(1, rounds + 1, dtype=np.uint64) * np.uint64(GOLDEN))
+    begin = _mix_bits(np.array([seed % 2**64], np.uint64))
+    return _mix_bits(begin + np.arange(1, rounds + 1, dtype=np.uint64) * np.uint64(GOLDEN))
 
 
-def _mixed(x: U8) -> U8:
+def _mix_bits(x: U8) -> U8:
     """A number whose bits all depend on all bits of x."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(FIRST)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(SECOND)
     return x ^ (x >> np.uint64(31))
 
 
-def _uniform(key: U8, count: int) -> F8:
+def _sample_uniform(key: U8, count: int) -> F8:
     """`count` numbers between 0 and 1 of a round."""
     steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(GOLDEN)
-    return np.asarray((_mixed(key + steps) >> np.uint64(11)) * 2.0**-53, np.float64)
+    return np.asarray((_mix_bits(key + steps) >> np.uint64(11)) * 2.0**-53, np.float64)
 
 
-def times(key: U8, clusters: int) -> I8:
+def sample_cluster_counts(key: U8, clusters: int) -> I8:
     """How often each cluster is drawn in a round; `key` is an array of one."""
-    drawn = (_uniform(key, clusters) * clusters).astype(np.int64)
+    drawn = (_sample_uniform(key, clusters) * clusters).astype(np.int64)
     return np.bincount(np.minimum(drawn, clusters - 1), minlength=clusters)
 
 
-def _poisson(key: U8, law: Law) -> F8:
+def _sample_poisson(key: U8, law: PoissonTables) -> F8:
     """Weights of votes whose numbers follow the laws: looked up, or searched for from the mean on, up or down."""
-    uniform, tabled = _uniform(key, len(law.mean)), _tabled(law.mean)
+    uniform, tabled = _sample_uniform(key, len(law.mean)), _tabled(law.mean)
     count = np.floor(law.mean)
     few = np.flatnonzero(tabled)
     row = law.mean[few].astype(np.int64)
@@ -144,24 +152,24 @@ def _poisson(key: U8, law: Law) -> F8:
     return count * law.unit
 
 
-def again(contests: Contests, draw: Law | Clusters, key: U8) -> Contests:
+def resample_contests(contests: Contests, draw: PoissonTables | Clusters, key: U8) -> Contests:
     """The contests of one query with the votes of one round; `key` is an array of one."""
     pairs = len(contests.first)
-    if isinstance(draw, Law):
-        won, lost, tied = _poisson(key, draw).reshape(3, pairs)
+    if isinstance(draw, PoissonTables):
+        won, lost, tied = _sample_poisson(key, draw).reshape(3, pairs)
     else:
-        often = np.repeat(times(key, len(draw.starts) - 1), np.diff(draw.starts))
+        often = np.repeat(sample_cluster_counts(key, len(draw.starts) - 1), np.diff(draw.starts))
         columns = (draw.won, draw.lost, draw.tied)
         drawn = (np.bincount(draw.pair, weights=often * c, minlength=pairs) for c in columns)
         won, lost, tied = (np.asarray(c, np.float64) for c in drawn)
     return contests._replace(won=won, lost=lost, tied=tied)
 
 
-def resolve(
+def fit_resamples(
     contests: Contests,
-    solution: Solution,
+    solution: ContestSolution,
     inverse: F8,
-    draw: Law | Clusters,
+    draw: PoissonTables | Clusters,
     *,
     rounds: int,
     seed: int = 0,
@@ -177,36 +185,42 @@ def resolve(
     size = int(contests.starts[-1])
     scores = np.tile(solution.scores, (rounds, 1))
     done = np.zeros(rounds, np.bool_)
-    key = keys(seed, rounds)
+    key = derive_round_keys(seed, rounds)
     model = solution.model
-    cells = (3 * len(contests.first)) if isinstance(draw, Law) else len(draw.pair) + len(draw.starts)
+    cells = (
+        (3 * len(contests.first)) if isinstance(draw, PoissonTables) else len(draw.pair) + len(draw.starts)
+    )
     whole = bool(size) and not solution.component.any()
     if whole and model.kind == LOGIT and model.shape == 1 and contests.side is None:
-        matrix = _centred(inverse[:size, :size]) * np.sqrt(np.outer(*[_diagonal(contests, solution)] * 2))
-        if large(CELL * rounds * cells):
-            _compiled(contests, model.half, model.l2, matrix, draw, key, tolerance, scores, done)
+        matrix = _center_inverse(inverse[:size, :size]) * np.sqrt(
+            np.outer(*[_diagonal(contests, solution)] * 2)
+        )
+        if is_large(CELL * rounds * cells):
+            _iterate_compiled(contests, model.half, model.l2, matrix, draw, key, tolerance, scores, done)
         else:
             for begin in range(0, rounds, max(1, BLOCK // max(cells, 1))):
                 part = slice(begin, begin + max(1, BLOCK // max(cells, 1)))
-                drawn = [again(contests, draw, key[r : r + 1]) for r in range(rounds)[part]]
-                scores[part], done[part] = _steps(
+                drawn = [resample_contests(contests, draw, key[r : r + 1]) for r in range(rounds)[part]]
+                scores[part], done[part] = _iterate_rounds(
                     contests, model.half, model.l2, matrix, drawn, scores[part], tolerance
                 )
-    _anew(contests, solution, draw, key, tolerance, scores, np.flatnonzero(~done))
+    _refit_rounds(contests, solution, draw, key, tolerance, scores, np.flatnonzero(~done))
     return scores
 
 
-def _centred(inverse: F8) -> F8:
+def _center_inverse(inverse: F8) -> F8:
     """The inverse on scores with mean 0, where the level, which the prior alone holds, has no part."""
     mean = inverse.mean(axis=0)
     return np.asarray(inverse - mean - mean[:, None] + mean.mean(), np.float64)
 
 
-def _diagonal(contests: Contests, solution: Solution) -> F8:
-    return np.asarray(hessian(contests, solution, 0).diagonal()[: int(contests.starts[-1])], np.float64)
+def _diagonal(contests: Contests, solution: ContestSolution) -> F8:
+    return np.asarray(
+        compute_hessian(contests, solution, 0).diagonal()[: int(contests.starts[-1])], np.float64
+    )
 
 
-def _steps(
+def _iterate_rounds(
     contests: Contests, half: bool, l2: float, matrix: F8, drawn: list[Contests], scores: F8, tolerance: float
 ) -> tuple[F8, B1]:
     """Some rounds at once: the scores reached, and which rounds got there."""
@@ -244,8 +258,8 @@ def _steps(
     return scores, done
 
 
-def _compiled(
-    contests: Contests, half: bool, l2: float, matrix: F8, draw: Law | Clusters, key: U8, tolerance: float,
+def _iterate_compiled(
+    contests: Contests, half: bool, l2: float, matrix: F8, draw: PoissonTables | Clusters, key: U8, tolerance: float,
     scores: F8, done: B1,
 ) -> None:  # fmt: skip
     from podium.kernels.compiled import bootstrap as compiled
@@ -253,16 +267,16 @@ def _compiled(
     work = np.arange(len(done) + 1)
     met = (contests.first, contests.second, half, l2, matrix)
     stop = (tolerance, STEPS, SHRINK)
-    if isinstance(draw, Law):
-        by_queries(compiled.by_votes, work, *met, *draw, key, *stop, scores, done)
+    if isinstance(draw, PoissonTables):
+        run_in_threads(compiled.fit_vote_resamples, work, *met, *draw, key, *stop, scores, done)
     else:
-        by_queries(compiled.by_clusters, work, *met, *draw, key, *stop, scores, done)
+        run_in_threads(compiled.fit_cluster_resamples, work, *met, *draw, key, *stop, scores, done)
 
 
-def _anew(
+def _refit_rounds(
     contests: Contests,
-    solution: Solution,
-    draw: Law | Clusters,
+    solution: ContestSolution,
+    draw: PoissonTables | Clusters,
     key: U8,
     tolerance: float,
     scores: F8,
@@ -270,18 +284,20 @@ def _anew(
 ) -> None:
     """Rounds solved by Newton's method, in threads: most of it is outside Python."""
 
-    def part(first: int, last: int) -> None:
+    def refit_range(first: int, last: int) -> None:
         for r in todo[first:last].tolist():
-            scores[r] = solve_like(again(contests, draw, key[r : r + 1]), solution, tolerance).scores
+            scores[r] = refit_contests(
+                resample_contests(contests, draw, key[r : r + 1]), solution, tolerance
+            ).scores
 
-    by_queries(part, np.arange(len(todo) + 1))
+    run_in_threads(refit_range, np.arange(len(todo) + 1))
 
 
-def solve_like(contests: Contests, solution: Solution, tolerance: float) -> Solution:
+def refit_contests(contests: Contests, solution: ContestSolution, tolerance: float) -> ContestSolution:
     """Other votes on the same items, by the same model, from where it ended."""
     model = solution.model
     name, ties = NAMES[model.kind]
-    return solve(
+    return fit_contests(
         contests,
         model=name,
         ties=ties or ("half" if model.half else "ignore"),

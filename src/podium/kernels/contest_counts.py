@@ -10,11 +10,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from podium.kernels.connections import connections
-from podium.kernels.dispatch import B1, F8, I4, I8, by_queries, large
-from podium.kernels.pairs import Votes, places
+from podium.kernels.comparison_graph import find_connections
+from podium.kernels.dispatch import B1, F8, I4, I8, is_large, run_in_threads
+from podium.kernels.pairwise_votes import Votes, count_items_above
 
-__all__ = ["Components", "Contests", "components", "count", "counting_bytes", "joined", "weak"]
+__all__ = [
+    "Components",
+    "Contests",
+    "count_contests",
+    "counting_bytes",
+    "find_components",
+    "find_weak_components",
+    "group_votes_by_pair",
+]
 
 TABLE = 4096  # items up to which a table of all pairs is the quicker way to count
 # bytes that counting takes for a cell of the table and for a vote that is sorted, and that a counted pair takes until
@@ -47,7 +55,7 @@ class Components(NamedTuple):
     strong: I8  # linked by wins both ways; a tie is a win for both
 
 
-class Rows(NamedTuple):
+class SingleVotes(NamedTuple):
     """Single votes between two slots."""
 
     winner: I8
@@ -56,7 +64,7 @@ class Rows(NamedTuple):
     weight: F8
 
 
-def count(votes: Votes, unit: float = 1.0, side: F8 | None = None) -> Contests:
+def count_contests(votes: Votes, unit: float = 1.0, side: F8 | None = None) -> Contests:
     """The contests behind lists and comparisons; `unit` is what a weight of one stands for.
 
     `side` says for each comparison whether the side named first (the winner, unless it is a tie) was shown first (1),
@@ -70,23 +78,23 @@ def count(votes: Votes, unit: float = 1.0, side: F8 | None = None) -> Contests:
         pairs = pairs + lengths * (sizes[query] - lengths)
     by_query = np.bincount(query, weights=pairs, minlength=len(sizes)).astype(np.int64)
     room = by_query + np.diff(votes.vote_starts)
-    if side is None and large(int(room.sum())):
-        return _compiled(votes, room, sizes, unit)
-    rows = [_listed(votes, lengths), _compared(votes)]
+    if side is None and is_large(int(room.sum())):
+        return _count_compiled(votes, room, sizes, unit)
+    rows = [_expand_lists(votes, lengths), _compared(votes)]
     if votes.below:
-        rows.append(_unlisted(votes, lengths, sizes, query))
-    joined_rows = Rows(*map(np.concatenate, zip(*rows, strict=True)))
+        rows.append(_expand_unlisted(votes, lengths, sizes, query))
+    joined_rows = SingleVotes(*map(np.concatenate, zip(*rows, strict=True)))
     where = None
     if side is not None:
         where = np.zeros(len(joined_rows.winner))
         begin = len(rows[0].winner)
         where[begin : begin + len(side)] = side
-    return joined(votes.slots, joined_rows, unit, where)
+    return group_votes_by_pair(votes.slots, joined_rows, unit, where)
 
 
-def _compiled(votes: Votes, rows: I8, sizes: I8, unit: float) -> Contests:
+def _count_compiled(votes: Votes, rows: I8, sizes: I8, unit: float) -> Contests:
     """The same by plain loops: every query fills its own room, and what is left empty is cut out."""
-    from podium.kernels.compiled import contests as compiled
+    from podium.kernels.compiled import contest_counts as compiled
 
     room = np.concatenate(([0], np.cumsum(np.minimum(rows, sizes * (sizes - 1) // 2))))
     total = int(room[-1])
@@ -95,14 +103,14 @@ def _compiled(votes: Votes, rows: I8, sizes: I8, unit: float) -> Contests:
     found = np.zeros(len(sizes), np.int64)
     dense = by_table(sizes, rows)
     work = np.concatenate(([0], np.cumsum(rows + dense * sizes**2 + 1)))
-    by_queries(compiled.count, work, votes, dense, room, first, second, won, lost, tied, found)
+    run_in_threads(compiled.count_contests, work, votes, dense, room, first, second, won, lost, tied, found)
     columns: tuple[Any, ...] = (first, second, won, lost, tied)
     if found.sum() < total:
         last = int(np.flatnonzero(found).max(initial=0))
         if found[:last].sum() == room[last]:  # only the last query left room, as a single one does
             columns = tuple(c[: room[last] + found[last]] for c in columns)
         else:
-            written = _filled(room, found)
+            written = _find_filled_rows(room, found)
             columns = tuple(c[written] for c in columns)
     first, second, *sums = columns
     starts = np.concatenate(([0], np.cumsum(found)))
@@ -132,13 +140,13 @@ def counting_bytes(votes: Votes) -> tuple[F8, F8]:
     return pairs, np.minimum(TABLE_BYTES * sizes**2, ROW_BYTES * rows) + PAIR_BYTES * pairs
 
 
-def _filled(room: I8, found: I8) -> I8:
+def _find_filled_rows(room: I8, found: I8) -> I8:
     """Places that were written."""
     starts = np.cumsum(found) - found
     return np.asarray(np.repeat(room[:-1] - starts, found) + np.arange(int(found.sum())), np.int64)
 
 
-def joined(slots: I8, rows: Rows, unit: float = 1.0, side: F8 | None = None) -> Contests:
+def group_votes_by_pair(slots: I8, rows: SingleVotes, unit: float = 1.0, side: F8 | None = None) -> Contests:
     """Single votes put together by pair (and side)."""
     kept = rows.weight > 0
     winner, loser, tie, weight = rows.winner[kept], rows.loser[kept], rows.tie[kept], rows.weight[kept]
@@ -151,7 +159,7 @@ def joined(slots: I8, rows: Rows, unit: float = 1.0, side: F8 | None = None) -> 
     unique, which = np.unique(key, return_inverse=True)
     pair = unique if side is None else unique // 3
 
-    def total_of(chosen: B1) -> F8:
+    def sum_weights(chosen: B1) -> F8:
         return np.asarray(
             np.bincount(which, weights=weight * chosen, minlength=len(unique)) * unit, np.float64
         )
@@ -161,31 +169,33 @@ def joined(slots: I8, rows: Rows, unit: float = 1.0, side: F8 | None = None) -> 
         np.searchsorted(pair, slots * total).astype(np.int64),
         (pair // max(total, 1)).astype(np.int32),
         (pair % max(total, 1)).astype(np.int32),
-        total_of(~tie & ~swap),
-        total_of(~tie & swap),
-        total_of(tie),
+        sum_weights(~tie & ~swap),
+        sum_weights(~tie & swap),
+        sum_weights(tie),
         None if side is None else (unique % 3 - 1).astype(np.float64),
     )
 
 
-def _compared(votes: Votes) -> Rows:
-    return Rows(votes.winner.astype(np.int64), votes.loser.astype(np.int64), votes.tie, votes.vote_weight)
+def _compared(votes: Votes) -> SingleVotes:
+    return SingleVotes(
+        votes.winner.astype(np.int64), votes.loser.astype(np.int64), votes.tie, votes.vote_weight
+    )
 
 
-def _listed(votes: Votes, lengths: I8) -> Rows:
+def _expand_lists(votes: Votes, lengths: I8) -> SingleVotes:
     """Every item of a list against all items after it."""
     end = np.repeat(votes.starts[1:], lengths)
     row = np.arange(len(votes.item))
     later = end - row - 1
     upper = np.repeat(row, later)
     lower = np.repeat(end - np.cumsum(later), later) + np.arange(len(upper))
-    upto = places(votes.starts, votes.rank)[1] + np.repeat(votes.starts[:-1], lengths)
+    upto = count_items_above(votes.starts, votes.rank)[1] + np.repeat(votes.starts[:-1], lengths)
     item = votes.item.astype(np.int64)
     weight = np.repeat(votes.list_weight, lengths)
-    return Rows(item[upper], item[lower], lower < upto[upper], weight[upper])
+    return SingleVotes(item[upper], item[lower], lower < upto[upper], weight[upper])
 
 
-def _unlisted(votes: Votes, lengths: I8, sizes: I8, query: I8) -> Rows:
+def _expand_unlisted(votes: Votes, lengths: I8, sizes: I8, query: I8) -> SingleVotes:
     """Every item of a list against all items of its query that the list does not hold."""
     size = sizes[query]
     ends = np.cumsum(size)
@@ -201,10 +211,10 @@ def _unlisted(votes: Votes, lengths: I8, sizes: I8, query: I8) -> Rows:
     at = np.repeat(begin[which] - (np.cumsum(each) - each), each) + np.arange(len(upper))
     lower = cell[at] - shift[which[upper]]
     item = votes.item.astype(np.int64)
-    return Rows(item[upper], lower, np.zeros(len(upper), np.bool_), votes.list_weight[which[upper]])
+    return SingleVotes(item[upper], lower, np.zeros(len(upper), np.bool_), votes.list_weight[which[upper]])
 
 
-def components(contests: Contests) -> Components:
+def find_components(contests: Contests) -> Components:
     """Which items are linked by contests at all, and which by chains of wins in both directions.
 
     Scores of different weak components cannot be compared; items of different strong components are put apart by the
@@ -219,22 +229,22 @@ def components(contests: Contests) -> Components:
     ends = (np.concatenate((first[up], second[down])), np.concatenate((second[up], first[down])))
     graph = csr_array((np.ones(len(ends[0]), np.int8), ends), shape=(total, total))
     found = (connected_components(graph, directed=True, connection=kind)[1] for kind in ("weak", "strong"))
-    return Components(*(smallest(label) for label in found))
+    return Components(*(label_by_smallest(label) for label in found))
 
 
-def smallest(label: I4 | I8) -> I8:
+def label_by_smallest(label: I4 | I8) -> I8:
     """Labels as the smallest slot that has the same label."""
     _, first, which = np.unique(label, return_index=True, return_inverse=True)
     return np.asarray(first[which], np.int64)
 
 
-def weak(contests: Contests) -> I8:
+def find_weak_components(contests: Contests) -> I8:
     """The weak components without more imports: neighbours take the smaller label until nothing changes."""
     if contests.lists is not None:
-        return smallest(connections(contests.lists[0]).group)
+        return label_by_smallest(find_connections(contests.lists[0]).group)
     label = np.arange(int(contests.starts[-1]))
-    if large(len(contests.first)):
-        from podium.kernels.compiled.contests import weak as kernel
+    if is_large(len(contests.first)):
+        from podium.kernels.compiled.contest_counts import find_weak_components as kernel
 
         kernel(contests.first, contests.second, label)
         return label

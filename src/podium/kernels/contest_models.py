@@ -13,7 +13,17 @@ import numpy as np
 from podium.errors import ParameterError
 from podium.kernels.dispatch import F8, I4, I8
 
-__all__ = ["DAVIDSON", "LOGIT", "PROBIT", "RAO_KUPPER", "Model", "Problem", "Slope", "Terms", "model_of"]
+__all__ = [
+    "DAVIDSON",
+    "LOGIT",
+    "PROBIT",
+    "RAO_KUPPER",
+    "ContestDerivatives",
+    "ContestModel",
+    "ContestProblem",
+    "PairTerms",
+    "resolve_contest_model",
+]
 
 LOGIT, PROBIT, DAVIDSON, RAO_KUPPER = range(4)
 EXTRA = (
@@ -21,7 +31,7 @@ EXTRA = (
 )
 
 
-class Model(NamedTuple):
+class ContestModel(NamedTuple):
     """What is fitted: the law of a contest, what a tie is, and the prior of the scores."""
 
     kind: int  # LOGIT ...
@@ -30,17 +40,17 @@ class Model(NamedTuple):
     shape: float  # gamma prior of the strengths exp(score) with mean mode 1; 1 = none
 
 
-def model_of(model: str, ties: str, l2: float, shape: float) -> Model:
+def resolve_contest_model(model: str, ties: str, l2: float, shape: float) -> ContestModel:
     """The model by its names; a gamma prior takes the place of the ridge."""
     laws = {("bradley_terry", "davidson"): DAVIDSON, ("bradley_terry", "rao_kupper"): RAO_KUPPER}
     plain = {"bradley_terry": LOGIT, "thurstone": PROBIT}
     kind = laws.get((model, ties), plain.get(model) if ties in ("half", "ignore") else None)
     if kind is None:
         raise ParameterError(f"{model} does not know ties={ties!r}; ties can be half or ignore")
-    return Model(kind, ties == "half", l2 if shape == 1 else 0.0, shape)
+    return ContestModel(kind, ties == "half", l2 if shape == 1 else 0.0, shape)
 
 
-class Problem(NamedTuple):
+class ContestProblem(NamedTuple):
     """The contests of one query; slots count from `base`."""
 
     base: int
@@ -52,7 +62,7 @@ class Problem(NamedTuple):
     tied: F8
     side: F8 | None
     component: I8  # of each item, 0 .. components - 1
-    model: Model
+    model: ContestModel
 
     @property
     def widths(self) -> int:
@@ -65,7 +75,7 @@ class Problem(NamedTuple):
         return self.size + self.widths + (self.side is not None)
 
 
-class Terms(NamedTuple):
+class PairTerms(NamedTuple):
     """By pair: value and derivatives by the difference d and by the width of ties e."""
 
     value: F8
@@ -76,7 +86,7 @@ class Terms(NamedTuple):
     ee: F8
 
 
-class Slope(NamedTuple):
+class ContestDerivatives(NamedTuple):
     """Gradient by unknown (items, width of ties, advantage), and the parts of the second derivatives."""
 
     gradient: F8
@@ -87,23 +97,23 @@ class Slope(NamedTuple):
     diagonal: F8  # all of it, by unknown
 
 
-def terms(kind: int, d: F8, width: float, won: F8, lost: F8, tied: F8) -> Terms:
+def compute_terms(kind: int, d: F8, width: float, won: F8, lost: F8, tied: F8) -> PairTerms:
     """All terms of a law at the differences d."""
     law = {LOGIT: _logit, PROBIT: _probit, DAVIDSON: _davidson, RAO_KUPPER: _rao_kupper}[kind]
     return law(d, width, won, lost, tied)
 
 
-def _logit(d: F8, _: float, won: F8, lost: F8, __: F8) -> Terms:
+def _logit(d: F8, _: float, won: F8, lost: F8, __: F8) -> PairTerms:
     """P(first) = 1 / (1 + exp(-d))."""
     z = np.exp(-np.abs(d))
     small, large = z / (1 + z), 1 / (1 + z)
     p, q = np.where(d >= 0, large, small), np.where(d >= 0, small, large)
     n, none = won + lost, np.zeros_like(d)
     value = n * np.log1p(z) + won * np.maximum(-d, 0) + lost * np.maximum(d, 0)
-    return Terms(value, lost * p - won * q, n * p * q, none, none, none)
+    return PairTerms(value, lost * p - won * q, n * p * q, none, none, none)
 
 
-def _probit(d: F8, _: float, won: F8, lost: F8, __: F8) -> Terms:
+def _probit(d: F8, _: float, won: F8, lost: F8, __: F8) -> PairTerms:
     """P(first) = Phi(d), the normal law."""
     from scipy.special import erfcx, log_ndtr
 
@@ -111,10 +121,10 @@ def _probit(d: F8, _: float, won: F8, lost: F8, __: F8) -> Terms:
     none = np.zeros_like(d)
     value = -won * log_ndtr(d) - lost * log_ndtr(-d)
     bend = won * up * (up + d) + lost * down * (down - d)
-    return Terms(value, lost * down - won * up, bend, none, none, none)
+    return PairTerms(value, lost * down - won * up, bend, none, none, none)
 
 
-def _davidson(d: F8, width: float, won: F8, lost: F8, tied: F8) -> Terms:
+def _davidson(d: F8, width: float, won: F8, lost: F8, tied: F8) -> PairTerms:
     """P(first) : P(second) : P(tie) = exp(d / 2) : exp(-d / 2) : nu, nu = exp(width)."""
     top = np.maximum(np.abs(d) / 2, width)
     a, b, c = np.exp(d / 2 - top), np.exp(-d / 2 - top), np.exp(width - top)
@@ -124,10 +134,10 @@ def _davidson(d: F8, width: float, won: F8, lost: F8, tied: F8) -> Terms:
     value = n * (top + np.log(z)) - (won - lost) * d / 2 - tied * width
     slope = lost * (p + r / 2) - won * (q + r / 2) + tied * (p - q) / 2
     bend = n / 4 * (4 * p * q + r * (p + q))  # p + q - (p - q)^2, without cancelling
-    return Terms(value, slope, bend, n * r - tied, -n / 2 * (p - q) * r, n * r * (p + q))
+    return PairTerms(value, slope, bend, n * r - tied, -n / 2 * (p - q) * r, n * r * (p + q))
 
 
-def _rao_kupper(d: F8, width: float, won: F8, lost: F8, tied: F8) -> Terms:
+def _rao_kupper(d: F8, width: float, won: F8, lost: F8, tied: F8) -> PairTerms:
     """P(first) = 1 / (1 + exp(width - d)), P(second) = 1 / (1 + exp(width + d)), the rest is a tie; width > 0."""
     up, down = (
         _logit(d - width, 0.0, won + tied, np.zeros_like(d), tied),
@@ -137,44 +147,46 @@ def _rao_kupper(d: F8, width: float, won: F8, lost: F8, tied: F8) -> Terms:
     value = up.value + down.value - tied * (2 * width + np.log(gap))
     e = down.d - up.d - 2 * tied / gap
     ee = up.dd + down.dd + 4 * tied * np.exp(-2 * width) / gap**2
-    return Terms(value, up.d + down.d, up.dd + down.dd, e, down.dd - up.dd, ee)
+    return PairTerms(value, up.d + down.d, up.dd + down.dd, e, down.dd - up.dd, ee)
 
 
-def start_width(kind: int, share: float) -> float:
+def compute_start_width(kind: int, share: float) -> float:
     """The width of ties that gives this share of ties between equals."""
     share = min(max(share, 1e-6), 1 - 1e-6)
     return float(np.log(2 * share / (1 - share)) if kind == DAVIDSON else 2 * np.arctanh(share))
 
 
-def pair_terms(problem: Problem, x: F8) -> Terms:
+def compute_pair_terms(problem: ContestProblem, x: F8) -> PairTerms:
     """The terms of all pairs at x."""
     d = x[problem.first - problem.base] - x[problem.second - problem.base]
     if problem.side is not None:
         d = d + problem.side * x[-1]
     half = problem.tied / 2 if problem.model.half else 0.0
     width = float(x[problem.size]) if problem.widths else 0.0
-    return terms(problem.model.kind, d, width, problem.won + half, problem.lost + half, problem.tied)
+    return compute_terms(problem.model.kind, d, width, problem.won + half, problem.lost + half, problem.tied)
 
 
-def slope(problem: Problem, x: F8) -> Slope:
+def compute_derivatives(problem: ContestProblem, x: F8) -> ContestDerivatives:
     """The derivatives of the penalised problem at x."""
-    t, side = pair_terms(problem, x), problem.side
-    sums = [scatter(problem, t.d, -1), scatter(problem, t.dd, 1)]
+    t, side = compute_pair_terms(problem, x), problem.side
+    sums = [scatter_to_items(problem, t.d, -1), scatter_to_items(problem, t.dd, 1)]
     corners = np.zeros(5)
     if problem.widths:
-        sums.append(scatter(problem, t.de, -1))
+        sums.append(scatter_to_items(problem, t.de, -1))
         corners[:2] = t.e.sum(), t.ee.sum()
     if side is not None:
-        sums.append(scatter(problem, side * t.dd, -1))
+        sums.append(scatter_to_items(problem, side * t.dd, -1))
         corners[2:] = side @ t.d, (side**2) @ t.dd, side @ t.de
-    return assembled(problem, x, t.dd, np.array(sums), corners)
+    return assemble_derivatives(problem, x, t.dd, np.array(sums), corners)
 
 
-def assembled(problem: Problem, x: F8, bend: F8, sums: F8, corners: F8) -> Slope:
+def assemble_derivatives(
+    problem: ContestProblem, x: F8, bend: F8, sums: F8, corners: F8
+) -> ContestDerivatives:
     """The sums over pairs (gradient, diagonal and borders by item; for the others see `slope`), and the prior."""
     size, model = problem.size, problem.model
     picked = [problem.widths > 0, problem.side is not None]
-    items = sums[0] - sums[1] * _excess(problem.component, sums[0], sums[1])
+    items = sums[0] - sums[1] * _compute_component_excess(problem.component, sums[0], sums[1])
     gradient = np.concatenate((items, corners[[0, 2]][picked]))
     ridge = np.full(len(x), float(model.l2))
     ridge[size:] = EXTRA
@@ -187,10 +199,10 @@ def assembled(problem: Problem, x: F8, bend: F8, sums: F8, corners: F8) -> Slope
     corner = np.diag(diagonal[size:])
     if len(corner) == 2:
         corner[0, 1] = corner[1, 0] = corners[4]
-    return Slope(gradient, bend, sums[2:], corner, ridge[:size], diagonal)
+    return ContestDerivatives(gradient, bend, sums[2:], corner, ridge[:size], diagonal)
 
 
-def _excess(component: I8, gradient: F8, diagonal: F8) -> F8:
+def _compute_component_excess(component: I8, gradient: F8, diagonal: F8) -> F8:
     """The sum of a component's gradient, zero but for rounding, as a share of its diagonal, to which rounding goes."""
     if len(component) == 0:
         return gradient
@@ -198,7 +210,7 @@ def _excess(component: I8, gradient: F8, diagonal: F8) -> F8:
     return np.asarray((over / np.where(under > 0, under, 1.0))[component], np.float64)
 
 
-def prior_value(problem: Problem, x: F8) -> float:
+def compute_prior_value(problem: ContestProblem, x: F8) -> float:
     """Minus the log of the prior."""
     size, model = problem.size, problem.model
     value = (model.l2 * (x[:size] @ x[:size]) + EXTRA * (x[size:] @ x[size:])) / 2
@@ -207,7 +219,7 @@ def prior_value(problem: Problem, x: F8) -> float:
     return float(value)
 
 
-def scatter(problem: Problem, pair: F8, sign: int) -> F8:
+def scatter_to_items(problem: ContestProblem, pair: F8, sign: int) -> F8:
     """By item: the sum over pairs in which it is first, and `sign` times that in which it is second."""
     sums = (
         np.bincount(slots - problem.base, weights=pair, minlength=problem.size)
@@ -217,7 +229,7 @@ def scatter(problem: Problem, pair: F8, sign: int) -> F8:
     return np.asarray(up + sign * down, np.float64)
 
 
-def means(values: F8, component: I8) -> F8:
+def compute_component_means(values: F8, component: I8) -> F8:
     """For each item the mean over its component."""
     if len(values) == 0:
         return values
@@ -226,7 +238,7 @@ def means(values: F8, component: I8) -> F8:
     )
 
 
-def second(problem: Problem, at: Slope) -> F8:
+def build_dense_hessian(problem: ContestProblem, at: ContestDerivatives) -> F8:
     """The dense matrix of second derivatives."""
     size, n = problem.size, problem.unknowns
     cell = (problem.first.astype(np.int64) - problem.base) * n + problem.second - problem.base
@@ -239,12 +251,12 @@ def second(problem: Problem, at: Slope) -> F8:
     return matrix
 
 
-def centred(problem: Problem, x: F8) -> F8:
+def center_components(problem: ContestProblem, x: F8) -> F8:
     """The same differences, with each component where its prior wants it: mean 0, or mean strength 1."""
     scores = x[: problem.size]
     if problem.model.shape > 1:
         top = scores.max(initial=0.0)
-        shift = top + np.log(means(np.exp(scores - top), problem.component))
+        shift = top + np.log(compute_component_means(np.exp(scores - top), problem.component))
     else:
-        shift = means(scores, problem.component)
+        shift = compute_component_means(scores, problem.component)
     return np.concatenate((scores - shift, x[problem.size :]))

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from podium.kernels import contests
+from podium.kernels import contest_scores
 from podium.kernels.contest_counts import Contests, counting_bytes
-from podium.kernels.contests import Solution
+from podium.kernels.contest_scores import ContestSolution
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.pairs import Votes, select_queries, without_lists
+from podium.kernels.pairwise_votes import Votes, select_queries, without_lists
 
 __all__ = ["Part", "join_solutions", "split"]
 
@@ -39,10 +39,10 @@ def split(votes: Votes, unit: float, side: F8 | None, *, keep_lists: bool) -> It
         part = select_queries(votes, first, last)
         base = int(votes.slots[first])
         if alone[first:last].any():
-            met = contests.count(without_lists(part), unit)._replace(lists=(part, unit))
+            met = contest_scores.count_contests(without_lists(part), unit)._replace(lists=(part, unit))
         else:
             shown = None if side is None else side[slice(*votes.vote_starts[[first, last]].tolist())]
-            met = contests.count(part, unit, shown)
+            met = contest_scores.count_contests(part, unit, shown)
         yield Part(base, met)
 
 
@@ -60,7 +60,7 @@ def _ranges(needed: F8, alone: B1) -> list[tuple[int, int]]:
     return found or [(0, len(needed))]
 
 
-def join_solutions(parts: Sequence[tuple[int, Solution]]) -> Solution:
+def join_solutions(parts: Sequence[tuple[int, ContestSolution]]) -> ContestSolution:
     """One solution of all queries, from parts with the slot at which each begins."""
     if len(parts) == 1:
         return parts[0][1]
@@ -68,4 +68,4 @@ def join_solutions(parts: Sequence[tuple[int, Solution]]) -> Solution:
     columns: list[Any] = [np.concatenate([s[k] for s in solutions]) for k in range(5)]
     extra = {name: np.concatenate([s.extra[name] for s in solutions]) for name in solutions[0].extra}
     component: I8 = np.concatenate([s.component + base for base, s in parts])
-    return Solution._make([*columns, extra, solutions[0].model, component])
+    return ContestSolution._make([*columns, extra, solutions[0].model, component])

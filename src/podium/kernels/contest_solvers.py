@@ -9,17 +9,26 @@ import numpy as np
 from podium.kernels.contest_models import (
     LOGIT,
     RAO_KUPPER,
-    Problem,
-    Slope,
-    assembled,
-    centred,
-    pair_terms,
-    second,
-    slope,
+    ContestDerivatives,
+    ContestProblem,
+    assemble_derivatives,
+    build_dense_hessian,
+    center_components,
+    compute_derivatives,
+    compute_pair_terms,
 )
-from podium.kernels.dispatch import F8, by_queries
+from podium.kernels.dispatch import F8, run_in_threads
 
-__all__ = ["FLAT", "FLAT_STALL", "LONGEST", "SMOOTH", "STALL", "Dense", "Sparse", "newton"]
+__all__ = [
+    "FLAT",
+    "FLAT_STALL",
+    "LONGEST",
+    "SMOOTH",
+    "STALL",
+    "DenseNewton",
+    "SparseNewton",
+    "iterate_newton",
+]
 
 LONGEST = 8.0  # largest change of a score in one step, unless scores are larger already
 SMOOTH = 1e-5  # steps below this are taken whole: there the problem is quadratic, and slopes are rounding
@@ -38,88 +47,94 @@ ROUNDS, STEPS, TABLE = (
 )  # after so many, a query of up to so many items is solved by its whole matrix
 
 
-class Engine(Protocol):
+class NewtonEngine(Protocol):
     """Derivatives and steps of one problem."""
 
-    problem: Problem
+    problem: ContestProblem
 
-    def slope(self, x: F8) -> Slope:
+    def compute_derivatives(self, x: F8) -> ContestDerivatives:
         """The derivatives at x."""
 
-    def step(self, at: Slope) -> F8:
+    def compute_step(self, at: ContestDerivatives) -> F8:
         """Where the quadratic model at that point has its lowest place."""
 
-    def near(self, at: Slope, longest: float, tolerance: float) -> bool:
+    def has_converged(self, at: ContestDerivatives, longest: float, tolerance: float) -> bool:
         """Whether a whole step that long has led near enough to the end."""
 
 
-def newton(engine: Engine, x: F8, tolerance: float, max_iterations: int) -> tuple[F8, F8, int, bool]:
+def iterate_newton(
+    engine: NewtonEngine, x: F8, tolerance: float, max_iterations: int
+) -> tuple[F8, F8, int, bool]:
     """Damped Newton steps: the answer, its gradient, the steps taken and whether that was enough."""
-    x = centred(engine.problem, x)
-    at = engine.slope(x)
+    x = center_components(engine.problem, x)
+    at = engine.compute_derivatives(x)
     before = np.inf
     for step in range(1, max_iterations + 1):
-        move, longest = _step(engine, x, at)
+        move, longest = _compute_limited_step(engine, x, at)
         if not np.isfinite(longest):  # without a prior there may be no answer
             break
-        x, at, share = _advance(engine, x, at, move, longest)
-        stalled = 0.25 * before <= longest <= (FLAT_STALL if error(at) <= FLAT else STALL)
-        if share == 1.0 and (stalled or engine.near(at, longest, tolerance)):
+        x, at, share = _line_search(engine, x, at, move, longest)
+        stalled = 0.25 * before <= longest <= (FLAT_STALL if compute_axis_error(at) <= FLAT else STALL)
+        if share == 1.0 and (stalled or engine.has_converged(at, longest, tolerance)):
             return x, at.gradient, step, True
         before = longest
     return x, at.gradient, max_iterations, False
 
 
-def _step(engine: Engine, x: F8, at: Slope) -> tuple[F8, float]:
+def _compute_limited_step(engine: NewtonEngine, x: F8, at: ContestDerivatives) -> tuple[F8, float]:
     """A step and its length.
 
     One too long is taken again on steeper ground: shortened as a whole, for the sake of one flat direction, it would
     lead nowhere in all others.
     """
-    move = engine.step(at)
-    longest, limit = _largest(move), max(LONGEST, _largest(x))
+    move = engine.compute_step(at)
+    longest, limit = _largest_magnitude(move), max(LONGEST, _largest_magnitude(x))
     if limit < longest < np.inf:
-        more = _largest(at.gradient) / limit
+        more = _largest_magnitude(at.gradient) / limit
         corner = at.corner + more * np.eye(len(at.corner))
-        move = engine.step(at._replace(ridge=at.ridge + more, diagonal=at.diagonal + more, corner=corner))
-        longest = _largest(move)
+        move = engine.compute_step(
+            at._replace(ridge=at.ridge + more, diagonal=at.diagonal + more, corner=corner)
+        )
+        longest = _largest_magnitude(move)
         if limit < longest < np.inf:
             move, longest = move * (limit / longest), limit
     return move, longest
 
 
-def _advance(engine: Engine, x: F8, at: Slope, move: F8, longest: float) -> tuple[F8, Slope, float]:
+def _line_search(
+    engine: NewtonEngine, x: F8, at: ContestDerivatives, move: F8, longest: float
+) -> tuple[F8, ContestDerivatives, float]:
     """Go along the step, less far when the slope there says that the valley was passed by far."""
     problem, share = engine.problem, 1.0
     if problem.model.kind == RAO_KUPPER and move[problem.size] < 0:  # its width stays positive
         share = min(share, -0.9 * x[problem.size] / move[problem.size])
     down = max(-_dot(at.gradient, move), 0.0)
     while True:
-        new = centred(problem, x + share * move)
-        there = engine.slope(new)
+        new = center_components(problem, x + share * move)
+        there = engine.compute_derivatives(new)
         rising = _dot(there.gradient, move)
         if longest * share <= SMOOTH or rising <= 0.5 * down:
             return new, there, share
         share *= min(max(down / (down + rising), 0.1), 0.7)
 
 
-def _largest(values: F8) -> float:
+def _largest_magnitude(values: F8) -> float:
     return float(np.abs(values).max(initial=0.0))
 
 
-class Dense:
+class DenseNewton:
     """Steps by the whole matrix, in numpy."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ContestProblem) -> None:
         self.problem = problem
 
-    def slope(self, x: F8) -> Slope:
+    def compute_derivatives(self, x: F8) -> ContestDerivatives:
         """See `contest_models.slope`."""
-        return slope(self.problem, x)
+        return compute_derivatives(self.problem, x)
 
-    def step(self, at: Slope) -> F8:
+    def compute_step(self, at: ContestDerivatives) -> F8:
         """A solution of the whole system."""
-        matrix, problem = second(self.problem, at), self.problem
+        matrix, problem = build_dense_hessian(self.problem, at), self.problem
         if problem.model.l2 == 0 and problem.model.shape == 1:
             # nothing holds the level of a component: pin it
             matrix[: problem.size, : problem.size] += problem.component[:, None] == problem.component
@@ -128,11 +143,11 @@ class Dense:
         except np.linalg.LinAlgError:  # no prior, and one side never lost: there is no lowest place
             return np.full_like(at.gradient, np.inf)
 
-    def value(self, x: F8) -> float:
+    def compute_value(self, x: F8) -> float:
         """Minus the log likelihood."""
-        return float(pair_terms(self.problem, x).value.sum())
+        return float(compute_pair_terms(self.problem, x).value.sum())
 
-    def near(self, at: Slope, longest: float, tolerance: float) -> bool:
+    def has_converged(self, at: ContestDerivatives, longest: float, tolerance: float) -> bool:
         """The next step would be shorter still."""
         return longest <= tolerance
 
@@ -142,15 +157,15 @@ def _dot(a: F8, b: F8) -> float:
     return float((a * b).sum())
 
 
-def error(at: Slope) -> float:
+def compute_axis_error(at: ContestDerivatives) -> float:
     """The largest step along one axis."""
-    return _largest(at.gradient / at.diagonal)
+    return _largest_magnitude(at.gradient / at.diagonal)
 
 
-class Sparse:
+class SparseNewton:
     """Steps by conjugate gradients over the pairs, compiled."""
 
-    def __init__(self, problem: Problem, tolerance: float) -> None:
+    def __init__(self, problem: ContestProblem, tolerance: float) -> None:
         self.problem, self.tolerance = problem, tolerance
         side = np.zeros(0) if problem.side is None else problem.side
         self.pairs = (problem.first, problem.second, problem.won, problem.lost, problem.tied, side)
@@ -163,14 +178,14 @@ class Sparse:
         self.forcing, self.steps = 0.1, 0
         self.table = problem.size <= TABLE
 
-    def _by_chunk(self, kernel: Any, *arguments: Any) -> None:
-        by_queries(kernel, np.arange(len(self.cuts)), self.cuts, *arguments)
+    def _run_by_chunk(self, kernel: Any, *arguments: Any) -> None:
+        run_in_threads(kernel, np.arange(len(self.cuts)), self.cuts, *arguments)
 
-    def slope(self, x: F8) -> Slope:
+    def compute_derivatives(self, x: F8) -> ContestDerivatives:
         """The derivatives at x."""
         self.bends.reverse()
         sums, corners = self._sums(x)
-        return assembled(self.problem, x, self.bends[0], sums, corners)
+        return assemble_derivatives(self.problem, x, self.bends[0], sums, corners)
 
     def _sums(self, x: F8) -> tuple[F8, F8]:
         """Gradient, diagonal and borders by item, and what has no item; writes the second derivatives by pair."""
@@ -180,26 +195,36 @@ class Sparse:
         bend, corners = self.bends[0], np.zeros((len(self.cuts) - 1, 5))
         if model.kind == LOGIT and problem.side is None and np.ptp(x) < FAR:
             strength = np.exp(x - x.max())
-            self._by_chunk(
-                compiled.logit_slopes, self.pairs, problem.base, model.half, strength, bend, self.room
+            self._run_by_chunk(
+                compiled.compute_logit_derivatives,
+                self.pairs,
+                problem.base,
+                model.half,
+                strength,
+                bend,
+                self.room,
             )
         else:
             law = (model.kind, model.half, x, problem.size)
-            self._by_chunk(compiled.slopes, self.pairs, problem.base, *law, bend, self.room, corners)
+            self._run_by_chunk(
+                compiled.compute_derivatives, self.pairs, problem.base, *law, bend, self.room, corners
+            )
         return self.room.sum(axis=0).T[1:], corners.sum(axis=0)
 
-    def value(self, x: F8) -> float:
+    def compute_value(self, x: F8) -> float:
         """Minus the log likelihood."""
-        from podium.kernels.compiled.contest_pairs import values
+        from podium.kernels.compiled.contest_pairs import compute_values
 
         problem, model = self.problem, self.problem.model
         width = float(x[problem.size]) if problem.widths else 0.0
         advantage = float(x[-1]) if problem.side is not None else 0.0
         out = np.zeros(len(self.cuts) - 1)
-        self._by_chunk(values, self.pairs, problem.base, model.kind, model.half, x, width, advantage, out)
+        self._run_by_chunk(
+            compute_values, self.pairs, problem.base, model.kind, model.half, x, width, advantage, out
+        )
         return float(out.sum())
 
-    def times(self, at: Slope, v: F8) -> F8:
+    def multiply_hessian(self, at: ContestDerivatives, v: F8) -> F8:
         """The matrix of second derivatives times v."""
         size = self.problem.size
         items = self._pair_product(at.bend, v[:size]) + at.ridge * v[:size]
@@ -209,14 +234,14 @@ class Sparse:
 
     def _pair_product(self, bend: F8, v: F8) -> F8:
         """The part of the contests, without the prior."""
-        from podium.kernels.compiled.contest_pairs import products
+        from podium.kernels.compiled.contest_pairs import multiply_hessian
 
-        self._by_chunk(products, *self.pairs[:2], self.problem.base, bend, v, self.product)
+        self._run_by_chunk(multiply_hessian, *self.pairs[:2], self.problem.base, bend, v, self.product)
         return np.asarray(self.product.sum(axis=0)[:, 1], np.float64)
 
-    def step(self, at: Slope) -> F8:
+    def compute_step(self, at: ContestDerivatives) -> F8:
         """Preconditioned conjugate gradients, as exact as this step deserves."""
-        off, self.steps = error(at), self.steps + 1
+        off, self.steps = compute_axis_error(at), self.steps + 1
         self.forcing = (
             min(0.1, max(0.3 * off, 0.03 * self.tolerance / off)) if off > self.tolerance else VERIFY
         )
@@ -227,7 +252,7 @@ class Sparse:
         goal = size * self.forcing**2
         rounds = 0
         while size > goal and rounds < 10 * len(move) + 100:
-            image = self.times(at, along)
+            image = self.multiply_hessian(at, along)
             bend = _dot(along, image)
             if bend <= 0:  # flat but for rounding
                 break
@@ -240,9 +265,9 @@ class Sparse:
             rounds += 1
             if self.table and (rounds == ROUNDS or self.steps > STEPS):
                 self.forcing = 0.0
-                return Dense(self.problem).step(at)  # a graph that hangs together by threads
+                return DenseNewton(self.problem).compute_step(at)  # a graph that hangs together by threads
         return move
 
-    def near(self, at: Slope, longest: float, tolerance: float) -> bool:
+    def has_converged(self, at: ContestDerivatives, longest: float, tolerance: float) -> bool:
         """The step was exact enough to show what is left."""
         return longest <= tolerance and self.forcing <= VERIFY

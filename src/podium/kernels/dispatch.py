@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["B1", "F8", "I4", "I8", "SMALL", "U1", "by_queries", "large"]
+__all__ = ["B1", "F8", "I4", "I8", "SMALL", "U1", "is_large", "run_in_threads"]
 
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
@@ -21,7 +21,7 @@ B1 = npt.NDArray[np.bool_]
 SMALL = 300_000  # rows (or cells of work) below which numpy is quicker than loading a compiled kernel
 
 
-def large(work: int) -> bool:
+def is_large(work: int) -> bool:
     """Whether that much work pays for loading the compiled kernels.
 
     The work alone decides. Kernels that are loaded already would pay from less work on, but then the last bits of a
@@ -30,7 +30,7 @@ def large(work: int) -> bool:
     return work >= SMALL
 
 
-def threads() -> int:
+def count_threads() -> int:
     """Cores this process may use, or PODIUM_THREADS."""
     asked = os.environ.get("PODIUM_THREADS", "")
     if asked.isdecimal() and int(asked) > 0:
@@ -38,14 +38,14 @@ def threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def by_queries(kernel: Callable[..., Any], weight: I8, *arguments: Any) -> None:
+def run_in_threads(kernel: Callable[..., Any], weight: I8, *arguments: Any) -> None:
     """Run `kernel(first, last, *arguments)` over ranges of queries of about equal `weight`, one a thread.
 
     `weight` holds cumulative work (an offsets array). Kernels release the GIL and write disjoint slices, so the
     result does not depend on the number of threads.
     """
     queries = len(weight) - 1
-    parts = min(threads(), queries)
+    parts = min(count_threads(), queries)
     if parts <= 1:
         kernel(0, queries, *arguments)
         return

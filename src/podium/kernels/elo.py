@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.kernels.dispatch import F8, I8, by_queries, large
-from podium.kernels.pairs import Votes
+from podium.kernels.dispatch import F8, I8, is_large, run_in_threads
+from podium.kernels.pairwise_votes import Votes
 from podium.kernels.smooth_sums import HALF_TANH, near_cells
 
-__all__ = ["elo"]
+__all__ = ["compute_elo"]
 
 LONG = 4_096  # items of a list from which on its pairs are summed up by series (see `smooth_sums`)
 BLOCK = 1 << 18  # pairs held at a time
 
 
-def elo(votes: Votes, k: float, rate: float, rounds: int = 0, seed: int = 0) -> F8:
+def compute_elo(votes: Votes, k: float, rate: float, rounds: int = 0, seed: int = 0) -> F8:
     """Ratings by slot around 0: in the order of the votes, or the mean over so many random orders.
 
     A list is played at once, every item's gain averaged over its opponents. `rate` turns a difference of ratings into
@@ -26,16 +26,16 @@ def elo(votes: Votes, k: float, rate: float, rounds: int = 0, seed: int = 0) -> 
     slots = int(votes.slots[-1])
     identity = np.arange(int(starts[-1])) - np.repeat(starts[:-1], np.diff(starts))
     if rounds == 0:
-        return _played(votes, starts, identity, k, rate, np.zeros(slots))
-    votes, total, random = _sorted(votes), np.zeros(slots), np.random.default_rng(seed)
+        return _play_events(votes, starts, identity, k, rate, np.zeros(slots))
+    votes, total, random = _sort_comparisons(votes), np.zeros(slots), np.random.default_rng(seed)
     for _ in range(rounds):
         key = random.random(int(starts[-1]))
         order = identity[np.lexsort((key, np.repeat(np.arange(len(lists)), np.diff(starts))))]
-        total += _played(votes, starts, order, k, rate, np.zeros(slots))
+        total += _play_events(votes, starts, order, k, rate, np.zeros(slots))
     return total / rounds
 
 
-def _sorted(votes: Votes) -> Votes:
+def _sort_comparisons(votes: Votes) -> Votes:
     """The comparisons of each query in an order that only they decide."""
     keys = (votes.vote_weight, votes.tie, votes.loser, votes.winner)
     order = np.lexsort((*keys, np.repeat(np.arange(len(votes.slots) - 1), np.diff(votes.vote_starts))))
@@ -47,18 +47,18 @@ def _sorted(votes: Votes) -> Votes:
     )
 
 
-def _played(votes: Votes, starts: I8, order: I8, k: float, rate: float, ratings: F8) -> F8:
+def _play_events(votes: Votes, starts: I8, order: I8, k: float, rate: float, ratings: F8) -> F8:
     lengths, sizes = np.diff(votes.starts), np.diff(votes.slots)
     query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
     rows = lengths * np.minimum(sizes[query] if votes.below else lengths, LONG)
     work = np.bincount(query, weights=rows, minlength=len(sizes)) / 100 + np.diff(votes.vote_starts) + 1
-    if large(int(work.sum()) + 10 * len(lengths)):
-        from podium.kernels.compiled.contest_walks import elo as kernel
+    if is_large(int(work.sum()) + 10 * len(lengths)):
+        from podium.kernels.compiled.rank_centrality import compute_elo as kernel
 
         shared = np.concatenate(([0], np.cumsum(work))).astype(np.int64)
         # the table serves lists longer than LONG alone
         table = near_cells(HALF_TANH) if lengths.max(initial=0) > LONG else np.zeros((1, 1, 1))
-        by_queries(kernel, shared, votes, starts, order, k, rate, LONG, table, ratings)
+        run_in_threads(kernel, shared, votes, starts, order, k, rate, LONG, table, ratings)
         return ratings
     with np.errstate(over="ignore"):
         for q in range(len(sizes)):
@@ -68,13 +68,13 @@ def _played(votes: Votes, starts: I8, order: I8, k: float, rate: float, ratings:
                 if event < lists:
                     _play_list(votes, int(votes.query_starts[q]) + event, int(votes.slots[q]), k, rate, here)
                 else:
-                    _play(
+                    _play_comparison(
                         votes, int(votes.vote_starts[q]) + event - lists, int(votes.slots[q]), k, rate, here
                     )
     return ratings
 
 
-def _play(votes: Votes, v: int, base: int, k: float, rate: float, here: F8) -> None:
+def _play_comparison(votes: Votes, v: int, base: int, k: float, rate: float, here: F8) -> None:
     i, j = votes.winner[v] - base, votes.loser[v] - base
     won = 0.5 if votes.tie[v] else 1.0
     gain = k * votes.vote_weight[v] * (won - 1.0 / (1.0 + np.exp(rate * (here[j] - here[i]))))

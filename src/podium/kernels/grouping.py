@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.kernels.dispatch import I4, I8, by_queries, large
+from podium.kernels.dispatch import I4, I8, is_large, run_in_threads
 
 __all__ = ["number_pairs"]
 
@@ -15,23 +15,25 @@ def number_pairs(group: I8, value: I8, groups: int, width: int) -> tuple[I8, I8,
     Returns the offsets of the groups, the value of each pair, its position in the order in which its group's values
     first occur, and the number of each row's pair.
     """
-    if not large(len(group)):
-        return _by_sorting(group, value, groups, width)
+    if not is_large(len(group)):
+        return _number_by_sorting(group, value, groups, width)
     from podium.kernels.compiled.grouping import count_distinct, number_distinct
 
     grouped = not (group[1:] < group[:-1]).any()
     order = None if grouped else np.argsort(group, kind="stable")
     row_starts = np.concatenate(([0], np.cumsum(np.bincount(group, minlength=groups))))
     sizes = np.zeros(groups, np.int64)
-    by_queries(count_distinct, row_starts, row_starts, order, value, width, sizes)
+    run_in_threads(count_distinct, row_starts, row_starts, order, value, width, sizes)
     starts = np.concatenate(([0], np.cumsum(sizes)))
     pair = np.empty(len(group), np.int64)
     distinct, arrival = np.empty(starts[-1], np.int64), np.empty(starts[-1], np.int32)
-    by_queries(number_distinct, row_starts, row_starts, order, value, width, starts, distinct, arrival, pair)
+    run_in_threads(
+        number_distinct, row_starts, row_starts, order, value, width, starts, distinct, arrival, pair
+    )
     return starts, distinct, arrival, pair
 
 
-def _by_sorting(group: I8, value: I8, groups: int, width: int) -> tuple[I8, I8, I4, I8]:
+def _number_by_sorting(group: I8, value: I8, groups: int, width: int) -> tuple[I8, I8, I4, I8]:
     keys, first, pair = np.unique(group * width + value, return_index=True, return_inverse=True)
     group_of_pair = keys // width
     starts = np.searchsorted(group_of_pair, np.arange(groups + 1)).astype(np.int64)

@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.kernels.dispatch import B1, F8, I8, large
+from podium.kernels.dispatch import B1, F8, I8, is_large
 
-__all__ = ["Order", "order_of", "project"]
+__all__ = ["BlockOrder", "build_block_order", "project_isotonic"]
 
 CALL = 5_000  # rows of work that a call of scipy costs
 
 
-class Order(NamedTuple):
+class BlockOrder(NamedTuple):
     """Slots best first, query by query, and the number of the block at each place (rising)."""
 
     rows: I8
@@ -28,10 +28,10 @@ class Order(NamedTuple):
     starts: I8
 
 
-def order_of(scores: F8, starts: I8, then: F8 | None = None, grades: F8 | None = None) -> Order:
+def build_block_order(scores: F8, starts: I8, then: F8 | None = None, grades: F8 | None = None) -> BlockOrder:
     """The order of falling scores, equal ones in one block by falling `then`; known grades (else NaN) come in order.
 
-    >>> order_of(np.array([1.0, 3.0, 1.0]), np.array([0, 3]), np.array([5.0, 6.0, 7.0])).rows.tolist()
+    >>> build_block_order(np.array([1.0, 3.0, 1.0]), np.array([0, 3]), np.array([5.0, 6.0, 7.0])).rows.tolist()
     [1, 2, 0]
     """
     query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -40,11 +40,11 @@ def order_of(scores: F8, starts: I8, then: F8 | None = None, grades: F8 | None =
     new = np.ones(len(rows), np.bool_)
     new[1:] = (value[1:] != value[:-1]) | (query[1:] != query[:-1])
     if grades is not None and not np.isnan(grades).all():
-        rows, new = _graded(rows, new, query, grades)
-    return Order(rows, np.cumsum(new) - 1, starts)
+        rows, new = _reorder_by_grade(rows, new, query, grades)
+    return BlockOrder(rows, np.cumsum(new) - 1, starts)
 
 
-def _graded(rows: I8, new: B1, query: I8, grades: F8) -> tuple[I8, B1]:
+def _reorder_by_grade(rows: I8, new: B1, query: I8, grades: F8) -> tuple[I8, B1]:
     """The places that graded slots hold, dealt out anew among them: higher grades first."""
     held = np.flatnonzero(~np.isnan(grades[rows]))
     mine = rows[held]
@@ -58,28 +58,29 @@ def _graded(rows: I8, new: B1, query: I8, grades: F8) -> tuple[I8, B1]:
     return rows, new
 
 
-def project(values: F8, order: Order, margin: float = 0.0) -> F8:
+def project_isotonic(values: F8, order: BlockOrder, margin: float = 0.0) -> F8:
     """The values nearest to `values` (least squares) that fall along the order, by `margin` at least between blocks.
 
-    >>> project(np.array([1.0, 3.0, 2.0]), order_of(np.array([3.0, 2.0, 1.0]), np.array([0, 3]))).tolist()
+    >>> order = build_block_order(np.array([3.0, 2.0, 1.0]), np.array([0, 3]))
+    >>> project_isotonic(np.array([1.0, 3.0, 2.0]), order).tolist()
     [2.0, 2.0, 2.0]
     """
     along, out = values[order.rows], np.empty(len(values))
     step = margin * order.block if margin else None
     if step is not None:
         along = along + step
-    if large(len(along) + CALL * (len(order.starts) - 1)):
-        from podium.kernels.compiled.isotonic import falling as kernel
+    if is_large(len(along) + CALL * (len(order.starts) - 1)):
+        from podium.kernels.compiled.isotonic import fit_falling as kernel
 
         kernel(0, len(order.starts) - 1, order.starts, along, out)
     else:
-        _falling(along, order.starts, out)
+        _fit_falling(along, order.starts, out)
     found = np.empty(len(values))
     found[order.rows] = out if step is None else out - step
     return found
 
 
-def _falling(values: F8, starts: I8, out: F8) -> None:
+def _fit_falling(values: F8, starts: I8, out: F8) -> None:
     from scipy.optimize import isotonic_regression
 
     for a, b in pairwise(starts.tolist()):

@@ -11,19 +11,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from podium.kernels.dispatch import B1, F8, I4, I8, by_queries, large
-from podium.kernels.measures import CASCADE, PRECISION, SUM
+from podium.kernels.dispatch import B1, F8, I4, I8, is_large, run_in_threads
+from podium.kernels.ranking_measures import CASCADE, PRECISION, SUM
 
-__all__ = ["NEAR", "Optimiser", "Target", "lambdas", "linear_pass", "places", "swap_changes"]
+__all__ = [
+    "NEAR",
+    "MetricTarget",
+    "OptimizerState",
+    "compute_lambdas",
+    "compute_swap_changes",
+    "sort_rows",
+    "train_linear_pass",
+]
 
 NEAR = 1e-10  # scores nearer than this share of the largest are one score
 STEEP = 600.0  # score differences beyond this are cut, to keep exponentials finite
 
 
-class Target(NamedTuple):
+class MetricTarget(NamedTuple):
     """A metric as a walk down rankings, over rows that lie query by query, best grade first."""
 
-    kind: int  # SUM, PRECISION or CASCADE of `podium.kernels.measures`
+    kind: int  # SUM, PRECISION or CASCADE of `podium.kernels.ranking_measures`
     gain: F8  # by row
     level: I4  # by row; falls inside a query
     discount: F8  # by place
@@ -31,9 +39,9 @@ class Target(NamedTuple):
     scale: F8  # by query: its weight over its best possible value; 0 leaves it out
     weight: F8 | None = None  # by row, 1 if not given; a pair weighs the product of its two
 
-    def take(self, rows: I8, queries: I8) -> Target:
+    def select_queries(self, rows: I8, queries: I8) -> MetricTarget:
         """The same for some queries, whose rows these are."""
-        return Target(
+        return MetricTarget(
             self.kind,
             self.gain[rows],
             self.level[rows],
@@ -43,12 +51,12 @@ class Target(NamedTuple):
             None if self.weight is None else self.weight[rows],
         )
 
-    def columns(self) -> tuple[Any, ...]:
+    def to_columns(self) -> tuple[Any, ...]:
         """All fields, with weights for every row: compiled kernels know no None."""
         return (*self[:6], np.ones(len(self.gain)) if self.weight is None else self.weight)
 
 
-class Optimiser(NamedTuple):
+class OptimizerState(NamedTuple):
     """Steps of a linear model; the arrays are its state and are written to."""
 
     weights: F8
@@ -61,30 +69,38 @@ class Optimiser(NamedTuple):
     positive: bool  # weights stay at or above 0
     towards: F8 | None = None  # where the penalty pulls the weights, 0 if not given
 
-    def centre(self) -> F8:
+    def penalty_center(self) -> F8:
         """Where the penalty pulls, as an array: compiled kernels know no None."""
         return np.zeros(len(self.weights)) if self.towards is None else self.towards
 
 
-def lambdas(scores: F8, starts: I8, target: Target) -> F8:
+def compute_lambdas(scores: F8, starts: I8, target: MetricTarget) -> F8:
     """The gradient of the objective with respect to every score; descend along it."""
     out = np.zeros(len(scores))
     sizes = np.diff(starts)
     work = np.concatenate(([0], np.cumsum(sizes * sizes)))
-    if large(int(work[-1])):
-        from podium.kernels.compiled.lambdas import lambdas as kernel
+    if is_large(int(work[-1])):
+        from podium.kernels.compiled.lambdas import compute_lambdas as kernel
 
         order = np.arange(len(scores), dtype=np.int64) - np.repeat(starts[:-1], sizes)
-        by_queries(kernel, work, starts, scores, *target.columns(), order, out)
+        run_in_threads(kernel, work, starts, scores, *target.to_columns(), order, out)
         return out
     for q in np.flatnonzero(target.scale != 0):
         rows = slice(int(starts[q]), int(starts[q + 1]))
-        out[rows] = _one(scores[rows], target.take(np.arange(rows.start, rows.stop), np.array([q])))
+        out[rows] = _compute_query_lambdas(
+            scores[rows], target.select_queries(np.arange(rows.start, rows.stop), np.array([q]))
+        )
     return out
 
 
-def linear_pass(
-    values: F8, starts: I8, target: Target, visit: I8, batch: int, optimiser: Optimiser, passes: int = 1
+def train_linear_pass(
+    values: F8,
+    starts: I8,
+    target: MetricTarget,
+    visit: I8,
+    batch: int,
+    optimiser: OptimizerState,
+    passes: int = 1,
 ) -> None:
     """Visit queries in the given order, a step after every `batch` of them; weights are updated in place.
 
@@ -92,25 +108,31 @@ def linear_pass(
     """
     sizes = np.diff(starts)
     work = int((sizes[visit] * (sizes[visit] + values.shape[1])).sum()) * passes
-    if large(work):
-        from podium.kernels.compiled.lambdas import linear_pass as kernel
+    if is_large(work):
+        from podium.kernels.compiled.lambdas import train_linear_pass as kernel
 
         state = (optimiser.weights, optimiser.mean, optimiser.square, optimiser.steps)
-        settings = (optimiser.adam, optimiser.rate, optimiser.l2, optimiser.positive, optimiser.centre())
-        kernel(values, starts, *(*target.columns(), visit, batch, *state, *settings))
+        settings = (
+            optimiser.adam,
+            optimiser.rate,
+            optimiser.l2,
+            optimiser.positive,
+            optimiser.penalty_center(),
+        )
+        kernel(values, starts, *(*target.to_columns(), visit, batch, *state, *settings))
         return
     for first in range(0, len(visit), batch):
         gradient = np.zeros(values.shape[1])
         chosen = visit[first : first + batch]
         for q in chosen:
             rows = slice(int(starts[q]), int(starts[q + 1]))
-            part = target.take(np.arange(rows.start, rows.stop), np.array([q]))
-            slope = _one((values[rows] * optimiser.weights).sum(axis=1), part)
+            part = target.select_queries(np.arange(rows.start, rows.stop), np.array([q]))
+            slope = _compute_query_lambdas((values[rows] * optimiser.weights).sum(axis=1), part)
             gradient += (values[rows] * slope[:, None]).sum(axis=0)
-        step(optimiser, gradient / len(chosen))
+        update_weights(optimiser, gradient / len(chosen))
 
 
-def step(optimiser: Optimiser, gradient: F8) -> None:
+def update_weights(optimiser: OptimizerState, gradient: F8) -> None:
     """One step against a gradient, plain or by Adam (Kingma & Ba, ICLR 2015)."""
     weights, mean, square, steps, adam, rate, l2, positive, towards = optimiser
     gradient = gradient + l2 * (weights if towards is None else weights - towards)
@@ -129,7 +151,7 @@ def step(optimiser: Optimiser, gradient: F8) -> None:
 # -- one query, for small inputs ------------------------------------------------------------------------------
 
 
-def places(scores: F8, level: I4) -> tuple[I8, I8]:
+def sort_rows(scores: F8, level: I4) -> tuple[I8, I8]:
     """Rows from the top, worst grade first where scores are nearly equal; and the tie group of each place."""
     order = np.argsort(-scores, kind="stable")
     near = NEAR * float(np.abs(scores).max(initial=0.0))
@@ -140,21 +162,21 @@ def places(scores: F8, level: I4) -> tuple[I8, I8]:
     return order, group
 
 
-def swap_changes(order: I8, target: Target) -> F8:
+def compute_swap_changes(order: I8, target: MetricTarget) -> F8:
     """|what swapping rows i and j would change| for all pairs of rows of one query, not scaled."""
     n = len(order)
     counted = np.arange(n) < target.limit[0]
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
     if target.kind == SUM:
-        d = np.where(counted, _padded(target.discount, n), 0.0)[place]
+        d = np.where(counted, _pad_discount(target.discount, n), 0.0)[place]
         return np.asarray(np.abs((target.gain[:, None] - target.gain) * (d[:, None] - d)))
     by_place = _precision_changes if target.kind == PRECISION else _cascade_changes
-    changes = by_place(target.gain[order], _padded(target.discount, n), counted)
+    changes = by_place(target.gain[order], _pad_discount(target.discount, n), counted)
     return np.asarray(np.abs(changes + changes.T)[np.ix_(place, place)])
 
 
-def _padded(discount: F8, n: int) -> F8:
+def _pad_discount(discount: F8, n: int) -> F8:
     return np.concatenate((discount[:n], np.ones(max(0, n - len(discount)))))
 
 
@@ -189,9 +211,9 @@ def _cascade_changes(gain: F8, discount: F8, counted: B1) -> F8:
     return changes
 
 
-def _one(scores: F8, target: Target) -> F8:
-    order, group = places(scores, target.level)
-    change = swap_changes(order, target) * target.scale[0]
+def _compute_query_lambdas(scores: F8, target: MetricTarget) -> F8:
+    order, group = sort_rows(scores, target.level)
+    change = compute_swap_changes(order, target) * target.scale[0]
     if target.weight is not None:
         change = change * (target.weight[:, None] * target.weight)
     e = np.exp(np.maximum(scores - scores.max(initial=-np.inf), -STEEP))

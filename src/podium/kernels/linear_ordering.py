@@ -13,18 +13,25 @@ import numpy as np
 
 from podium.kernels.dispatch import B1, F8, I8
 
-__all__ = ["components", "improve", "order_few", "order_many", "twins", "value"]
+__all__ = [
+    "compute_order_value",
+    "find_ordered_components",
+    "improve_order",
+    "label_equal_items",
+    "order_few",
+    "order_many",
+]
 
 FEW = 14  # items up to which all subsets are enumerated
 CUTS_A_ROUND = 4_000
 
 
-def value(margin: F8, order: I8) -> float:
+def compute_order_value(margin: F8, order: I8) -> float:
     """Sum of the margins of upper over lower items."""
     return float(np.triu(margin[np.ix_(order, order)], 1).sum())
 
 
-def twins(margin: F8) -> I8:
+def label_equal_items(margin: F8) -> I8:
     """A class 0, 1, ... for every item; items with equal margins against everybody share one.
 
     Some best order has them side by side in any order: they do not oppose each other, so each gains by standing where
@@ -34,7 +41,7 @@ def twins(margin: F8) -> I8:
     return np.asarray(label.ravel(), np.int64)
 
 
-def components(margin: F8) -> list[I8]:
+def find_ordered_components(margin: F8) -> list[I8]:
     """The strongly connected parts of the majority graph, each with no majority against an earlier one.
 
     A best order is a best order of each part, one after the other. Of several parts that may come next, the one with
@@ -50,10 +57,10 @@ def components(margin: F8) -> list[I8]:
     upper, lower = np.nonzero(beats)
     links[label[upper], label[lower]] = True
     np.fill_diagonal(links, False)
-    return [parts[c] for c in _topological(links, [int(p[0]) for p in parts])]
+    return [parts[c] for c in _sort_topologically(links, [int(p[0]) for p in parts])]
 
 
-def _topological(links: B1, key: list[int]) -> list[int]:
+def _sort_topologically(links: B1, key: list[int]) -> list[int]:
     waiting = links.sum(axis=0)
     ready = [(key[c], int(c)) for c in np.flatnonzero(waiting == 0)]
     heapq.heapify(ready)
@@ -92,11 +99,11 @@ def order_few(margin: F8) -> I8:
     return np.array(order, np.int64)
 
 
-def improve(margin: F8, order: I8, *, compiled: bool = False) -> I8:
+def improve_order(margin: F8, order: I8, *, compiled: bool = False) -> I8:
     """Move single items to their best places until no move helps."""
     order = order.copy()
     if compiled:
-        from podium.kernels.compiled.linear_ordering import improve as kernel
+        from podium.kernels.compiled.linear_ordering import improve_order as kernel
 
         kernel(margin, order)
         return order
@@ -104,11 +111,11 @@ def improve(margin: F8, order: I8, *, compiled: bool = False) -> I8:
     while moved:
         moved = False
         for item in order.copy().tolist():
-            moved |= _reinsert(margin, order, item)
+            moved |= _reinsert_item(margin, order, item)
     return order
 
 
-def _reinsert(margin: F8, order: I8, item: int) -> bool:
+def _reinsert_item(margin: F8, order: I8, item: int) -> bool:
     at = int(np.flatnonzero(order == item)[0])
     row = margin[item, order]
     gain = np.zeros(len(order))
@@ -131,17 +138,17 @@ def order_many(margin: F8, start: I8, most_nodes: int) -> tuple[I8, bool]:
     i, j = np.triu_indices(len(margin), 1)
     weight = margin[i, j]
     step = float(np.gcd.reduce(np.abs(weight).astype(np.int64)))
-    best = improve(margin, start)
-    cuts = _Cuts(len(margin))
+    best = improve_order(margin, start)
+    cuts = _TriangleCuts(len(margin))
     while True:
-        found = _relaxation(weight, cuts)
-        above = _square(found.x, len(margin))
-        rounded = improve(margin, np.argsort(-above.sum(axis=1), kind="stable"))
-        best = max((best, rounded), key=lambda o: value(margin, o))
-        held = float(weight @ _above(best)[i, j])
+        found = _solve_relaxation(weight, cuts)
+        above = _expand_triangle(found.x, len(margin))
+        rounded = improve_order(margin, np.argsort(-above.sum(axis=1), kind="stable"))
+        best = max((best, rounded), key=lambda o: compute_order_value(margin, o))
+        held = float(weight @ _build_above_matrix(best)[i, j])
         if -found.fun < held + step * (1 - 1e-6):
             return best, True
-        if not cuts.add(above):
+        if not cuts.add_violated(above):
             break
     if most_nodes == 0:
         return best, False
@@ -149,17 +156,17 @@ def order_many(margin: F8, start: I8, most_nodes: int) -> tuple[I8, bool]:
         np.abs(found.lower.marginals + found.upper.marginals) < -found.fun - held - step * (1 - 1e-6) + 1e-6
     )
     bounds = np.where(free, 0.0, np.rint(found.x)), np.where(free, 1.0, np.rint(found.x))
-    return _branch(margin, weight, cuts, bounds, best, most_nodes)
+    return _branch_and_bound(margin, weight, cuts, bounds, best, most_nodes)
 
 
-def _branch(
-    margin: F8, weight: F8, cuts: _Cuts, bounds: tuple[F8, F8], best: I8, most_nodes: int
+def _branch_and_bound(
+    margin: F8, weight: F8, cuts: _TriangleCuts, bounds: tuple[F8, F8], best: I8, most_nodes: int
 ) -> tuple[I8, bool]:
     """Integer solutions, with triangle cuts added until one is an order. Fixed variables cannot be in a better one."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     while True:
-        table, limit = cuts.matrix()
+        table, limit = cuts.build_constraints()
         found = milp(
             -weight,
             integrality=np.ones(len(weight)),
@@ -171,34 +178,34 @@ def _branch(
             return best, True
         if found.x is None:
             return best, False
-        above = _square(np.rint(found.x), len(margin))
-        if not cuts.add(above):
+        above = _expand_triangle(np.rint(found.x), len(margin))
+        if not cuts.add_violated(above):
             order = np.argsort(-above.sum(axis=1), kind="stable")
-            better = value(margin, order) > value(margin, best)
+            better = compute_order_value(margin, order) > compute_order_value(margin, best)
             return (order if better else best), found.status == 0
 
 
-def _relaxation(weight: F8, cuts: _Cuts) -> Any:
+def _solve_relaxation(weight: F8, cuts: _TriangleCuts) -> Any:
     from scipy.optimize import linprog
 
-    table, limit = cuts.matrix()
+    table, limit = cuts.build_constraints()
     return linprog(-weight, A_ub=table, b_ub=limit, bounds=(0, 1), method="highs")
 
 
-def _above(order: I8) -> F8:
+def _build_above_matrix(order: I8) -> F8:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     return (place[:, None] < place).astype(np.float64)
 
 
-def _square(x: F8, size: int) -> F8:
+def _expand_triangle(x: F8, size: int) -> F8:
     """The whole matrix 'i above j' from its upper triangle."""
     above = np.zeros((size, size))
     above[np.triu_indices(size, 1)] = x
     return above + np.tril(1 - above.T, -1)
 
 
-class _Cuts:
+class _TriangleCuts:
     """Triangle inequalities found so far: not all of i above j, j above k and k above i."""
 
     def __init__(self, size: int) -> None:
@@ -210,7 +217,7 @@ class _Cuts:
         number[np.triu_indices(size, 1)] = np.arange(size * (size - 1) // 2)
         self.variable = number + number.T
 
-    def add(self, above: F8) -> bool:
+    def add_violated(self, above: F8) -> bool:
         """Take in the most violated inequalities; says whether there were any."""
         i, j, k = self.cycles.T
         excess = above[i, j] + above[j, k] + above[k, i] - 2
@@ -219,7 +226,7 @@ class _Cuts:
         self.known.append(self.cycles[worst])
         return len(worst) > 0
 
-    def matrix(self) -> tuple[Any, F8]:
+    def build_constraints(self) -> tuple[Any, F8]:
         """Sparse rows and right-hand sides over the variables 'i above j', i < j."""
         from scipy.sparse import csr_array
 

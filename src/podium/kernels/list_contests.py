@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from podium.kernels import smooth_sums
-from podium.kernels.contest_models import Problem
-from podium.kernels.contest_solvers import Sparse
+from podium.kernels.contest_models import ContestProblem
+from podium.kernels.contest_solvers import SparseNewton
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.pairs import Votes, places
+from podium.kernels.pairwise_votes import Votes, count_items_above
 
 __all__ = ["ListContests", "Listwise", "list_tallies", "sets_of"]
 
@@ -36,7 +36,7 @@ def list_tallies(votes: Votes) -> tuple[F8, F8]:
     """Wins and losses of every slot in the lists of one query, ties half, in whole weights."""
     base, size = int(votes.slots[0]), int(votes.slots[1] - votes.slots[0])
     lengths = np.diff(votes.starts)
-    above, upto = places(votes.starts, votes.rank)
+    above, upto = count_items_above(votes.starts, votes.rank)
     weight, length = np.repeat(votes.list_weight, lengths), np.repeat(lengths, lengths)
     ties = (upto - above - 1) / 2
     item = votes.item.astype(np.int64) - base
@@ -65,7 +65,7 @@ def sets_of(votes: Votes, unit: float, *, ties: bool) -> ListContests:
     ]
     parts = [(length, members, sign * weight[: len(length)]) for length, members, weight in parts]
     if not ties:
-        above, upto = places(votes.starts, votes.rank)
+        above, upto = count_items_above(votes.starts, votes.rank)
         block, row = upto - above, np.arange(len(item)) - np.repeat(votes.starts[:-1], lengths)
         tied = (block > 1) & np.repeat(votes.list_weight > 0, lengths)
         head = tied & (row == above)
@@ -89,10 +89,10 @@ def sum_pairs(lists: ListContests, kind: int, x: F8, mass: F8) -> F8:
     return out
 
 
-class Listwise(Sparse):
+class Listwise(SparseNewton):
     """Steps by conjugate gradients for lists beside the pairs of single comparisons."""
 
-    def __init__(self, problem: Problem, tolerance: float, lists: ListContests) -> None:
+    def __init__(self, problem: ContestProblem, tolerance: float, lists: ListContests) -> None:
         super().__init__(problem, tolerance)
         self.lists, self.table = lists, False
         self.ones = np.ones(problem.size)
@@ -115,8 +115,8 @@ class Listwise(Sparse):
         image = self.curve * v - sum_pairs(self.lists, smooth_sums.LOGISTIC_SLOPE, self.x, v)
         return super()._pair_product(bend, v) + image
 
-    def value(self, x: F8) -> float:
+    def compute_value(self, x: F8) -> float:
         """Minus the log likelihood."""
         scores = x[: self.problem.size]
         cosh = sum_pairs(self.lists, smooth_sums.LOG_COSH, scores, self.ones) - self.itself * 2 * np.log(2)
-        return super().value(x) + float(cosh.sum() / 4 - (self.lists.net * scores).sum() / 2)
+        return super().compute_value(x) + float(cosh.sum() / 4 - (self.lists.net * scores).sum() / 2)

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from podium.kernels import text
-from podium.kernels.dispatch import F8, I4, I8, U1, by_queries
+from podium.kernels import text_columns
+from podium.kernels.dispatch import F8, I4, I8, U1, run_in_threads
 
-__all__ = ["Filled", "Numbered", "Text", "list_starts", "lists", "number"]
+__all__ = ["ItemNumbers", "ListColumns", "TextColumn", "fill_lists", "find_list_starts", "number_items"]
 
 
-class Text(NamedTuple):
+class TextColumn(NamedTuple):
     """A column of text: the number of each row's text, and the texts in one UTF-8 buffer."""
 
     codes: I4 | None  # None: every row has its own
@@ -25,7 +25,7 @@ class Text(NamedTuple):
     offsets: I8
 
 
-class Numbered(NamedTuple):
+class ItemNumbers(NamedTuple):
     """The distinct items of every query in order."""
 
     starts: I8
@@ -35,7 +35,7 @@ class Numbered(NamedTuple):
     text: tuple[U1, I8] | None  # ids of the slots, where they are text
 
 
-class Filled(NamedTuple):
+class ListColumns(NamedTuple):
     """The columns of `podium.data.lists.Lists`."""
 
     query_starts: I8
@@ -45,30 +45,30 @@ class Filled(NamedTuple):
     rank: I4
 
 
-def number(row_starts: I8, item: npt.NDArray[Any] | Text) -> Numbered:
+def number_items(row_starts: I8, item: npt.NDArray[Any] | TextColumn) -> ItemNumbers:
     """Slots of items, whose ids are whole numbers or text."""
     from podium.kernels.compiled import local_items as compiled
 
     value, ordered = (item, True) if isinstance(item, np.ndarray) else (item.codes, False)
     if value is None:
-        return _by_text(row_starts, row_starts, None, np.arange(row_starts[-1]), *item)
+        return _number_by_text(row_starts, row_starts, None, np.arange(row_starts[-1]), *item)
     n, queries = len(value), len(row_starts) - 1
     slot, came, rep = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
     counts = np.zeros(queries, np.int64)
     columns = (slot, rep, came, counts)
-    by_queries(compiled.number_items, row_starts, row_starts, frozen(value), ordered, *columns)
+    run_in_threads(compiled.number_items, row_starts, row_starts, freeze_column(value), ordered, *columns)
     starts = np.concatenate(([0], np.cumsum(counts)))
     if not ordered:
         at = np.repeat(row_starts[:-1] - starts[:-1], counts) + np.arange(int(starts[-1]))
-        return _by_text(row_starts, starts, slot, rep[at], *item)
+        return _number_by_text(row_starts, starts, slot, rep[at], *item)
     first_row, arrival = np.empty(int(starts[-1]), np.int64), np.empty(int(starts[-1]), np.int32)
-    by_queries(compiled.gather, starts, row_starts, starts, rep, came, first_row, arrival)
-    return Numbered(starts, slot, first_row, arrival, None)
+    run_in_threads(compiled.gather_items, starts, row_starts, starts, rep, came, first_row, arrival)
+    return ItemNumbers(starts, slot, first_row, arrival, None)
 
 
-def _by_text(
+def _number_by_text(
     row_starts: I8, starts: I8, slot: I4 | None, rows: I8, codes: I4 | None, buffer: U1, offsets: I8
-) -> Numbered:
+) -> ItemNumbers:
     """Texts (those of `rows`, from starts[q] on of query q) put in the order of their bytes, which is that of ids.
 
     `slot` numbers them as they came, for every row; None if `rows` are all rows.
@@ -79,21 +79,25 @@ def _by_text(
     code = rows if codes is None else codes[rows]
     at, length = offsets[code], (offsets[code + 1] - offsets[code]).astype(np.int32)
     none = np.zeros(0, np.int64)
-    entries = text.Rows(at, length, none.astype(np.int32), np.zeros(0), starts, none, none, none, none)
-    found = text.index_items(frozen(buffer), entries, text.Grouped(queries[:-1], queries, starts))
+    entries = text_columns.TextRows(
+        at, length, none.astype(np.int32), np.zeros(0), starts, none, none, none, none
+    )
+    found = text_columns.index_items(
+        freeze_column(buffer), entries, text_columns.RunGroups(queries[:-1], queries, starts)
+    )
     if slot is None:
         slot = found.slot
     else:
-        by_queries(compiled.relabel, row_starts, row_starts, starts, found.slot, slot)
+        run_in_threads(compiled.relabel_slots, row_starts, row_starts, starts, found.slot, slot)
     first_row = np.empty(int(found.starts[-1]), np.int64)
     query = np.repeat(queries[:-1], np.diff(starts))
     first_row[found.starts[query] + found.slot] = rows
-    return Numbered(found.starts, slot, first_row, found.arrival, (found.buffer, found.offsets))
+    return ItemNumbers(found.starts, slot, first_row, found.arrival, (found.buffer, found.offsets))
 
 
-def lists(
-    row_starts: I8, items: Numbered, list_starts: I8, expert: I4, rank: I4 | None, score: F8 | None
-) -> Filled | None:
+def fill_lists(
+    row_starts: I8, items: ItemNumbers, list_starts: I8, expert: I4, rank: I4 | None, score: F8 | None
+) -> ListColumns | None:
     """Lists (rows list_starts[l] .. list_starts[l + 1], by expert code) if they are in order (see the kernel)."""
     from podium.kernels.compiled import local_items as compiled
 
@@ -104,21 +108,21 @@ def lists(
         rank.copy() if rank is not None else np.empty(n, np.int32)
     )  # the caller's own array must not be ours
     given = (items.starts, query_lists, list_starts, expert, items.slot, ranks)
-    scores = frozen(score if score is not None else np.zeros(0))
-    by_queries(compiled.fill_lists, row_starts, *given, scores, rank is not None, item, bad)
-    return None if bad.any() else Filled(query_lists, expert, list_starts, item, ranks)
+    scores = freeze_column(score if score is not None else np.zeros(0))
+    run_in_threads(compiled.fill_lists, row_starts, *given, scores, rank is not None, item, bad)
+    return None if bad.any() else ListColumns(query_lists, expert, list_starts, item, ranks)
 
 
-def list_starts(row_starts: I8, expert: npt.NDArray[np.integer[Any]]) -> I8:
+def find_list_starts(row_starts: I8, expert: npt.NDArray[np.integer[Any]]) -> I8:
     """The rows at which the query or the expert changes, and the number of rows."""
     from podium.kernels.compiled import local_items as compiled
 
     code = expert if expert.dtype == np.int32 else expert.astype(np.int64)
     starts = np.empty(len(code) + 1, np.int64)
-    return starts[: compiled.list_starts(row_starts, frozen(code), starts)].copy()
+    return starts[: compiled.find_list_starts(row_starts, freeze_column(code), starts)].copy()
 
 
-def frozen(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def freeze_column(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A view that cannot be written, as columns of Arrow are, so that one compiled kernel serves both."""
     view = column.view()
     view.flags.writeable = False

@@ -10,48 +10,57 @@ from collections.abc import Callable
 
 import numpy as np
 
-from podium.kernels.dispatch import B1, F8, I8, by_queries
-from podium.kernels.pairs import Votes, margins, matrix, pair_work, pays_to_compile
+from podium.kernels.dispatch import B1, F8, I8, run_in_threads
+from podium.kernels.pairwise_votes import (
+    Votes,
+    compute_margins,
+    compute_pair_work,
+    compute_vote_matrix,
+    is_large_pair_work,
+)
 
-__all__ = ["by_majority", "condorcet", "copeland", "greedy", "order_scores", "ranked_pairs", "schulze"]
+__all__ = ["condorcet", "copeland", "greedy", "ranked_pairs", "schulze", "score_blocks", "score_by_majority"]
 
 
-def by_majority(method: Callable[..., F8], votes: Votes, cubic: float, *options: bool) -> F8:
+def score_by_majority(method: Callable[..., F8], votes: Votes, cubic: float, *options: bool) -> F8:
     """Scores of every slot by one of the methods below; `cubic` as in `pair_work`."""
-    work = pair_work(votes, cubic)
+    work = compute_pair_work(votes, cubic)
     scores = np.zeros(int(votes.slots[-1]))
-    if pays_to_compile(work):
+    if is_large_pair_work(work):
         from podium.kernels.compiled import majority as compiled
 
-        by_queries(getattr(compiled, method.__name__), work, votes, *options, scores)
+        run_in_threads(getattr(compiled, method.__name__), work, votes, *options, scores)
         return scores
     for q in np.flatnonzero(np.diff(votes.slots)).tolist():
-        scores[votes.slots[q] : votes.slots[q + 1]] = method(matrix(votes, q), *options)
+        scores[votes.slots[q] : votes.slots[q + 1]] = method(compute_vote_matrix(votes, q), *options)
     return scores
 
 
 def copeland(table: F8) -> F8:
     """Items beaten minus items lost to."""
-    return np.asarray(np.sign(margins(table)).sum(axis=1), np.float64)
+    return np.asarray(np.sign(compute_margins(table)).sum(axis=1), np.float64)
 
 
 def condorcet(table: F8) -> F8:
     """Merge sort by majority, from the order of net votes; items without votes begin, and so stay, last."""
-    margin = margins(table)
+    margin = compute_margins(table)
     start = np.where((table + table.T).any(axis=1), margin.sum(axis=1), -np.inf)
-    blocks = [b for group in _split(np.arange(len(table)), start) for b in _refine(margin, group)]
-    beats = _between(margin, blocks)
+    blocks = [
+        b for group in _split_by_key(np.arange(len(table)), start) for b in _refine_block(margin, group)
+    ]
+    beats = _compare_blocks(margin, blocks)
     runs = [[b] for b in range(len(blocks))]
     while len(runs) > 1:
         runs = [
-            _merge(beats, *runs[i : i + 2]) if i + 1 < len(runs) else runs[i] for i in range(0, len(runs), 2)
+            _merge_runs(beats, *runs[i : i + 2]) if i + 1 < len(runs) else runs[i]
+            for i in range(0, len(runs), 2)
         ]
-    return order_scores([blocks[b] for b in runs[0]], len(table))
+    return score_blocks([blocks[b] for b in runs[0]], len(table))
 
 
 def greedy(table: F8) -> F8:
     """Take the item with the largest net preference over those left, again and again."""
-    margin = margins(table)
+    margin = compute_margins(table)
     potential = margin.sum(axis=1)
     left = np.ones(len(table), np.bool_)
     order = []
@@ -67,12 +76,12 @@ def greedy(table: F8) -> F8:
         order.append(taken)
         left[taken] = False
         potential += margin[taken].sum(axis=0)
-    return order_scores(order, len(table))
+    return score_blocks(order, len(table))
 
 
 def schulze(table: F8, winning: bool) -> F8:
     """Items beaten minus items lost to, by the strength of the widest path of majorities."""
-    margin = margins(table)
+    margin = compute_margins(table)
     path = np.where(margin > 0, table if winning else margin, 0.0)
     for k in range(len(table)):
         np.maximum(path, np.minimum(path[:, k, None], path[k]), out=path)
@@ -81,40 +90,40 @@ def schulze(table: F8, winning: bool) -> F8:
 
 def ranked_pairs(table: F8) -> F8:
     """Lock majorities from the largest margin down; equal margins are locked together, less those in a cycle."""
-    margin = margins(table)
+    margin = compute_margins(table)
     reach = np.eye(len(table), dtype=np.bool_)
     for size in np.unique(margin[margin > 0])[::-1]:
         pairs = np.argwhere((margin == size) & ~reach & ~reach.T)
         trial = reach.copy()
         for i, j in pairs:
-            _link(trial, i, j)
+            _add_to_closure(trial, i, j)
         for i, j in pairs[~trial[pairs[:, 1], pairs[:, 0]]]:
-            _link(reach, i, j)
+            _add_to_closure(reach, i, j)
     return np.asarray(reach.sum(axis=1) - reach.sum(axis=0), np.float64)
 
 
-def _link(reach: B1, i: int, j: int) -> None:
+def _add_to_closure(reach: B1, i: int, j: int) -> None:
     """Keep the closure of a relation when i -> j joins it."""
     if not reach[i, j]:
         reach[reach[:, i]] |= reach[j]
 
 
-def _split(items: I8, key: F8) -> list[I8]:
+def _split_by_key(items: I8, key: F8) -> list[I8]:
     """Groups of equal key, the largest key first."""
     order = np.argsort(-key, kind="stable")
     cuts = np.flatnonzero(key[order][1:] != key[order][:-1]) + 1
     return list(np.split(items[order], cuts))
 
 
-def _refine(margin: F8, block: I8) -> list[I8]:
+def _refine_block(margin: F8, block: I8) -> list[I8]:
     """Split a block by wins minus losses inside it until nothing more can be told apart."""
     if len(block) == 1:
         return [block]
-    groups = _split(block, np.sign(margin[np.ix_(block, block)]).sum(axis=1))
-    return groups if len(groups) == 1 else [b for g in groups for b in _refine(margin, g)]
+    groups = _split_by_key(block, np.sign(margin[np.ix_(block, block)]).sum(axis=1))
+    return groups if len(groups) == 1 else [b for g in groups for b in _refine_block(margin, g)]
 
 
-def _between(margin: F8, blocks: list[I8]) -> list[list[bool]]:
+def _compare_blocks(margin: F8, blocks: list[I8]) -> list[list[bool]]:
     """Whether each block beats each other one by summed votes."""
     order = np.concatenate(blocks)
     starts = np.concatenate(([0], np.cumsum([len(b) for b in blocks[:-1]]))).astype(np.int64)
@@ -123,7 +132,7 @@ def _between(margin: F8, blocks: list[I8]) -> list[list[bool]]:
     return found
 
 
-def _merge(beats: list[list[bool]], left: list[int], right: list[int]) -> list[int]:
+def _merge_runs(beats: list[list[bool]], left: list[int], right: list[int]) -> list[int]:
     """Two runs of blocks as one; the left one goes first unless the right one beats it."""
     merged, i, j = [], 0, 0
     while i < len(left) and j < len(right):
@@ -136,7 +145,7 @@ def _merge(beats: list[list[bool]], left: list[int], right: list[int]) -> list[i
     return merged + left[i:] + right[j:]
 
 
-def order_scores(blocks: list[I8], size: int) -> F8:
+def score_blocks(blocks: list[I8], size: int) -> F8:
     """Items below minus items above, from tied blocks in order."""
     scores, above = np.empty(size), 0
     for block in blocks:

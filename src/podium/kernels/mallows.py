@@ -11,61 +11,61 @@ from __future__ import annotations
 import numpy as np
 
 from podium.kernels.dispatch import F8
-from podium.kernels.pairs import Votes, places
+from podium.kernels.pairwise_votes import Votes, count_items_above
 
-__all__ = ["block_sizes", "dispersion", "expected_distance", "log_likelihood"]
+__all__ = ["compute_expected_distance", "compute_log_likelihood", "count_block_sizes", "estimate_dispersion"]
 
 
-def block_sizes(votes: Votes) -> F8:
+def count_block_sizes(votes: Votes) -> F8:
     """For every size: the weight of the lists of that many items, less that of their blocks of so many."""
     lengths, sizes = np.diff(votes.starts), np.diff(votes.slots)
     query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
     whole = sizes[query] if votes.below else lengths
-    above, upto = places(votes.starts, votes.rank)
+    above, upto = count_items_above(votes.starts, votes.rank)
     weight = np.where(lengths > 0, votes.list_weight, 0.0)
     top = int(sizes.max(initial=0)) + 3
 
-    def count(size: object, weights: F8) -> F8:
+    def sum_by_size(size: object, weights: F8) -> F8:
         return np.bincount(np.asarray(size, np.int64), weights, top).astype(np.float64, copy=False)
 
     block = upto - above
     pairs = votes.vote_weight[~votes.tie].sum()
-    found = count(whole, weight) - count(block, np.repeat(weight, lengths) / np.maximum(block, 1))
+    found = sum_by_size(whole, weight) - sum_by_size(block, np.repeat(weight, lengths) / np.maximum(block, 1))
     if votes.below:
-        found -= count(whole - lengths, weight)
+        found -= sum_by_size(whole - lengths, weight)
     found[2] += pairs
     return found
 
 
-def dispersion(sizes: F8, distance: float) -> float:
+def estimate_dispersion(sizes: F8, distance: float) -> float:
     """The phi in [0, 1] under which the expected distance is the observed one."""
-    if distance <= 0 or expected_distance(sizes, 1.0) <= distance:
+    if distance <= 0 or compute_expected_distance(sizes, 1.0) <= distance:
         return 0.0 if distance <= 0 else 1.0
     low, high = 0.0, 1.0
     while high - low > 1e-15 and low < (middle := (low + high) / 2) < high:
-        if expected_distance(sizes, middle) < distance:
+        if compute_expected_distance(sizes, middle) < distance:
             low = middle
         else:
             high = middle
     return (low + high) / 2
 
 
-def expected_distance(sizes: F8, phi: float) -> float:
+def compute_expected_distance(sizes: F8, phi: float) -> float:
     """The mean inversions of words with these sizes: sum over j <= n of sum_i i phi^i / sum_i phi^i, i < j."""
     if phi == 1.0:
         n = np.arange(len(sizes))
         return float(sizes @ (n * (n - 1) / 4))
-    return float(sizes @ np.cumsum(_factors(len(sizes), phi)[1]))
+    return float(sizes @ np.cumsum(_compute_factors(len(sizes), phi)[1]))
 
 
-def log_likelihood(sizes: F8, distance: float, phi: float) -> float:
+def compute_log_likelihood(sizes: F8, distance: float, phi: float) -> float:
     """distance log(phi) - log Z."""
     if distance <= 0 and phi == 0:
         return 0.0
-    return float(distance * np.log(phi) - sizes @ np.cumsum(np.log(_factors(len(sizes), phi)[0])))
+    return float(distance * np.log(phi) - sizes @ np.cumsum(np.log(_compute_factors(len(sizes), phi)[0])))
 
 
-def _factors(top: int, phi: float) -> tuple[F8, F8]:
+def _compute_factors(top: int, phi: float) -> tuple[F8, F8]:
     """For every n below `top`: 1 + phi + ... + phi^(n - 1) (1 for n = 0), and the mean power in that sum."""
     power = phi ** np.arange(max(top - 1, 0))
     total = np.concatenate(([0.0], np.cumsum(power)))[:top]

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from podium.kernels import segments
-from podium.kernels.dispatch import B1, F8, I8, by_queries, large
-from podium.kernels.newton import climb
+from podium.kernels.dispatch import B1, F8, I8, is_large, run_in_threads
+from podium.kernels.newton import maximize_concave
 
-__all__ = ["Fit", "Groups", "adherence_slopes", "fit_adherence", "fit_scores"]
+__all__ = ["MultinomialFit", "PreferenceGroups", "compute_adherence_slopes", "fit_adherence", "fit_scores"]
 
 QUERY_COST, PASSES = 400, 30  # units of work a query costs numpy, and passes over its groups that it takes
 CUBE = 0.002  # units of work per cube of the number of items, as numpy solves a dense system
@@ -25,7 +25,7 @@ CLOSE = 1e-8  # change of an adherence, relative, that counts as none
 STRIDES = 2  # Newton steps of the adherences between two fits of the scores
 
 
-class Groups(NamedTuple):
+class PreferenceGroups(NamedTuple):
     """What was said, by query and group."""
 
     slots: I8  # items of query q: slots[q] .. slots[q + 1]
@@ -40,7 +40,7 @@ class Groups(NamedTuple):
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
 
-class Fit(NamedTuple):
+class MultinomialFit(NamedTuple):
     """Scores by slot with mean 0 in every query, and by query how they were found."""
 
     score: F8
@@ -50,7 +50,13 @@ class Fit(NamedTuple):
 
 
 def fit_scores(
-    groups: Groups, adherence: F8, prior: float, tolerance: float, most_steps: int, fit: Fit, active: B1
+    groups: PreferenceGroups,
+    adherence: F8,
+    prior: float,
+    tolerance: float,
+    most_steps: int,
+    fit: MultinomialFit,
+    active: B1,
 ) -> None:
     """The likeliest scores of the active queries given the adherence of every group, from the scores in `fit`.
 
@@ -58,10 +64,10 @@ def fit_scores(
     """
     work = groups.offsets[groups.starts]
     dense = CUBE * float((np.diff(groups.slots).astype(np.float64) ** 3).sum())
-    if large(QUERY_COST * len(active) + PASSES * int(work[-1]) + int(min(dense, 2**60))):
+    if is_large(QUERY_COST * len(active) + PASSES * int(work[-1]) + int(min(dense, 2**60))):
         from podium.kernels.compiled.multinomial import fit_scores as kernel
 
-        by_queries(kernel, work, groups, adherence, prior, tolerance, most_steps, active, *fit)
+        run_in_threads(kernel, work, groups, adherence, prior, tolerance, most_steps, active, *fit)
         return
     for q in np.flatnonzero(active & (np.diff(groups.slots) > 1)).tolist():
         first, last = groups.starts[q : q + 2].tolist()
@@ -71,12 +77,14 @@ def fit_scores(
         at = slice(int(groups.slots[q]), int(groups.slots[q + 1]))
         rows = slice(int(groups.offsets[first]), int(groups.offsets[last]))
         net = groups.net[rows].reshape(last - first, -1)[which]
-        known = _Likelihood(net, groups.total[first:last][which], adherence[first:last][which], prior)
-        fit.score[at], *found = climb(known, fit.score[at], tolerance, most_steps)
+        known = _MultinomialLikelihood(
+            net, groups.total[first:last][which], adherence[first:last][which], prior
+        )
+        fit.score[at], *found = maximize_concave(known, fit.score[at], tolerance, most_steps)
         fit.gradient[q], fit.steps[q], fit.value[q] = found
 
 
-class _Likelihood:
+class _MultinomialLikelihood:
     """Value, gradient and negated Hessian at the scores of one query; arrays over (group, item)."""
 
     def __init__(self, net: F8, total: F8, adherence: F8, prior: float) -> None:
@@ -102,7 +110,14 @@ class _Likelihood:
 
 
 def fit_adherence(
-    groups: Groups, adherence: F8, own: I8, tied: I8, score: F8, active: B1, prior: float, steady: float
+    groups: PreferenceGroups,
+    adherence: F8,
+    own: I8,
+    tied: I8,
+    score: F8,
+    active: B1,
+    prior: float,
+    steady: float,
 ) -> B1:
     """Move the adherences of the active queries nearer to their best values for given scores; which moved much?
 
@@ -111,24 +126,24 @@ def fit_adherence(
     adherences divided by it, so the priors choose that number. Works on `adherence` and `score` in place.
     """
     which = np.flatnonzero(active[groups.query])
-    part, before = _select(groups, which), adherence[which]
+    part, before = _select_groups(groups, which), adherence[which]
     _, label, counted = np.unique(own[which], return_index=True, return_inverse=True)
     value = before[label]
     for _ in range(STRIDES):
-        slope, bend = adherence_slopes(part, value[counted], score)
+        slope, bend = compute_adherence_slopes(part, value[counted], score)
         up = np.bincount(counted, slope, len(value)) - steady * (value - 1)
         down = np.bincount(counted, bend, len(value)) - steady
         value = np.clip(value - up / down, value / 4, 4 * value + 0.1)
     scale = tied[which]
-    factor = _common_scale(groups, active, (scale, scale[label], value), score, prior, steady)
+    factor = _fit_common_scale(groups, active, (scale, scale[label], value), score, prior, steady)
     adherence[which] = value[counted] / factor[scale]
     moved = np.zeros(len(active), np.bool_)
     moved[groups.query[which][np.abs(adherence[which] - before) > CLOSE * (1 + before)]] = True
     return moved
 
 
-def _common_scale(
-    groups: Groups, active: B1, known: tuple[I8, I8, F8], score: F8, prior: float, steady: float
+def _fit_common_scale(
+    groups: PreferenceGroups, active: B1, known: tuple[I8, I8, F8], score: F8, prior: float, steady: float
 ) -> F8:
     """By what the scores of each scale are multiplied; known: the scale of each group, of each adherence, and these."""
     of_group, of_value, value = known
@@ -142,19 +157,21 @@ def _common_scale(
         np.bincount(at, term, count).astype(np.float64, copy=False)
         for at, term in ((of_slot, score[slots] ** 2), (of_value, value), (of_value, value**2))
     )
-    factor = _rescaled(squares, prior, first, second, steady)
+    factor = _solve_rescaling(squares, prior, first, second, steady)
     score[slots] *= factor[of_slot]
     return factor
 
 
-def _select(groups: Groups, which: I8) -> Groups:
+def _select_groups(groups: PreferenceGroups, which: I8) -> PreferenceGroups:
     """Some of the groups, each as a query of its own."""
-    offsets, entries = segments.gather(groups.offsets, which)
+    offsets, entries = segments.gather_segments(groups.offsets, which)
     slots = groups.slots[groups.query[which]]
-    return Groups(slots, np.arange(len(which) + 1), offsets, groups.net[entries], groups.total[which])
+    return PreferenceGroups(
+        slots, np.arange(len(which) + 1), offsets, groups.net[entries], groups.total[which]
+    )
 
 
-def adherence_slopes(groups: Groups, adherence: F8, score: F8) -> tuple[F8, F8]:
+def compute_adherence_slopes(groups: PreferenceGroups, adherence: F8, score: F8) -> tuple[F8, F8]:
     """The first two derivatives of the log-likelihood of every group with respect to its adherence."""
     sizes = np.diff(groups.offsets)
     first = groups.slots[groups.query]
@@ -162,16 +179,16 @@ def adherence_slopes(groups: Groups, adherence: F8, score: F8) -> tuple[F8, F8]:
     s, owner = score[entry], np.repeat(np.arange(len(sizes)), sizes)
     up = np.exp(np.repeat(adherence, sizes) * s)
 
-    def total(values: F8) -> F8:
+    def sum_by_group(values: F8) -> F8:
         return np.bincount(owner, values, len(sizes)).astype(np.float64, copy=False)
 
-    (a, a1, a2), (b, b1, b2) = ([total(e * s**n) for n in range(3)] for e in (up, 1 / up))
+    (a, a1, a2), (b, b1, b2) = ([sum_by_group(e * s**n) for n in range(3)] for e in (up, 1 / up))
     z = np.maximum(a * b - sizes, 1e-300)
     slope, bend = (a1 * b - a * b1) / z, (a2 * b - 2 * a1 * b1 + a * b2) / z
-    return total(groups.net * s) - groups.total * slope, groups.total * (slope**2 - bend)
+    return sum_by_group(groups.net * s) - groups.total * slope, groups.total * (slope**2 - bend)
 
 
-def _rescaled(squares: F8, prior: float, first: F8, second: F8, steady: float) -> F8:
+def _solve_rescaling(squares: F8, prior: float, first: F8, second: F8, steady: float) -> F8:
     """The c that minimises prior c^2 squares + steady sum (t / c - 1)^2; `first` and `second` sum t and t^2."""
     c = np.ones_like(squares)
     for _ in range(60):

@@ -8,13 +8,13 @@ import numpy as np
 
 from podium.kernels.dispatch import F8
 
-__all__ = ["LONGEST", "SURE", "Concave", "climb"]
+__all__ = ["LONGEST", "SURE", "ConcaveFunction", "maximize_concave"]
 
 LONGEST = 4.0  # a step moves no score further; where the maximum is far, the quadratic model is poor anyhow
 SURE = 1e-9  # a step that promises less than this share of the value is not checked: rounding would decide
 
 
-class Concave(Protocol):
+class ConcaveFunction(Protocol):
     """A function to climb, of scores that may all be shifted by a constant."""
 
     scale: float  # the gradient is measured against this
@@ -26,7 +26,9 @@ class Concave(Protocol):
         """The gradient and the negated Hessian."""
 
 
-def climb(function: Concave, score: F8, tolerance: float, most_steps: int) -> tuple[F8, float, int, float]:
+def maximize_concave(
+    function: ConcaveFunction, score: F8, tolerance: float, most_steps: int
+) -> tuple[F8, float, int, float]:
     """The scores with mean 0 at the maximum; the largest component of the gradient, the steps and the value there.
 
     Starts at `score` and stops when the gradient, relative to the function's scale, is at most `tolerance`; more steps
@@ -43,11 +45,13 @@ def climb(function: Concave, score: F8, tolerance: float, most_steps: int) -> tu
                 np.trace(curvature) / size
             )  # along a shift of all scores there is no slope, so any value will do
             move = np.linalg.lstsq(curvature + flat / size, gradient)[0]
-            score, value = _step(function, score, value, move - move.mean(), gradient)
+            score, value = _take_damped_step(function, score, value, move - move.mean(), gradient)
     return score, left, most_steps + 1, value
 
 
-def _step(function: Concave, score: F8, value: float, move: F8, gradient: F8) -> tuple[F8, float]:
+def _take_damped_step(
+    function: ConcaveFunction, score: F8, value: float, move: F8, gradient: F8
+) -> tuple[F8, float]:
     """The longest of ever shorter steps that climbs as the slope promises."""
     share = min(1.0, LONGEST / max(float(np.abs(move).max()), 1e-300))
     promise = float(gradient @ move)

@@ -11,9 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.kernels.dispatch import F8, I4, I8, large
+from podium.kernels.dispatch import F8, I4, I8, is_large
 
-__all__ = ["Fit", "Noisy", "Point", "fit", "noisy", "point", "product"]
+__all__ = [
+    "NoisyContests",
+    "NoisyDerivatives",
+    "NoisyFit",
+    "build_noisy_contests",
+    "compute_derivatives",
+    "fit_noisy_contests",
+    "multiply_hessian",
+]
 
 ROUNDING = 1e-11  # steps that promise less than this share of the value are judged by the gradient
 FLAT = 0.05  # share of the votes on an unknown below which no curvature is taken to be
@@ -22,7 +30,7 @@ NEAR = 1e-6  # an error that does not shrink any more is rounding below this
 LEAST, MOST = 1e-3, 1e8  # share of the promise from which a step is taken; largest radius against the first
 
 
-class Noisy(NamedTuple):
+class NoisyContests(NamedTuple):
     """Votes by pair and annotator (weighted), and the priors."""
 
     first: I4  # by row
@@ -37,7 +45,7 @@ class Noisy(NamedTuple):
     busy: F8  # by slot, then by group: all votes on it, those of the priors too
 
 
-class Point(NamedTuple):
+class NoisyDerivatives(NamedTuple):
     """Minus the log likelihood with its derivatives at a point."""
 
     value: float
@@ -49,7 +57,7 @@ class Point(NamedTuple):
     scale: F8  # positive: the diagonal without what may be negative, and not too flat
 
 
-class Fit(NamedTuple):
+class NoisyFit(NamedTuple):
     """The end of the search."""
 
     scores: F8
@@ -60,28 +68,30 @@ class Fit(NamedTuple):
     converged: bool
 
 
-def noisy(rows: tuple[I4, I4, I8, F8, F8], slots: int, virtual: float, right: F8, wrong: F8) -> Noisy:
+def build_noisy_contests(
+    rows: tuple[I4, I4, I8, F8, F8], slots: int, virtual: float, right: F8, wrong: F8
+) -> NoisyContests:
     """Votes (first and second slot, group, weights won and lost) with their priors."""
     first, second, group, won, lost = rows
     votes = won + lost
     busy = np.bincount(first, votes, slots) + np.bincount(second, votes, slots) + 2 * virtual
     if len(right):
         busy = np.concatenate((busy, np.bincount(group, votes, len(right)) + right + wrong))
-    return Noisy(*rows, slots, virtual, right, wrong, np.maximum(busy, TINY))
+    return NoisyContests(*rows, slots, virtual, right, wrong, np.maximum(busy, TINY))
 
 
-def point(given: Noisy, x: F8) -> Point:
+def compute_derivatives(given: NoisyContests, x: F8) -> NoisyDerivatives:
     """Value and derivatives at x."""
     slots, n = given.slots, len(given.first)
     known = len(given.right) == 0
     sums, columns = np.zeros((2, len(x))), np.empty((3, n))
-    if large(20 * n):
-        from podium.kernels.compiled.annotators import noisy as kernel
+    if is_large(20 * n):
+        from podium.kernels.compiled.annotator_em import compute_noisy_derivatives as kernel
 
         rows = (given.first, given.second, given.group, given.won, given.lost)
         value = -float(kernel(*rows, x[:slots], x[slots:], known, TINY, columns, sums[0], sums[1]))
     else:
-        value = _rows(given, x, known, columns, sums)
+        value = _compute_noisy_derivatives(given, x, known, columns, sums)
     half, side = _logistic(x[:slots]), given.virtual
     lift = given.right, given.wrong, _logistic(x[slots:])
     value -= float((side * (_log_logistic(x[:slots]) + _log_logistic(-x[:slots]))).sum())
@@ -89,10 +99,12 @@ def point(given: Noisy, x: F8) -> Point:
     pull = np.concatenate((side * (2 * half - 1), (lift[0] + lift[1]) * lift[2] - lift[0]))
     own = np.concatenate((2 * side * half * (1 - half), (lift[0] + lift[1]) * lift[2] * (1 - lift[2])))
     dd, dt, tt = columns
-    return Point(value, sums[0] + pull, dd, dt, tt, own, np.maximum(sums[1] + own, FLAT * given.busy))
+    return NoisyDerivatives(
+        value, sums[0] + pull, dd, dt, tt, own, np.maximum(sums[1] + own, FLAT * given.busy)
+    )
 
 
-def _rows(given: Noisy, x: F8, known: bool, columns: F8, sums: F8) -> float:
+def _compute_noisy_derivatives(given: NoisyContests, x: F8, known: bool, columns: F8, sums: F8) -> float:
     """Fill in the second derivatives of all rows and the sums of gradients and scales; returns the value."""
     slots = given.slots
     d = x[given.first] - x[given.second]
@@ -106,52 +118,52 @@ def _rows(given: Noisy, x: F8, known: bool, columns: F8, sums: F8) -> float:
     columns[2] = b * b * curve - b * (e_ - e) * up
     for at, down, square in ((0, -a * up, a * a * curve), (slots, -b * up, b * b * curve)):
         if at == 0:
-            sums[0, :slots] = _scatter(given, down, -1)
-            sums[1, :slots] = _scatter(given, square, 1)
+            sums[0, :slots] = _scatter_to_slots(given, down, -1)
+            sums[1, :slots] = _scatter_to_slots(given, square, 1)
         elif not known:
             groups = len(given.right)
             sums[:, slots:] = [np.bincount(given.group, v, groups) for v in (down, square)]
     return float(-(given.won * np.log(p) + given.lost * np.log(q)).sum())
 
 
-def _scatter(given: Noisy, row: F8, sign: int) -> F8:
+def _scatter_to_slots(given: NoisyContests, row: F8, sign: int) -> F8:
     up, down = (np.bincount(side, row, given.slots) for side in (given.first, given.second))
     return np.asarray(up + sign * down, np.float64)
 
 
-def product(given: Noisy, at: Point, v: F8) -> F8:
+def multiply_hessian(given: NoisyContests, at: NoisyDerivatives, v: F8) -> F8:
     """The matrix of second derivatives times v."""
     slots, n, known = given.slots, len(given.first), len(given.right) == 0
     out = at.own * v
-    if large(20 * n):
-        from podium.kernels.compiled.annotators import noisy_product as kernel
+    if is_large(20 * n):
+        from podium.kernels.compiled.annotator_em import multiply_noisy_hessian as kernel
 
         rows = (given.first, given.second, given.group)
         kernel(*rows, at.dd, at.dt, at.tt, v[:slots], v[slots:], known, out[:slots], out[slots:])
         return out
     d = v[given.first] - v[given.second]
     if known:
-        out += _scatter(given, at.dd * d, -1)
+        out += _scatter_to_slots(given, at.dd * d, -1)
         return out
     t = v[slots + given.group]
-    out[:slots] += _scatter(given, at.dd * d + at.dt * t, -1)
+    out[:slots] += _scatter_to_slots(given, at.dd * d + at.dt * t, -1)
     out[slots:] += np.bincount(given.group, at.dt * d + at.tt * t, len(given.right))
     return out
 
 
-def fit(given: Noisy, x: F8, tolerance: float, max_iterations: int) -> Fit:
+def fit_noisy_contests(given: NoisyContests, x: F8, tolerance: float, max_iterations: int) -> NoisyFit:
     """Newton steps in a region of trust from x until no gradient is above `tolerance` times its scale."""
-    at = point(given, x)
+    at = compute_derivatives(given, x)
     radius = first = float(np.sqrt(at.scale.sum()))
-    left, steps = _error(at), 0
+    left, steps = _compute_error(at), 0
     while left > tolerance and steps < max_iterations:
         steps += 1
-        move, promise, length = _step(given, at, radius, min(0.1, left))
-        new = point(given, x + move)
+        move, promise, length = _solve_trust_region(given, at, radius, min(0.1, left))
+        new = compute_derivatives(given, x + move)
         if promise <= ROUNDING * max(abs(at.value), 1.0):  # rounding would decide: look at the gradient
-            if _error(new) >= left:
+            if _compute_error(new) >= left:
                 break
-            x, at, left = x + move, new, _error(new)
+            x, at, left = x + move, new, _compute_error(new)
             continue
         share = (at.value - new.value) / promise
         if not share >= 0.25:
@@ -159,12 +171,12 @@ def fit(given: Noisy, x: F8, tolerance: float, max_iterations: int) -> Fit:
         elif share > 0.75 and length >= 0.99 * radius:
             radius = min(2 * radius, MOST * first)
         if share > LEAST:
-            x, at, left = x + move, new, _error(new)
+            x, at, left = x + move, new, _compute_error(new)
     ended = left <= tolerance or (steps < max_iterations and left <= NEAR)
-    return Fit(x[: given.slots], x[given.slots :], at.value, left, steps, ended)
+    return NoisyFit(x[: given.slots], x[given.slots :], at.value, left, steps, ended)
 
 
-def _error(at: Point) -> float:
+def _compute_error(at: NoisyDerivatives) -> float:
     return float((np.abs(at.gradient) / at.scale).max(initial=0.0))
 
 
@@ -173,7 +185,9 @@ def _dot(a: F8, b: F8) -> float:
     return float((a * b).sum())
 
 
-def _step(given: Noisy, at: Point, radius: float, forcing: float) -> tuple[F8, float, float]:
+def _solve_trust_region(
+    given: NoisyContests, at: NoisyDerivatives, radius: float, forcing: float
+) -> tuple[F8, float, float]:
     """A step by conjugate gradients, what it promises, and its length; it ends where trust does (Steihaug, 1983)."""
     move, rest = np.zeros_like(at.gradient), -at.gradient
     z = rest / at.scale
@@ -181,7 +195,7 @@ def _step(given: Noisy, at: Point, radius: float, forcing: float) -> tuple[F8, f
     goal, gained = size * forcing**2, 0.0
     mm, ma, aa = 0.0, 0.0, size  # squared lengths of the step and the direction, and their product
     for _ in range(10 * len(move) + 100):
-        image = product(given, at, along)
+        image = multiply_hessian(given, at, along)
         bend = _dot(along, image)
         share = size / bend if bend > 0 else np.inf
         if mm + share * (2 * ma + share * aa) >= radius**2:

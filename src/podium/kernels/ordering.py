@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.kernels.dispatch import B1, F8, I4, I8, by_queries, large
+from podium.kernels.dispatch import B1, F8, I4, I8, is_large, run_in_threads
 
 __all__ = ["FLOOR", "TOLERANCE", "rank_order"]
 
@@ -34,11 +34,11 @@ def rank_order(
     """
     scores = scores + 0.0  # a copy in which -0.0 is 0.0: equal scores have equal bytes
     least: F8 = np.broadcast_to(np.asarray(magnitude, np.float64), len(starts) - 1)
-    if large(len(scores)):
+    if is_large(len(scores)):
         from podium.kernels.compiled.ordering import rank_order as kernel
 
         order, tied = np.empty(len(scores), np.int32), np.zeros(len(scores), np.bool_)
-        by_queries(
+        run_in_threads(
             kernel,
             starts,
             starts,

@@ -15,17 +15,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.kernels.chains import LAST, Ballots, ballots
-from podium.kernels.dispatch import F8, I8, by_queries, large
-from podium.kernels.newton import climb
-from podium.kernels.pairs import Votes, collapse, pair_work, places
+from podium.kernels.dispatch import F8, I8, is_large, run_in_threads
+from podium.kernels.markov_chains import LAST, Ballots, build_ballots
+from podium.kernels.newton import maximize_concave
+from podium.kernels.pairwise_votes import Votes, compute_pair_work, count_items_above, merge_comparisons
 
-__all__ = ["Fit", "plackett_luce"]
+__all__ = ["PlackettLuceFit", "fit_plackett_luce"]
 
 QUERY_COST, CELLS = 400, 4  # units of work a query costs numpy, and cells of its matrices in one (measured)
 
 
-class Fit(NamedTuple):
+class PlackettLuceFit(NamedTuple):
     """Log strengths by slot with mean 0 in every query, and by query how they were found."""
 
     score: F8
@@ -34,32 +34,32 @@ class Fit(NamedTuple):
     value: F8  # log-posterior, up to a constant
 
 
-def plackett_luce(votes: Votes, prior: float, tolerance: float, most_steps: int) -> Fit:
+def fit_plackett_luce(votes: Votes, prior: float, tolerance: float, most_steps: int) -> PlackettLuceFit:
     """Maximise the likelihood times the prior; `prior` is a, in the unit of the weights."""
-    votes = collapse(votes)
+    votes = merge_comparisons(votes)
     queries, slots = len(votes.slots) - 1, int(votes.slots[-1])
-    fit = Fit(np.zeros(slots), np.zeros(queries), np.zeros(queries, np.int64), np.zeros(queries))
-    work = pair_work(votes)
-    if large(QUERY_COST * queries + int(work[-1]) // CELLS):
-        from podium.kernels.compiled.plackett_luce import plackett_luce as kernel
+    fit = PlackettLuceFit(np.zeros(slots), np.zeros(queries), np.zeros(queries, np.int64), np.zeros(queries))
+    work = compute_pair_work(votes)
+    if is_large(QUERY_COST * queries + int(work[-1]) // CELLS):
+        from podium.kernels.compiled.plackett_luce import fit_plackett_luce as kernel
 
-        by_queries(kernel, work, votes, prior, tolerance, most_steps, *fit)
+        run_in_threads(kernel, work, votes, prior, tolerance, most_steps, *fit)
         return fit
     for q in np.flatnonzero(np.diff(votes.slots) > 1).tolist():
-        held, count, wins = stages(ballots(votes, q), int(np.diff(votes.slots)[q]), prior)
+        held, count, wins = build_stages(build_ballots(votes, q), int(np.diff(votes.slots)[q]), prior)
         if wins.any():
             at = slice(int(votes.slots[q]), int(votes.slots[q + 1]))
-            fit.score[at], *found = climb(
-                _Likelihood(held, count, wins), fit.score[at], tolerance, most_steps
+            fit.score[at], *found = maximize_concave(
+                _PlackettLuceLikelihood(held, count, wins), fit.score[at], tolerance, most_steps
             )
             fit.gradient[q], fit.steps[q], fit.value[q] = found
     return fit
 
 
-def stages(lists: Ballots, size: int, prior: float) -> tuple[F8, F8, F8]:
+def build_stages(lists: Ballots, size: int, prior: float) -> tuple[F8, F8, F8]:
     """Who can be chosen at each stage (stages, items), how many choices it is, and how many each item wins."""
     lengths = np.diff(lists.starts)
-    above, upto = places(lists.starts, lists.rank)
+    above, upto = count_items_above(lists.starts, lists.rank)
     number = np.repeat(np.arange(len(lengths)), lengths)
     place = np.arange(len(lists.item)) - lists.starts[:-1][number]
     block = upto - above
@@ -73,7 +73,7 @@ def stages(lists: Ballots, size: int, prior: float) -> tuple[F8, F8, F8]:
     return held.astype(np.float64), np.concatenate((choices[first], [prior * size])), wins
 
 
-class _Likelihood:
+class _PlackettLuceLikelihood:
     """Value, gradient and Hessian (negated) at the scores of one query."""
 
     def __init__(self, held: F8, count: F8, wins: F8) -> None:

@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from podium.kernels.dispatch import F8, I4, I8, by_queries, large
+from podium.kernels.dispatch import F8, I4, I8, is_large, run_in_threads
 
 __all__ = [
     "ListStatistics",
     "competition_ranks",
-    "extreme_by_item",
-    "first_repeat",
+    "compute_list_statistics",
+    "compute_median_by_item",
+    "find_extreme_by_item",
+    "find_first_repeat",
     "fractional_ranks",
-    "gather",
+    "gather_segments",
     "implied_scores",
     "is_sorted",
-    "median_by_item",
     "put_last",
-    "statistics",
     "sum_affine",
     "sum_points",
 ]
@@ -28,7 +28,7 @@ __all__ = [
 Ints = npt.NDArray[np.integer[Any]]
 
 
-def gather(starts: I8, which: I8) -> tuple[I8, I8]:
+def gather_segments(starts: I8, which: I8) -> tuple[I8, I8]:
     """Offsets and rows of the chosen segments, put one after the other."""
     lengths = np.diff(starts)[which]
     offsets = np.zeros(len(which) + 1, np.int64)
@@ -49,11 +49,11 @@ def is_sorted(group: I8, value: npt.NDArray[Any], then: Ints) -> bool:
     return not (same & ((v < w) | ((v == w) & (then[1:] < then[:-1])))).any()
 
 
-def first_repeat(group: I8, slot: Ints) -> int | None:
+def find_first_repeat(group: I8, slot: Ints) -> int | None:
     """A row whose (group, slot) occurred in an earlier row of the same group, or None; groups are contiguous."""
     width = int(slot.max()) + 1
-    if large(len(group)):
-        from podium.kernels.compiled.segments import first_repeat as kernel
+    if is_large(len(group)):
+        from podium.kernels.compiled.segments import find_first_repeat as kernel
 
         at = int(kernel(group, slot, width))
         return None if at < 0 else at
@@ -79,11 +79,11 @@ def competition_ranks(group: I8, value: F8) -> I4:
 def fractional_ranks(starts: I8, rank: I4) -> F8:
     """Positions 1..n inside each list with ties sharing their mean: 1, 2.5, 2.5, 4."""
     n = len(rank)
-    if large(n):
+    if is_large(n):
         from podium.kernels.compiled.segments import fractional_ranks as kernel
 
         shared = np.empty(n)
-        by_queries(kernel, starts, starts, rank, shared)
+        run_in_threads(kernel, starts, starts, rank, shared)
         return shared
     place = np.arange(1, n + 1, dtype=np.float64) - np.repeat(starts[:-1], np.diff(starts))
     if n < 2:
@@ -111,14 +111,14 @@ class ListStatistics(NamedTuple):
     deviation: F8
 
 
-def statistics(starts: I8, value: F8) -> ListStatistics:
+def compute_list_statistics(starts: I8, value: F8) -> ListStatistics:
     """Statistics of each list; an empty list gives zeros."""
     lists = len(starts) - 1
     stats = ListStatistics(*(np.zeros(lists) for _ in range(4)))
-    if large(len(value)):
-        from podium.kernels.compiled.segments import statistics as kernel
+    if is_large(len(value)):
+        from podium.kernels.compiled.segments import compute_list_statistics as kernel
 
-        by_queries(kernel, starts, starts, value, *stats)
+        run_in_threads(kernel, starts, starts, value, *stats)
         return stats
     sizes = np.diff(starts)
     filled = np.flatnonzero(sizes)
@@ -141,11 +141,13 @@ def sum_points(
     query_starts: I8, starts: I8, item: I4, rank: I4, points: F8, list_weight: F8, slots: int
 ) -> F8:
     """Sum over lists of `list_weight * points[rank]` for each slot."""
-    if large(len(item)):
+    if is_large(len(item)):
         from podium.kernels.compiled.segments import sum_points as kernel
 
         total = np.zeros(slots)
-        by_queries(kernel, starts[query_starts], query_starts, starts, item, rank, points, list_weight, total)
+        run_in_threads(
+            kernel, starts[query_starts], query_starts, starts, item, rank, points, list_weight, total
+        )
         return total
     value = points[rank] * np.repeat(list_weight, np.diff(starts))
     return np.bincount(item, weights=value, minlength=slots)[:slots].astype(np.float64, copy=False)
@@ -155,11 +157,11 @@ def sum_affine(
     query_starts: I8, starts: I8, item: I4, value: F8 | None, base: F8, slope: F8, slots: int
 ) -> F8:
     """Sum over lists of `base + slope * value` for each slot; without `value`, of `base` alone."""
-    if large(len(item)):
+    if is_large(len(item)):
         from podium.kernels.compiled.segments import sum_affine as kernel
 
         total = np.zeros(slots)
-        by_queries(kernel, starts[query_starts], query_starts, starts, item, value, base, slope, total)
+        run_in_threads(kernel, starts[query_starts], query_starts, starts, item, value, base, slope, total)
         return total
     sizes = np.diff(starts)
     term = np.repeat(base, sizes)
@@ -168,14 +170,14 @@ def sum_affine(
     return np.bincount(item, weights=term, minlength=slots)[:slots].astype(np.float64, copy=False)
 
 
-def extreme_by_item(item: I4, value: F8, slots: int, *, largest: bool) -> F8:
+def find_extreme_by_item(item: I4, value: F8, slots: int, *, largest: bool) -> F8:
     """The largest (or smallest) value of each slot's rows; NaN for slots without rows."""
     found = np.full(slots, -np.inf if largest else np.inf)
     (np.maximum if largest else np.minimum).at(found, item, value)
     return np.where(np.isinf(found), np.nan, found)
 
 
-def median_by_item(item: I4, value: F8, weight: F8, slots: int) -> F8:
+def compute_median_by_item(item: I4, value: F8, weight: F8, slots: int) -> F8:
     """Weighted median of each slot's rows: the mean of the lower and the upper one; NaN without rows.
 
     Rows of weight 0 do not count; a row of weight 2 counts as two rows. Weights are whole numbers, so that sums over

@@ -13,22 +13,22 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.errors import InputError, ParameterError
-from podium.kernels import measures
+from podium.kernels import ranking_measures
 from podium.kernels.dispatch import F8, I8
 
 __all__ = [
-    "concordances",
+    "compute_footrules",
+    "compute_pair_accuracies",
+    "compute_rbos",
+    "compute_spearman_rhos",
+    "compute_tau_aps",
+    "compute_taus",
+    "count_concordant_pairs",
     "footrule",
-    "footrules",
     "kendall_tau",
-    "pair_shares",
     "rbo",
-    "rbos",
     "spearman_rho",
-    "spearmans",
     "tau_ap",
-    "tau_aps",
-    "taus",
 ]
 
 Scores = Sequence[float] | npt.NDArray[Any]
@@ -41,7 +41,7 @@ def kendall_tau(x: Scores, y: Scores, *, variant: str = "b") -> float:
     """
     if variant not in ("a", "b"):
         raise ParameterError(f"variant is {variant!r}; accepted: a, b")
-    return float(taus(*_one(x, y), variant)[0])
+    return float(compute_taus(*_build_segment(x, y), variant)[0])
 
 
 def tau_ap(x: Scores, reference: Scores) -> float:
@@ -49,17 +49,17 @@ def tau_ap(x: Scores, reference: Scores) -> float:
 
     A pair tied in the reference counts 0; for ties in `x` it is the mean over all orders of the tied items.
     """
-    return float(tau_aps(*_one(x, reference))[0])
+    return float(compute_tau_aps(*_build_segment(x, reference))[0])
 
 
 def spearman_rho(x: Scores, y: Scores) -> float:
     """Pearson's correlation of the ranks, tied items sharing their mean rank; NaN when a side is constant."""
-    return float(spearmans(*_one(x, y))[0])
+    return float(compute_spearman_rhos(*_build_segment(x, y))[0])
 
 
 def footrule(x: Scores, y: Scores) -> float:
     """1 - (sum of rank differences) / (largest possible): 1 for equal rankings, 0 for reversed ones."""
-    return float(footrules(*_one(x, y))[0])
+    return float(compute_footrules(*_build_segment(x, y))[0])
 
 
 def rbo(a: Sequence[Hashable], b: Sequence[Hashable], p: float = 0.9) -> float:
@@ -82,13 +82,15 @@ def rbo(a: Sequence[Hashable], b: Sequence[Hashable], p: float = 0.9) -> float:
         -1, 2
     )
     lengths = np.array([[len(short)], [len(long)]])
-    return float(rbos(np.zeros(len(met), np.int64), met[:, 0], met[:, 1], lengths[0], lengths[1], p)[0])
+    return float(
+        compute_rbos(np.zeros(len(met), np.int64), met[:, 0], met[:, 1], lengths[0], lengths[1], p)[0]
+    )
 
 
 # -- many rankings at once: segment q has rows starts[q] .. starts[q + 1] ---------------------------------
 
 
-def _one(x: Scores, y: Scores) -> tuple[I8, F8, F8]:
+def _build_segment(x: Scores, y: Scores) -> tuple[I8, F8, F8]:
     a, b = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if a.ndim != 1 or a.shape != b.shape:
         raise InputError(
@@ -101,25 +103,25 @@ def _one(x: Scores, y: Scores) -> tuple[I8, F8, F8]:
     return np.array([0, len(a)], np.int64), a, b
 
 
-def _segment(starts: I8) -> I8:
+def _segment_of_row(starts: I8) -> I8:
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
-def _total(starts: I8, value: npt.NDArray[Any]) -> F8:
-    return np.bincount(_segment(starts), weights=value, minlength=len(starts) - 1).astype(
+def _sum_by_segment(starts: I8, value: npt.NDArray[Any]) -> F8:
+    return np.bincount(_segment_of_row(starts), weights=value, minlength=len(starts) - 1).astype(
         np.float64, copy=False
     )
 
 
-def _quotient(a: F8, b: F8) -> F8:
+def _divide_or_nan(a: F8, b: F8) -> F8:
     out = np.full(len(a), np.nan)
     np.divide(a, b, out=out, where=b > 0)
     return out
 
 
-def _ties(starts: I8, *keys: npt.NDArray[Any]) -> tuple[I8, I8, I8]:
+def _group_ties(starts: I8, *keys: npt.NDArray[Any]) -> tuple[I8, I8, I8]:
     """Rows sorted by segment and keys; the group of equal keys of each sorted row; the size of each group."""
-    segment = _segment(starts)
+    segment = _segment_of_row(starts)
     order = np.lexsort((*reversed(keys), segment))
     change = np.ones(len(order), np.bool_)
     change[1:] = np.any([k[order][1:] != k[order][:-1] for k in (segment, *keys)], axis=0)
@@ -127,9 +129,9 @@ def _ties(starts: I8, *keys: npt.NDArray[Any]) -> tuple[I8, I8, I8]:
     return order, group, np.bincount(group)
 
 
-def _dense(starts: I8, value: F8) -> I8:
+def _encode_dense(starts: I8, value: F8) -> I8:
     """Values as 0, 1, 2, ... inside each segment."""
-    order, group, _ = _ties(starts, value)
+    order, group, _ = _group_ties(starts, value)
     code = np.empty(len(value), np.int64)
     code[order] = (
         group - np.repeat(group[np.minimum(starts[:-1], len(group) - 1)], np.diff(starts))
@@ -139,86 +141,89 @@ def _dense(starts: I8, value: F8) -> I8:
     return code
 
 
-def _tied_pairs(starts: I8, *keys: F8) -> F8:
-    _, group, size = _ties(starts, *keys)
-    return _total(starts, (size[group] - 1) / 2)
+def _count_tied_pairs(starts: I8, *keys: F8) -> F8:
+    _, group, size = _group_ties(starts, *keys)
+    return _sum_by_segment(starts, (size[group] - 1) / 2)
 
 
-def concordances(starts: I8, x: F8, y: F8) -> tuple[F8, F8]:
+def count_concordant_pairs(starts: I8, x: F8, y: F8) -> tuple[F8, F8]:
     """Pairs of every segment that both sides put in the same order, and in opposite orders."""
     n = np.diff(starts)
-    order = np.lexsort((y, x, _segment(starts)))
-    discordant = _total(starts, measures.earlier(starts, _dense(starts, y)[order])[1])
-    tied = _tied_pairs(starts, x) + _tied_pairs(starts, y) - _tied_pairs(starts, x, y)
+    order = np.lexsort((y, x, _segment_of_row(starts)))
+    discordant = _sum_by_segment(
+        starts, ranking_measures.count_earlier(starts, _encode_dense(starts, y)[order])[1]
+    )
+    tied = _count_tied_pairs(starts, x) + _count_tied_pairs(starts, y) - _count_tied_pairs(starts, x, y)
     return n * (n - 1) / 2 - tied - discordant, discordant
 
 
-def taus(starts: I8, x: F8, y: F8, variant: str = "b") -> F8:
+def compute_taus(starts: I8, x: F8, y: F8, variant: str = "b") -> F8:
     """Kendall's tau of every segment."""
     n = np.diff(starts)
     pairs = n * (n - 1) / 2
-    concordant, discordant = concordances(starts, x, y)
+    concordant, discordant = count_concordant_pairs(starts, x, y)
     balance = concordant - discordant
     if variant == "a":
-        return _quotient(balance, pairs)
-    free = (pairs - _tied_pairs(starts, x)) * (pairs - _tied_pairs(starts, y))
-    return np.clip(_quotient(balance, np.sqrt(free)), -1.0, 1.0)
+        return _divide_or_nan(balance, pairs)
+    free = (pairs - _count_tied_pairs(starts, x)) * (pairs - _count_tied_pairs(starts, y))
+    return np.clip(_divide_or_nan(balance, np.sqrt(free)), -1.0, 1.0)
 
 
-def pair_shares(starts: I8, x: F8, y: F8) -> F8:
+def compute_pair_accuracies(starts: I8, x: F8, y: F8) -> F8:
     """Share of the pairs that `y` puts in order which `x` puts in the same one; ties in `x` count half."""
     n = np.diff(starts)
-    concordant, discordant = concordances(starts, x, y)
-    pairs = n * (n - 1) / 2 - _tied_pairs(starts, y)
-    return _quotient((pairs + concordant - discordant) / 2, pairs)
+    concordant, discordant = count_concordant_pairs(starts, x, y)
+    pairs = n * (n - 1) / 2 - _count_tied_pairs(starts, y)
+    return _divide_or_nan((pairs + concordant - discordant) / 2, pairs)
 
 
-def tau_aps(starts: I8, x: F8, reference: F8) -> F8:
+def compute_tau_aps(starts: I8, x: F8, reference: F8) -> F8:
     """Tau AP of every segment."""
-    code, n = _dense(starts, reference), np.diff(starts)
-    _, group, size = _ties(starts, -x)
+    code, n = _encode_dense(starts, reference), np.diff(starts)
+    _, group, size = _group_ties(starts, -x)
     first = np.cumsum(size) - size  # place of each tie group among all rows
     above = first[group] - np.repeat(starts[:-1], n)  # rows of better groups in the segment
     # inside a tie group rows count for and against each other equally often, so only better groups matter: by
     # rising reference a row sees no larger one of its own group above it, by falling reference no smaller one
-    rising = np.lexsort((code, -x, _segment(starts)))
-    falling = np.lexsort((-code, -x, _segment(starts)))
-    right = measures.earlier(starts, code[rising])[1]
-    wrong = measures.earlier(starts, code[falling])[0]
+    rising = np.lexsort((code, -x, _segment_of_row(starts)))
+    falling = np.lexsort((-code, -x, _segment_of_row(starts)))
+    right = ranking_measures.count_earlier(starts, code[rising])[1]
+    wrong = ranking_measures.count_earlier(starts, code[falling])[0]
     balance = np.bincount(group, weights=right, minlength=len(size)) - np.bincount(
         group, weights=wrong, minlength=len(size)
     )
     place = above + np.arange(len(x)) - first[group]
     share = np.divide(1.0, place, out=np.zeros(len(x)), where=place > 0)
     mean_share = np.bincount(group, weights=share, minlength=len(size)) / size
-    return _quotient(_total(starts, (balance * mean_share / size)[group]), n - 1.0)
+    return _divide_or_nan(_sum_by_segment(starts, (balance * mean_share / size)[group]), n - 1.0)
 
 
-def _ranks(starts: I8, x: F8) -> F8:
+def _mean_ranks(starts: I8, x: F8) -> F8:
     """Rank 1 for the largest, ties sharing the mean of their places."""
-    order, group, size = _ties(starts, -x)
+    order, group, size = _group_ties(starts, -x)
     rank = np.empty(len(x))
     rank[order] = (np.cumsum(size) - (size - 1) / 2)[group] - np.repeat(starts[:-1], np.diff(starts))
     return rank
 
 
-def spearmans(starts: I8, x: F8, y: F8) -> F8:
+def compute_spearman_rhos(starts: I8, x: F8, y: F8) -> F8:
     """Spearman's rho of every segment."""
     middle = np.repeat((np.diff(starts) + 1) / 2, np.diff(starts))
-    a, b = _ranks(starts, x) - middle, _ranks(starts, y) - middle
-    spread = np.sqrt(_total(starts, a * a) * _total(starts, b * b))
-    return np.clip(_quotient(_total(starts, a * b), spread), -1.0, 1.0)
+    a, b = _mean_ranks(starts, x) - middle, _mean_ranks(starts, y) - middle
+    spread = np.sqrt(_sum_by_segment(starts, a * a) * _sum_by_segment(starts, b * b))
+    return np.clip(_divide_or_nan(_sum_by_segment(starts, a * b), spread), -1.0, 1.0)
 
 
-def footrules(starts: I8, x: F8, y: F8) -> F8:
+def compute_footrules(starts: I8, x: F8, y: F8) -> F8:
     """Footrule agreement of every segment."""
     n = np.diff(starts)
-    return 1.0 - _quotient(
-        _total(starts, np.abs(_ranks(starts, x) - _ranks(starts, y))), (n * n // 2).astype(np.float64)
+    return 1.0 - _divide_or_nan(
+        _sum_by_segment(starts, np.abs(_mean_ranks(starts, x) - _mean_ranks(starts, y))),
+        (n * n // 2).astype(np.float64),
     )
 
 
-def rbos(segment: I8, place_a: I8, place_b: I8, lengths_a: I8, lengths_b: I8, p: float = 0.9) -> F8:
+def compute_rbos(segment: I8, place_a: I8, place_b: I8, lengths_a: I8, lengths_b: I8, p: float = 0.9) -> F8:
     """Extrapolated RBO of every pair of lists that are not empty.
 
     One row per item that both lists of a pair hold: its pair, and its places there, from 1; and the lengths of the two

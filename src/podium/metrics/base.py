@@ -21,12 +21,22 @@ from podium import params, registry
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
 from podium.errors import ParameterError
-from podium.kernels import measures
+from podium.kernels import ranking_measures
 from podium.kernels.dispatch import F8, I8
 from podium.metrics.judgements import Judgements
 from podium.params import Range
 
-__all__ = ["DEEP", "Metric", "MetricSpec", "Relevant", "Seen", "WalkMetric", "measure", "parse", "parse_all"]
+__all__ = [
+    "DEEP",
+    "MeasuredQueries",
+    "Metric",
+    "MetricSpec",
+    "Relevant",
+    "WalkMetric",
+    "measure",
+    "parse",
+    "parse_all",
+]
 
 DEEP = 2**31 - 1  # no cutoff
 Relevant = Annotated[float, Range(0, 1e9, open_low=True), "grades from here on count as relevant"]
@@ -70,7 +80,7 @@ class Metric(ABC, metaclass=_MetricType):
     def values(self, consensus: Consensus, judgements: Judgements, which: I8) -> F8:
         """One number per query of the labels in `which`; NaN where the metric is not defined."""
 
-    def check(self) -> None:
+    def check_cutoff(self) -> None:
         """Refuse a metric that cannot be computed as it stands."""
         if self.cutoff is None and self.cutoff_rule == "required":
             raise ParameterError(f"{self.name} needs a cutoff; write for example {self.name}@10")
@@ -86,7 +96,7 @@ class Metric(ABC, metaclass=_MetricType):
     __repr__ = __str__
 
 
-class Seen(NamedTuple):
+class MeasuredQueries(NamedTuple):
     """The queries being measured: their codes in the labels, and how many items the result ranks for each."""
 
     judgements: Judgements
@@ -98,14 +108,14 @@ class WalkMetric(Metric):
     """A metric that is a walk down the ranking, divided by something; all such metrics share one pass."""
 
     @abstractmethod
-    def walk(self, judgements: Judgements, width: int) -> measures.Walk:
+    def build_walk(self, judgements: Judgements, width: int) -> ranking_measures.RankingWalk:
         """Gains by level, `width` discounts, and a limit for every query of the labels."""
 
-    def divisor(self, seen: Seen) -> F8:
+    def compute_divisor(self, seen: MeasuredQueries) -> F8:
         """What the walk's sums are divided by; the value is 0 where this is 0."""
         return np.ones(len(seen.which))
 
-    def limits(self, judgements: Judgements) -> I8:
+    def compute_limits(self, judgements: Judgements) -> I8:
         """How many places count, for every query of the labels."""
         return np.full(len(judgements), self.cutoff or DEEP, np.int64)
 
@@ -117,24 +127,26 @@ class WalkMetric(Metric):
 def _walk_all(
     metrics: Sequence[WalkMetric], consensus: Consensus, judgements: Judgements, which: I8
 ) -> list[F8]:
-    rankings = judgements.rankings(consensus)
+    rankings = judgements.match_rankings(consensus)
     query = rankings.query[which]
-    seen = Seen(judgements, which, np.where(query >= 0, np.append(consensus.index.sizes, 0)[query], 0))
+    seen = MeasuredQueries(
+        judgements, which, np.where(query >= 0, np.append(consensus.index.sizes, 0)[query], 0)
+    )
     longest = int(seen.sizes.max(initial=0))
     walks = []
     for metric in metrics:
-        w = metric.walk(judgements, min(longest, metric.cutoff or DEEP))
+        w = metric.build_walk(judgements, min(longest, metric.cutoff or DEEP))
         walks.append(w._replace(limit=w.limit[which]))
-    sums = measures.walk(rankings._replace(query=query), walks)
-    divisors = [m.divisor(seen) for m in metrics]
+    sums = ranking_measures.walk_rankings(rankings._replace(query=query), walks)
+    divisors = [m.compute_divisor(seen) for m in metrics]
     return [np.divide(s, d, out=np.zeros(len(s)), where=d > 0) for s, d in zip(sums, divisors, strict=True)]
 
 
 def measure(metrics: Sequence[Metric], consensus: Consensus, labels: Labels, which: I8) -> F8:
     """All metrics on the label queries in `which`: one row per metric, one column per query."""
     for metric in metrics:
-        metric.check()
-    judgements = Judgements.of(labels)
+        metric.check_cutoff()
+    judgements = Judgements.for_labels(labels)
     out = np.zeros((len(metrics), len(which)))
     walking = [i for i, m in enumerate(metrics) if isinstance(m, WalkMetric)]
     walked = _walk_all([metrics[i] for i in walking], consensus, judgements, which)  # type: ignore[misc]
@@ -167,7 +179,7 @@ def parse(spec: MetricSpec) -> Metric:
     form = _FORM.fullmatch(spec) if isinstance(spec, str) else None
     if form is None:
         raise ParameterError(f"cannot read the metric {spec!r}; write for example ndcg@10 or rbp(p=0.8)@10")
-    cls = _by_name(form["name"])
+    cls = _find_metric_class(form["name"])
     given = params.parse_spec(cls.name + (form["inside"] or ""))[1]
     if form["cutoff"] is not None:
         given["cutoff"] = int(form["cutoff"])
@@ -196,7 +208,7 @@ def parse_all(specs: MetricSpec | Iterable[MetricSpec]) -> tuple[Metric, ...]:
     return tuple(dict.fromkeys(map(parse, flat)))
 
 
-def _by_name(name: str) -> type[Metric]:
+def _find_metric_class(name: str) -> type[Metric]:
     wanted = name.lower()
     for cls in registry.metrics.all().values():
         if wanted in cls.aliases:

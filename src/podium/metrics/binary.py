@@ -9,8 +9,8 @@ from typing import Annotated
 import numpy as np
 
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.measures import BPREF, CASCADE, PRECISION, SUM, Walk
-from podium.metrics.base import DEEP, Relevant, Seen, WalkMetric
+from podium.kernels.ranking_measures import BPREF, CASCADE, PRECISION, SUM, RankingWalk
+from podium.metrics.base import DEEP, MeasuredQueries, Relevant, WalkMetric
 from podium.metrics.judgements import Judgements
 from podium.params import Range
 
@@ -23,24 +23,26 @@ class BinaryMetric(WalkMetric):
 
     relevant: Relevant = 1
 
-    def gain(self, judgements: Judgements) -> F8:
+    def gain_by_level(self, judgements: Judgements) -> F8:
         """1 from the threshold on."""
-        return judgements.table(lambda grade: (grade >= self.relevant).astype(np.float64))
+        return judgements.tabulate_by_level(lambda grade: (grade >= self.relevant).astype(np.float64))
 
-    def found(self, seen: Seen) -> F8:
+    def count_relevant(self, seen: MeasuredQueries) -> F8:
         """Relevant items among the labels."""
-        return seen.judgements.count(self.relevant)[seen.which]
+        return seen.judgements.count_graded(self.relevant)[seen.which]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SumMetric(BinaryMetric):
     """The sum over relevant places of a discount."""
 
-    def walk(self, judgements: Judgements, width: int) -> Walk:
+    def build_walk(self, judgements: Judgements, width: int) -> RankingWalk:
         """Sum of gain times discount."""
-        return Walk(SUM, self.gain(judgements), self.discount(width), self.limits(judgements))
+        return RankingWalk(
+            SUM, self.gain_by_level(judgements), self.compute_discount(width), self.compute_limits(judgements)
+        )
 
-    def discount(self, width: int) -> F8:
+    def compute_discount(self, width: int) -> F8:
         """1 at every place."""
         return np.ones(width)
 
@@ -53,7 +55,7 @@ class Precision(SumMetric):
     aliases = ("precision",)
     cutoff_rule = "required"
 
-    def divisor(self, seen: Seen) -> F8:
+    def compute_divisor(self, seen: MeasuredQueries) -> F8:
         """k."""
         return np.full(len(seen.which), self.cutoff, np.float64)
 
@@ -65,9 +67,9 @@ class Recall(SumMetric):
     name = "recall"
     aliases = ("r",)
 
-    def divisor(self, seen: Seen) -> F8:
+    def compute_divisor(self, seen: MeasuredQueries) -> F8:
         """The relevant items there are."""
-        return self.found(seen)
+        return self.count_relevant(seen)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -77,13 +79,13 @@ class RPrecision(SumMetric):
     name = "rprec"
     cutoff_rule = "none"
 
-    def limits(self, judgements: Judgements) -> I8:
+    def compute_limits(self, judgements: Judgements) -> I8:
         """R for every query."""
-        return judgements.count(self.relevant).astype(np.int64)
+        return judgements.count_graded(self.relevant).astype(np.int64)
 
-    def divisor(self, seen: Seen) -> F8:
+    def compute_divisor(self, seen: MeasuredQueries) -> F8:
         """R."""
-        return self.found(seen)
+        return self.count_relevant(seen)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -95,7 +97,7 @@ class RBP(SumMetric):
 
     p: Annotated[float, Range(0, 0.9999), "chance of looking at the next item"] = 0.8
 
-    def discount(self, width: int) -> F8:
+    def compute_discount(self, width: int) -> F8:
         """Geometric."""
         return (1.0 - self.p) * self.p ** np.arange(width, dtype=np.float64)
 
@@ -107,25 +109,35 @@ class MAP(BinaryMetric):
     name = "map"
     aliases = ("ap",)
 
-    def walk(self, judgements: Judgements, width: int) -> Walk:
+    def build_walk(self, judgements: Judgements, width: int) -> RankingWalk:
         """Sum of precisions."""
-        return Walk(PRECISION, self.gain(judgements), np.arange(1.0, width + 1), self.limits(judgements))
+        return RankingWalk(
+            PRECISION,
+            self.gain_by_level(judgements),
+            np.arange(1.0, width + 1),
+            self.compute_limits(judgements),
+        )
 
-    def divisor(self, seen: Seen) -> F8:
+    def compute_divisor(self, seen: MeasuredQueries) -> F8:
         """The relevant items there are."""
-        return self.found(seen)
+        return self.count_relevant(seen)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FirstMetric(BinaryMetric):
     """A function of the place of the first relevant item."""
 
-    def walk(self, judgements: Judgements, width: int) -> Walk:
+    def build_walk(self, judgements: Judgements, width: int) -> RankingWalk:
         """A cascade that ends at the first relevant item."""
-        return Walk(CASCADE, self.gain(judgements), self.discount(width), self.limits(judgements))
+        return RankingWalk(
+            CASCADE,
+            self.gain_by_level(judgements),
+            self.compute_discount(width),
+            self.compute_limits(judgements),
+        )
 
     @abstractmethod
-    def discount(self, width: int) -> F8:
+    def compute_discount(self, width: int) -> F8:
         """What the first relevant item is worth at each place."""
 
 
@@ -136,7 +148,7 @@ class MRR(FirstMetric):
     name = "mrr"
     aliases = ("rr",)
 
-    def discount(self, width: int) -> F8:
+    def compute_discount(self, width: int) -> F8:
         """1 / place."""
         return 1.0 / np.arange(1, width + 1)
 
@@ -147,7 +159,7 @@ class Success(FirstMetric):
 
     name = "success"
 
-    def discount(self, width: int) -> F8:
+    def compute_discount(self, width: int) -> F8:
         """1 at every place."""
         return np.ones(width)
 
@@ -163,19 +175,21 @@ class Bpref(BinaryMetric):
     citation = "Buckley & Voorhees, SIGIR 2004"
     cutoff_rule = "none"
 
-    def gain(self, judgements: Judgements) -> F8:
+    def gain_by_level(self, judgements: Judgements) -> F8:
         """1 for relevant, 0 for judged as not relevant, -1 for the rest."""
-        pooled = judgements.table(lambda grade: np.where(grade >= 0, 0.0, -1.0), -1.0)
-        return np.where(BinaryMetric.gain(self, judgements) > 0, 1.0, pooled)
+        pooled = judgements.tabulate_by_level(lambda grade: np.where(grade >= 0, 0.0, -1.0), -1.0)
+        return np.where(BinaryMetric.gain_by_level(self, judgements) > 0, 1.0, pooled)
 
-    def walk(self, judgements: Judgements, width: int) -> Walk:
+    def build_walk(self, judgements: Judgements, width: int) -> RankingWalk:
         """The bound is the smaller of the numbers of relevant and of non-relevant items."""
-        bound = np.minimum(judgements.count(self.relevant), judgements.count(0.0, self.relevant))
-        return Walk(BPREF, self.gain(judgements), np.ones(width), bound.astype(np.int64))
+        bound = np.minimum(
+            judgements.count_graded(self.relevant), judgements.count_graded(0.0, self.relevant)
+        )
+        return RankingWalk(BPREF, self.gain_by_level(judgements), np.ones(width), bound.astype(np.int64))
 
-    def divisor(self, seen: Seen) -> F8:
+    def compute_divisor(self, seen: MeasuredQueries) -> F8:
         """The relevant items there are."""
-        return self.found(seen)
+        return self.count_relevant(seen)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -184,10 +198,12 @@ class Judged(WalkMetric):
 
     name = "judged"
 
-    def walk(self, judgements: Judgements, width: int) -> Walk:
+    def build_walk(self, judgements: Judgements, width: int) -> RankingWalk:
         """Count the places with a grade."""
-        return Walk(SUM, judgements.table(np.ones_like), np.ones(width), self.limits(judgements))
+        return RankingWalk(
+            SUM, judgements.tabulate_by_level(np.ones_like), np.ones(width), self.compute_limits(judgements)
+        )
 
-    def divisor(self, seen: Seen) -> F8:
+    def compute_divisor(self, seen: MeasuredQueries) -> F8:
         """The places there are."""
         return np.minimum(seen.sizes, self.cutoff or DEEP).astype(np.float64)

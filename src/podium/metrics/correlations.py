@@ -26,12 +26,12 @@ class Correlation(Metric):
     cutoff_rule = "none"
 
     @abstractmethod
-    def between(self, starts: I8, scores: F8, grades: F8) -> F8:
+    def compute_by_segment(self, starts: I8, scores: F8, grades: F8) -> F8:
         """One number per segment."""
 
     def values(self, consensus: Consensus, judgements: Judgements, which: I8) -> F8:
         """0 for queries that the result lacks."""
-        rankings = judgements.rankings(consensus)
+        rankings = judgements.match_rankings(consensus)
         query = rankings.query[which]
         found = np.flatnonzero(query >= 0)
         sizes = consensus.index.sizes[query[found]]
@@ -41,7 +41,9 @@ class Correlation(Metric):
         judged = level < len(judgements.levels)
         starts = np.concatenate(([0], np.cumsum(judged)))[np.append(first, len(slot))]
         out = np.zeros(len(which))
-        out[found] = self.between(starts, consensus.scores[slot[judged]], judgements.levels[level[judged]])
+        out[found] = self.compute_by_segment(
+            starts, consensus.scores[slot[judged]], judgements.levels[level[judged]]
+        )
         return out
 
 
@@ -52,9 +54,9 @@ class KendallTauA(Correlation):
     name = "tau_a"
     citation = "Kendall, Biometrika 1938"
 
-    def between(self, starts: I8, scores: F8, grades: F8) -> F8:
+    def compute_by_segment(self, starts: I8, scores: F8, grades: F8) -> F8:
         """Tau a of every segment."""
-        return agreement.taus(starts, scores, grades, "a")
+        return agreement.compute_taus(starts, scores, grades, "a")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -65,9 +67,9 @@ class KendallTauB(Correlation):
     aliases = ("tau",)
     citation = "Kendall, Biometrika 1945"
 
-    def between(self, starts: I8, scores: F8, grades: F8) -> F8:
+    def compute_by_segment(self, starts: I8, scores: F8, grades: F8) -> F8:
         """Tau b of every segment."""
-        return agreement.taus(starts, scores, grades, "b")
+        return agreement.compute_taus(starts, scores, grades, "b")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -76,9 +78,9 @@ class PairAccuracy(Correlation):
 
     name = "pairs"
 
-    def between(self, starts: I8, scores: F8, grades: F8) -> F8:
+    def compute_by_segment(self, starts: I8, scores: F8, grades: F8) -> F8:
         """The share of every segment."""
-        return agreement.pair_shares(starts, scores, grades)
+        return agreement.compute_pair_accuracies(starts, scores, grades)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -88,9 +90,9 @@ class TauAP(Correlation):
     name = "tau_ap"
     citation = "Yilmaz, Aslam & Robertson, SIGIR 2008"
 
-    def between(self, starts: I8, scores: F8, grades: F8) -> F8:
+    def compute_by_segment(self, starts: I8, scores: F8, grades: F8) -> F8:
         """Tau AP of every segment."""
-        return agreement.tau_aps(starts, scores, grades)
+        return agreement.compute_tau_aps(starts, scores, grades)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -101,9 +103,9 @@ class SpearmanRho(Correlation):
     aliases = ("spearman",)
     citation = "Spearman, American Journal of Psychology 1904"
 
-    def between(self, starts: I8, scores: F8, grades: F8) -> F8:
+    def compute_by_segment(self, starts: I8, scores: F8, grades: F8) -> F8:
         """Rho of every segment."""
-        return agreement.spearmans(starts, scores, grades)
+        return agreement.compute_spearman_rhos(starts, scores, grades)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -113,6 +115,6 @@ class Footrule(Correlation):
     name = "footrule"
     citation = "Diaconis & Graham, JRSS B 1977"
 
-    def between(self, starts: I8, scores: F8, grades: F8) -> F8:
+    def compute_by_segment(self, starts: I8, scores: F8, grades: F8) -> F8:
         """Footrule agreement of every segment."""
-        return agreement.footrules(starts, scores, grades)
+        return agreement.compute_footrules(starts, scores, grades)

@@ -9,9 +9,9 @@ import numpy as np
 
 from podium.errors import InputError
 from podium.kernels.dispatch import F8
-from podium.kernels.measures import CASCADE, SUM, Walk
-from podium.kernels.measures import walk as run_walk
-from podium.metrics.base import DEEP, Seen, WalkMetric
+from podium.kernels.ranking_measures import CASCADE, SUM, RankingWalk
+from podium.kernels.ranking_measures import walk_rankings as run_walk
+from podium.metrics.base import DEEP, MeasuredQueries, WalkMetric
 from podium.metrics.judgements import Judgements
 from podium.params import Choice, Range
 
@@ -34,20 +34,25 @@ class NDCG(WalkMetric):
 
     dialect: Annotated[str, Choice("trec", "exp", "letor"), "gain and discount"] = "trec"
 
-    def walk(self, judgements: Judgements, width: int) -> Walk:
+    def build_walk(self, judgements: Judgements, width: int) -> RankingWalk:
         """Sum of gain times discount."""
-        return Walk(SUM, judgements.table(self._gain), self._discount(width), self.limits(judgements))
+        return RankingWalk(
+            SUM,
+            judgements.tabulate_by_level(self._compute_gain),
+            self._compute_discount(width),
+            self.compute_limits(judgements),
+        )
 
-    def divisor(self, seen: Seen) -> F8:
+    def compute_divisor(self, seen: MeasuredQueries) -> F8:
         """The ideal, which is kept with the labels."""
-        return seen.judgements.keep(self, lambda: self._ideal(seen.judgements))[seen.which]
+        return seen.judgements.get_or_compute(self, lambda: self._compute_ideal(seen.judgements))[seen.which]
 
-    def _ideal(self, judgements: Judgements) -> F8:
+    def _compute_ideal(self, judgements: Judgements) -> F8:
         width = min(int(judgements.labels.index.sizes.max(initial=0)), self.cutoff or DEEP)
-        best: F8 = run_walk(judgements.ideal, [self.walk(judgements, width)])[0]
+        best: F8 = run_walk(judgements.ideal, [self.build_walk(judgements, width)])[0]
         return best
 
-    def _gain(self, grade: F8) -> F8:
+    def _compute_gain(self, grade: F8) -> F8:
         positive = np.maximum(grade, 0.0)
         if self.dialect == "trec":
             return positive
@@ -58,7 +63,7 @@ class NDCG(WalkMetric):
             )
         return np.exp2(positive) - 1.0
 
-    def _discount(self, width: int) -> F8:
+    def _compute_discount(self, width: int) -> F8:
         place = np.arange(1, width + 1, dtype=np.float64)
         return 1.0 / np.log2(np.maximum(place, 2.0) if self.dialect == "letor" else place + 1.0)
 
@@ -75,10 +80,12 @@ class ERR(WalkMetric):
 
     max_grade: Annotated[float | None, Range(0, 1000), "top of the grading scale"] = None
 
-    def walk(self, judgements: Judgements, width: int) -> Walk:
+    def build_walk(self, judgements: Judgements, width: int) -> RankingWalk:
         """A cascade with discount 1 / place."""
         top = self.max_grade if self.max_grade is not None else float(judgements.levels.max(initial=0.0))
         if top > LARGEST_GRADE:
             raise InputError(f"a grade is {top:g}", remedy=f"{self} takes grades up to {LARGEST_GRADE}")
-        chance = judgements.table(lambda grade: (np.exp2(np.clip(grade, 0.0, top)) - 1.0) / np.exp2(top))
-        return Walk(CASCADE, chance, 1.0 / np.arange(1, width + 1), self.limits(judgements))
+        chance = judgements.tabulate_by_level(
+            lambda grade: (np.exp2(np.clip(grade, 0.0, top)) - 1.0) / np.exp2(top)
+        )
+        return RankingWalk(CASCADE, chance, 1.0 / np.arange(1, width + 1), self.compute_limits(judgements))

@@ -13,7 +13,7 @@ from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.kernels import ordering
 from podium.kernels.dispatch import F8, I4, I8
-from podium.kernels.measures import Rankings
+from podium.kernels.ranking_measures import Rankings
 
 __all__ = ["Judgements"]
 
@@ -25,13 +25,13 @@ class Judgements:
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
-        self.levels = _levels(labels.grades)
-        self.level = self._encode(labels.grades)
+        self.levels = _find_levels(labels.grades)
+        self.level = self._encode_grades(labels.grades)
         self._by_index: weakref.WeakKeyDictionary[ItemIndex, tuple[I4, I8]] = weakref.WeakKeyDictionary()
         self._kept: dict[object, F8] = {}
 
     @classmethod
-    def of(cls, labels: Labels) -> Judgements:
+    def for_labels(cls, labels: Labels) -> Judgements:
         """The judgements of these labels, the same object every time."""
         found = labels.memo.get(cls)
         if not isinstance(found, cls):
@@ -41,30 +41,30 @@ class Judgements:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def table(self, function: Callable[[F8], F8], unjudged: float = 0.0) -> F8:
+    def tabulate_by_level(self, function: Callable[[F8], F8], unjudged: float = 0.0) -> F8:
         """A function of the grade as a table by level, with one more entry for items without a grade."""
         return np.append(np.asarray(function(self.levels), np.float64), unjudged)
 
-    def keep(self, key: object, compute: Callable[[], F8]) -> F8:
+    def get_or_compute(self, key: object, compute: Callable[[], F8]) -> F8:
         """A value per query that depends on the labels alone, computed on first use."""
         if key not in self._kept:
             self._kept[key] = compute()
         return self._kept[key]
 
-    def count(self, low: float, high: float = np.inf) -> F8:
+    def count_graded(self, low: float, high: float = np.inf) -> F8:
         """Items of each query with a grade in [low, high)."""
 
-        def counted() -> F8:
-            inside = self.table(lambda g: ((g >= low) & (g < high)).astype(np.float64))
+        def count_items() -> F8:
+            inside = self.tabulate_by_level(lambda g: ((g >= low) & (g < high)).astype(np.float64))
             query = self.labels.index.query_of_slot
             return np.bincount(query, weights=inside[self.level], minlength=len(self)).astype(np.float64)
 
-        return self.keep(("count", low, high), counted)
+        return self.get_or_compute(("count", low, high), count_items)
 
     @functools.cached_property
-    def judged(self) -> F8:
+    def judged_counts(self) -> F8:
         """Items of each query that have a grade."""
-        return self.count(-np.inf)
+        return self.count_graded(-np.inf)
 
     @functools.cached_property
     def ideal(self) -> Rankings:
@@ -73,12 +73,12 @@ class Judgements:
         _, order, _ = ordering.rank_order(height, self.labels.index.starts, None, 0.0)
         return Rankings(np.arange(len(self)), self.labels.index.starts, order, self.level)
 
-    def rankings(self, consensus: Consensus) -> Rankings:
+    def match_rankings(self, consensus: Consensus) -> Rankings:
         """The consensus by query of the labels."""
-        level, query = self._matched(consensus.index)
+        level, query = self._match_index(consensus.index)
         return Rankings(query, consensus.index.starts, consensus.order, level)
 
-    def _matched(self, index: ItemIndex) -> tuple[I4, I8]:
+    def _match_index(self, index: ItemIndex) -> tuple[I4, I8]:
         """The level of every slot of an index, and the code there of every query here, or -1."""
         found = self._by_index.get(index)
         if found is None:
@@ -87,7 +87,7 @@ class Judgements:
             found = self._by_index[index] = (level, index.queries.codes_of(self.labels.queries))
         return found
 
-    def _encode(self, grades: F8) -> I4:
+    def _encode_grades(self, grades: F8) -> I4:
         known = ~np.isnan(grades)
         level = np.full(len(grades), len(self.levels), np.int32)
         if _is_range(self.levels):
@@ -101,7 +101,7 @@ def _is_range(levels: F8) -> bool:
     return bool(len(levels)) and np.array_equal(levels, np.floor(levels[0]) + np.arange(len(levels)))
 
 
-def _levels(grades: F8) -> F8:
+def _find_levels(grades: F8) -> F8:
     """Distinct grades in rising order, or the whole range when they are whole numbers near each other."""
     known = grades[~np.isnan(grades)]
     if not len(known):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from podium.aggregators.positions import Positional
 from podium.data.vocabulary import Ids
 from podium.errors import InputError, ParameterError
-from podium.kernels.dispatch import large
+from podium.kernels.dispatch import is_large
 from podium.scale import results, straight
 from podium.scale.arrays import one
 from podium.scale.columns import settled
@@ -140,7 +140,7 @@ class BatchFunction:
         schema, table = self.schema(table.schema), settled(table)
         if not table.num_rows:
             return schema.empty_table()
-        if self._points is not None and large(ROW_COST * table.num_rows):
+        if self._points is not None and is_large(ROW_COST * table.num_rows):
             found = straight.rank(table, starts, self._points, self.named, self.top)
             if found is not None:
                 return results.from_straight(found, table, schema, self.keep)

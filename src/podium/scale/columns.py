@@ -12,7 +12,7 @@ from podium.data.grouped import Experts
 from podium.data.vocabulary import LAST_INTEGER, Ids, code_ids
 from podium.errors import InputError
 from podium.kernels.dispatch import I8
-from podium.kernels.local_items import Text, list_starts
+from podium.kernels.local_items import TextColumn, find_list_starts
 from podium.params import suggest
 from podium.scale.arrays import arrow, numbers, one
 
@@ -183,7 +183,7 @@ def _buffers(flat: Any) -> tuple[Any, I8]:
     return np.frombuffer(data or b"", np.uint8), ends
 
 
-def items_of(column: Any) -> npt.NDArray[Any] | Text | None:
+def items_of(column: Any) -> npt.NDArray[Any] | TextColumn | None:
     """Item ids as whole numbers or as coded text; None where neither will do."""
     import pyarrow as pa
 
@@ -194,10 +194,10 @@ def items_of(column: Any) -> npt.NDArray[Any] | Text | None:
             return value
         return None if value.max(initial=0) > LAST_INTEGER else value.astype(np.int64, copy=False)
     if not pa.types.is_dictionary(flat.type):
-        return Text(None, *_buffers(flat))
+        return TextColumn(None, *_buffers(flat))
     if not is_text(flat.dictionary.type) or flat.dictionary.null_count:
         return None
-    return Text(numbers(flat.indices).astype(np.int32, copy=False), *_buffers(flat.dictionary))
+    return TextColumn(numbers(flat.indices).astype(np.int32, copy=False), *_buffers(flat.dictionary))
 
 
 def ranks_of(table: Any) -> npt.NDArray[np.int32] | None:
@@ -230,7 +230,7 @@ def experts_of(column: Any, row_starts: I8, extra: Ids | None) -> Experts:
     if not pa.types.is_dictionary(flat.type) and not pa.types.is_integer(flat.type):
         flat = flat.dictionary_encode()
     raw = numbers(flat.indices if pa.types.is_dictionary(flat.type) else flat)
-    starts = list_starts(row_starts, raw)
+    starts = find_list_starts(row_starts, raw)
     _, firsts, which = np.unique(raw[starts[:-1]], return_index=True, return_inverse=True)
     names = flat.take(arrow(starts[firsts]))
     known = names.cast(plain(names.type)).to_pylist() + ([] if extra is None else extra.tolist())

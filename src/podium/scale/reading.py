@@ -9,7 +9,7 @@ import numpy as np
 from podium.data.grouped import Grouped, from_grouped
 from podium.data.preferences import Preferences, Unlisted
 from podium.data.vocabulary import Ids, code_ids
-from podium.kernels.dispatch import I8, large
+from podium.kernels.dispatch import I8, is_large
 from podium.scale import columns
 from podium.scale.arrays import arrow, one
 from podium.scale.columns import as_ids, decoded, heads, refuse_missing, role_of
@@ -34,7 +34,7 @@ def preferences_of(table: Any, unlisted: Unlisted, duplicates: str, extra_expert
     table = table.select(list(read)).combine_chunks()
     for name in read:
         refuse_missing(table, name)
-    if "item" in read and large(table.num_rows):
+    if "item" in read and is_large(table.num_rows):
         grouped = _fast(table, unlisted, extra_experts)
         if grouped is not None:
             return grouped

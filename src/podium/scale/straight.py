@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from podium.aggregators.positions import TABLE_LIMIT, Positional
-from podium.kernels.points import rank_by_points, ranks_by_score
+from podium.kernels.positional_rank import compute_ranks_by_score, rank_by_points
 from podium.scale import columns
 from podium.scale.arrays import arrow, one
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from podium.data.grouped import Experts
     from podium.data.vocabulary import Ids
     from podium.kernels.dispatch import I4, I8
-    from podium.kernels.points import Ordered
+    from podium.kernels.positional_rank import RankedItems
 
 __all__ = ["Straight", "rank"]
 
@@ -28,7 +28,7 @@ __all__ = ["Straight", "rank"]
 class Straight(NamedTuple):
     """Results, and for every query one of its rows."""
 
-    results: Ordered
+    results: RankedItems
     query_row: I8
 
 
@@ -81,7 +81,7 @@ def _ranks(table: Any, list_starts: I8) -> I4 | None:
     if found is None and (score is None or "rank" in table.column_names):
         return None
     if score is not None:
-        found = ranks_by_score(list_starts, score, found)
+        found = compute_ranks_by_score(list_starts, score, found)
     return None if found is None or found.min() < 1 or found.max() > TABLE_LIMIT else found
 
 

@@ -19,7 +19,7 @@ from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError
-from podium.kernels.annotators import Coins, Judgements, judgements
+from podium.kernels.annotator_em import AccuracyModel, AnnotatorVotes, build_annotator_votes
 from podium.kernels.dispatch import F8, I8
 from podium.params import Range, Tune
 
@@ -33,7 +33,7 @@ NO_JUDGEMENTS = "keep the top of the lists, or use mpm with adherence=True, whic
 class Crowd(NamedTuple):
     """What was said about pairs, and whose it is."""
 
-    said: Judgements
+    said: AnnotatorVotes
     expert: I8  # by group
     heard: F8  # by group, votes
 
@@ -98,10 +98,10 @@ class CrowdModel(Aggregator):
             right, wrong = right + known[expert, 0], wrong + known[expert, 1]
         return right, wrong
 
-    def _coins(self, preferences: Preferences, crowd: Crowd, weights: F8) -> Coins:
+    def _coins(self, preferences: Preferences, crowd: Crowd, weights: F8) -> AccuracyModel:
         """One coin a group."""
         group = crowd.said.group
-        return Coins(group, group, weights[crowd.expert], *self._prior(preferences, crowd.expert))
+        return AccuracyModel(group, group, weights[crowd.expert], *self._prior(preferences, crowd.expert))
 
     def _by_expert(self, expert: I8, heard: F8, quality: F8, experts: int) -> F8:
         """The mean quality of every expert, weighted by its votes; what the prior says for those without any."""
@@ -143,5 +143,5 @@ def gather(
         code, every = np.unique(query * experts + every, return_inverse=True)
         expert = code % max(experts, 1)
     side = pairs.side.astype(np.int64) if sides and pairs.side is not None else None
-    said = judgements(votes, every[: len(lists)], every[len(lists) :], unit, side)
+    said = build_annotator_votes(votes, every[: len(lists)], every[len(lists) :], unit, side)
     return Crowd(said, expert, np.bincount(said.group, said.won + said.lost, len(expert)).astype(np.float64))

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
-from podium.kernels import measures
+from podium.kernels import ranking_measures
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.pairs import places
-from podium.kernels.rank_laws import Contests
+from podium.kernels.pairwise_votes import count_items_above
+from podium.kernels.poisson_binomial import OpponentTable
 
 __all__ = ["Answers", "agreement", "collect", "level_heads"]
 
@@ -35,7 +35,7 @@ class Rows(NamedTuple):
 class Answers(NamedTuple):
     """Groups (a list, or all votes of an expert on a query) of rows; entries say for which slots a row speaks."""
 
-    contests: Contests
+    contests: OpponentTable
     expert: I8  # by group
     query: I8  # by group
     row: I8  # by entry
@@ -69,7 +69,7 @@ def collect(preferences: Preferences, weights: F8, pair: str, scale: str, unjudg
     }[pair]
     strangers = (size - judged)[both.group]
     stranger = np.where((strangers > 0) & (unjudged == "typical"), both.chance - 0.5, 0.0)
-    contests = Contests(
+    contests = OpponentTable(
         *both[:6],
         slope=slope,
         step=step,
@@ -83,7 +83,7 @@ def collect(preferences: Preferences, weights: F8, pair: str, scale: str, unjudg
 
 def level_heads(lists: Lists) -> I8:
     """The first row of every rank of every list."""
-    above, _ = places(lists.starts, lists.rank)
+    above, _ = count_items_above(lists.starts, lists.rank)
     return np.flatnonzero(np.arange(lists.rows) - lists.starts[:-1][lists.list_of_row] == above)
 
 
@@ -94,7 +94,7 @@ def _from_lists(preferences: Preferences, weights: F8) -> _Part:
     size = preferences.index.sizes[lists.query_of_list]
     below = preferences.unlisted == "below"
     left = np.where(below & (lengths > 0), size - lengths, 0)  # an empty list says nothing
-    above, upto = places(lists.starts, lists.rank)
+    above, upto = count_items_above(lists.starts, lists.rank)
     head = level_heads(lists)
     level = np.cumsum(np.bincount(head, minlength=lists.rows)) - 1
     of_level, extra = lists.list_of_row[head], np.flatnonzero(left > 0)
@@ -121,7 +121,7 @@ def _chances(preferences: Preferences, weights: F8, level: I8, count: I8) -> F8:
     In a ranking it may fall between any two items, alike; a rating is compared with all ratings in its query.
     """
     lists = preferences.lists
-    _, upto = places(lists.starts, lists.rank)
+    _, upto = count_items_above(lists.starts, lists.rank)
     head = np.flatnonzero(np.diff(level, prepend=-1))
     lengths = lists.lengths[lists.list_of_row[head]]
     ranked = (lengths - upto[head] + (count + 1) / 2) / (lengths + 1)
@@ -211,7 +211,10 @@ def _agree_lists(preferences: Preferences, place: I8) -> list[F8]:
     new = np.ones(len(kept), np.bool_)
     new[1:] = (of_row[1:] != of_row[:-1]) | (rank[1:] != rank[:-1])
     levels = np.append(np.flatnonzero(new), len(kept))
-    inside, outside = measures.earlier(levels, value), measures.earlier(starts, value)
+    inside, outside = (
+        ranking_measures.count_earlier(levels, value),
+        ranking_measures.count_earlier(starts, value),
+    )
     found = [outside[0] - inside[0], outside[1] - inside[1], levels[np.cumsum(new) - 1] - starts[of_row]]
     if preferences.unlisted == "below":
         more = _agree_unlisted(preferences, place, kept, starts)
@@ -239,5 +242,5 @@ def _agree_unlisted(preferences: Preferences, place: I8, kept: I8, starts: I8) -
 
 def _around(starts: I8, value: I8) -> tuple[I8, I8]:
     """How many rows of its segment are at a lower, and at a higher value; rows are sorted in every segment."""
-    above, upto = places(starts, value.astype(np.int32))
+    above, upto = count_items_above(starts, value.astype(np.int32))
     return above, np.repeat(np.diff(starts), np.diff(starts)) - upto

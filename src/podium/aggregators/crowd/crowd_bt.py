@@ -51,7 +51,9 @@ class CrowdBt(CrowdModel):
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         crowd = gather(self.name, preferences, weights, pooled=True, merged=True)
         plain = self._problem(crowd, np.ones(1), np.zeros(0), np.zeros(0))
-        found = noisy_contests.fit(plain, np.zeros(plain.slots), self.tolerance, self.max_iterations)
+        found = noisy_contests.fit_noisy_contests(
+            plain, np.zeros(plain.slots), self.tolerance, self.max_iterations
+        )
         if not self.quality:
             return self._outcome_of(found, found.steps, None)
         crowd = gather(self.name, preferences, weights, pooled=self.pooled)
@@ -59,20 +61,20 @@ class CrowdBt(CrowdModel):
         weight = weights[crowd.expert]
         problem = self._problem(crowd, weight, right * weight, wrong * weight)
         start = np.concatenate((found.scores, _agreement(crowd, found.scores, right, wrong)))
-        best = noisy_contests.fit(problem, start, self.tolerance, self.max_iterations)
+        best = noisy_contests.fit_noisy_contests(problem, start, self.tolerance, self.max_iterations)
         quality = 1.0 / (1.0 + np.exp(-best.odds))
         return self._outcome_of(
             best, found.steps + best.steps, self._by_expert(crowd.expert, crowd.heard, quality, len(weights))
         )
 
-    def _problem(self, crowd: Crowd, weight: F8, right: F8, wrong: F8) -> noisy_contests.Noisy:
+    def _problem(self, crowd: Crowd, weight: F8, right: F8, wrong: F8) -> noisy_contests.NoisyContests:
         said = crowd.said
         by_row = weight[said.group]
         ends = said.first[said.pair], said.second[said.pair]
         rows = (*ends, said.group, said.won * by_row, said.lost * by_row)
-        return noisy_contests.noisy(rows, int(said.starts[-1]), self.virtual, right, wrong)
+        return noisy_contests.build_noisy_contests(rows, int(said.starts[-1]), self.virtual, right, wrong)
 
-    def _outcome_of(self, found: noisy_contests.Fit, steps: int, quality: F8 | None) -> Outcome:
+    def _outcome_of(self, found: noisy_contests.NoisyFit, steps: int, quality: F8 | None) -> Outcome:
         note = (
             f"stopped after {self.max_iterations} steps; largest gradient {found.error:.1e} of the curvature"
         )

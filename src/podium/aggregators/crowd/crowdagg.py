@@ -17,10 +17,10 @@ from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError
-from podium.kernels import rank_laws
+from podium.kernels import poisson_binomial
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.ordering import rank_order
-from podium.kernels.pairs import whole_weights
+from podium.kernels.pairwise_votes import whole_weights
 from podium.params import Choice, Range, Tune
 
 __all__ = ["CrowdAgg", "NetVotes"]
@@ -211,12 +211,12 @@ class CrowdAgg(Aggregator):
             worth = np.zeros(max(size, 1))
             given = np.asarray(self.discount[:size], np.float64)
             worth[: len(given)] = given
-            table = rank_laws.drops(answers.contests, worth[:-1] - worth[1:])
-            return lambda tilt: rank_laws.excess(answers.contests, tilt, table)
-        powers = rank_laws.logarithmic(size)
+            table = poisson_binomial.compute_discount_drops(answers.contests, worth[:-1] - worth[1:])
+            return lambda tilt: poisson_binomial.compute_excess_discount(answers.contests, tilt, table)
+        powers = poisson_binomial.approximate_log_discount(size)
         if self.measure == "rbp":
-            powers = rank_laws.Powers(-np.log([self.persistence]), np.array([1 - self.persistence]))
-        return lambda tilt: rank_laws.power_excess(answers.contests, tilt, powers)
+            powers = poisson_binomial.PowerSum(-np.log([self.persistence]), np.array([1 - self.persistence]))
+        return lambda tilt: poisson_binomial.compute_power_excess(answers.contests, tilt, powers)
 
     def _summed(self, preferences: Preferences, answers: Answers, weights: F8, excess: F8) -> tuple[F8, F8]:
         """Scores by slot, and by query their largest term; what a list says of items it leaves out goes to all but

@@ -16,7 +16,7 @@ from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError
-from podium.kernels import annotators
+from podium.kernels import annotator_em
 from podium.kernels.dispatch import B1, F8, I8
 from podium.params import Choice, Range
 
@@ -75,8 +75,10 @@ class DawidSkene(CrowdModel):
     def _by_pairs(self, preferences: Preferences, weights: F8) -> Outcome:
         crowd = gather(self.name, preferences, weights, pooled=self.pooled, sides=self.coins == "two")
         coins = self._sided(preferences, crowd, weights)
-        truth, quality, found = annotators.truths(crowd.said, coins, self.tolerance, self.max_iterations)
-        right, wrong = annotators.agreement(crowd.said, coins, truth)
+        truth, quality, found = annotator_em.estimate_pair_truths(
+            crowd.said, coins, self.tolerance, self.max_iterations
+        )
+        right, wrong = annotator_em.sum_agreement(crowd.said, coins, truth)
         used = (right + wrong).reshape(3 if self.coins == "two" else 1, len(crowd.expert))
         total = used.sum(axis=0)
         mean = (used * quality.reshape(used.shape)).sum(axis=0) / np.where(total > 0, total, 1.0)
@@ -84,13 +86,13 @@ class DawidSkene(CrowdModel):
             _wins(crowd.said, truth), found, self._by_expert(crowd.expert, crowd.heard, mean, len(weights))
         )
 
-    def _sided(self, preferences: Preferences, crowd: Crowd, weights: F8) -> annotators.Coins:
+    def _sided(self, preferences: Preferences, crowd: Crowd, weights: F8) -> annotator_em.AccuracyModel:
         """One coin a group, or three: for pairs shown who knows how, with the better item first, with it second."""
         coins = self._coins(preferences, crowd, weights)
         if self.coins == "one":
             return coins
         said, groups = crowd.said, len(crowd.expert)
-        return annotators.Coins(
+        return annotator_em.AccuracyModel(
             said.group + groups * said.side,
             said.group + groups * np.array([0, 2, 1])[said.side],
             *(np.tile(c, 3) for c in coins[2:]),
@@ -108,7 +110,7 @@ class DawidSkene(CrowdModel):
         if not self.pooled:
             code, group = np.unique(lists.query_of_list * len(weights) + group, return_inverse=True)
             expert = code % max(len(weights), 1)
-        given = annotators.Ratings(
+        given = annotator_em.Ratings(
             len(preferences.index.items),
             lists.item[kept].astype(np.int64),
             group[which][kept],
@@ -116,7 +118,9 @@ class DawidSkene(CrowdModel):
             weights[expert],
             self._tables(preferences, values, expert),
         )
-        truth, table, share, found = annotators.confusions(given, self.tolerance, self.max_iterations)
+        truth, table, share, found = annotator_em.estimate_confusions(
+            given, self.tolerance, self.max_iterations
+        )
         quality = (np.diagonal(table, axis1=1, axis2=2) * share).sum(axis=1)
         votes = np.bincount(given.group, minlength=len(expert)).astype(np.float64)
         by_expert = self._by_expert(expert, votes, quality, len(weights))
@@ -148,7 +152,7 @@ class DawidSkene(CrowdModel):
         return tables
 
     def _outcome_of(
-        self, scores: F8, found: annotators.Settled, quality: F8, magnitude: float = 0.0
+        self, scores: F8, found: annotator_em.FixedPoint, quality: F8, magnitude: float = 0.0
     ) -> Outcome:
         return Outcome(
             scores,
@@ -206,7 +210,7 @@ def _rated(preferences: Preferences, counted: B1) -> bool:
     return len(ratings) > 0 and not np.isnan(ratings).any()
 
 
-def _wins(said: annotators.Judgements, truth: F8) -> F8:
+def _wins(said: annotator_em.AnnotatorVotes, truth: F8) -> F8:
     """Expected number of items beaten, pairs that nobody compared counting half."""
     slots, more = int(said.starts[-1]), truth - 0.5
     sizes = np.diff(said.starts)

@@ -10,7 +10,7 @@ import numpy as np
 from podium.aggregators.base import Outcome
 from podium.aggregators.crowd.annotators import TIE, CrowdModel, gather
 from podium.data.preferences import Preferences
-from podium.kernels.annotators import play_elo, truths
+from podium.kernels.annotator_em import compute_expected_elo, estimate_pair_truths
 from podium.kernels.dispatch import F8
 from podium.params import Range, Tune
 
@@ -56,16 +56,16 @@ class EmElo(CrowdModel):
         rate = float(np.log(10) / self.scale)
         if not self.quality:
             said = gather(self.name, preferences, weights, pooled=True, merged=True).said
-            ratings = play_elo(said, said.won, said.lost, self.k, rate)
+            ratings = compute_expected_elo(said, said.won, said.lost, self.k, rate)
             return Outcome(self.start + ratings, tolerance=TIE, magnitude=self.k)
         crowd = gather(self.name, preferences, weights, pooled=self.pooled)
         coins = self._coins(preferences, crowd, weights)
-        truth, quality, found = truths(crowd.said, coins, self.tolerance, self.max_iterations)
+        truth, quality, found = estimate_pair_truths(crowd.said, coins, self.tolerance, self.max_iterations)
         # a margin, so that a pair that is as sure as asked for is not lost to rounding
         played = np.maximum(truth, 1 - truth) >= self.sure - 1e-9
         said = crowd.said
         votes = np.bincount(said.pair, (said.won + said.lost) * coins.weight[said.group], len(truth)) * played
-        ratings = play_elo(said, truth * votes, (1 - truth) * votes, self.k, rate)
+        ratings = compute_expected_elo(said, truth * votes, (1 - truth) * votes, self.k, rate)
         return Outcome(
             self.start + ratings,
             tolerance=TIE,

@@ -11,7 +11,7 @@ import numpy as np
 from podium.aggregators.costs import Cost, table_cost
 from podium.aggregators.supervised.examples import Progress, silence
 from podium.errors import ParameterError
-from podium.kernels.beliefs import belief_lambdas
+from podium.kernels.belief_lambdas import compute_belief_lambdas
 from podium.kernels.dispatch import F8, I8
 from podium.params import Range, Tune, suggest
 
@@ -151,7 +151,7 @@ def spread_beliefs(
 
 def _look(values: F8, starts: I8, weights: F8, belief: F8, cutoff: int) -> tuple[float, F8]:
     """The loss, and the direction in which it falls; every query with a pair to learn from counts alike."""
-    found = belief_lambdas(_scores(values, weights), belief, starts, cutoff, LOOKS)
+    found = compute_belief_lambdas(_scores(values, weights), belief, starts, cutoff, LOOKS)
     useful = found.mass > 0
     share = np.where(useful, 1.0 / np.where(useful, found.mass, 1.0), 0.0) / max(int(useful.sum()), 1)
     rows = np.repeat(share, np.diff(starts))

@@ -157,7 +157,7 @@ class LabelledFeaturesAggregator(Aggregator):
             grades = grades_for(self.beliefs, names, self.name)  # type: ignore[arg-type]
         queries = preferences.queries.tolist()
         order = np.array(sorted(range(len(queries)), key=lambda c: id_order(queries[c])), np.int64)
-        starts, rows = segments.gather(
+        starts, rows = segments.gather_segments(
             preferences.index.starts, order
         )  # by id: the order of rows does not matter
         return spread_beliefs(

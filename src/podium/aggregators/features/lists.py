@@ -47,7 +47,7 @@ def _scaled(lists: Lists, places: I8, sizes: I8, scale: str) -> tuple[F8, F8]:
     of_row, length = lists.list_of_row, lists.lengths
     if scale == "score":
         given = lists.scores(sizes)
-        stats = segments.statistics(lists.starts, given)
+        stats = segments.compute_list_statistics(lists.starts, given)
         spread = np.where(stats.high > stats.low, stats.high - stats.low, np.inf)
         return (given - stats.low[of_row]) / spread[of_row], -1.0 / np.maximum(length, 1)
     shared = segments.fractional_ranks(lists.starts, lists.rank)

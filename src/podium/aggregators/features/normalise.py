@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from podium.kernels.columns import centred
 from podium.kernels.dispatch import F8, I8
+from podium.kernels.standardize_columns import standardize_by_group
 from podium.params import Choice
 
 __all__ = ["Normaliser", "normalised"]
@@ -27,4 +27,4 @@ def normalised(starts: I8, values: F8, how: str = "range") -> F8:
     >>> normalised(np.array([0, 3]), np.array([[1.0, 5.0], [3.0, 5.0], [np.nan, 5.0]])).tolist()
     [[-0.5, 0.0], [0.5, 0.0], [0.0, 0.0]]
     """
-    return centred(starts, values, by_range=how == "range")
+    return standardize_by_group(starts, values, by_range=how == "range")

@@ -19,7 +19,7 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError, NotFittedError, ParameterError
 from podium.kernels.dispatch import F8
-from podium.kernels.retargeting import LOSSES, Settings
+from podium.kernels.monotone_retargeting import LOSSES, RetargetingSettings
 from podium.params import Choice, Range, Tune
 
 __all__ = ["MonotoneRetargeting"]
@@ -115,7 +115,7 @@ class MonotoneRetargeting(Aggregator):
         return search(table, values, preferences.index.starts, self._asked(grades, traced))
 
     def _asked(self, grades: F8 | None = None, traced: bool = False) -> Search:
-        settings = Settings(self.loss, self.margin, self.max_iterations, grades=grades)
+        settings = RetargetingSettings(self.loss, self.margin, self.max_iterations, grades=grades)
         penalties = (self.l1, self.l2, self.feature_l1, self.feature_l2)
         return Search(*penalties, self.trust, self.side, self.starts == "all", settings, traced)
 

@@ -10,17 +10,17 @@ import numpy as np
 
 from podium.aggregators.features.lists import copies
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.isotonic import order_of
-from podium.kernels.retargeting import (
+from podium.kernels.isotonic import build_block_order
+from podium.kernels.monotone_retargeting import (
     NOTHING,
-    Settings,
-    Side,
-    Solution,
-    alternate,
-    centred,
-    size_of,
-    squared_misfit,
-    unit,
+    LinearPredictor,
+    RetargetingSettings,
+    RetargetingSolution,
+    alternate_fits,
+    center_by_query,
+    compute_squared_misfit,
+    root_mean_square,
+    scale_to_unit,
 )
 
 __all__ = ["Found", "Search", "agreement_weights", "search"]
@@ -46,7 +46,7 @@ class Search:
     trust: float = 0.5
     side: str = "auto"
     singles: bool = True
-    settings: Settings = field(default_factory=Settings)
+    settings: RetargetingSettings = field(default_factory=RetargetingSettings)
     traced: bool = False
 
 
@@ -68,7 +68,7 @@ def search(table: F8, values: F8, starts: I8, asked: Search) -> Found:
     """Weights of the lists (columns of `table`) and of the features (columns of `values`)."""
     same = copies(table)
     first, count = np.unique(same, return_counts=True)
-    size = size_of(table[:, first].reshape(-1)) or 1.0
+    size = root_mean_square(table[:, first].reshape(-1)) or 1.0
     used = table[:, first] / size
     found = _search(used, values, starts, asked)
     weights = np.zeros(table.shape[1])
@@ -78,11 +78,11 @@ def search(table: F8, values: F8, starts: I8, asked: Search) -> Found:
 
 def _search(table: F8, values: F8, starts: I8, asked: Search) -> Found:
     how = asked.settings
-    lists = Side(table, starts, how.loss, asked.l1, asked.l2, positive=True)
-    features = Side(values, starts, how.loss, asked.feature_l1, asked.feature_l2)
+    lists = LinearPredictor(table, starts, how.loss, asked.l1, asked.l2, positive=True)
+    features = LinearPredictor(values, starts, how.loss, asked.feature_l1, asked.feature_l2)
     plain = agreement_weights(table)
-    agreed = unit(table @ plain)
-    straight = Side(values, starts, "squared", 0.0, max(asked.feature_l2, 1e-6))
+    agreed = scale_to_unit(table @ plain)
+    straight = LinearPredictor(values, starts, "squared", 0.0, max(asked.feature_l2, 1e-6))
     explained = _explained(agreed, straight, len(agreed) - (len(starts) - 1))
     if not values.shape[1] or not agreed.any() or explained < asked.trust:
         return _lists_only(table, plain, straight, agreed, explained, asked.side)
@@ -98,18 +98,20 @@ def _search(table: F8, values: F8, starts: I8, asked: Search) -> Found:
     return _found(best, weights, table, balance, "open", explained)
 
 
-def _runs(starts: Iterator[tuple[F8, bool]], lists: Side, features: Side, asked: Search) -> list[Solution]:
+def _runs(
+    starts: Iterator[tuple[F8, bool]], lists: LinearPredictor, features: LinearPredictor, asked: Search
+) -> list[RetargetingSolution]:
     """A few turns from every start, and all turns from the best few of them."""
     how = asked.settings
     few = replace(how, turns=min(FIRST, how.turns))
     tried = [
-        (begin, handover, alternate(lists, features, begin, few, handover=handover))
+        (begin, handover, alternate_fits(lists, features, begin, few, handover=handover))
         for begin, single in starts
         for handover in ((False,) if single or how.loss != "squared" else (False, True))
     ]
     tried.sort(key=lambda t: _apart(t[2]))
     whole = [
-        alternate(lists, features, begin, how, handover=handover, traced=asked.traced)
+        alternate_fits(lists, features, begin, how, handover=handover, traced=asked.traced)
         for begin, handover, _ in tried[:LAST]
     ]
     return whole + [run for *_, run in tried[LAST:]]
@@ -138,7 +140,7 @@ def agreement_weights(table: F8) -> F8:
     return weights
 
 
-def _explained(agreed: F8, features: Side, freedom: int) -> float:
+def _explained(agreed: F8, features: LinearPredictor, freedom: int) -> float:
     """The share of the lists' common order that a regression on the features explains, corrected for their number."""
     width = features.columns.shape[1]
     if not width or not agreed.any():
@@ -147,12 +149,14 @@ def _explained(agreed: F8, features: Side, freedom: int) -> float:
     return 1.0 - left * max(freedom, 1) / max(freedom - width, 1) if freedom > width else 0.0
 
 
-def _starts(table: F8, plain: F8, lists: Side, features: Side, singles: bool) -> Iterator[tuple[F8, bool]]:
+def _starts(
+    table: F8, plain: F8, lists: LinearPredictor, features: LinearPredictor, singles: bool
+) -> Iterator[tuple[F8, bool]]:
     """The lists' agreement, the first canonical pair, and (True) the single lists that the features explain best."""
     yield plain, False
     weights = plain
     for _ in range(30):
-        found = lists.fit(unit(features.predict(features.fit(unit(table @ weights)))))
+        found = lists.fit(scale_to_unit(features.predict(features.fit(scale_to_unit(table @ weights)))))
         if not found.any():
             break
         weights = found
@@ -170,7 +174,9 @@ def _starts(table: F8, plain: F8, lists: Side, features: Side, singles: bool) ->
         yield np.eye(table.shape[1])[k], True
 
 
-def _lists_only(table: F8, plain: F8, features: Side, agreed: F8, explained: float, side: str) -> Found:
+def _lists_only(
+    table: F8, plain: F8, features: LinearPredictor, agreed: F8, explained: float, side: str
+) -> Found:
     coefficients = features.fit(agreed)
     predictor = features.predict(coefficients)
     balance = np.array([1.0, 0.0])
@@ -190,15 +196,19 @@ def _lists_only(table: F8, plain: F8, features: Side, agreed: F8, explained: flo
     )
 
 
-def _apart(run: Solution) -> float:
+def _apart(run: RetargetingSolution) -> float:
     """How far both sides are from their common order, in squares.
 
     Runs of the other losses are compared by it too: those look at the top, where any two lists may happen to agree.
     """
-    return round(sum(squared_misfit(side.target, side.predictor) for side in (run.lists, run.features)), 9)
+    return round(
+        sum(compute_squared_misfit(side.target, side.predictor) for side in (run.lists, run.features)), 9
+    )
 
 
-def _pruned(runs: list[Solution], lists: Side, features: Side, asked: Search) -> list[Solution]:
+def _pruned(
+    runs: list[RetargetingSolution], lists: LinearPredictor, features: LinearPredictor, asked: Search
+) -> list[RetargetingSolution]:
     """The same runs without lists that hardly count, where the features still have the order of what is left."""
     once = replace(asked.settings, turns=1)
     sizes = np.sqrt(np.mean(lists.columns**2, axis=0))
@@ -209,13 +219,13 @@ def _pruned(runs: list[Solution], lists: Side, features: Side, asked: Search) ->
         less = (
             run
             if (kept == run.lists.coefficients).all()
-            else alternate(lists, features, kept, once, handover=False)
+            else alternate_fits(lists, features, kept, once, handover=False)
         )
         tried.append(less._replace(trace=run.trace) if _apart(less) < SETTLED else run)
     return tried
 
 
-def _settled(runs: list[Solution], table: F8, explained: float, side: str) -> Found:
+def _settled(runs: list[RetargetingSolution], table: F8, explained: float, side: str) -> Found:
     """The fewest lists whose order the features have; where several choices of lists fit about as well, all of them."""
     near = NEAR * min(map(_apart, runs))
     runs = [run for run in runs if _apart(run) <= near]
@@ -231,7 +241,9 @@ def _settled(runs: list[Solution], table: F8, explained: float, side: str) -> Fo
     return _found(best, np.mean(sums, axis=0), table, balance, "settled", explained)
 
 
-def _found(run: Solution, weights: F8, table: F8, balance: F8, mode: str, explained: float) -> Found:
+def _found(
+    run: RetargetingSolution, weights: F8, table: F8, balance: F8, mode: str, explained: float
+) -> Found:
     return Found(
         weights / _divisor(table @ weights),
         run.features.coefficients / _divisor(run.features.predictor),
@@ -245,14 +257,14 @@ def _found(run: Solution, weights: F8, table: F8, balance: F8, mode: str, explai
     )
 
 
-def _jury(table: F8, weights: F8, run: Solution, starts: I8) -> F8:
+def _jury(table: F8, weights: F8, run: RetargetingSolution, starts: I8) -> F8:
     """How much each list, on the whole, follows the other lists and the features: a regression of it on both."""
-    features, balance = unit(_places(run.features.predictor, starts)), np.zeros(2)
+    features, balance = scale_to_unit(_places(run.features.predictor, starts)), np.zeros(2)
     for k in np.flatnonzero(weights > 0):
         others = table @ np.where(np.arange(len(weights)) == k, 0.0, weights)
-        if size_of(others) <= NOTHING:  # no other list to weigh the features against
+        if root_mean_square(others) <= NOTHING:  # no other list to weigh the features against
             continue
-        both = np.stack((unit(_places(others, starts)), features), axis=1)
+        both = np.stack((scale_to_unit(_places(others, starts)), features), axis=1)
         gram = both.T @ both + 1e-3 * len(both) * np.eye(2)
         balance += weights[k] * np.maximum(np.linalg.solve(gram, both.T @ table[:, k]), 0.0)
     return balance / balance.sum() if balance.any() else np.array([0.5, 0.5])
@@ -260,14 +272,14 @@ def _jury(table: F8, weights: F8, run: Solution, starts: I8) -> F8:
 
 def _places(values: F8, starts: I8) -> F8:
     """Minus the place of each item, equal ones sharing the best, over the number of items; mean 0 in each query."""
-    order = order_of(values, starts)
+    order = build_block_order(values, starts)
     first = np.flatnonzero(np.diff(order.block, prepend=-1))
     sizes = np.diff(starts)
     query = np.repeat(np.arange(len(sizes)), sizes)
     place = first[order.block] - starts[:-1][query]
     out = np.empty(len(values))
     out[order.rows] = -place / np.maximum(sizes, 1)[query]
-    return centred(out, starts)
+    return center_by_query(out, starts)
 
 
 def _asked_for(side: str) -> F8:
@@ -276,5 +288,5 @@ def _asked_for(side: str) -> F8:
 
 def _divisor(values: F8) -> float:
     """The size of a predictor, or 1 where it says nothing."""
-    size = size_of(values)
+    size = root_mean_square(values)
     return size if size > NOTHING else 1.0

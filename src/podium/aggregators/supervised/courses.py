@@ -8,7 +8,13 @@ import numpy as np
 
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.lambdas import Optimiser, Target, lambdas, linear_pass, step
+from podium.kernels.lambdas import (
+    MetricTarget,
+    OptimizerState,
+    compute_lambdas,
+    train_linear_pass,
+    update_weights,
+)
 from podium.metrics.base import MetricSpec
 
 if TYPE_CHECKING:
@@ -24,7 +30,7 @@ class Course(Protocol):
     width: int
     threads: bool  # may several members be trained at once?
 
-    def learn(self, optimiser: Optimiser, random: np.random.Generator) -> None:
+    def learn(self, optimiser: OptimizerState, random: np.random.Generator) -> None:
         """One pass in a random order; the weights of the optimiser are updated in place."""
 
     def quality(self, weights: F8) -> float | None:
@@ -47,15 +53,15 @@ class Taught:
         """Have everything on the device, if there is one; not before it is needed, as this may wait for its turn."""
         if self.threads or self.there is not None:
             return
-        from podium.kernels.device.learning import Lesson, Scorer
-        from podium.kernels.device.machine import machine
+        from podium.kernels.device.lambdarank_training import DeviceObjective, DeviceScorer
+        from podium.kernels.device.torch_device import resolve_device
 
-        task, where, widths = self.task, machine(self.learner.device), self.network.widths
-        self.there = Lesson(where, task.values, task.examples.starts, self.target, widths)
+        task, where, widths = self.task, resolve_device(self.learner.device), self.network.widths
+        self.there = DeviceObjective(where, task.values, task.examples.starts, self.target, widths)
         if task.check_values is not None:
-            self.check = Scorer(where, task.check_values, widths)
+            self.check = DeviceScorer(where, task.check_values, widths)
 
-    def learn(self, optimiser: Optimiser, random: np.random.Generator) -> None:
+    def learn(self, optimiser: OptimizerState, random: np.random.Generator) -> None:
         if not len(self.useful):
             return
         visit, batch = random.permutation(self.useful), self.learner.batch
@@ -65,7 +71,7 @@ class Taught:
             return
         starts, values = self.task.examples.starts, self.task.values
         if not self.network.hidden:
-            linear_pass(values, starts, self.target, visit, batch, optimiser, self.calls)
+            train_linear_pass(values, starts, self.target, visit, batch, optimiser, self.calls)
         else:
             network_pass(self.network, values, starts, self.target, visit, batch, optimiser)
 
@@ -78,12 +84,20 @@ class Taught:
 
 
 def network_pass(
-    network: Network, values: F8, starts: I8, target: Target, visit: I8, batch: int, optimiser: Optimiser
+    network: Network,
+    values: F8,
+    starts: I8,
+    target: MetricTarget,
+    visit: I8,
+    batch: int,
+    optimiser: OptimizerState,
 ) -> None:
     """Visit queries in this order, a step after every `batch`, with hidden layers."""
     for first in range(0, len(visit), batch):
         chosen = visit[first : first + batch]
-        offsets, rows = segments.gather(starts, chosen)
+        offsets, rows = segments.gather_segments(starts, chosen)
         some = values[rows]
-        slope = lambdas(network.scores(optimiser.weights, some), offsets, target.take(rows, chosen))
-        step(optimiser, network.gradient(optimiser.weights, some, slope) / len(chosen))
+        slope = compute_lambdas(
+            network.scores(optimiser.weights, some), offsets, target.select_queries(rows, chosen)
+        )
+        update_weights(optimiser, network.gradient(optimiser.weights, some, slope) / len(chosen))

@@ -19,7 +19,7 @@ from podium.data.preferences import Preferences
 from podium.data.restrict import restricted
 from podium.data.vocabulary import Id
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.stagewise import distances
+from podium.kernels.stagewise_model import compute_coset_distances
 from podium.params import Range, Tune
 
 __all__ = ["Choices", "WeightedCps"]
@@ -73,7 +73,7 @@ def _stages(examples: Examples, places: F8, distance: str, normalise: bool) -> I
         grade, place = grades[rows], places[rows]
         size = len(grade)
         for begin in [0, *(np.flatnonzero(np.diff(grade)) + 1).tolist()][:-1]:
-            values = distances(place[begin:], begin, distance)
+            values = compute_coset_distances(place[begin:], begin, distance)
             if normalise:
                 values = values / (size if distance != "spearman" else size * size)
             yield values, grade[begin:] == grade[begin], float(examples.weight[query])

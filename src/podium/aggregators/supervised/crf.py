@@ -35,10 +35,10 @@ from podium.data.vocabulary import Id, Ids
 from podium.errors import InputError, Option, ParameterError
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.lambdas import Optimiser
-from podium.kernels.permutations import LARGEST, Potentials, totals
+from podium.kernels.lambdas import OptimizerState
+from podium.kernels.ranking_expectations import LARGEST, Potentials, sum_by_index
 from podium.metrics.base import parse
-from podium.metrics.targets import learnable
+from podium.metrics.targets import parse_learnable
 from podium.params import Choice, Range, Tune
 
 __all__ = ["CrfAggregator", "ExpertWeights", "Reading"]
@@ -129,8 +129,8 @@ class CrfAggregator(SupervisedAggregator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        learnable(self.metric)
-        parse(self.choose_by).check()
+        parse_learnable(self.metric)
+        parse(self.choose_by).check_cutoff()
 
     # -- learning ------------------------------------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ class CrfAggregator(SupervisedAggregator):
     def _potentials(self, found: Said, examples: Examples, slots: int) -> Potentials:
         """What is said of the rows of the examples, in an order that does not know names."""
         mine = potentials(found, self.group_, self._n_groups(), examples.rows, slots)
-        starts, entries = segments.gather(mine.starts, content_order(mine, examples))
+        starts, entries = segments.gather_segments(mine.starts, content_order(mine, examples))
         return Potentials(starts, mine.group[entries], mine.values[entries])
 
     def _finish(self, weights: F8, scale: F8) -> None:
@@ -193,7 +193,7 @@ class CrfAggregator(SupervisedAggregator):
         for done in range(1, self.passes + 1):
             rate = self.rate / (1 + (done - 1) / self.decay) if self.decay else self.rate
             lost, weight = rounds.learn(
-                Optimiser(*state, self.optimizer == "adam", rate, self.l2, False), random
+                OptimizerState(*state, self.optimizer == "adam", rate, self.l2, False), random
             )
             self.losses_[done - 1] = lost / max(weight, 1e-300)
             mean += (weights - mean) / min(done, self.average)
@@ -283,7 +283,7 @@ class CrfAggregator(SupervisedAggregator):
     def _score(self, preferences: Preferences, features: Features | None) -> F8:
         found = self._said(preferences)
         part = self._parts(found, self._groups(preferences))
-        return totals(found.slot, part, len(preferences.index.items))
+        return sum_by_index(found.slot, part, len(preferences.index.items))
 
     def _contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
         found = self._said(one)
@@ -291,7 +291,7 @@ class CrfAggregator(SupervisedAggregator):
         out = {}
         for code in np.unique(found.expert).tolist():
             mine = found.expert == code
-            out[one.experts[code]] = totals(found.slot[mine], part[mine], slots)
+            out[one.experts[code]] = sum_by_index(found.slot[mine], part[mine], slots)
         return out
 
     # -- reading it ----------------------------------------------------------------------------------------------
@@ -352,5 +352,5 @@ def _scaled(p: Potentials, scale: F8) -> Potentials:
 def _within(a: F8, b: F8, pair: I8, who: I8, count: int) -> F8:
     """For every expert the sum of products of deviations from the means of its queries."""
     size = np.maximum(np.bincount(pair, minlength=len(who)), 1)
-    mean_a, mean_b = (totals(pair, x, len(who)) / size for x in (a, b))
-    return totals(who[pair], (a - mean_a[pair]) * (b - mean_b[pair]), count)
+    mean_a, mean_b = (sum_by_index(pair, x, len(who)) / size for x in (a, b))
+    return sum_by_index(who[pair], (a - mean_a[pair]) * (b - mean_b[pair]), count)

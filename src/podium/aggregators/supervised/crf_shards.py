@@ -29,8 +29,8 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id, Ids
 from podium.errors import InputError
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.lambdas import Optimiser
-from podium.kernels.permutations import Potentials
+from podium.kernels.lambdas import OptimizerState
+from podium.kernels.ranking_expectations import Potentials
 
 if TYPE_CHECKING:
     from podium.aggregators.supervised.crf import CrfAggregator
@@ -205,7 +205,7 @@ class Shards:
 
         return self.train.each(made, order)
 
-    def learn(self, optimiser: Optimiser, random: np.random.Generator) -> tuple[float, float]:
+    def learn(self, optimiser: OptimizerState, random: np.random.Generator) -> tuple[float, float]:
         """One pass."""
         lost, weight = 0.0, 0.0
         with closing(self.visits(self.train.shuffled(random))) as visits:

@@ -13,9 +13,9 @@ from podium.data.labels import Labels
 from podium.data.vocabulary import Id
 from podium.errors import InputError
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.lambdas import Target
+from podium.kernels.lambdas import MetricTarget
 from podium.metrics.base import MetricSpec, measure, parse
-from podium.metrics.targets import target
+from podium.metrics.targets import build_target
 
 __all__ = ["Examples", "Progress", "silence"]
 
@@ -82,11 +82,11 @@ class Examples:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def target(self, metric: MetricSpec) -> Target:
+    def target(self, metric: MetricSpec) -> MetricTarget:
         """The metric, ready to be learned on these rows."""
-        return target(metric, self.labels, self.weight)._replace(weight=self.row_weight)
+        return build_target(metric, self.labels, self.weight)._replace(weight=self.row_weight)
 
-    def lesson(self, metric: MetricSpec, *, teaches: bool = True) -> tuple[Target, I8]:
+    def lesson(self, metric: MetricSpec, *, teaches: bool = True) -> tuple[MetricTarget, I8]:
         """The target, and the queries from which it can be learned; an error where there are none, if it must teach."""
         found, useful = self.target(metric), self.useful()
         useful = useful[found.scale[useful] > 0]

@@ -16,9 +16,9 @@ from podium.aggregators.supervised.networks import Network
 from podium.errors import Option, ParameterError
 from podium.kernels import dispatch
 from podium.kernels.dispatch import F8
-from podium.kernels.lambdas import Optimiser
+from podium.kernels.lambdas import OptimizerState
 from podium.metrics.base import parse
-from podium.metrics.targets import learnable
+from podium.metrics.targets import parse_learnable
 from podium.params import Choice, Fixed, Range, Tune
 
 if TYPE_CHECKING:
@@ -114,8 +114,8 @@ class Learner:
     device: Device = "cpu"
 
     def _check_learner(self) -> None:
-        learnable(self.metric)
-        parse(self.choose_by).check()
+        parse_learnable(self.metric)
+        parse(self.choose_by).check_cutoff()
         if self.scorer == "lambdamart" and str(parse(self.metric)) != "ndcg:exp":
             raise ParameterError(
                 f"lambdamart raises ndcg:exp only, not {self.metric}; use ",
@@ -189,7 +189,7 @@ class Learner:
                 stopped.set()
                 raise
 
-        with ThreadPoolExecutor(min(self.members, dispatch.threads()) if course.threads else 1) as pool:
+        with ThreadPoolExecutor(min(self.members, dispatch.count_threads()) if course.threads else 1) as pool:
             jobs = [pool.submit(member, number) for number in range(self.members)]
             try:
                 wait(jobs)
@@ -209,7 +209,7 @@ class Learner:
         for done in range(1, self.passes + 1):
             rate = self.rate / (1 + (done - 1) / self.decay) if self.decay else self.rate
             adam, positive, towards = self.optimizer == "adam", self._positive(), self._towards()
-            course.learn(Optimiser(weights, *state, adam, rate, self.l2, positive, towards), random)
+            course.learn(OptimizerState(weights, *state, adam, rate, self.l2, positive, towards), random)
             total += weights
             now = total / done if self.average else weights
             quality = course.quality(now)

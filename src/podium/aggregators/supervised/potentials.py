@@ -11,9 +11,9 @@ import numpy.typing as npt
 from podium.aggregators.supervised.examples import Examples
 from podium.aggregators.supervised.strengths import Transform, matrices
 from podium.data.preferences import Preferences
-from podium.kernels import strengths
+from podium.kernels import preference_svd
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.permutations import Potentials, totals
+from podium.kernels.ranking_expectations import Potentials, sum_by_index
 
 __all__ = ["Said", "content_order", "potentials", "rows_by_expert", "said", "scales", "within"]
 
@@ -47,7 +47,7 @@ def said(preferences: Preferences, transform: Transform, power: float, counts: B
     codes = np.where(counts, np.arange(len(counts)), -1)
     grouped = matrices(preferences, transform, codes)
     m, sizes = grouped.matrices, grouped.matrices.sizes
-    above, below = strengths.sums(m)
+    above, below = preference_svd.sum_rows_and_columns(m)
     base = m.slots[m.query] - m.starts_out[:-1]  # slot less entry
     which = np.arange(len(m.query))
     by_list = np.repeat(np.repeat(which, np.diff(m.list_starts)), np.diff(m.starts))
@@ -86,7 +86,7 @@ def potentials(found: Said, group: I8, groups: int, slots: I8, n_slots: int) -> 
     keep = (row >= 0) & (found.listed | (found.above > 0) | (found.below > 0))
     key, entry = np.unique(row[keep] * groups + group[found.expert[keep]], return_inverse=True)
     columns = (-found.listed[keep].astype(np.float64), found.above[keep], -found.below[keep])
-    values = np.stack([totals(entry, c, len(key)) for c in columns], axis=1)
+    values = np.stack([sum_by_index(entry, c, len(key)) for c in columns], axis=1)
     starts = np.searchsorted(key, np.arange(len(slots) + 1) * groups)
     return Potentials(starts, key % groups, values)
 

@@ -27,7 +27,7 @@ from podium.data.features import Features
 from podium.data.vocabulary import Id
 from podium.errors import InputError
 from podium.kernels.dispatch import F8
-from podium.kernels.lambdas import Optimiser
+from podium.kernels.lambdas import OptimizerState
 
 if TYPE_CHECKING:
     from podium.aggregators.supervised.lambdarank import LambdaRank
@@ -112,7 +112,7 @@ class Streamed:
 
         return made
 
-    def learn(self, optimiser: Optimiser, random: np.random.Generator) -> None:
+    def learn(self, optimiser: OptimizerState, random: np.random.Generator) -> None:
         """One pass."""
         task, order = self._task(self.train, self.weights), self.train.shuffled(random)
 

@@ -12,7 +12,7 @@ from podium.data.preferences import Preferences
 from podium.errors import InputError
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.strengths import Matrices
+from podium.kernels.preference_svd import PreferenceMatrices
 
 __all__ = ["Grouped", "Transform", "matrices", "missing", "places", "table"]
 
@@ -23,7 +23,7 @@ LIGHTEST, HEAVIEST = 1e-60, 1e60  # strengths of votes whose products neither va
 class Grouped(NamedTuple):
     """Matrices in order of query and group, and the group of each."""
 
-    matrices: Matrices
+    matrices: PreferenceMatrices
     group: I8
 
 
@@ -35,8 +35,8 @@ def matrices(preferences: Preferences, transform: Transform, groups: I8 | None =
     log ranks (`log`); a vote counts its weight.
 
     >>> p = Preferences.from_rows([0] * 3, ["e"] * 3, ["a", "c", "d"], rank=[7, 5, 15])
-    >>> from podium.kernels.strengths import dense
-    >>> dense(matrices(p, "log").matrices, 0).round(2)
+    >>> from podium.kernels.preference_svd import build_dense_matrix
+    >>> build_dense_matrix(matrices(p, "log").matrices, 0).round(2)
     array([[0.  , 0.  , 0.28],
            [0.12, 0.  , 0.41],
            [0.  , 0.  , 0.  ]])
@@ -47,10 +47,10 @@ def matrices(preferences: Preferences, transform: Transform, groups: I8 | None =
     list_key, which = _keys(lists.query_of_list, group[lists.expert], width)
     vote_key, cast = _keys(votes.query_of_row, group[votes.expert], width)
     _check_weights(votes.weight[cast])
-    starts, rows = segments.gather(lists.starts, which)
+    starts, rows = segments.gather_segments(lists.starts, which)
     keys = np.union1d(list_key, vote_key)
     ends = np.append(keys, np.iinfo(np.int64).max)
-    found = Matrices(
+    found = PreferenceMatrices(
         slots=preferences.index.starts,
         query=keys // width,
         list_starts=np.searchsorted(list_key, ends),

@@ -17,7 +17,12 @@ from podium.data.restrict import restricted
 from podium.data.vocabulary import Id
 from podium.errors import InputError, Option, Words
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.strengths import Leading, Matrices, leading, low_rank
+from podium.kernels.preference_svd import (
+    LeadingVectors,
+    PreferenceMatrices,
+    compute_leading_vectors,
+    compute_singular_vectors,
+)
 from podium.params import Choice, Range, Tune
 
 __all__ = ["POOLED", "Columns", "SvdAggregator", "svd_columns"]
@@ -66,10 +71,10 @@ def svd_columns(
     grouped = strengths.matrices(preferences, cast(strengths.Transform, transform), groups)
     m, out = grouped.matrices, []
     if components == 1:
-        found = leading(m) if device == "cpu" else _leading_there(m, device)
+        found = compute_leading_vectors(m) if device == "cpu" else _leading_there(m, device)
         u, v, sigma = found.u[:, None], found.v[:, None], found.sigma[:, None]
     else:
-        u, v, sigma = low_rank(m, components)
+        u, v, sigma = compute_singular_vectors(m, components)
     if scaled:
         root = np.repeat(np.sqrt(sigma), m.sizes, axis=0)
         u, v = u * root, v * root
@@ -81,11 +86,11 @@ def svd_columns(
     return Columns(np.concatenate(out, axis=1), np.tile(np.arange(n_groups), len(out)))
 
 
-def _leading_there(m: Matrices, device: str) -> Leading:
-    from podium.kernels.device.machine import machine
-    from podium.kernels.device.strengths import leading as there
+def _leading_there(m: PreferenceMatrices, device: str) -> LeadingVectors:
+    from podium.kernels.device.preference_svd import compute_leading_vectors as there
+    from podium.kernels.device.torch_device import resolve_device
 
-    return there(machine(device), m)
+    return there(resolve_device(device), m)
 
 
 def check_size(preferences: Preferences, columns: int, remedy: Words) -> None:

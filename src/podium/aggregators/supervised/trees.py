@@ -66,7 +66,7 @@ def train(
     settings = SETTINGS | {
         "learning_rate": rate,
         "seed": seed,
-        "num_threads": dispatch.threads(),
+        "num_threads": dispatch.count_threads(),
         "label_gain": [float(2.0 ** max(g, 0.0) - 1.0) for g in grades],
     }
     sizes = np.diff(examples.starts)
@@ -107,4 +107,4 @@ def _check_sizes(sizes: I8) -> None:
 def predict(trees: str, values: F8) -> F8:
     """One score per row."""
     model = _library().Booster(model_str=trees)
-    return np.asarray(model.predict(values, num_threads=dispatch.threads()), np.float64)
+    return np.asarray(model.predict(values, num_threads=dispatch.count_threads()), np.float64)

@@ -17,7 +17,7 @@ from podium.data.preferences import Preferences
 from podium.errors import Option
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.strengths import sums
+from podium.kernels.preference_svd import sum_rows_and_columns
 
 __all__ = ["Views", "per_query", "views"]
 
@@ -95,7 +95,7 @@ def views(preferences: Preferences, groups: I8, n: int, depth: float) -> Views:
 def _sums(preferences: Preferences, groups: I8, n: int, transform: strengths.Transform) -> tuple[F8, F8]:
     """Row and column sums of every expert's matrix: what it says for an item, and against it."""
     grouped = strengths.matrices(preferences, transform, groups)
-    up, down = sums(grouped.matrices)
+    up, down = sum_rows_and_columns(grouped.matrices)
     return strengths.table(grouped, up, n), strengths.table(grouped, down, n)
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from podium.aggregators.supervised.examples import Examples
-from podium.kernels import permutations
+from podium.kernels import ranking_expectations
 from podium.kernels.dispatch import F8
-from podium.kernels.lambdas import Optimiser
-from podium.kernels.permutations import Potentials
+from podium.kernels.lambdas import OptimizerState
+from podium.kernels.ranking_expectations import Potentials
 from podium.metrics.base import MetricSpec
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ __all__ = ["Checked", "Rounds", "Visits"]
 class Rounds(Protocol):
     """Passes over visits."""
 
-    def learn(self, optimiser: Optimiser, random: np.random.Generator) -> tuple[float, float]:
+    def learn(self, optimiser: OptimizerState, random: np.random.Generator) -> tuple[float, float]:
         """One pass: the sum of the weighted losses, and of the weights."""
 
     def quality(self, weights: F8) -> float | None:
@@ -37,7 +37,9 @@ class Checked:
 
     def tally(self, weights: F8) -> tuple[float, float]:
         """The weighted sum of the metric, and of the weights."""
-        return self.examples.tally(permutations.scores(self.mine, weights), self.choose_by)
+        return self.examples.tally(
+            ranking_expectations.compute_row_scores(self.mine, weights), self.choose_by
+        )
 
 
 class Visits:
@@ -58,17 +60,19 @@ class Visits:
         self.calls = model.passes * max(shards, 1)  # of the kernels, which decides whether compiling pays
         self.there: Any = None
 
-    def learn(self, optimiser: Optimiser, random: np.random.Generator) -> tuple[float, float]:
+    def learn(self, optimiser: OptimizerState, random: np.random.Generator) -> tuple[float, float]:
         """One pass in a random order."""
         model, examples, target = self.model, self.examples, self.target
         turn = random.permutation(self.visit)
         draws = random.random((len(turn), 2 * model.subset))
         if not len(turn):
             return 0.0, 0.0
-        rows = permutations.subsets(examples.starts, target.level, turn, model.subset, draws, self.calls)
+        rows = ranking_expectations.sample_subsets(
+            examples.starts, target.level, turn, model.subset, draws, self.calls
+        )
         if model.device == "cpu":
             plan = (target, examples.weight, turn, rows, model.batch, optimiser, self.calls)
-            loss = permutations.learn_pass(self.mine, *plan)
+            loss = ranking_expectations.train_crf_pass(self.mine, *plan)
         else:
             loss = self._field(len(optimiser.weights) // 3).learn(turn, rows, model.batch, optimiser)
         weight = float(examples.weight[turn].sum())
@@ -76,11 +80,11 @@ class Visits:
 
     def _field(self, groups: int) -> Any:
         if self.there is None:
-            from podium.kernels.device.machine import machine
-            from podium.kernels.device.permutations import Field
+            from podium.kernels.device.ranking_expectations import DeviceCrf
+            from podium.kernels.device.torch_device import resolve_device
 
             told = (self.target, self.examples.weight, self.examples.starts, groups, self.model.subset)
-            self.there = Field(machine(self.model.device), self.mine, *told)
+            self.there = DeviceCrf(resolve_device(self.model.device), self.mine, *told)
         return self.there
 
     def quality(self, weights: F8) -> float | None:

@@ -22,7 +22,7 @@ from podium.data.features import Features
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.pairs import places
+from podium.kernels.pairwise_votes import count_items_above
 from podium.metrics.base import measure, parse
 from podium.params import Choice, Range, Tune
 
@@ -246,7 +246,7 @@ def _pairs_in_lists(preferences: Preferences, level: I8) -> tuple[F8, F8]:
     lists, index, count = preferences.lists, preferences.index, len(preferences.lists)
     of_row, row_level = lists.list_of_row, level[lists.item]
     base, end = lists.starts[of_row], lists.starts[of_row + 1]
-    above, upto = (base + places_ for places_ in places(lists.starts, lists.rank))
+    above, upto = (base + places_ for places_ in count_items_above(lists.starts, lists.rank))
     right, wrong = np.zeros(count), np.zeros(count)
     listed_worse, unlisted_worse = np.zeros(count), np.zeros(count)
     for grade in range(int(level.max(initial=0)) + 1):

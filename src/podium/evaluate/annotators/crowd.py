@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.pairs import places
-from podium.metrics.agreement import concordances
+from podium.kernels.pairwise_votes import count_items_above
+from podium.metrics.agreement import count_concordant_pairs
 
 __all__ = ["Counts", "Crowd", "Shared"]
 
@@ -90,7 +90,7 @@ class Crowd:
         if grades is not None:
             assert lists.score is not None
             return np.asarray(2 * (lists.score - grades[0]) / (grades[-1] - grades[0]) - 1, np.float64)
-        above, upto = places(lists.starts, lists.rank)
+        above, upto = count_items_above(lists.starts, lists.rank)
         length = lists.lengths[lists.list_of_row]
         return np.asarray((length - upto - above) / np.maximum(length - 1, 1), np.float64)
 
@@ -135,7 +135,7 @@ class Crowd:
         the number of items plus one for a list of two grades.
         """
         lists = self.preferences.lists
-        above, upto = places(lists.starts, lists.rank)
+        above, upto = count_items_above(lists.starts, lists.rank)
         n, t = lists.lengths.astype(np.float64), (upto - above).astype(np.float64)
         tied = _by(lists.list_of_row, t - 1, len(lists)) / 2  # a group of t rows adds t (t - 1) / 2
         spread = _by(lists.list_of_row, (t - 1) * (2 * t + 5), len(lists))
@@ -227,7 +227,7 @@ class Crowd:
         lists, votes = self.preferences.lists, self.preferences.comparisons
         known = ~np.isnan(of_row)
         starts = np.concatenate(([0], np.cumsum(known)))[lists.starts]
-        same, other = concordances(starts, -lists.rank[known].astype(np.float64), of_row[known])
+        same, other = count_concordant_pairs(starts, -lists.rank[known].astype(np.float64), of_row[known])
         sign = np.where(np.abs(of_vote) > EQUAL, np.sign(of_vote), 0.0)  # a NaN is no preference
         columns = []
         for worth, of_one in (
@@ -315,7 +315,7 @@ class Crowd:
             key = self.lister * len(self.grades) + np.searchsorted(self.grades, lists.score)
             most = np.bincount(key, minlength=n * len(self.grades)).reshape(n, -1).max(axis=1)
         else:
-            above, upto = places(lists.starts, lists.rank)
+            above, upto = count_items_above(lists.starts, lists.rank)
             most = np.bincount(self.lister[upto - above == lists.lengths[lists.list_of_row]], minlength=n)
         same = most + np.bincount(votes.expert[votes.tie], minlength=n)
         nearly = (self.judgements >= MANY) & (same >= NEARLY * self.judgements)

@@ -62,7 +62,7 @@ def method_for(method: str | Aggregator | None, preferences: Preferences) -> Agg
 
 def measured_on(preferences: Preferences, labels: Labels) -> I8:
     """Codes in the labels of the queries that have a grade and are here too, by id: rows may come in any order."""
-    judged = Judgements.of(labels).judged > 0
+    judged = Judgements.for_labels(labels).judged_counts > 0
     here = preferences.queries.codes_of(labels.queries) >= 0
     codes = np.flatnonzero(judged & here).tolist()
     return np.array(sorted(codes, key=lambda code: id_order(labels.queries[code])), np.int64)

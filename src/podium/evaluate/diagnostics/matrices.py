@@ -11,7 +11,7 @@ import numpy as np
 
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import B1, F8, I8
-from podium.metrics.agreement import rbos, taus
+from podium.metrics.agreement import compute_rbos, compute_taus
 
 __all__ = ["Matrices", "Rows", "effective_number", "of_lists", "of_votes", "rows_of"]
 
@@ -87,8 +87,8 @@ def _against(rows: Rows, at: I8, list_of: I8, before: int, lists: int, experts: 
     mine = np.flatnonzero(hit >= 0)
     theirs, segment = hit[mine], pair[rows.list[mine]]
     starts = np.searchsorted(segment, np.arange(len(both) + 1))
-    tau = taus(starts, rows.score[mine], rows.score[theirs])
-    rbo = rbos(
+    tau = compute_taus(starts, rows.score[mine], rows.score[theirs])
+    rbo = compute_rbos(
         segment,
         rows.place[mine],
         rows.place[theirs],

@@ -188,7 +188,7 @@ def diagnose(
     if not len(preferences.experts) or not preferences.forms:
         raise InputError("there is nothing in the preferences", remedy="give lists or votes of some experts")
     chosen, asked = effects.method_for(method, preferences), parse(metric)
-    asked.check()
+    asked.check_cutoff()
     rows = matrices.rows_of(preferences)
     expert, slot = overlaps.said_by(preferences, rows)
     share, alone_ids, said = overlaps.strangers(preferences, expert, slot)

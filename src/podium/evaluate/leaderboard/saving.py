@@ -78,7 +78,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Tally, list[float], dict[str, An
 
 
 def _complete_columns(kept: dict[str, Any]) -> dict[str, Any]:
-    """Add what files lack that were written before weights had squares: squares of weights, which for whole counts of single votes are the counts."""
+    """Add the squares of weights to files written without them: whole counts of single votes are their own squares."""
     counts = {square: kept[f"{square.removesuffix('_squares')}_"] for square in SQUARES}
     missing = [square for square in SQUARES if f"{square}_" not in kept]
     # fractional weights were added up without their squares, and these cannot be recovered

@@ -19,9 +19,9 @@ from podium.data.vocabulary import Id, Ids, code_ids
 from podium.errors import InputError, ParameterError
 from podium.evaluate.uncertainty import MOST_ITEMS
 from podium.kernels.bootstrap import Clusters, Squares
-from podium.kernels.contests import Contests, count
+from podium.kernels.contest_scores import Contests, count_contests
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.pairs import Votes
+from podium.kernels.pairwise_votes import Votes
 
 __all__ = ["Meaning", "Over", "Tally", "check_items"]
 
@@ -313,7 +313,7 @@ def _listed(p: Preferences) -> tuple[Any, ...]:
     own = Votes(
         slots, np.arange(lists + 1), t.starts, item.astype(np.int32), t.rank, np.ones(lists), *no_votes, below
     )
-    met = count(own)
+    met = count_contests(own)
     which = np.repeat(np.arange(lists), np.diff(met.pair_starts))
     first, second = slot_of[met.first], slot_of[met.second]
     swap = first > second

@@ -80,7 +80,7 @@ class Problem:
 
     def learn(self, queries: I8, grades: F8, kept: float) -> Learned:
         """Weights from some of the queries, without their labels."""
-        starts, rows = segments.gather(self.starts, queries)
+        starts, rows = segments.gather_segments(self.starts, queries)
         defaults = LabelledFeatures(beliefs={"any": 1.0})
         settings = {"l2": defaults.l2, "cutoff": defaults.cutoff, "passes": defaults.passes}
         return spread_beliefs(self.values[rows], starts, grades, kept=kept, **settings)  # type: ignore[arg-type]

@@ -98,7 +98,7 @@ def tune(
     cut = np.linspace(
         0.5 if search == "halving" else 0.95, 1.0, problem.folds + 1
     )  # else the rest is known by then
-    threads = dispatch.threads() if workers is None else workers
+    threads = dispatch.count_threads() if workers is None else workers
     last = finalists(table, search, None, seed, threads, _between(progress, 0.3, cut[0]))
     if 0 in table.failed:
         raise ParameterError(f"the baseline {base!r} cannot be computed: {table.failed[0]}")

@@ -55,7 +55,7 @@ class Problem:
         """The judged queries of a data set, dealt into folds by id and seed (or by the parts it came in)."""
         if data.labels is None:
             raise InputError("the data have no labels to tune by", remedy="give labels (qrels)")
-        metric.check()
+        metric.check_cutoff()
         queries = data.queries_by_id()
         codes = queries[labelled_queries(data)[queries]]
         if not len(codes):

@@ -9,7 +9,7 @@ GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111
 
 
 @njit(cache=True, nogil=True)
-def _uniform(key, step):
+def _sample_uniform(key, step):
     x = key + np.uint64(step) * np.uint64(GOLDEN)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(FIRST)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(SECOND)
@@ -18,7 +18,7 @@ def _uniform(key, step):
 
 
 @njit(cache=True, nogil=True)
-def _few(u, row, table, guide):
+def _lookup_poisson(u, row, table, guide):
     at = np.int64(guide[row, np.int64(u * guide.shape[1])])
     while u > table[row, at]:
         at += 1
@@ -26,7 +26,7 @@ def _few(u, row, table, guide):
 
 
 @njit(cache=True, nogil=True)
-def _many(u, mean, upto, peak):
+def _search_poisson(u, mean, upto, peak):
     count = np.floor(mean)
     if u > upto:
         while u > upto and peak > 1e-300:
@@ -42,7 +42,7 @@ def _many(u, mean, upto, peak):
 
 
 @njit(cache=True, nogil=True)
-def _slopes(first, second, l2, won, total, x, strength, gradient, bend):
+def _compute_derivatives(first, second, l2, won, total, x, strength, gradient, bend):
     """Gradient and diagonal of the second derivatives at x."""
     top = x[0]
     for i in range(1, len(x)):
@@ -64,13 +64,13 @@ def _slopes(first, second, l2, won, total, x, strength, gradient, bend):
 
 
 @njit(cache=True, nogil=True)
-def _climb(first, second, l2, matrix, tolerance, most, shrink, won, total, room, x):
+def _iterate_round(first, second, l2, matrix, tolerance, most, shrink, won, total, room, x):
     """Steps with a fixed matrix, scaled; whether they got there. `room` is for four numbers by item."""
     size = len(x)
     gradient, move, scale = room[1], room[2], room[3]
     before = np.inf
     for _ in range(most):
-        _slopes(first, second, l2, won, total, x, room[0], gradient, scale)
+        _compute_derivatives(first, second, l2, won, total, x, room[0], gradient, scale)
         move[:] = 0.0
         for j in range(size):
             scale[j] = 1 / np.sqrt(scale[j])
@@ -94,7 +94,7 @@ def _climb(first, second, l2, matrix, tolerance, most, shrink, won, total, room,
 
 
 @njit(cache=True, nogil=True)
-def by_votes(
+def fit_vote_resamples(
     begin, end, first, second, half, l2, matrix, mean, upto, peak, unit, table, guide, key, tolerance, most, shrink,
     scores, done,
 ):  # fmt: skip
@@ -107,11 +107,11 @@ def by_votes(
             for k in range(3):
                 cell = c + k * pairs
                 if mean[cell] > 0:
-                    u = _uniform(key[r], cell + 1)
+                    u = _sample_uniform(key[r], cell + 1)
                     if mean[cell] < len(table) and mean[cell] == np.floor(mean[cell]):
-                        count = float(_few(u, np.int64(mean[cell]), table, guide))
+                        count = float(_lookup_poisson(u, np.int64(mean[cell]), table, guide))
                     else:
-                        count = _many(u, mean[cell], upto[cell], peak[cell])
+                        count = _search_poisson(u, mean[cell], upto[cell], peak[cell])
                     count *= unit[cell]
                     if k == 0:
                         won[c] += count
@@ -119,11 +119,13 @@ def by_votes(
                         won[c] += count / 2 if half else 0.0
                     if k < 2 or half:
                         total[c] += count
-        done[r] = _climb(first, second, l2, matrix, tolerance, most, shrink, won, total, room, scores[r])
+        done[r] = _iterate_round(
+            first, second, l2, matrix, tolerance, most, shrink, won, total, room, scores[r]
+        )
 
 
 @njit(cache=True, nogil=True)
-def by_clusters(
+def fit_cluster_resamples(
     begin, end, first, second, half, l2, matrix, starts, pair, c_won, c_lost, c_tied, key, tolerance, most, shrink,
     scores, done,
 ):  # fmt: skip
@@ -136,11 +138,13 @@ def by_clusters(
         total[:] = 0.0
         often[:] = 0
         for k in range(clusters):
-            often[min(int(_uniform(key[r], k + 1) * clusters), clusters - 1)] += 1
+            often[min(int(_sample_uniform(key[r], k + 1) * clusters), clusters - 1)] += 1
         for k in range(clusters):
             if often[k]:
                 for row in range(starts[k], starts[k + 1]):
                     tie = c_tied[row] / 2 if half else 0.0
                     won[pair[row]] += often[k] * (c_won[row] + tie)
                     total[pair[row]] += often[k] * (c_won[row] + c_lost[row] + 2 * tie)
-        done[r] = _climb(first, second, l2, matrix, tolerance, most, shrink, won, total, room, scores[r])
+        done[r] = _iterate_round(
+            first, second, l2, matrix, tolerance, most, shrink, won, total, room, scores[r]
+        )

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from podium.kernels.compiled.ordering import merge_sort
-from podium.kernels.compiled.pairs import add_comparisons, fill, scratch
+from podium.kernels.compiled.pairwise_votes import add_comparisons, allocate_matrix, compute_vote_matrix
 
 FEW = 16  # items that are sorted by insertion, without making arrays
 
@@ -19,28 +19,28 @@ FEW = 16  # items that are sorted by insertion, without making arrays
 @njit(cache=True, nogil=True)
 def condorcet(first, last, votes, scores):
     """Merge sort by majority, from the order of net votes; items without votes begin, and so stay, last."""
-    room = scratch(votes, first, last)
+    room = allocate_matrix(votes, first, last)
     for q in range(first, last):
         size = votes.slots[q + 1] - votes.slots[q]
         if size == 0:
             continue
-        ranks, weight, table = sources(votes, q, room)
-        won, lost = votes_won_and_lost(table, size)
+        ranks, weight, table = build_vote_sources(votes, q, room)
+        won, lost = sum_won_and_lost(table, size)
         if len(weight):
-            add_positions(votes, q, won, lost)
+            add_list_votes(votes, q, won, lost)
         key, order = np.empty(size), np.empty(size, np.int32)
         for i in range(size):
             key[i], order[i] = won[i] - lost[i] if won[i] + lost[i] > 0 else -np.inf, i
         cuts = np.zeros(size + 1, np.bool_)
         cuts[0] = cuts[size] = True
-        split(order, 0, size, key, cuts)
-        refine(ranks, weight, table, order, key, cuts)
+        split_by_key(order, 0, size, key, cuts)
+        refine_blocks(ranks, weight, table, order, key, cuts)
         blocks = sort_blocks(ranks, weight, table, order, cuts)
-        place_scores(blocks, order, scores[votes.slots[q] : votes.slots[q + 1]])
+        score_blocks(blocks, order, scores[votes.slots[q] : votes.slots[q + 1]])
 
 
 @njit(cache=True, nogil=True)
-def sources(votes, q, room):
+def build_vote_sources(votes, q, room):
     """Where votes on a pair are found: ranks of the lists by item, and a matrix (empty if there is nothing in it)."""
     base, size = votes.slots[q], votes.slots[q + 1] - votes.slots[q]
     begin, end = votes.query_starts[q], votes.query_starts[q + 1]
@@ -49,7 +49,7 @@ def sources(votes, q, room):
         length = votes.starts[lst + 1] - votes.starts[lst]
         cells += length * (2 * size if votes.below else length) // 2
     if cells < (end - begin) * size * (np.log2(size) + 2):
-        return np.empty((size, 0)), np.empty(0), fill(votes, q, room)
+        return np.empty((size, 0)), np.empty(0), compute_vote_matrix(votes, q, room)
     # a rank nobody gave is infinite, or not comparable to any other
     ranks = np.full((size, end - begin), np.inf if votes.below else np.nan)
     for lst in range(begin, end):
@@ -64,7 +64,7 @@ def sources(votes, q, room):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def lead(ranks, weight, table, i, j):
+def compute_lead(ranks, weight, table, i, j):
     """Votes by which item i leads item j; no branches, as nobody could predict them."""
     total = 0.0
     a, b = np.uint64(i), np.uint64(j)
@@ -76,7 +76,7 @@ def lead(ranks, weight, table, i, j):
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
-def votes_won_and_lost(table, size):
+def sum_won_and_lost(table, size):
     """Sums of rows and columns; they are of whole numbers, so their order is free."""
     won, lost = np.zeros(size), np.zeros(size)
     for i in range(len(table)):
@@ -89,7 +89,7 @@ def votes_won_and_lost(table, size):
 
 
 @njit(cache=True, nogil=True)
-def add_positions(votes, q, won, lost):
+def add_list_votes(votes, q, won, lost):
     """Pairs won and lost in lists, from the places of their items."""
     base, size = votes.slots[q], len(won)
     everywhere = 0.0  # what an item loses that no list holds
@@ -115,7 +115,7 @@ def add_positions(votes, q, won, lost):
 
 
 @njit(cache=True, nogil=True)
-def split(order, start, stop, key, cuts):
+def split_by_key(order, start, stop, key, cuts):
     """Sort a stretch by falling key and cut it where the key changes; says whether it was cut."""
     here = order[start:stop]
     if stop - start > FEW:
@@ -144,7 +144,7 @@ def insertion_sort(items, key):
 
 
 @njit(cache=True, nogil=True)
-def refine(ranks, weight, table, order, key, cuts):
+def refine_blocks(ranks, weight, table, order, key, cuts):
     """Split tied stretches by wins minus losses inside them until nothing more can be told apart."""
     size, start = len(order), 0
     while start < size:
@@ -157,10 +157,10 @@ def refine(ranks, weight, table, order, key, cuts):
                 key[order[a]] = 0.0
             for a in range(start, stop):
                 for b in range(a + 1, stop):
-                    sign = np.sign(lead(ranks, weight, table, order[a], order[b]))
+                    sign = np.sign(compute_lead(ranks, weight, table, order[a], order[b]))
                     key[order[a]] += sign
                     key[order[b]] -= sign
-            again = split(order, start, stop, key, cuts)
+            again = split_by_key(order, start, stop, key, cuts)
         if not again:
             start = stop
 
@@ -203,12 +203,12 @@ def sum_between(ranks, weight, table, order, edges, a, b):
     total = 0.0
     for i in range(edges[a], edges[a + 1]):
         for j in range(edges[b], edges[b + 1]):
-            total += lead(ranks, weight, table, order[i], order[j])
+            total += compute_lead(ranks, weight, table, order[i], order[j])
     return total
 
 
 @njit(cache=True, nogil=True)
-def place_scores(blocks, order, score):
+def score_blocks(blocks, order, score):
     """Items below minus items above."""
     size, above = len(order), 0
     for k in range(len(blocks)):

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 from numba import njit
 
-from podium.kernels.compiled.contest_solvers import DAVIDSON, counts, term, value
+from podium.kernels.compiled.contest_solvers import (
+    DAVIDSON,
+    compute_pair_derivatives,
+    split_ties,
+    sum_pair_values,
+)
 
 
 @njit(cache=True, nogil=True)
-def ready(here, given):
+def reset_chunk(here, given):
     """The room of a chunk before its loop."""
     for i in range(len(here)):
         here[i, 0] = given[i]
@@ -22,50 +27,50 @@ def ready(here, given):
 
 
 @njit(cache=True, nogil=True)
-def slopes(first_chunk, last_chunk, cuts, pairs, base, kind, half, x, size, bend, room, corner):
+def compute_derivatives(first_chunk, last_chunk, cuts, pairs, base, kind, half, x, size, bend, room, corner):
     """By pair the second derivative; by chunk and item gradient, diagonal and borders; by chunk what has no item."""
     first, second, won, lost, tied, side = pairs
     e = x[size] if kind >= DAVIDSON else 0.0
     a = x[-1] if len(side) else 0.0
     for chunk in range(first_chunk, last_chunk):
         here = room[chunk]
-        ready(here, x)
+        reset_chunk(here, x)
         corner[chunk] = 0.0
         for p in range(cuts[chunk], cuts[chunk + 1]):
             i, j = first[p] - base, second[p] - base
             s = side[p] if len(side) else 0.0
-            w, b = counts(half, won[p], lost[p], tied[p])
-            g, h, ge, de, ee = term(kind, x[i] - x[j] + s * a, e, w, b, tied[p])
+            w, b = split_ties(half, won[p], lost[p], tied[p])
+            g, h, ge, de, ee = compute_pair_derivatives(kind, x[i] - x[j] + s * a, e, w, b, tied[p])
             bend[p] = h
-            add(here, i, j, 1, g, -g)
-            add(here, i, j, 2, h, h)
+            add_to_items(here, i, j, 1, g, -g)
+            add_to_items(here, i, j, 2, h, h)
             at = 3
             if kind >= DAVIDSON:
-                add(here, i, j, at, de, -de)
+                add_to_items(here, i, j, at, de, -de)
                 corner[chunk, 0] += ge
                 corner[chunk, 1] += ee
                 at += 1
             if len(side):
-                add(here, i, j, at, s * h, -s * h)
+                add_to_items(here, i, j, at, s * h, -s * h)
                 corner[chunk, 2] += s * g
                 corner[chunk, 3] += s * s * h
                 corner[chunk, 4] += s * de
 
 
 @njit(cache=True, nogil=True)
-def add(here, i, j, column, up, down):
+def add_to_items(here, i, j, column, up, down):
     """To the cells of two items."""
     here[i, column] += up
     here[j, column] += down
 
 
 @njit(cache=True, nogil=True)
-def logit_slopes(first_chunk, last_chunk, cuts, pairs, base, half, strength, bend, room):
+def compute_logit_derivatives(first_chunk, last_chunk, cuts, pairs, base, half, strength, bend, room):
     """The same for the plain law from strengths exp(score): no exponentials in the loop."""
     first, second, won, lost, tied, _ = pairs
     for chunk in range(first_chunk, last_chunk):
         here = room[chunk]
-        ready(here, strength)
+        reset_chunk(here, strength)
         p, end = cuts[chunk], cuts[chunk + 1]
         while p < end:
             i = first[p]
@@ -73,7 +78,7 @@ def logit_slopes(first_chunk, last_chunk, cuts, pairs, base, half, strength, ben
             g_sum = h_sum = 0.0
             while p < end and first[p] == i:  # all pairs of one item, its sums in registers
                 j = second[p] - base
-                w, b = counts(half, won[p], lost[p], tied[p] if half else 0.0)
+                w, b = split_ties(half, won[p], lost[p], tied[p] if half else 0.0)
                 other = here[j, 0]
                 part = 1.0 / (mine + other)
                 up, down = mine * part, other * part
@@ -89,11 +94,11 @@ def logit_slopes(first_chunk, last_chunk, cuts, pairs, base, half, strength, ben
 
 
 @njit(cache=True, nogil=True)
-def products(first_chunk, last_chunk, cuts, first, second, base, bend, v, room):
+def multiply_hessian(first_chunk, last_chunk, cuts, first, second, base, bend, v, room):
     """The matrix of second derivatives (pairs only) times v, by chunk."""
     for chunk in range(first_chunk, last_chunk):
         here = room[chunk]
-        ready(here, v)
+        reset_chunk(here, v)
         p, end = cuts[chunk], cuts[chunk + 1]
         while p < end:
             i = first[p]
@@ -108,14 +113,16 @@ def products(first_chunk, last_chunk, cuts, first, second, base, bend, v, room):
 
 
 @njit(cache=True, nogil=True)
-def values(first_chunk, last_chunk, cuts, pairs, base, kind, half, x, width, advantage, out):
+def compute_values(first_chunk, last_chunk, cuts, pairs, base, kind, half, x, width, advantage, out):
     """Minus the log likelihood, by chunk."""
     for chunk in range(first_chunk, last_chunk):
-        out[chunk] = value(pairs, cuts[chunk], cuts[chunk + 1], base, kind, half, x, width, advantage)
+        out[chunk] = sum_pair_values(
+            pairs, cuts[chunk], cuts[chunk + 1], base, kind, half, x, width, advantage
+        )
 
 
 @njit(cache=True, nogil=True)
-def tallies(first, second, won, lost, tied, wins, losses):
+def count_wins_and_losses(first, second, won, lost, tied, wins, losses):
     """Wins and losses of every item, ties half."""
     for p in range(len(first)):
         i, j = first[p], second[p]

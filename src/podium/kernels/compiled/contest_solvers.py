@@ -13,7 +13,7 @@ TAIL = -5.0  # below this the normal law is taken from a continued fraction
 
 
 @njit(cache=True, nogil=True)
-def mills(x):
+def mills_ratio(x):
     """phi(x) / Phi(x)."""
     if x > TAIL:
         return math.exp(-x * x / 2) / ROOT_TWO_PI / (0.5 * math.erfc(-x / ROOT_TWO))
@@ -24,11 +24,11 @@ def mills(x):
 
 
 @njit(cache=True, nogil=True)
-def log_normal(x):
+def log_normal_cdf(x):
     """log Phi(x)."""
     if x > TAIL:
         return math.log(0.5 * math.erfc(-x / ROOT_TWO))
-    return -x * x / 2 - math.log(ROOT_TWO_PI * mills(x))
+    return -x * x / 2 - math.log(ROOT_TWO_PI * mills_ratio(x))
 
 
 @njit(cache=True, nogil=True)
@@ -46,13 +46,13 @@ def softplus(d):
 
 
 @njit(cache=True, nogil=True)
-def term(kind, d, e, won, lost, tied):
+def compute_pair_derivatives(kind, d, e, won, lost, tied):
     """First and second derivatives of one pair: by d, d d, e, d e, e e."""
     if kind == LOGIT:
         p, q = logistic(d)
         return lost * p - won * q, (won + lost) * p * q, 0.0, 0.0, 0.0
     if kind == PROBIT:
-        up, down = mills(d), mills(-d)
+        up, down = mills_ratio(d), mills_ratio(-d)
         return lost * down - won * up, won * up * (up + d) + lost * down * (down - d), 0.0, 0.0, 0.0
     if kind == DAVIDSON:
         top = max(abs(d) / 2, e)
@@ -81,12 +81,12 @@ def term(kind, d, e, won, lost, tied):
 
 
 @njit(cache=True, nogil=True)
-def pair_value(kind, d, e, won, lost, tied):
+def compute_pair_value(kind, d, e, won, lost, tied):
     """Minus the log likelihood of one pair."""
     if kind == LOGIT:
         return (won + lost) * math.log1p(math.exp(-abs(d))) + won * max(-d, 0.0) + lost * max(d, 0.0)
     if kind == PROBIT:
-        return -won * log_normal(d) - lost * log_normal(-d)
+        return -won * log_normal_cdf(d) - lost * log_normal_cdf(-d)
     if kind == DAVIDSON:
         top = max(abs(d) / 2, e)
         z = math.exp(d / 2 - top) + math.exp(-d / 2 - top) + math.exp(e - top)
@@ -96,25 +96,25 @@ def pair_value(kind, d, e, won, lost, tied):
 
 
 @njit(cache=True, nogil=True)
-def counts(half, won, lost, tied):
+def split_ties(half, won, lost, tied):
     """Wins and losses with the halves of ties where ties are halved."""
     return (won + 0.5 * tied, lost + 0.5 * tied) if half else (won, lost)
 
 
 @njit(cache=True, nogil=True)
-def value(pairs, begin, end, base, kind, half, x, e, a):
+def sum_pair_values(pairs, begin, end, base, kind, half, x, e, a):
     """Minus the log likelihood of a range of pairs."""
     first, second, won, lost, tied, side = pairs
     total = 0.0
     for p in range(begin, end):
         d = x[first[p] - base] - x[second[p] - base] + (side[p] * a if len(side) else 0.0)
-        w, b = counts(half, won[p], lost[p], tied[p])
-        total += pair_value(kind, d, e, w, b, tied[p])
+        w, b = split_ties(half, won[p], lost[p], tied[p])
+        total += compute_pair_value(kind, d, e, w, b, tied[p])
     return total
 
 
 @njit(cache=True, nogil=True)
-def dense_slope(pairs, base, kind, half, x, size, gradient, matrix):
+def compute_dense_derivatives(pairs, base, kind, half, x, size, gradient, matrix):
     """Gradient and lower half of the matrix of second derivatives of all pairs at x = scores, width, advantage."""
     first, second, won, lost, tied, side = pairs
     gradient[:] = 0.0
@@ -125,8 +125,8 @@ def dense_slope(pairs, base, kind, half, x, size, gradient, matrix):
     for p in range(len(first)):
         i, j = first[p] - base, second[p] - base
         s = side[p] if len(side) else 0.0
-        w, b = counts(half, won[p], lost[p], tied[p])
-        g, h, ge, de, ee = term(kind, x[i] - x[j] + s * a, e, w, b, tied[p])
+        w, b = split_ties(half, won[p], lost[p], tied[p])
+        g, h, ge, de, ee = compute_pair_derivatives(kind, x[i] - x[j] + s * a, e, w, b, tied[p])
         gradient[i] += g
         gradient[j] -= g
         matrix[i, i] += h
@@ -147,7 +147,7 @@ def dense_slope(pairs, base, kind, half, x, size, gradient, matrix):
 
 
 @njit(cache=True, nogil=True)
-def level(gradient, matrix, size, label, base, total, number):
+def remove_component_excess(gradient, matrix, size, label, base, total, number):
     """Take from each component's gradient what it sums to: zero but for rounding, which goes with the diagonal."""
     total[:] = 0.0
     number[:] = 0.0
@@ -161,7 +161,7 @@ def level(gradient, matrix, size, label, base, total, number):
 
 
 @njit(cache=True, nogil=True)
-def centre(x, size, label, base, total, number, shape):
+def center_components(x, size, label, base, total, number, shape):
     """Put each component where its prior wants it: mean 0, or mean strength 1."""
     top = 0.0
     if shape > 1:
@@ -191,7 +191,7 @@ def add_prior(x, size, l2, shape, extra, gradient, matrix):
 
 
 @njit(cache=True, nogil=True)
-def prior_value(x, size, l2, shape, extra):
+def compute_prior_value(x, size, l2, shape, extra):
     """Minus the log of the prior."""
     total = 0.0
     for i in range(len(x)):
@@ -211,7 +211,7 @@ def dot(a, b, n):
 
 
 @njit(cache=True, nogil=True)
-def cholesky_step(matrix, gradient, move):
+def solve_cholesky_step(matrix, gradient, move):
     """Solve matrix . move = -gradient; the lower half of the matrix is replaced by its factor."""
     n = len(move)
     for i in range(n):
@@ -228,7 +228,7 @@ def cholesky_step(matrix, gradient, move):
 
 
 @njit(cache=True, nogil=True)
-def small(first_query, last_query, contests, label, law, limits, largest, found):
+def solve_small_queries(first_query, last_query, contests, label, law, limits, largest, found):
     """Solve all queries of up to `largest` items in a range; the loops of `kernels.contest_solvers.newton`."""
     starts, pair_starts, first, second, won, lost, tied, side = contests
     kind, half, l2, shape, extra = law
@@ -240,26 +240,26 @@ def small(first_query, last_query, contests, label, law, limits, largest, found)
         a, b = pair_starts[q], pair_starts[q + 1]
         sided = side[a:b] if len(side) else side
         pairs = (first[a:b], second[a:b], won[a:b], lost[a:b], tied[a:b], sided)
-        share = tie_share(pairs)
+        share = compute_tie_share(pairs)
         here = LOGIT if kind >= DAVIDSON and share == 0 else kind
-        x = begin(here, share, scores[base : base + size], len(side) > 0)
+        x = build_start(here, share, scores[base : base + size], len(side) > 0)
         g = np.empty(len(x))
         law_here = (here, half, l2, shape, extra)
         labels = label[base : base + size]
-        iterations[q], converged[q] = newton(pairs, base, law_here, labels, limits, x, size, g)
+        iterations[q], converged[q] = iterate_newton(pairs, base, law_here, labels, limits, x, size, g)
         scores[base : base + size] = x[:size]
         e = x[size] if here >= DAVIDSON else 0.0
         if here >= DAVIDSON:
             width[q] = e
         if len(side):
             advantage[q] = x[-1]
-        gradient[q] = largest_of(g)
-        objective[q] = value(pairs, 0, b - a, base, here, half, x, e, x[-1])
-        objective[q] += prior_value(x, size, l2, shape, extra)
+        gradient[q] = largest_magnitude(g)
+        objective[q] = sum_pair_values(pairs, 0, b - a, base, here, half, x, e, x[-1])
+        objective[q] += compute_prior_value(x, size, l2, shape, extra)
 
 
 @njit(cache=True, nogil=True)
-def begin(kind, share, scores, sided):
+def build_start(kind, share, scores, sided):
     """Unknowns to start from: scores, the width of ties that gives their share, no advantage."""
     size, wide = len(scores), kind >= DAVIDSON
     x = np.zeros(size + (1 if wide else 0) + (1 if sided else 0))
@@ -271,7 +271,7 @@ def begin(kind, share, scores, sided):
 
 
 @njit(cache=True, nogil=True)
-def largest_of(values):
+def largest_magnitude(values):
     """The largest magnitude."""
     most = 0.0
     for v in values:
@@ -280,7 +280,7 @@ def largest_of(values):
 
 
 @njit(cache=True, nogil=True)
-def tie_share(pairs):
+def compute_tie_share(pairs):
     """The share of ties among all votes."""
     ties = all_votes = 0.0
     for p in range(len(pairs[0])):
@@ -290,13 +290,13 @@ def tie_share(pairs):
 
 
 @njit(cache=True, nogil=True)
-def settle(pairs, base, law, label, x, size, gradient, matrix, room):
+def compute_centered_derivatives(pairs, base, law, label, x, size, gradient, matrix, room):
     """Centre x, and find the gradient and the matrix there."""
     kind, half, l2, shape, extra = law
     total, number = room
-    centre(x, size, label, base, total, number, shape)
-    dense_slope(pairs, base, kind, half, x, size, gradient, matrix)
-    level(gradient, matrix, size, label, base, total, number)
+    center_components(x, size, label, base, total, number, shape)
+    compute_dense_derivatives(pairs, base, kind, half, x, size, gradient, matrix)
+    remove_component_excess(gradient, matrix, size, label, base, total, number)
     add_prior(x, size, l2, shape, extra, gradient, matrix)
     if l2 == 0 and shape == 1:  # nothing holds the level of a component: pin it
         for i in range(size):
@@ -306,21 +306,21 @@ def settle(pairs, base, law, label, x, size, gradient, matrix, room):
 
 
 @njit(cache=True, nogil=True)
-def newton(pairs, base, law, label, limits, x, size, gradient):
+def iterate_newton(pairs, base, law, label, limits, x, size, gradient):
     """Damped Newton steps; x and its gradient are left at the end. Returns the steps and whether they were enough."""
     tolerance, max_iterations, longest_step, smooth, stall, flat_stall, flat = limits
     n = len(x)
     matrix, move, new = np.empty((n, n)), np.empty(n), np.empty(n)
     room = (np.empty(size), np.empty(size))
-    settle(pairs, base, law, label, x, size, gradient, matrix, room)
+    compute_centered_derivatives(pairs, base, law, label, x, size, gradient, matrix, room)
     before = np.inf
     for step in range(1, max_iterations + 1):
-        cholesky_step(matrix, gradient, move)
-        limit = max(longest_step, largest_of(x))
-        if largest_of(move) > limit:  # see `kernels.contest_solvers`
-            settle(pairs, base, law, label, x, size, gradient, matrix, room)
-            steeper_step(matrix, gradient, move, limit)
-        longest = largest_of(move)
+        solve_cholesky_step(matrix, gradient, move)
+        limit = max(longest_step, largest_magnitude(x))
+        if largest_magnitude(move) > limit:  # see `kernels.contest_solvers`
+            compute_centered_derivatives(pairs, base, law, label, x, size, gradient, matrix, room)
+            solve_steeper_step(matrix, gradient, move, limit)
+        longest = largest_magnitude(move)
         if not math.isfinite(longest):  # without a prior there may be no answer
             break
         share = 1.0
@@ -330,13 +330,13 @@ def newton(pairs, base, law, label, limits, x, size, gradient):
         while True:
             for i in range(n):
                 new[i] = x[i] + share * move[i]
-            settle(pairs, base, law, label, new, size, gradient, matrix, room)
+            compute_centered_derivatives(pairs, base, law, label, new, size, gradient, matrix, room)
             rising = dot(gradient, move, n)
             if longest * share <= smooth or rising <= 0.5 * down:
                 break
             share *= min(max(down / (down + rising), 0.1), 0.7)
         x[:] = new
-        most = flat_stall if error(gradient, matrix) <= flat else stall
+        most = flat_stall if compute_axis_error(gradient, matrix) <= flat else stall
         if share == 1.0 and (longest <= tolerance or 0.25 * before <= longest <= most):
             return step, True
         before = longest
@@ -344,7 +344,7 @@ def newton(pairs, base, law, label, limits, x, size, gradient):
 
 
 @njit(cache=True, nogil=True)
-def error(gradient, matrix):
+def compute_axis_error(gradient, matrix):
     """The largest step along one axis."""
     most = 0.0
     for i in range(len(gradient)):
@@ -353,13 +353,13 @@ def error(gradient, matrix):
 
 
 @njit(cache=True, nogil=True)
-def steeper_step(matrix, gradient, move, limit):
+def solve_steeper_step(matrix, gradient, move, limit):
     """A step on steeper ground, and no longer than the limit."""
-    more = largest_of(gradient) / limit
+    more = largest_magnitude(gradient) / limit
     for i in range(len(matrix)):
         matrix[i, i] += more
-    cholesky_step(matrix, gradient, move)
-    longest = largest_of(move)
+    solve_cholesky_step(matrix, gradient, move)
+    longest = largest_magnitude(move)
     if longest > limit:
         for i in range(len(move)):
             move[i] *= limit / longest

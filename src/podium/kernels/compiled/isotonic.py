@@ -7,7 +7,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def falling(first, last, starts, values, out):
+def fit_falling(first, last, starts, values, out):
     """out: the nearest values that do not rise, in each of a range of queries."""
     longest = 0
     for query in range(first, last):

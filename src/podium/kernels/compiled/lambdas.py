@@ -9,7 +9,9 @@ NEAR, STEEP = 1e-10, 600.0
 
 
 @njit(cache=True, nogil=True)
-def lambdas(first, last, starts, scores, kind, gain, level, discount, limit, scale, weight, order, out):
+def compute_lambdas(
+    first, last, starts, scores, kind, gain, level, discount, limit, scale, weight, order, out
+):
     """Gradients for a range of queries; `order` holds a guess of each query's order and is written to."""
     longest = 1
     for q in range(first, last):
@@ -17,11 +19,13 @@ def lambdas(first, last, starts, scores, kind, gain, level, discount, limit, sca
     work = np.empty((3, longest))
     for q in range(first, last):
         if scale[q] != 0.0:
-            _one(q, starts, scores, kind, gain, level, discount, limit, scale, weight, order, out, work)
+            _compute_query_lambdas(
+                q, starts, scores, kind, gain, level, discount, limit, scale, weight, order, out, work
+            )
 
 
 @njit(cache=True, nogil=True)
-def linear_pass(
+def train_linear_pass(
     values, starts, kind, gain, level, discount, limit, scale, weight, visit, batch, weights, mean, square, steps,
     adam, rate, l2, positive, towards,
 ):  # fmt: skip
@@ -43,17 +47,21 @@ def linear_pass(
         if scale[q] != 0.0:
             for i in range(starts[q], starts[q + 1]):
                 scores[i] = _dot(values[i], weights)
-            _one(q, starts, scores, kind, gain, level, discount, limit, scale, weight, order, out, work)
+            _compute_query_lambdas(
+                q, starts, scores, kind, gain, level, discount, limit, scale, weight, order, out, work
+            )
             for i in range(starts[q], starts[q + 1]):
                 if out[i] != 0.0:
                     for c in range(width):
                         gradient[c] += out[i] * values[i, c]
         if (at + 1) % batch == 0 or at + 1 == len(visit):
-            step(gradient, at % batch + 1, weights, mean, square, steps, adam, rate, l2, positive, towards)
+            update_weights(
+                gradient, at % batch + 1, weights, mean, square, steps, adam, rate, l2, positive, towards
+            )
 
 
 @njit(cache=True, nogil=True)
-def step(gradient, count, weights, mean, square, steps, adam, rate, l2, positive, towards):
+def update_weights(gradient, count, weights, mean, square, steps, adam, rate, l2, positive, towards):
     steps[0] += 1
     grown_mean, grown_square = 1.0 - 0.9 ** float(steps[0]), 1.0 - 0.999 ** float(steps[0])
     for c in range(len(weights)):
@@ -78,9 +86,11 @@ def _dot(a, b):
 
 
 @njit(cache=True, nogil=True)
-def _one(q, starts, scores, kind, gain, level, discount, limit, scale, weight, order, out, work):
+def _compute_query_lambdas(
+    q, starts, scores, kind, gain, level, discount, limit, scale, weight, order, out, work
+):
     a, n = starts[q], starts[q + 1] - starts[q]
-    near = _sort(a, n, scores, level, order)
+    near = _sort_rows(a, n, scores, level, order)
     top = scores[a + order[a]]
     place, e, value = work[0], work[1], work[2]
     for k in range(n):
@@ -89,16 +99,16 @@ def _one(q, starts, scores, kind, gain, level, discount, limit, scale, weight, o
         e[i] = np.exp(max(scores[a + i] - top, -STEEP))
         out[a + i] = 0.0
     if kind == 0:
-        _sum(a, n, gain, level, discount, limit[q], scale[q], weight, place, e, value, out)
+        _add_sum_lambdas(a, n, gain, level, discount, limit[q], scale[q], weight, place, e, value, out)
     elif kind == 1:
-        _precision(a, n, gain, level, discount, limit[q], scale[q], weight, order, e, out)
+        _add_precision_lambdas(a, n, gain, level, discount, limit[q], scale[q], weight, order, e, out)
     else:
-        _cascade(a, n, gain, level, discount, limit[q], scale[q], weight, order, e, out)
-    _share(a, n, scores, level, order, near, out)
+        _add_cascade_lambdas(a, n, gain, level, discount, limit[q], scale[q], weight, order, e, out)
+    _average_ties(a, n, scores, level, order, near, out)
 
 
 @njit(cache=True, nogil=True)
-def _sort(a, n, scores, level, order):
+def _sort_rows(a, n, scores, level, order):
     """Insertion sort of the last order: it changes little between visits. Near-equal scores: worst grade first."""
     for k in range(1, n):
         i = order[a + k]
@@ -131,7 +141,7 @@ def _sort(a, n, scores, level, order):
 
 
 @njit(cache=True, nogil=True)
-def _sum(a, n, gain, level, discount, limit, scale, weight, place, e, value, out):
+def _add_sum_lambdas(a, n, gain, level, discount, limit, scale, weight, place, e, value, out):
     """Rows lie best grade first, so those worse than row i are all rows after its grade ends."""
     for i in range(n):
         p = int(place[i])
@@ -151,7 +161,7 @@ def _sum(a, n, gain, level, discount, limit, scale, weight, place, e, value, out
 
 
 @njit(cache=True, nogil=True)
-def _pull(a, i, j, change, level, weight, e, out):
+def _add_pair_lambda(a, i, j, change, level, weight, e, out):
     change = abs(change) * weight[a + i] * weight[a + j]
     if level[a + i] > level[a + j]:
         pull = change * (e[j] / (e[i] + e[j]))
@@ -164,7 +174,7 @@ def _pull(a, i, j, change, level, weight, e, out):
 
 
 @njit(cache=True, nogil=True)
-def _precision(a, n, gain, level, discount, limit, scale, weight, order, e, out):
+def _add_precision_lambdas(a, n, gain, level, discount, limit, scale, weight, order, e, out):
     hits = 0.0  # relevant rows down to place x
     for x in range(n):
         i = order[a + x]
@@ -176,16 +186,18 @@ def _precision(a, n, gain, level, discount, limit, scale, weight, order, e, out)
             there = 1.0 / discount[y] if y < limit else 0.0
             hits_below += gain[a + j]
             if gain[a + i] > gain[a + j]:
-                _pull(a, i, j, scale * (hits_below * there - hits * here - inner), level, weight, e, out)
+                _add_pair_lambda(
+                    a, i, j, scale * (hits_below * there - hits * here - inner), level, weight, e, out
+                )
             elif gain[a + i] < gain[a + j]:
-                _pull(
+                _add_pair_lambda(
                     a, i, j, scale * ((hits + 1) * here + inner - hits_below * there), level, weight, e, out
                 )
             inner += gain[a + j] * there
 
 
 @njit(cache=True, nogil=True)
-def _cascade(a, n, gain, level, discount, limit, scale, weight, order, e, out):
+def _add_cascade_lambdas(a, n, gain, level, discount, limit, scale, weight, order, e, out):
     before = 1.0
     for x in range(n):
         i = order[a + x]
@@ -196,14 +208,14 @@ def _cascade(a, n, gain, level, discount, limit, scale, weight, order, e, out):
             h, f = gain[a + j], discount[y] if y < limit else 0.0
             old = d * g + (1.0 - g) * (inner + through * f * h)
             new = d * h + (1.0 - h) * (inner + through * f * g)
-            _pull(a, i, j, scale * before * (new - old), level, weight, e, out)
+            _add_pair_lambda(a, i, j, scale * before * (new - old), level, weight, e, out)
             inner += through * f * h
             through *= 1.0 - h
         before *= 1.0 - g
 
 
 @njit(cache=True, nogil=True)
-def _share(a, n, scores, level, order, near, out):
+def _average_ties(a, n, scores, level, order, near, out):
     """Rows of one grade in one run of near-equal scores get their mean gradient."""
     begin = 0
     for k in range(1, n + 1):

@@ -6,17 +6,17 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def improve(margin, order):
+def improve_order(margin, order):
     """Move single items to their best places until no move helps, in passes over the order as it was."""
     moved = True
     while moved:
         moved = False
         for item in order.copy():
-            moved |= reinsert(margin[item], order, item)
+            moved |= reinsert_item(margin[item], order, item)
 
 
 @njit(cache=True, nogil=True)
-def reinsert(row, order, item):
+def reinsert_item(row, order, item):
     """Move an item to where it gains most; of equal gains, to the highest place. Says whether it moved."""
     at = 0
     while order[at] != item:

@@ -33,12 +33,12 @@ def number_items(first, last, row_starts, value, ordered, slot, rep, came, count
     for q in range(first, last):
         a, b = row_starts[q], row_starts[q + 1]
         here = slot[a:b]
-        count = _collect(value[a:b], a, table, held, here, key, row)
+        count = _number_values(value[a:b], a, table, held, here, key, row)
         counts[q] = count
         if not ordered:
             rep[a : a + count] = row[:count]
             continue
-        names = _sort(key[:count], key2[:count], name[:count], name2[:count], table)
+        names = _sort_keys(key[:count], key2[:count], name[:count], name2[:count], table)
         for i in range(count):
             n = np.uint32(names[i])
             place[n] = i
@@ -49,7 +49,7 @@ def number_items(first, last, row_starts, value, ordered, slot, rep, came, count
 
 
 @njit(cache=True, nogil=True)
-def _collect(value, base, table, held, slot, key, row):
+def _number_values(value, base, table, held, slot, key, row):
     """Number values as they come; `key` orders them as the signed integers they are.
 
     `held` repeats the key of each place of the table, so that a look takes one step. Indices are unsigned: those need
@@ -81,7 +81,7 @@ def _collect(value, base, table, held, slot, key, row):
 
 
 @njit(cache=True, nogil=True)
-def _sort(key, key2, name, name2, count):
+def _sort_keys(key, key2, name, name2, count):
     """The numbers 0, 1, ... by rising key: dealt into buckets by the upper bits, then insertion."""
     n = len(key)
     low = high = key[0]
@@ -105,7 +105,7 @@ def _sort(key, key2, name, name2, count):
         count[b] = total
         total += here
     if crowded:
-        return _radix(key, key2, name, name2, low, bits)
+        return _radix_sort(key, key2, name, name2, low, bits)
     for i in range(n):
         b = (key[i] - low) >> shift
         p = count[b]
@@ -121,7 +121,7 @@ def _sort(key, key2, name, name2, count):
 
 
 @njit(cache=True, nogil=True)
-def _radix(key, key2, name, name2, low, bits):
+def _radix_sort(key, key2, name, name2, low, bits):
     """The same by digits from the lowest; for values that come in clusters."""
     n = len(key)
     for i in range(n):
@@ -147,7 +147,7 @@ def _radix(key, key2, name, name2, low, bits):
 
 
 @njit(cache=True, nogil=True)
-def list_starts(row_starts, expert, starts):
+def find_list_starts(row_starts, expert, starts):
     """Fill `starts` with the rows at which the query or the expert changes, and the end; how many these are."""
     count = 0
     for q in range(len(row_starts) - 1):
@@ -164,7 +164,7 @@ def list_starts(row_starts, expert, starts):
 
 
 @njit(cache=True, nogil=True)
-def relabel(first, last, row_starts, starts, new, slot):
+def relabel_slots(first, last, row_starts, starts, new, slot):
     """slot = the new number of the entry that each row's slot was."""
     for q in range(first, last):
         base = starts[q]
@@ -173,7 +173,7 @@ def relabel(first, last, row_starts, starts, new, slot):
 
 
 @njit(cache=True, nogil=True)
-def gather(first, last, row_starts, starts, rep, came, first_row, arrival):
+def gather_items(first, last, row_starts, starts, rep, came, first_row, arrival):
     """What `number_items` noted, without the gaps."""
     for q in range(first, last):
         a, size = starts[q], starts[q + 1] - starts[q]
@@ -201,9 +201,9 @@ def fill_lists(first, last, starts, query_lists, list_starts, expert, slot, rank
             who = expert[lst]
             slots, ranks = slot[a:b], rank[a:b]
             if ranked:
-                wrong |= not _by_rank(slots, ranks)
+                wrong |= not _is_sorted_by_rank(slots, ranks)
             else:
-                wrong |= not _by_score(slots, ranks, score[a:b])
+                wrong |= not _rank_falling_scores(slots, ranks, score[a:b])
             items = item[a:b]
             for i in range(b - a):
                 s = np.uint32(slots[i])
@@ -216,7 +216,7 @@ def fill_lists(first, last, starts, query_lists, list_starts, expert, slot, rank
 
 
 @njit(cache=True, nogil=True)
-def _by_rank(slot, rank):
+def _is_sorted_by_rank(slot, rank):
     good = rank[0] >= 1
     for i in range(1, len(rank)):
         good &= (rank[i] > rank[i - 1]) | ((rank[i] == rank[i - 1]) & (slot[i] > slot[i - 1]))
@@ -224,7 +224,7 @@ def _by_rank(slot, rank):
 
 
 @njit(cache=True, nogil=True)
-def _by_score(slot, rank, score):
+def _rank_falling_scores(slot, rank, score):
     """Whether scores fall; fills the ranks."""
     good = np.isfinite(score[0])
     rank[0] = 1

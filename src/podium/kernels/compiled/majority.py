@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from podium.kernels.compiled.condorcet import condorcet, votes_won_and_lost
-from podium.kernels.compiled.pairs import fill, scratch, skew
+from podium.kernels.compiled.condorcet import condorcet, sum_won_and_lost
+from podium.kernels.compiled.pairwise_votes import allocate_matrix, compute_margins, compute_vote_matrix
 
 __all__ = ["condorcet", "copeland", "greedy", "ranked_pairs", "schulze"]
 
@@ -14,13 +14,15 @@ __all__ = ["condorcet", "copeland", "greedy", "ranked_pairs", "schulze"]
 @njit(cache=True, nogil=True)
 def copeland(first, last, votes, scores):
     """Items beaten minus items lost to."""
-    room = scratch(votes, first, last)
+    room = allocate_matrix(votes, first, last)
     for q in range(first, last):
-        wins(skew(fill(votes, q, room)), scores[votes.slots[q] : votes.slots[q + 1]])
+        add_copeland_scores(
+            compute_margins(compute_vote_matrix(votes, q, room)), scores[votes.slots[q] : votes.slots[q + 1]]
+        )
 
 
 @njit(cache=True, nogil=True)
-def wins(margin, score):
+def add_copeland_scores(margin, score):
     """Items beaten minus items lost to. Adding up row by row keeps the inner loop independent, so it is vectorised."""
     for i in range(len(margin)):
         for j in range(len(score)):
@@ -30,17 +32,17 @@ def wins(margin, score):
 @njit(cache=True, nogil=True)
 def greedy(first, last, votes, scores):
     """Take the item with the largest net preference over those left, again and again."""
-    room = scratch(votes, first, last)
+    room = allocate_matrix(votes, first, last)
     for q in range(first, last):
-        table = fill(votes, q, room)
-        won, lost = votes_won_and_lost(table, len(table))
+        table = compute_vote_matrix(votes, q, room)
+        won, lost = sum_won_and_lost(table, len(table))
         potential = won - lost
-        margin, size = skew(table), len(table)
+        margin, size = compute_margins(table), len(table)
         left, score, above = np.arange(size), scores[votes.slots[q] : votes.slots[q + 1]], 0
         while above < size:
-            taken = largest(left, potential)
+            taken = select_largest(left, potential)
             while len(taken) > 1:
-                best = largest(taken, sums_inside(margin, taken))
+                best = select_largest(taken, sum_inside(margin, taken))
                 if len(best) == len(taken):
                     break
                 taken = best
@@ -53,14 +55,14 @@ def greedy(first, last, votes, scores):
 
 
 @njit(cache=True, nogil=True)
-def largest(items, key):
+def select_largest(items, key):
     """The items with the largest key."""
     here = key[items]
     return items[here == here.max()]
 
 
 @njit(cache=True, nogil=True)
-def sums_inside(margin, items):
+def sum_inside(margin, items):
     """Net votes of each of some items against the others of them, by item."""
     total = np.zeros(len(margin))
     for i in items:
@@ -72,9 +74,9 @@ def sums_inside(margin, items):
 @njit(cache=True, nogil=True)
 def schulze(first, last, votes, winning, scores):
     """Items beaten minus items lost to, by the strength of the widest path of majorities."""
-    room = scratch(votes, first, last)
+    room = allocate_matrix(votes, first, last)
     for q in range(first, last):
-        path = fill(votes, q, room)
+        path = compute_vote_matrix(votes, q, room)
         size = len(path)
         for i in range(size):
             for j in range(i + 1, size):
@@ -85,12 +87,12 @@ def schulze(first, last, votes, winning, scores):
             middle = path[k]
             for i in range(size):
                 if path[i, k] > 0:
-                    widen(path[i], path[i, k], middle)
-        wins(skew(path), scores[votes.slots[q] : votes.slots[q + 1]])
+                    widen_paths(path[i], path[i, k], middle)
+        add_copeland_scores(compute_margins(path), scores[votes.slots[q] : votes.slots[q + 1]])
 
 
 @njit(cache=True, nogil=True)
-def widen(row, to_middle, middle):
+def widen_paths(row, to_middle, middle):
     """Paths through one more item."""
     for j in range(len(row)):
         through = min(to_middle, middle[j])
@@ -101,9 +103,9 @@ def widen(row, to_middle, middle):
 @njit(cache=True, nogil=True)
 def ranked_pairs(first, last, votes, scores):
     """Lock majorities from the largest margin down; equal margins are locked together, less those in a cycle."""
-    room = scratch(votes, first, last)
+    room = allocate_matrix(votes, first, last)
     for q in range(first, last):
-        margin = skew(fill(votes, q, room))
+        margin = compute_margins(compute_vote_matrix(votes, q, room))
         size = len(margin)
         reach = np.zeros((size, size), np.bool_)
         for i in range(size):
@@ -116,7 +118,7 @@ def ranked_pairs(first, last, votes, scores):
             stop = start + 1
             while stop < len(edges) and margin.ravel()[edges[stop]] == margin.ravel()[edges[start]]:
                 stop += 1
-            lock(reach, edges[start:stop])
+            lock_edges(reach, edges[start:stop])
             start = stop
         score = scores[votes.slots[q] : votes.slots[q + 1]]
         for i in range(size):
@@ -126,21 +128,21 @@ def ranked_pairs(first, last, votes, scores):
 
 
 @njit(cache=True, nogil=True)
-def lock(reach, edges):
+def lock_edges(reach, edges):
     """Join those edges of a group that contradict neither what is locked nor each other."""
     size = len(reach)
     open_edges = np.array([not reach[e // size, e % size] and not reach[e % size, e // size] for e in edges])
     edges = edges[open_edges]
     trial = reach.copy()
     for e in edges:
-        link(trial, e // size, e % size)
+        add_to_closure(trial, e // size, e % size)
     for e in edges:
         if not trial[e % size, e // size]:
-            link(reach, e // size, e % size)
+            add_to_closure(reach, e // size, e % size)
 
 
 @njit(cache=True, nogil=True)
-def link(reach, i, j):
+def add_to_closure(reach, i, j):
     """Keep the closure of a relation when i -> j joins it."""
     if reach[i, j]:
         return

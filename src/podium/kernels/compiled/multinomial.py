@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from podium.kernels.compiled.conjugate import FORCING, advance, begin, centre, finished, shortened, worth
+from podium.kernels.compiled.conjugate_gradient import (
+    FORCING,
+    advance_solution,
+    center_vector,
+    dot,
+    is_step_accepted,
+    limit_step,
+    start_direction,
+)
 
 __all__ = ["fit_scores"]
 
@@ -23,11 +31,11 @@ def fit_scores(
         net = groups.net[groups.offsets[a] : groups.offsets[b]].reshape(b - a, size)
         s = score[groups.slots[q] : groups.slots[q + 1]]
         given = (net, groups.total[a:b], adherence[a:b], prior)
-        steps[q], gradient[q], value[q] = climb(given, tolerance, most_steps, s)
+        steps[q], gradient[q], value[q] = maximize_posterior(given, tolerance, most_steps, s)
 
 
 @njit(cache=True, nogil=True)
-def climb(given, tolerance, most_steps, s):
+def maximize_posterior(given, tolerance, most_steps, s):
     """Newton steps from s until the gradient is small against the largest net strength."""
     net, total, adherence, prior = given
     size = len(s)
@@ -40,36 +48,36 @@ def climb(given, tolerance, most_steps, s):
         scale = max(scale, most)
     up, z, trial = np.empty(net.shape), np.empty((3, len(total))), np.empty(size)
     g, diagonal = np.empty(size), np.empty(size)
-    now = likelihood(given, pull, s, up, z)
+    now = compute_log_posterior(given, pull, s, up, z)
     done, left = most_steps + 1, 0.0
     for step in range(most_steps + 1):
-        left = slopes(given, pull, s, up, z, g, diagonal) / scale
+        left = compute_derivatives(given, pull, s, up, z, g, diagonal) / scale
         if left <= tolerance:
             done = step
             break
         if step == most_steps:
             break
-        move = solve(given, up, z, diagonal, g, min(0.1, max(left, FORCING)))
-        centre(move)
-        share, promise = shortened(move), worth(g, move)
+        move = solve_newton_system(given, up, z, diagonal, g, min(0.1, max(left, FORCING)))
+        center_vector(move)
+        share, promise = limit_step(move), dot(g, move)
         while True:
             for i in range(size):
                 trial[i] = s[i] + share * move[i]
-            found = likelihood(given, pull, trial, up, z)
-            if finished(now, found, share * promise):
+            found = compute_log_posterior(given, pull, trial, up, z)
+            if is_step_accepted(now, found, share * promise):
                 break
             share /= 2
         s[:] = trial
-        centre(s)
-        now = likelihood(given, pull, s, up, z)
+        center_vector(s)
+        now = compute_log_posterior(given, pull, s, up, z)
     return done, left, now
 
 
 @njit(cache=True, nogil=True)
-def likelihood(given, pull, s, up, z):
+def compute_log_posterior(given, pull, s, up, z):
     """The log-posterior; leaves exp(t s) in `up`, and sum, sum of inverses and Z of every group in `z`."""
     _, total, adherence, prior = given
-    found = worth(pull, s) - prior / 2 * worth(s, s)
+    found = dot(pull, s) - prior / 2 * dot(s, s)
     for k in range(len(total)):
         rise, fall = 0.0, 0.0
         for i in range(len(s)):
@@ -83,7 +91,7 @@ def likelihood(given, pull, s, up, z):
 
 
 @njit(cache=True, nogil=True)
-def slopes(given, pull, s, up, z, g, diagonal):
+def compute_derivatives(given, pull, s, up, z, g, diagonal):
     """The gradient and the diagonal of the negated Hessian; returns the largest component of the gradient."""
     _, total, adherence, prior = given
     for i in range(len(s)):
@@ -102,7 +110,7 @@ def slopes(given, pull, s, up, z, g, diagonal):
 
 
 @njit(cache=True, nogil=True)
-def product(given, up, z, x, out):
+def multiply_hessian(given, up, z, x, out):
     """The negated Hessian times x."""
     _, total, adherence, prior = given
     for i in range(len(x)):
@@ -123,16 +131,16 @@ def product(given, up, z, x, out):
 
 
 @njit(cache=True, nogil=True)
-def solve(given, up, z, diagonal, g, share):
+def solve_newton_system(given, up, z, diagonal, g, share):
     """Conjugate gradients, until the residual is that share of the gradient."""
     size = len(g)
     x, r, p, image = np.zeros(size), g.copy(), np.empty(size), np.empty(size)
-    centre(r)  # zero but for rounding, which would never go away
-    rho = begin(diagonal, r, p)
+    center_vector(r)  # zero but for rounding, which would never go away
+    rho = start_direction(diagonal, r, p)
     limit = share * share * rho
     for _ in range(2 * size + 20):
-        product(given, up, z, p, image)
-        rho = advance(diagonal, x, r, p, image, rho)
+        multiply_hessian(given, up, z, p, image)
+        rho = advance_solution(diagonal, x, r, p, image, rho)
         if rho <= limit:
             break
     return x

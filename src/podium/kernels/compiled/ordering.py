@@ -31,15 +31,15 @@ def rank_order(first, last, starts, scores, order, tied, tie_key, tolerance, sha
         floor = share * max(least[q], sort_scores(scores[a : a + n], value, place, bucket, count))
         close = np.uint64(0)
         for i in range(ONE, n):
-            close += near(value[i - ONE], value[i], floor, tolerance)
+            close += is_tied(value[i - ONE], value[i], floor, tolerance)
         if close:
-            _settle_all(np.int64(n), a, value, place, floor, tolerance, scores, tied, tie_key)
+            _resolve_ties(np.int64(n), a, value, place, floor, tolerance, scores, tied, tie_key)
         for i in range(n):
             order[a + i] = np.int32(a) + place[i]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def near(above, here, floor, tolerance):
+def is_tied(above, here, floor, tolerance):
     """Whether two neighbours are tied; see `podium.kernels.ordering`."""
     step = above - here
     return (step <= tolerance * above) | (step <= tolerance * floor) | (step <= tolerance * -here)
@@ -75,13 +75,13 @@ def sort_scores(scores, value, place, bucket, count):
         count[bucket[i]] = p + np.uint32(1)
         value[p], place[p] = scores[i], np.int32(i)
     if crowded:
-        _sort_crowds(many, value, place, count)
-    _insert(n, value, place)
+        _sort_buckets(many, value, place, count)
+    _insertion_sort(n, value, place)
     return max(abs(low), abs(high))
 
 
 @njit(cache=True, nogil=True)
-def _sort_crowds(many, value, place, count):
+def _sort_buckets(many, value, place, count):
     """Merge sort inside buckets of many items; count[b] is the end of bucket b."""
     begin = np.uint32(0)
     for b in range(many):
@@ -119,7 +119,7 @@ def merge_sort(key, item):
 
 
 @njit(cache=True, nogil=True)
-def _insert(n, value, place):
+def _insertion_sort(n, value, place):
     """Stable insertion sort by falling value; nothing has far to go."""
     for i in range(ONE, n):
         v = value[i]
@@ -133,11 +133,11 @@ def _insert(n, value, place):
 
 
 @njit(cache=True, nogil=True)
-def _settle_all(n, base, value, place, floor, tolerance, scores, tied, tie_key):
+def _resolve_ties(n, base, value, place, floor, tolerance, scores, tied, tie_key):
     """Put every tie group in the order of the tie rule and give it one score."""
     begin = 0
     for i in range(1, n + 1):
-        if i < n and near(value[i - 1], value[i], floor, tolerance):
+        if i < n and is_tied(value[i - 1], value[i], floor, tolerance):
             continue
         if i - begin > 1:
             group = place[begin:i]

@@ -5,29 +5,39 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from podium.kernels.compiled.chains import LAST, ballots
-from podium.kernels.compiled.conjugate import FORCING, advance, begin, centre, finished, shortened, worth
+from podium.kernels.compiled.conjugate_gradient import (
+    FORCING,
+    advance_solution,
+    center_vector,
+    dot,
+    is_step_accepted,
+    limit_step,
+    start_direction,
+)
+from podium.kernels.compiled.markov_chains import LAST, build_ballots
 
-__all__ = ["plackett_luce"]
+__all__ = ["fit_plackett_luce"]
 
 
 @njit(cache=True, nogil=True)
-def plackett_luce(first, last, votes, prior, tolerance, most_steps, score, gradient, steps, value):
+def fit_plackett_luce(first, last, votes, prior, tolerance, most_steps, score, gradient, steps, value):
     """Fit a range of queries."""
     for q in range(first, last):
         size = votes.slots[q + 1] - votes.slots[q]
         if size < 2:
             continue
-        lists = with_prior(ballots(votes, q), size, prior)
-        blocks, tops, count, wins = stages(lists, size)
+        lists = add_prior_list(build_ballots(votes, q), size, prior)
+        blocks, tops, count, wins = build_stages(lists, size)
         if wins.max() == 0.0:
             continue
         s = score[votes.slots[q] : votes.slots[q + 1]]
-        climb(q, lists[1], blocks, tops, count, wins, tolerance, most_steps, s, gradient, steps, value)
+        maximize_posterior(
+            q, lists[1], blocks, tops, count, wins, tolerance, most_steps, s, gradient, steps, value
+        )
 
 
 @njit(cache=True, nogil=True)
-def with_prior(lists, size, prior):
+def add_prior_list(lists, size, prior):
     """The lists of a query and, with a prior, one that ties all items, so that each is chosen `prior` times."""
     starts, item, rank, weight = lists
     n = len(weight)
@@ -44,7 +54,7 @@ def with_prior(lists, size, prior):
 
 
 @njit(cache=True, nogil=True)
-def stages(lists, size):
+def build_stages(lists, size):
     """The blocks of every list, the row at which each begins, how many choices it is, and the wins of each item."""
     starts, item, rank, weight = lists
     blocks, tops = np.zeros(len(starts), np.int64), np.empty(len(item) + 1, np.int64)
@@ -70,16 +80,16 @@ def stages(lists, size):
 
 
 @njit(cache=True, nogil=True)
-def climb(q, item, blocks, tops, count, wins, tolerance, most_steps, s, gradient, steps, value):
+def maximize_posterior(q, item, blocks, tops, count, wins, tolerance, most_steps, s, gradient, steps, value):
     """Newton steps until the gradient is small against the wins of the most chosen item."""
     size, scale = len(wins), wins.max()
     total = np.empty(len(count))
     chosen, diagonal, odds, g = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     trial = np.empty(size)
-    now = likelihood(item, blocks, tops, count, wins, s, odds, total)
+    now = compute_log_posterior(item, blocks, tops, count, wins, s, odds, total)
     steps[q] = most_steps + 1
     for step in range(most_steps + 1):
-        expected(item, blocks, tops, count, odds, total, chosen, diagonal)
+        compute_expected_choices(item, blocks, tops, count, odds, total, chosen, diagonal)
         left = 0.0
         for i in range(size):
             g[i] = wins[i] - chosen[i]
@@ -91,26 +101,26 @@ def climb(q, item, blocks, tops, count, wins, tolerance, most_steps, s, gradient
             break
         if step == most_steps:
             break
-        move = solve(
+        move = solve_newton_system(
             item, blocks, tops, count, odds, total, chosen, diagonal, g, min(0.1, max(left, FORCING))
         )
-        centre(move)
-        share, promise = shortened(move), worth(g, move)
+        center_vector(move)
+        share, promise = limit_step(move), dot(g, move)
         while True:
             for i in range(size):
                 trial[i] = s[i] + share * move[i]
-            found = likelihood(item, blocks, tops, count, wins, trial, odds, total)
-            if finished(now, found, share * promise):
+            found = compute_log_posterior(item, blocks, tops, count, wins, trial, odds, total)
+            if is_step_accepted(now, found, share * promise):
                 break
             share /= 2
         s[:] = trial
-        centre(s)
-        now = likelihood(item, blocks, tops, count, wins, s, odds, total)
+        center_vector(s)
+        now = compute_log_posterior(item, blocks, tops, count, wins, s, odds, total)
     value[q] = now
 
 
 @njit(cache=True, nogil=True)
-def likelihood(item, blocks, tops, count, wins, s, odds, total):
+def compute_log_posterior(item, blocks, tops, count, wins, s, odds, total):
     """The log-posterior; leaves the odds of the items, and the summed odds of those at or below each block."""
     found = 0.0
     for i in range(len(s)):
@@ -128,7 +138,7 @@ def likelihood(item, blocks, tops, count, wins, s, odds, total):
 
 
 @njit(cache=True, nogil=True)
-def expected(item, blocks, tops, count, odds, total, chosen, diagonal):
+def compute_expected_choices(item, blocks, tops, count, odds, total, chosen, diagonal):
     """How often the model chooses each item, and the diagonal of the negated Hessian."""
     chosen[:] = 0.0
     diagonal[:] = 0.0
@@ -144,7 +154,7 @@ def expected(item, blocks, tops, count, odds, total, chosen, diagonal):
 
 
 @njit(cache=True, nogil=True)
-def product(item, blocks, tops, count, odds, total, chosen, x, out):
+def multiply_hessian(item, blocks, tops, count, odds, total, chosen, x, out):
     """The negated Hessian times x."""
     size = len(x)
     weighted = np.empty(size)
@@ -166,16 +176,16 @@ def product(item, blocks, tops, count, odds, total, chosen, x, out):
 
 
 @njit(cache=True, nogil=True)
-def solve(item, blocks, tops, count, odds, total, chosen, diagonal, g, share):
+def solve_newton_system(item, blocks, tops, count, odds, total, chosen, diagonal, g, share):
     """Conjugate gradients, until the residual is that share of the gradient."""
     size = len(g)
     x, r, p, image = np.zeros(size), g.copy(), np.empty(size), np.empty(size)
-    centre(r)  # zero but for rounding, which would never go away
-    rho = begin(diagonal, r, p)
+    center_vector(r)  # zero but for rounding, which would never go away
+    rho = start_direction(diagonal, r, p)
     limit = share * share * rho
     for _ in range(2 * size + 20):
-        product(item, blocks, tops, count, odds, total, chosen, p, image)
-        rho = advance(diagonal, x, r, p, image, rho)
+        multiply_hessian(item, blocks, tops, count, odds, total, chosen, p, image)
+        rho = advance_solution(diagonal, x, r, p, image, rho)
         if rho <= limit:
             break
     return x

@@ -7,7 +7,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def first_repeat(group, slot, width):
+def find_first_repeat(group, slot, width):
     """Smallest row whose slot was seen before in its group, or -1."""
     seen = np.full(width, -1, np.int64)
     for row in range(len(group)):
@@ -44,7 +44,7 @@ def sum_affine(first, last, query_starts, starts, item, value, base, slope, tota
 
 
 @njit(cache=True, nogil=True)
-def statistics(first, last, starts, value, low, high, mean, deviation):
+def compute_list_statistics(first, last, starts, value, low, high, mean, deviation):
     """Smallest, largest, mean and standard deviation of each list."""
     for lst in range(first, last):
         a, b = starts[lst], starts[lst + 1]

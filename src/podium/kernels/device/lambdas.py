@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from podium.kernels.device.machine import Machine
-from podium.kernels.measures import PRECISION, SUM
+from podium.kernels.device.torch_device import TorchDevice
+from podium.kernels.ranking_measures import PRECISION, SUM
 
-__all__ = ["Rows", "lambdas"]
+__all__ = ["DeviceRows", "compute_lambdas"]
 
 CELLS = 1 << 26  # pairs held at once
 
 
-class Rows(NamedTuple):
+class DeviceRows(NamedTuple):
     """A batch of queries, whose rows lie one after another, best grade first; everything is on the device."""
 
     starts: Any  # rows of query q: starts[q] .. starts[q + 1]
@@ -25,8 +25,8 @@ class Rows(NamedTuple):
     discount: Any  # by place, for all places that there are
 
 
-def lambdas(where: Machine, scores: Any, rows: Rows) -> Any:
-    """The gradient of the objective with respect to every score, as `podium.kernels.lambdas.lambdas`."""
+def compute_lambdas(where: TorchDevice, scores: Any, rows: DeviceRows) -> Any:
+    """The gradient of the objective with respect to every score, as `podium.kernels.lambdas.compute_lambdas`."""
     torch, longest = where.torch, len(rows.discount)
     out = torch.zeros_like(scores)
     at = max(1, CELLS // longest**2)
@@ -36,21 +36,21 @@ def lambdas(where: Machine, scores: Any, rows: Rows) -> Any:
             limit=rows.limit[first : first + at],
             scale=rows.scale[first : first + at],
         )
-        _some(where, scores, part, out)
+        _compute_chunk_lambdas(where, scores, part, out)
     return out
 
 
-def _some(where: Machine, scores: Any, rows: Rows, out: Any) -> None:
+def _compute_chunk_lambdas(where: TorchDevice, scores: Any, rows: DeviceRows, out: Any) -> None:
     """Gradients of a few queries, in tables (query, place) and (query, place, place), written to `out`."""
     torch = where.torch
     place = torch.arange(len(rows.discount), device=where.device)
     held = place < (rows.starts[1:] - rows.starts[:-1])[:, None]
     at = torch.where(held, rows.starts[:-1, None] + place, 0)
-    order, run = _places(where, torch.where(held, scores[at], -torch.inf), rows.level[at], held)
+    order, run = _sort_rows(where, torch.where(held, scores[at], -torch.inf), rows.level[at], held)
     at, held = at.gather(1, order), held.gather(1, order)
     s, gain, level = scores[at], torch.where(held, rows.gain[at], 0.0), rows.level[at]
     counted = place < rows.limit[:, None]
-    change = _changes(where, rows.kind, gain, rows.discount, counted) * rows.scale[:, None, None]
+    change = _compute_swap_changes(where, rows.kind, gain, rows.discount, counted) * rows.scale[:, None, None]
     weight = torch.where(held, rows.weight[at], 0.0)
     change = change * (weight[:, :, None] * weight[:, None, :])
     better = (level[:, :, None] > level[:, None, :]) & held[:, :, None] & held[:, None, :]
@@ -66,12 +66,12 @@ def _some(where: Machine, scores: Any, rows: Rows, out: Any) -> None:
     out += spare[:-1]
 
 
-def _places(where: Machine, scores: Any, level: Any, held: Any) -> tuple[Any, Any]:
+def _sort_rows(where: TorchDevice, scores: Any, level: Any, held: Any) -> tuple[Any, Any]:
     """Rows from the top, worst grade first where scores are nearly equal; and the run of equal scores of each place."""
     torch, n = where.torch, scores.shape[1]
     order = torch.sort(scores, dim=1, descending=True, stable=True).indices
     ranked = scores.gather(1, order)
-    near = where.near * torch.where(held, scores.abs(), 0.0).amax(dim=1, keepdim=True)
+    near = where.tie_tolerance * torch.where(held, scores.abs(), 0.0).amax(dim=1, keepdim=True)
     falls = torch.zeros_like(order)
     falls[:, 1:] = (ranked[:, :-1] - ranked[:, 1:]) > near
     run = falls.cumsum(dim=1)
@@ -80,18 +80,18 @@ def _places(where: Machine, scores: Any, level: Any, held: Any) -> tuple[Any, An
     return order.gather(1, inside), run.gather(1, inside)
 
 
-def _changes(where: Machine, kind: int, gain: Any, discount: Any, counted: Any) -> Any:
+def _compute_swap_changes(where: TorchDevice, kind: int, gain: Any, discount: Any, counted: Any) -> Any:
     """|what swapping the rows at two places would change|, not scaled."""
     torch = where.torch
     if kind == SUM:
         d = torch.where(counted, discount, 0.0)
         return ((gain[:, :, None] - gain[:, None, :]) * (d[:, :, None] - d[:, None, :])).abs()
-    by_place = _precision if kind == PRECISION else _cascade
+    by_place = _precision_changes if kind == PRECISION else _cascade_changes
     upper = by_place(where, gain, discount, counted).triu(1)
     return (upper + upper.transpose(1, 2)).abs()
 
 
-def _precision(where: Machine, gain: Any, discount: Any, counted: Any) -> Any:
+def _precision_changes(where: TorchDevice, gain: Any, discount: Any, counted: Any) -> Any:
     torch = where.torch
     inverse = torch.where(counted, 1.0 / discount, 0.0)
     hits, between = gain.cumsum(dim=1), (gain * inverse).cumsum(dim=1)
@@ -102,7 +102,7 @@ def _precision(where: Machine, gain: Any, discount: Any, counted: Any) -> Any:
     return torch.where(gain[a] > gain[b], down, torch.where(gain[a] < gain[b], up, 0.0))
 
 
-def _cascade(where: Machine, gain: Any, discount: Any, counted: Any) -> Any:
+def _cascade_changes(where: TorchDevice, gain: Any, discount: Any, counted: Any) -> Any:
     torch, n = where.torch, gain.shape[1]
     d = torch.where(counted, discount, 0.0)
     place = torch.arange(n, device=where.device)

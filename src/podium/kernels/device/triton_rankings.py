@@ -7,7 +7,7 @@ import triton.language as tl
 
 
 @triton.jit
-def visit(
+def compute_visit_gradient(
     said, flat, turn, table, much, count, gain, worth, allowed, fall, seats, partial, lost, batch, width, rankings,
     sums: tl.constexpr, N: tl.constexpr, M: tl.constexpr, P: tl.constexpr, W: tl.constexpr,
 ):  # fmt: skip
@@ -48,40 +48,40 @@ def visit(
 
 
 @triton.jit
-def _more(a, b):
+def _max_of_two(a, b):
     return tl.maximum(a, b)
 
 
 @triton.jit
-def _inverse(length):
+def _invert_length(length):
     """1 / length, and 0 for nothing."""
     return tl.where(length > 0, 1.0 / tl.where(length > 0, length, 1.0), 0.0)
 
 
 @triton.jit
-def _down(gap, won, binary: tl.constexpr):
+def _multiply_transposed(gap, won, binary: tl.constexpr):
     """What each row loses."""
     earlier = tl.cumsum(won, 1)
     if binary:  # sums rise along the list, so the last one counted is the largest
-        got = tl.associative_scan(tl.where(gap > 0, earlier, 0.0), 1, _more)
+        got = tl.associative_scan(tl.where(gap > 0, earlier, 0.0), 1, _max_of_two)
     else:
         got = tl.cumsum(gap * earlier, 1)
     return got
 
 
 @triton.jit
-def _up(gap, lost, binary: tl.constexpr):
+def _multiply_list(gap, lost, binary: tl.constexpr):
     """What each row wins, one row further down."""
     later = tl.cumsum(lost, 1, reverse=True)
     if binary:
-        got = tl.associative_scan(tl.where(gap > 0, later, 0.0), 1, _more, reverse=True)
+        got = tl.associative_scan(tl.where(gap > 0, later, 0.0), 1, _max_of_two, reverse=True)
     else:
         got = tl.cumsum(gap * later, 1, reverse=True)
     return got
 
 
 @triton.jit(do_not_specialize=["count"])
-def leading(
+def compute_leading_vectors(
     table, value, item, u, v, ends, count, tolerance, slow, patience, binary: tl.constexpr, L: tl.constexpr,
     W: tl.constexpr,
 ):  # fmt: skip
@@ -108,17 +108,17 @@ def leading(
     running, steps = here.to(tl.int32), tl.zeros([L], tl.int32)
     before, step = tl.full([L], float("inf"), tl.float64), 0
     while tl.max(running, 0) > 0:
-        new = tl.where(held, _down(gap, won, binary), 0.0)
+        new = tl.where(held, _multiply_transposed(gap, won, binary), 0.0)
         tail = root * (tl.sum(won, 1) + foot)
         length = tl.sqrt(tl.sum(new * new, 1) + tail * tail)
-        factor = _inverse(length)
+        factor = _invert_length(length)
         new, tail = new * factor[:, None], tail * factor
         d, e = new - lost, tail - rest
         change = tl.sqrt(tl.sum(d * d, 1) + e * e)
         lost = tl.where(running[:, None] > 0, new, lost)
         rest = tl.where(running > 0, tail, rest)
         foot = root * rest
-        won = tl.where(inner, _up(gap, lost, binary) + foot[:, None], 0.0)
+        won = tl.where(inner, _multiply_list(gap, lost, binary) + foot[:, None], 0.0)
         done = change <= tolerance
         steps = tl.where((running > 0) & done, tl.maximum(step, 1), steps)
         goes = (change <= slow * before) | (step < patience)
@@ -126,11 +126,11 @@ def leading(
         before = change
         step += 1
     length = tl.sqrt(tl.sum(won * won, 1) + foot * foot)
-    inverse = _inverse(length)
+    inverse = _invert_length(length)
     tl.store(ends + 2 * own, length, here)
     tl.store(ends + 2 * own + 1, steps.to(tl.float64), here)
     solved = (steps > 0)[:, None]
-    many, share, j = tl.where(below > 0, n + below, 0), rest * _inverse(root), 0
+    many, share, j = tl.where(below > 0, n + below, 0), rest * _invert_length(root), 0
     while j < tl.max(many, 0):  # items below are all alike
         spread = share[:, None] + tl.zeros([L, W], tl.float64)
         tl.store(v + entry[:, None] + j + k, spread, j + k < many[:, None])

@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from podium.errors import ParameterError, PodiumError
-from podium.kernels.dispatch import threads
+from podium.kernels.dispatch import count_threads
 from podium.scale.engines import Work
 from podium.scale.shards import Shard
 
@@ -28,7 +28,7 @@ def run(
     """Do the shards in a pool of processes; with one worker, here."""
     if address is not None:
         raise ParameterError("the local engine has no address; leave it out, or choose ray or spark")
-    count = min(workers or threads(), len(shards))
+    count = min(workers or count_threads(), len(shards))
     if count <= 1:
         yield from map(work, shards)
         return

@@ -1,0 +1,338 @@
+"""How often annotators are right, when nobody knows what is right: expectation maximisation for pairs and for classes.
+
+Judgements are votes put together by annotator and pair. Truths are hidden; every annotator hits them with a probability
+of its own (a coin), and both are found together. An annotator's weight multiplies all it says and its prior, so that
+weight two is two annotators who say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.kernels import contest_counts
+from podium.kernels.dispatch import F8, I4, I8, is_large, run_in_threads
+from podium.kernels.pairwise_votes import Votes
+
+__all__ = [
+    "AccuracyModel",
+    "AnnotatorVotes",
+    "FixedPoint",
+    "Ratings",
+    "build_annotator_votes",
+    "compute_expected_elo",
+    "estimate_confusions",
+    "estimate_pair_truths",
+    "find_fixed_point",
+    "sum_agreement",
+]
+
+FURTHEST = 30.0  # log odds; an annotator is not taken to be surer than this on the way
+FALL = 1e-12  # share of the objective by which rounding may make it seem to fall
+WINDOW = 10  # steps remembered
+STEADY = 1e-12  # keeps their weights finite where they are all alike
+PARTS = 64  # portions in which Elo matches are played at least
+SIDES = 3  # ways a pair can be shown: not known, first first, second first
+
+
+class AnnotatorVotes(NamedTuple):
+    """Votes without ties, put together by pair, annotator and (where asked for) the side shown first."""
+
+    starts: I8  # slots of query q: starts[q] .. starts[q + 1]
+    pair_starts: I8  # pairs of query q
+    first: I4  # by pair, slots with first < second, in order
+    second: I4
+    pair: I8  # by row, in order
+    group: I8  # by row, the annotator (or annotator and query)
+    won: F8  # by row, weight of the votes for first over second
+    lost: F8
+    side: I8  # by row: 0 not known, 1 the first slot was shown first, 2 the second was
+
+
+class AccuracyModel(NamedTuple):
+    """Which coin decides a row, by what is true, and what is known of coins beforehand."""
+
+    first: I8  # by row: the coin if the first item is the better one
+    second: I8  # and if the second one is
+    weight: F8  # by coin
+    right: F8  # by coin: votes taken as right, and as wrong, before any is seen
+    wrong: F8
+
+
+class Ratings(NamedTuple):
+    """Classes given by annotators to items."""
+
+    items: int
+    item: I8
+    group: I8
+    level: I8
+    weight: F8  # by group
+    prior: F8  # groups x levels x levels: ratings (last axis) by truth, taken as seen before any is
+
+
+class FixedPoint(NamedTuple):
+    """Where the iterations ended."""
+
+    x: F8
+    objective: float  # log likelihood with the prior
+    steps: int
+    converged: bool
+
+
+def build_annotator_votes(
+    votes: Votes, list_group: I8, vote_group: I8, unit: float = 1.0, side: I8 | None = None
+) -> AnnotatorVotes:
+    """All that is said about pairs, by group; `side` says of each comparison who was shown first: 1 the winner."""
+    lengths, sizes = np.diff(votes.starts), np.diff(votes.slots)
+    query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
+    order: F8 = np.arange(1, len(lengths) + 1, dtype=np.float64)
+    named = votes._replace(list_weight=order)  # the list of a row travels as its weight
+    parts = [contest_counts._expand_lists(named, lengths)]
+    if votes.below:
+        parts.append(contest_counts._expand_unlisted(named, lengths, sizes, query))
+    winner, loser, tie, of_list = (np.concatenate(c) for c in zip(*parts, strict=True))
+    source = of_list.astype(np.int64) - 1
+    weight = np.concatenate((votes.list_weight[source], votes.vote_weight))
+    of_votes = np.zeros(len(votes.winner), np.int64) if side is None else side
+    shown = np.concatenate((np.zeros(len(source), np.int64), of_votes))
+    group = np.concatenate((list_group[source], vote_group))
+    winner, loser = np.concatenate((winner, votes.winner)), np.concatenate((loser, votes.loser))
+    kept = ~np.concatenate((tie, votes.tie)) & (weight > 0)
+    return _group_votes(votes.slots, winner[kept], loser[kept], group[kept], weight[kept] * unit, shown[kept])
+
+
+def _group_votes(slots: I8, winner: I8, loser: I8, group: I8, weight: F8, shown: I8) -> AnnotatorVotes:
+    swap, total = winner > loser, int(slots[-1])
+    first, second = np.where(swap, loser, winner), np.where(swap, winner, loser)
+    pairs, pair = np.unique(first * total + second, return_inverse=True)
+    side = np.where(shown == 0, 0, np.where((shown > 0) != swap, 1, 2)).astype(np.int64)
+    groups = int(group.max(initial=-1)) + 1
+    key, row = np.unique((pair * groups + group) * SIDES + side, return_inverse=True)
+    won, lost = (np.bincount(row, weight * chosen, len(key)).astype(np.float64) for chosen in (~swap, swap))
+    return AnnotatorVotes(
+        slots,
+        np.searchsorted(pairs, slots * total).astype(np.int64),
+        (pairs // max(total, 1)).astype(np.int32),
+        (pairs % max(total, 1)).astype(np.int32),
+        key // SIDES // max(groups, 1),
+        key // SIDES % max(groups, 1),
+        won,
+        lost,
+        key % SIDES,
+    )
+
+
+def find_fixed_point(
+    step: Callable[[F8], tuple[F8, float]], x: F8, tolerance: float, max_iterations: int
+) -> FixedPoint:
+    """The fixed point of `step`, which also tells the objective before it; objectives never fall.
+
+    The last few steps tell where the sequence would end (Anderson's mixing); where the objective is lower there
+    than before, the plain step is taken in its place and what was remembered is forgotten.
+    """
+    plain, best = x, -np.inf
+    moves: list[F8] = []
+    places: list[F8] = []
+    for steps in range(1, max_iterations + 1):
+        new, value = step(x)
+        if value < best - FALL * abs(best):
+            moves, places, x = [], [], plain
+            continue
+        move, plain, best = new - x, new, value
+        if np.abs(move).max(initial=0.0) <= tolerance:
+            return FixedPoint(new, value, steps, True)
+        moves, places = [*moves[-WINDOW:], move], [*places[-WINDOW:], new]
+        x = np.clip(_extrapolate_anderson(moves, places), -FURTHEST, FURTHEST)
+    return FixedPoint(plain, best, max_iterations, False)
+
+
+def _extrapolate_anderson(moves: list[F8], places: list[F8]) -> F8:
+    """Where the moves, as far as the last ones are in line with each other, would all cancel."""
+    if len(moves) < 2:
+        return places[-1]
+    # einsum, not @: sums in one fixed order, whatever the threads
+    change = np.diff(np.array(moves), axis=0)
+    square = np.einsum("in,jn->ij", change, change)
+    square[np.diag_indices_from(square)] *= 1 + STEADY
+    share = np.linalg.lstsq(square, np.einsum("in,n->i", change, moves[-1]))[0]
+    return np.asarray(places[-1] - np.einsum("i,in->n", share, np.diff(np.array(places), axis=0)), np.float64)
+
+
+# -- pairs -----------------------------------------------------------------------------------------------------
+
+
+def estimate_pair_truths(
+    given: AnnotatorVotes, coins: AccuracyModel, tolerance: float, max_iterations: int
+) -> tuple[F8, F8, FixedPoint]:
+    """For every pair the probability that its first item is the better one; for every coin that of being right.
+
+    Starts at the shares of the votes.
+    """
+    pairs = len(given.first)
+    won, lost = (
+        np.bincount(given.pair, side * coins.weight[coins.first], pairs) for side in (given.won, given.lost)
+    )
+    x = _compute_accuracy_odds(given, coins, won / np.maximum(won + lost, 1e-300))
+    found = find_fixed_point(
+        lambda at: _update_pair_truths(given, coins, at)[:2], x, tolerance, max_iterations
+    )
+    _, value, odds = _update_pair_truths(given, coins, found.x)
+    return _logistic(odds), _logistic(found.x), found._replace(objective=value)
+
+
+def sum_agreement(given: AnnotatorVotes, coins: AccuracyModel, truth: F8) -> tuple[F8, F8]:
+    """By coin, the weight of the votes that agree and that disagree with the truths (probabilities by pair)."""
+    q, n = truth[given.pair], len(coins.weight)
+    return tuple(  # type: ignore[return-value]
+        np.bincount(coins.first, a * q, n) + np.bincount(coins.second, b * (1 - q), n)
+        for a, b in ((given.won, given.lost), (given.lost, given.won))
+    )
+
+
+def _compute_accuracy_odds(given: AnnotatorVotes, coins: AccuracyModel, truth: F8) -> F8:
+    """Log odds of being right for every coin, given the truths."""
+    if is_large(2 * len(given.pair)):
+        from podium.kernels.compiled.annotator_em import sum_agreement as kernel
+
+        right, wrong = coins.right.copy(), coins.wrong.copy()
+        kernel(given.pair, coins.first, coins.second, given.won, given.lost, truth, right, wrong)
+    else:
+        right, wrong = sum_agreement(given, coins, truth)
+        right, wrong = right + coins.right, wrong + coins.wrong
+    return np.asarray(np.log(right / wrong), np.float64)
+
+
+def _update_pair_truths(given: AnnotatorVotes, coins: AccuracyModel, x: F8) -> tuple[F8, float, F8]:
+    """New log odds of the coins, the objective at the old ones, and the log odds of the pairs."""
+    right, wrong = -np.logaddexp(0, -x), -np.logaddexp(0, x)
+    up, down = _sum_evidence(given, coins, right * coins.weight, wrong * coins.weight)
+    value = (np.logaddexp(up, down) - np.log(2)).sum()
+    value += (coins.weight * (coins.right * right + coins.wrong * wrong)).sum()
+    return _compute_accuracy_odds(given, coins, _logistic(up - down)), float(value), up - down
+
+
+def _sum_evidence(given: AnnotatorVotes, coins: AccuracyModel, right: F8, wrong: F8) -> tuple[F8, F8]:
+    """By pair, the log likelihood of what was said if the first item is better, and if the second is."""
+    pairs = len(given.first)
+    if is_large(2 * len(given.pair)):
+        from podium.kernels.compiled.annotator_em import sum_evidence as kernel
+
+        out = np.zeros((2, pairs))
+        kernel(given.pair, coins.first, coins.second, given.won, given.lost, right, wrong, out[0], out[1])
+        return out[0], out[1]
+    won, lost = given.won, given.lost
+    rows = (
+        won * right[coins.first] + lost * wrong[coins.first],
+        won * wrong[coins.second] + lost * right[coins.second],
+    )
+    return tuple(np.bincount(given.pair, row, pairs) for row in rows)  # type: ignore[return-value]
+
+
+def _logistic(x: F8) -> F8:
+    z = np.exp(-np.abs(x))
+    return np.asarray(np.where(x >= 0, 1.0, z) / (1.0 + z), np.float64)
+
+
+# -- classes ---------------------------------------------------------------------------------------------------
+
+
+def estimate_confusions(
+    given: Ratings, tolerance: float, max_iterations: int
+) -> tuple[F8, F8, F8, FixedPoint]:
+    """Probabilities of the levels of each item, tables of what groups say of each level, shares of the levels.
+
+    Starts at the shares of the ratings of each item. Shares of levels have one item each taken as seen.
+    """
+    levels = given.prior.shape[1]
+    votes = np.zeros((given.items, levels))
+    np.add.at(votes, (given.item, given.level), given.weight[given.group])
+    total = votes.sum(axis=1, keepdims=True)
+    start = np.where(total > 0, votes / np.where(total > 0, total, 1.0), 1.0 / levels)
+    x = _estimate_tables(given, start, np.flatnonzero(total > 0))
+    rated = np.flatnonzero(total > 0)
+    found = find_fixed_point(
+        lambda at: _update_class_truths(given, rated, at)[:2], x, tolerance, max_iterations
+    )
+    _, value, truth = _update_class_truths(given, rated, found.x)
+    table, share = _unpack_tables(given, found.x)
+    return truth, np.exp(table), np.exp(share), found._replace(objective=value)
+
+
+def _unpack_tables(given: Ratings, x: F8) -> tuple[F8, F8]:
+    """Log tables and log shares, as probabilities that sum to one."""
+    levels = given.prior.shape[1]
+    table, share = x[:-levels].reshape(given.prior.shape), x[-levels:]
+    return table - _logsumexp(table), share - _logsumexp(share)
+
+
+def _logsumexp(x: F8) -> F8:
+    top = x.max(axis=-1, keepdims=True)
+    return np.asarray(top + np.log(np.exp(x - top).sum(axis=-1, keepdims=True)), np.float64)
+
+
+def _estimate_tables(given: Ratings, truth: F8, rated: I8) -> F8:
+    """The most likely tables and shares given the items' levels, as logs in one row."""
+    counts = given.prior.copy()
+    if is_large(given.prior.shape[1] * len(given.item)):
+        from podium.kernels.compiled.annotator_em import count_ratings as kernel
+
+        kernel(given.item, given.group, given.level, truth, counts)
+    else:
+        np.add.at(counts.transpose(0, 2, 1), (given.group, given.level), truth[given.item])
+    share = truth[rated].sum(axis=0) + 1.0
+    logs = np.log(counts) - np.log(counts.sum(axis=-1, keepdims=True))
+    return np.concatenate((logs.ravel(), np.log(share / share.sum())))
+
+
+def _update_class_truths(given: Ratings, rated: I8, x: F8) -> tuple[F8, float, F8]:
+    """New tables and shares, the objective at the old ones, and the probabilities of each item's levels."""
+    table, share = _unpack_tables(given, x)
+    odds = np.repeat(share[None, :], given.items, axis=0)
+    if is_large(len(share) * len(given.item)):
+        from podium.kernels.compiled.annotator_em import sum_rating_evidence as kernel
+
+        kernel(given.item, given.group, given.level, given.weight, table, odds)
+    else:
+        says = table.transpose(0, 2, 1)[given.group, given.level] * given.weight[given.group][:, None]
+        np.add.at(odds, given.item, says)
+    total = _logsumexp(odds)
+    value = total[rated].sum() + share.sum() + (given.weight * (given.prior * table).sum(axis=(1, 2))).sum()
+    truth = np.exp(odds - total)
+    return _estimate_tables(given, truth, rated), float(value), truth
+
+
+# -- ratings from pairs ----------------------------------------------------------------------------------------
+
+
+def compute_expected_elo(given: AnnotatorVotes, won: F8, lost: F8, k: float, rate: float) -> F8:
+    """Elo ratings around 0 in the mean over all orders of the matches, to first order in the step k.
+
+    `won` and `lost` are matches by pair (parts of a match too); `rate` turns a difference of ratings into log odds. In
+    a random order every match comes at a time drawn by lot, so each is cut into portions, and one portion of all
+    matches is played at once, then the next.
+    """
+    slots, met = int(given.starts[-1]), won + lost
+    ends = (given.first, given.second)
+    busy = np.bincount(np.concatenate(ends), np.concatenate((met, met)), slots)
+    most = np.maximum.reduceat(np.append(busy, 0.0), given.starts[:-1]) if slots else np.zeros(0)
+    parts = np.maximum(PARTS, np.ceil(rate * k * most)).astype(np.int64)
+    ratings, pairs = np.zeros(slots), np.diff(given.pair_starts)
+    work = np.concatenate(([0], np.cumsum(pairs * parts + 1)))
+    if is_large(int(work[-1]) // 8):
+        from podium.kernels.compiled.annotator_em import compute_expected_elo as kernel
+
+        run_in_threads(
+            kernel, work, given.starts, given.pair_starts, *ends, won, lost, parts, k, rate, ratings
+        )
+        return ratings
+    for q in np.flatnonzero(pairs).tolist():
+        here = slice(*given.pair_starts[q : q + 2].tolist())
+        base, size = int(given.starts[q]), int(given.starts[q + 1] - given.starts[q])
+        i, j = given.first[here] - base, given.second[here] - base
+        r = ratings[base : base + size]
+        for _ in range(int(parts[q])):
+            gain = won[here] - met[here] * _logistic(rate * (r[i] - r[j]))
+            r += (np.bincount(i, gain, size) - np.bincount(j, gain, size)) * (k / parts[q])
+    return ratings

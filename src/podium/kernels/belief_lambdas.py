@@ -1,0 +1,109 @@
+"""Gradients of a ranking model towards the preferences that beliefs about features imply.
+
+Beliefs give every item a score t, and the chance that i belongs above j is P(i, j) = 1 / (1 + exp(t_j - t_i)). How good
+an order is by these preferences is N = sum of P(i, j) / log2(place_i + 1) over the places up to a cutoff and all j
+below i. (The published sum runs over all j: both directions of a pair inside the cutoff then add up to a constant,
+and a query no longer than the cutoff would teach nothing.) A pair weighs |what swapping it changes N by|, and the
+loss is the weighted cross entropy between P and the model's own 1 / (1 + exp(s_j - s_i)).
+
+Nearly equal scores are ordered worst belief first; rows that are equal in both share their slope: names decide nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.kernels.dispatch import F8, I8, is_large, run_in_threads
+
+__all__ = ["BeliefGradients", "compute_belief_lambdas", "compute_swap_changes"]
+
+NEAR = 1e-10  # scores nearer than this share of the largest are one score
+STEEP = 600.0  # score differences beyond this are cut, to keep exponentials finite
+
+
+class BeliefGradients(NamedTuple):
+    """What one look at the data gives; divide by `mass` to let all queries count alike."""
+
+    slope: F8  # by row: the loss falls along it
+    loss: F8  # by query
+    mass: F8  # by query: the weights of its pairs, summed
+
+
+def compute_belief_lambdas(
+    scores: F8, belief: F8, starts: I8, cutoff: int, looks: int = 1
+) -> BeliefGradients:
+    """For scores and belief scores of rows that lie query by query.
+
+    `looks` like this one are to come, which decides whether compiling pays.
+    """
+    queries = len(starts) - 1
+    found = BeliefGradients(np.zeros(len(scores)), np.zeros(queries), np.zeros(queries))
+    sizes = np.diff(starts)
+    work = np.concatenate(([0], np.cumsum(sizes * sizes)))
+    if is_large(int(work[-1]) * looks):
+        from podium.kernels.compiled.belief_lambdas import compute_belief_lambdas as kernel
+
+        run_in_threads(kernel, work, starts, scores, belief, cutoff, *found)
+        return found
+    for q in np.flatnonzero(sizes > 1):
+        rows = slice(int(starts[q]), int(starts[q + 1]))
+        found.slope[rows], found.loss[q], found.mass[q] = _compute_query_lambdas(
+            scores[rows], belief[rows], cutoff
+        )
+    return found
+
+
+def compute_swap_changes(p: F8, cutoff: int) -> F8:
+    """|what swapping places a < b changes N by|, for preferences between the items at the places; 0 elsewhere.
+
+    Above a nothing changes. Between and below, running sums over the places are all that is needed.
+    """
+    n = len(p)
+    d = np.where(np.arange(n) < cutoff, 1.0 / np.log2(np.arange(n) + 2.0), 0.0)
+    own = np.cumsum(p, axis=1)  # own[i, c]: P(i, c') for places c' <= c
+    seen = np.cumsum(d[:, None] * p, axis=0)  # seen[c, i]: d P(c', i) for places c' <= c
+    a, b = np.triu_indices(n, 1)
+    before = b - 1
+    mine = own[a, before] - own[a, a]  # of the item at a, over what lies between
+    theirs = own[b, before] - own[b, a]
+    moved = d[a] * (p[b, a] - p[a, b]) + d[a] * (theirs - mine)
+    moved += (seen[before, a] - seen[a, a]) - (seen[before, b] - seen[a, b])
+    last = n - 1
+    moved += (d[a] - d[b]) * ((own[b, last] - own[b, b]) - (own[a, last] - own[a, b]))
+    changes = np.zeros((n, n))
+    changes[a, b] = np.where(a < cutoff, np.abs(moved), 0.0)
+    return changes
+
+
+def _compute_query_lambdas(scores: F8, belief: F8, cutoff: int) -> tuple[F8, float, float]:
+    order, group = _sort_rows(scores, belief)
+    s, t = scores[order], belief[order]
+    p, own = _compute_pair_probabilities(t), _compute_pair_probabilities(s)
+    change = compute_swap_changes(p, cutoff)
+    gap = change * (p - own)
+    pull = gap.sum(axis=1) - gap.sum(axis=0)
+    far = s[None, :] - s[:, None]  # s_b - s_a
+    entropy = np.maximum(far, 0.0) + np.log1p(np.exp(-np.abs(far))) - p.T * far
+    shared = np.bincount(group, weights=pull) / np.bincount(group)
+    slope = np.empty(len(scores))
+    slope[order] = shared[group]
+    return slope, float((change * entropy).sum()), float(change.sum())
+
+
+def _compute_pair_probabilities(t: F8) -> F8:
+    e = np.exp(np.maximum(t - t.max(), -STEEP))
+    return np.asarray(e[:, None] / (e[:, None] + e))
+
+
+def _sort_rows(scores: F8, belief: F8) -> tuple[I8, I8]:
+    """Rows from the top, worst belief first where scores are nearly equal; and the tie group of each place."""
+    order = np.argsort(-scores, kind="stable")
+    near = NEAR * float(np.abs(scores).max())
+    run = np.concatenate(([0], np.cumsum(-np.diff(scores[order]) > near)))
+    inside = np.lexsort((belief[order], run))
+    order = order[inside]
+    alike = np.diff(belief[order]) <= NEAR * float(np.abs(belief).max())
+    group = np.concatenate(([0], np.cumsum((np.diff(run) != 0) | ~alike)))
+    return order, group

@@ -1,0 +1,80 @@
+"""Who was ever placed above whom, so that a method can say what its data cannot tell."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.kernels.dispatch import B1, I8
+from podium.kernels.pairwise_votes import Votes, count_items_above
+
+__all__ = ["Connections", "find_connections"]
+
+
+class Connections(NamedTuple):
+    """By slot: is it ever placed above another item, or below one (a tie is both); and its groups.
+
+    Items of one `group` are joined by comparisons, directly or through others; within a `level` each is even above
+    each, directly or through others.
+    """
+
+    above: B1
+    below: B1
+    group: I8
+    level: I8
+
+
+def find_connections(votes: Votes) -> Connections:
+    """Read all voices of positive weight; neighbours in a list say it all, and ties go both ways."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    slots = int(votes.slots[-1])
+    upper, lower = (np.concatenate(sides) for sides in zip(*_collect_links(votes), strict=True))
+    graph = csr_array((np.ones(len(upper), np.int8), (upper, lower)), shape=(slots, slots))
+    above, below = np.zeros(slots, np.bool_), np.zeros(slots, np.bool_)
+    above[upper] = below[lower] = True
+    group, level = (
+        connected_components(graph, directed=True, connection=kind)[1].astype(np.int64)
+        for kind in ("weak", "strong")
+    )
+    return Connections(above, below, group, level)
+
+
+def _collect_links(votes: Votes) -> list[tuple[I8, I8]]:
+    """Pairs of slots, upper and lower, that connect what the votes connect."""
+    heard = np.repeat(votes.list_weight > 0, np.diff(votes.starts))
+    above, upto = count_items_above(votes.starts, votes.rank)
+    item, row = votes.item.astype(np.int64), np.arange(len(votes.item))
+    base = np.repeat(votes.starts[:-1], np.diff(votes.starts))
+    stop = np.repeat(votes.starts[1:], np.diff(votes.starts))
+    head = base + above  # the first row of the same rank
+    tied, next_ = heard & (row != head), heard & (row == head) & (base + upto < stop)
+    links = [
+        (item[head[tied]], item[tied]),
+        (item[tied], item[head[tied]]),
+        (item[next_], item[(base + upto)[next_]]),
+    ]
+    counted = votes.vote_weight > 0
+    won, lost = votes.winner[counted].astype(np.int64), votes.loser[counted].astype(np.int64)
+    even = votes.tie[counted]
+    links += [(won, lost), (lost[even], won[even])]
+    return [*links, _link_unlisted(votes, item, head)] if votes.below else links
+
+
+def _link_unlisted(votes: Votes, item: I8, head: I8) -> tuple[I8, I8]:
+    """The last place of every list is above all that the list does not hold."""
+    lists = np.flatnonzero((votes.list_weight > 0) & (np.diff(votes.starts) > 0))
+    query = np.repeat(np.arange(len(votes.slots) - 1), np.diff(votes.query_starts))[lists]
+    size = np.diff(votes.slots)[query]
+    begin = np.cumsum(size) - size
+    free = np.ones(int(size.sum()), np.bool_)
+    where = np.full(len(votes.list_weight), -1)
+    where[lists] = begin - votes.slots[query]
+    offset = np.repeat(where, np.diff(votes.starts))
+    heard = np.repeat(votes.list_weight > 0, np.diff(votes.starts))
+    free[(offset + item)[heard]] = False
+    slot = np.arange(len(free)) - np.repeat(begin - votes.slots[query], size)
+    last = np.repeat(item[head[votes.starts[1:][lists] - 1]], size)
+    return last[free], slot[free]

@@ -1,0 +1,272 @@
+"""Scores that explain who won: Bradley-Terry, its forms with ties, and Thurstone's law, solved to the end.
+
+All are convex problems. Newton's method with a line search by the slope along the step solves each query: with the
+dense matrix where the query is small, by conjugate gradients over the pairs where it is large. It stops when a full
+step moves no score by more than `tolerance`; the error left is then far smaller, for steps shrink quadratically.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from podium.kernels.contest_counts import (
+    Components,
+    Contests,
+    count_contests,
+    find_components,
+    find_weak_components,
+)
+from podium.kernels.contest_models import (
+    DAVIDSON,
+    EXTRA,
+    LOGIT,
+    PROBIT,
+    ContestModel,
+    ContestProblem,
+    compute_derivatives,
+    compute_prior_value,
+    compute_start_width,
+    resolve_contest_model,
+)
+from podium.kernels.contest_solvers import (
+    FLAT,
+    FLAT_STALL,
+    LONGEST,
+    SMOOTH,
+    STALL,
+    DenseNewton,
+    SparseNewton,
+    iterate_newton,
+)
+from podium.kernels.dispatch import B1, F8, I4, I8, is_large, run_in_threads
+from podium.kernels.list_contests import Listwise, list_tallies, sets_of
+
+__all__ = [
+    "Components",
+    "ContestSolution",
+    "Contests",
+    "compute_hessian",
+    "count_contests",
+    "count_wins_and_losses",
+    "find_components",
+    "find_weak_components",
+    "fit_contests",
+]
+
+# units of work (see `dispatch.SMALL`) that numpy needs for a query, a pair and the cube of an item (measured)
+QUERY, PAIR, CUBE = 2_000, 0.5, 0.002
+FURTHEST = 30.0  # from further out a start costs more steps than it saves
+SMALL_QUERY = 128  # items up to which a compiled query is solved by its whole matrix
+
+
+class ContestSolution(NamedTuple):
+    """Scores by slot (mean 0 in every component), and by query how they were found."""
+
+    scores: F8
+    gradient: F8  # largest absolute gradient
+    objective: F8  # minus the log likelihood, with the prior
+    iterations: I8
+    converged: B1
+    extra: Mapping[
+        str, F8
+    ]  # "width" of ties (log nu, log theta), "advantage" of the side shown first; NaN: none
+    model: ContestModel
+    component: I8  # by slot, the smallest slot it is linked to by contests; see `components`
+
+
+def fit_contests(
+    contests: Contests,
+    *,
+    model: str = "bradley_terry",
+    ties: str = "half",
+    l2: float = 0.001,
+    shape: float = 1.0,
+    start: F8 | None = None,
+    tolerance: float = 1e-8,
+    max_iterations: int = 100,
+) -> ContestSolution:
+    """The most likely scores of all items of all queries.
+
+    `model` is bradley_terry or thurstone; `ties` is half, ignore, davidson or rao_kupper. `l2` is the weight of the
+    ridge (l2 / 2 times the sum of squared scores); `shape` above 1 is that of a gamma prior of the strengths
+    exp(score) in its place, whose rate only shifts all scores and is shape - 1. `start` (scores by slot) saves steps.
+    """
+    asked = resolve_contest_model(model, ties, l2, shape)
+    queries, label = len(contests.starts) - 1, find_weak_components(contests)
+    found = ContestSolution(
+        _compute_start_odds(contests, asked) if start is None else np.clip(start, -FURTHEST, FURTHEST),
+        np.zeros(queries),
+        np.zeros(queries),
+        np.zeros(queries, np.int64),
+        np.ones(queries, np.bool_),
+        {name: np.full(queries, np.nan) for name in ("width", "advantage")},
+        asked,
+        label,
+    )
+    if contests.lists is not None:
+        _solve_lists(contests, label, asked, found, tolerance, max_iterations)
+        return found
+    sizes, pairs = np.diff(contests.starts), np.diff(contests.pair_starts)
+    work = QUERY * (sizes > 0) + PAIR * pairs + CUBE * sizes**3.0
+    compiled = is_large(int(min(work.sum(), 2**60)))
+    if compiled:
+        _solve_small_queries(contests, label, asked, found, pairs + sizes**3, (tolerance, max_iterations))
+    for q in np.flatnonzero(sizes > (SMALL_QUERY if compiled else 0)).tolist():
+        problem = build_query_problem(contests, q, asked, label)
+        engine = SparseNewton(problem, tolerance) if compiled else DenseNewton(problem)
+        answer = iterate_newton(engine, _build_start(problem, found.scores), tolerance, max_iterations)
+        _store_answer(found, q, problem, engine, *answer)
+    return found
+
+
+def _solve_lists(
+    contests: Contests,
+    label: I8,
+    model: ContestModel,
+    found: ContestSolution,
+    tolerance: float,
+    max_iterations: int,
+) -> None:
+    """A query whose lists are not taken apart."""
+    votes, unit = contests.lists  # type: ignore[misc]
+    problem = build_query_problem(contests, 0, model, label)
+    engine = Listwise(problem, tolerance, sets_of(votes, unit, ties=model.half))
+    answer = iterate_newton(engine, _build_start(problem, found.scores), tolerance, max_iterations)
+    _store_answer(found, 0, problem, engine, *answer)
+
+
+def count_wins_and_losses(contests: Contests) -> tuple[F8, F8]:
+    """Wins and losses of every slot, ties half."""
+    first, second, won, lost, tied = contests[2:7]
+    slots = int(contests.starts[-1])
+    if contests.lists is not None:
+        votes, unit = contests.lists
+        sides = zip(list_tallies(votes), count_wins_and_losses(contests._replace(lists=None)), strict=True)
+        wins, losses = (listed * unit + single for listed, single in sides)
+        return wins, losses
+    if is_large(len(first)):
+        from podium.kernels.compiled.contest_pairs import count_wins_and_losses as kernel
+
+        wins, losses = np.zeros(slots), np.zeros(slots)
+        kernel(first, second, won, lost, tied, wins, losses)
+        return wins, losses
+    up, down = won + tied / 2, lost + tied / 2
+    return _sum_by_slot(first, up, second, down, slots), _sum_by_slot(first, down, second, up, slots)
+
+
+def _sum_by_slot(first: I4, a: F8, second: I4, b: F8, slots: int) -> F8:
+    sums = np.bincount(first, weights=a, minlength=slots), np.bincount(second, weights=b, minlength=slots)
+    return np.asarray(sums[0] + sums[1], np.float64)
+
+
+def _compute_start_odds(contests: Contests, model: ContestModel) -> F8:
+    """Where to start: the log odds of winning, as if all opponents were equal; saves two or three of seven steps."""
+    wins, losses = count_wins_and_losses(contests)
+    return np.asarray(
+        np.log((wins + 0.5) / (losses + 0.5)) * (0.6 if model.kind == PROBIT else 1.0), np.float64
+    )
+
+
+def _solve_small_queries(
+    contests: Contests,
+    label: I8,
+    model: ContestModel,
+    found: ContestSolution,
+    work: Any,
+    stop: tuple[float, int],
+) -> None:
+    """All queries of few items, compiled, in parallel."""
+    from podium.kernels.compiled.contest_solvers import solve_small_queries
+
+    side = np.zeros(0) if contests.side is None else contests.side
+    shared = np.concatenate(([0], np.cumsum(np.where(np.diff(contests.starts) <= SMALL_QUERY, work, 0) + 1)))
+    law = (model.kind, model.half, float(model.l2), float(model.shape), EXTRA)
+    columns = (found.scores, *found.extra.values(), *found[1:5])
+    limits = (*stop, LONGEST, SMOOTH, STALL, FLAT_STALL, FLAT)
+    run_in_threads(
+        solve_small_queries, shared, (*contests[:7], side), label, law, limits, SMALL_QUERY, columns
+    )
+
+
+def compute_hessian(contests: Contests, solution: ContestSolution, query: int, *, prior: bool = True) -> Any:
+    """Second derivatives of minus the log likelihood of a query at its solution, as a sparse matrix.
+
+    Rows are the items of the query, then the width of ties and the advantage where they were estimated. Without the
+    `prior` it is the observed information of the votes alone, which is singular (scores can be shifted).
+    """
+    from scipy.sparse import coo_array
+
+    problem = build_query_problem(contests, query, solution.model, solution.component)
+    scores = solution.scores[problem.base : problem.base + problem.size]
+    names = ["width"] * problem.widths + ["advantage"] * (problem.side is not None)
+    x = np.concatenate((scores, [solution.extra[name][query] for name in names]))
+    if not prior:
+        problem = problem._replace(model=problem.model._replace(l2=0.0, shape=1.0))
+    at = compute_derivatives(problem, x)
+    first, second = problem.first - problem.base, problem.second - problem.base
+    items, more = np.arange(problem.size), np.arange(problem.size, problem.unknowns)
+    blocks = [
+        (np.arange(problem.unknowns), np.arange(problem.unknowns), at.diagonal),
+        *((a, b, -at.bend) for a, b in ((first, second), (second, first))),
+        *((items, np.full_like(items, k), row) for k, row in zip(more, at.border, strict=True)),
+        *((np.full_like(items, k), items, row) for k, row in zip(more, at.border, strict=True)),
+        *((a, b, at.corner[[i, 1 - i], [1 - i, i]]) for i, a, b in [(0, more, more[::-1])] if len(more) == 2),
+    ]
+    rows, columns, values = map(np.concatenate, zip(*blocks, strict=True))
+    return coo_array((values, (rows, columns)), shape=(problem.unknowns,) * 2).tocsr()
+
+
+def build_query_problem(contests: Contests, query: int, model: ContestModel, label: I8) -> ContestProblem:
+    """The contests of one query; a model of ties without any is the plain one."""
+    base, end = contests.starts[query : query + 2].tolist()
+    pairs = slice(*contests.pair_starts[query : query + 2].tolist())
+    tied = contests.tied[pairs]
+    if model.kind >= DAVIDSON and not tied.any():
+        model = model._replace(kind=LOGIT)
+    side = None if contests.side is None else contests.side[pairs]
+    component = np.unique(label[base:end], return_inverse=True)[1]
+    return ContestProblem(
+        base,
+        end - base,
+        contests.first[pairs],
+        contests.second[pairs],
+        contests.won[pairs],
+        contests.lost[pairs],
+        tied,
+        side,
+        component,
+        model,
+    )
+
+
+def _build_start(problem: ContestProblem, scores: F8) -> F8:
+    x = np.zeros(problem.unknowns)
+    x[: problem.size] = scores[problem.base : problem.base + problem.size]
+    if problem.widths:
+        total = problem.won.sum() + problem.lost.sum() + problem.tied.sum()
+        x[problem.size] = compute_start_width(problem.model.kind, float(problem.tied.sum() / total))
+    return x
+
+
+def _store_answer(
+    found: ContestSolution,
+    q: int,
+    problem: ContestProblem,
+    engine: DenseNewton | SparseNewton,
+    x: F8,
+    gradient: F8,
+    steps: int,
+    converged: bool,
+) -> None:
+    """Write down the answer to one query."""
+    found.scores[problem.base : problem.base + problem.size] = x[: problem.size]
+    if problem.widths:
+        found.extra["width"][q] = x[problem.size]
+    if problem.side is not None:
+        found.extra["advantage"][q] = x[-1]
+    found.gradient[q] = np.abs(gradient).max(initial=0.0)
+    found.objective[q] = engine.compute_value(x) + compute_prior_value(problem, x)
+    found.iterations[q], found.converged[q] = steps, converged

@@ -1,0 +1,309 @@
+"""Passes of LambdaRank, linear or with hidden layers, over queries whose features stay on the device."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from podium.kernels.device.device_optimizer import DeviceOptimizer
+from podium.kernels.device.lambdas import DeviceRows, compute_lambdas
+from podium.kernels.device.torch_device import (
+    RecordedStep,
+    TorchDevice,
+    half_type,
+    load_triton_kernels,
+    next_power_of_two,
+    split_halves,
+)
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.lambdas import MetricTarget, OptimizerState
+from podium.kernels.ranking_measures import SUM
+
+__all__ = ["DeviceObjective", "DeviceScorer"]
+
+UNITS = 128  # hidden units that a program can hold of some rows
+ROOM = 1 << 30  # numbers that the layer of a batch may take
+PARTS = 128  # parts of a gradient that are added up last
+# what is fastest: blocks of the kernels, without (False) and with hidden units
+PAIRS = {"J": 8, "num_warps": 4}
+FORWARD: dict[bool, dict[str, int]] = {
+    False: {"K": 64, "T": 16, "num_warps": 4, "num_stages": 1},
+    True: {"K": 32, "T": 64, "num_warps": 4, "num_stages": 3},
+}
+BACKWARD: dict[bool, dict[str, int]] = {
+    False: {"G": 32, "T": 128, "num_warps": 4, "num_stages": 1},
+    True: {"G": 64, "T": 64, "num_warps": 4, "num_stages": 1},
+}
+
+
+class DeviceScorer:
+    """Features on the device, and a feed-forward scorer over one flat vector of parameters.
+
+    `widths` are those of the features and of every hidden layer; parameters lie as in the networks of the learners.
+    """
+
+    def __init__(self, where: TorchDevice, values: F8, widths: list[int]) -> None:
+        self.where, self.widths, self.kernels = where, widths, load_triton_kernels(where)
+        self.values = where.torch.empty(values.shape, dtype=where.real, device=where.device)
+        for first in range(0, len(values), 1 << 20):  # in parts: the host's copy is in double precision
+            part = slice(first, first + (1 << 20))
+            self.values[part].copy_(where.to_device(values[part]))
+
+    def split_parameters(self, flat: Any) -> tuple[list[tuple[Any, Any]], Any]:
+        """Views: (matrix, bias) of every hidden layer, and the output weights."""
+        found, at = [], 0
+        for a, b in pairwise(self.widths):
+            found.append((flat[at : at + a * b].view(a, b), flat[at + a * b : at + (a + 1) * b]))
+            at += (a + 1) * b
+        return found, flat[at:]
+
+    def forward(self, flat: Any, values: Any) -> tuple[list[Any], Any]:
+        """What every layer gives, features first, and the scores."""
+        hidden, output = self.split_parameters(flat)
+        seen = [values]
+        for matrix, bias in hidden:
+            seen.append(self.where.torch.addmm(bias, seen[-1], matrix).tanh_())
+        return seen, seen[-1] @ output
+
+    def backward(self, flat: Any, seen: list[Any], slope: Any) -> Any:
+        """The gradient of sum(slope * scores) with respect to the parameters."""
+        hidden, output = self.split_parameters(flat)
+        parts, back = [slope @ seen[-1]], None
+        for k in reversed(range(len(hidden))):
+            last = k + 1 == len(hidden)
+            back = (
+                self._backpropagate_output(slope, output, seen[-1])
+                if last
+                else back * (1.0 - seen[k + 1] ** 2)
+            )
+            parts[:0] = [(seen[k].T @ back).ravel(), back.sum(dim=0)]
+            if k:
+                back = back @ hidden[k][0].T
+        return self.where.torch.cat(parts)
+
+    def _backpropagate_output(self, slope: Any, output: Any, seen: Any) -> Any:
+        """What reaches the units of the last hidden layer, before their tanh."""
+        if self.kernels is None:
+            return slope[:, None] * output * (1.0 - seen * seen)
+        out, (rows, width) = self.where.torch.empty_like(seen), seen.shape
+        self.kernels.back[(-(-rows // 32),)](slope, output, seen, out, rows, width, T=32, K=64)
+        return out
+
+    def scores(self, flat: F8) -> F8:
+        """One score per row, on the host."""
+        there, step = self.where.to_device(flat, self.where.real), 1 << 20
+        found = [self.forward(there, part)[1].cpu() for part in self.values.split(step)]
+        return np.concatenate([part.numpy() for part in found] or [np.zeros(0)]).astype(np.float64)
+
+
+class DeviceObjective(DeviceScorer):
+    """Rows to learn from: queries lie as on the host, and a pass gathers the rows of each batch.
+
+    All batches have room for the same number of rows, so that one recorded step serves the whole pass.
+    """
+
+    def __init__(
+        self, where: TorchDevice, values: F8, starts: I8, target: MetricTarget, widths: list[int]
+    ) -> None:
+        super().__init__(where, values, widths)
+        self.starts, self.sizes = starts, np.diff(starts)
+        weight = np.ones(len(target.gain)) if target.weight is None else target.weight
+        longest = int(self.sizes.max(initial=1))
+        discount = np.concatenate(
+            (target.discount[:longest], np.ones(max(0, longest - len(target.discount))))
+        )
+        put, real = where.to_device, where.real
+        self.kind, self.discount = target.kind, put(discount, real)
+        self.first = put(starts)
+        self.by_row = (put(target.gain, real), put(target.level), put(weight, real))
+        self.by_query = (put(target.limit), put(target.scale, real))
+        self.plan: _BatchPlan | None = None
+
+    def compute_score_gradients(self, scores: Any, starts: Any, row: Any, query: Any) -> Any:
+        """The gradients of a batch: by one program a query where that is possible, else by tables of pairs."""
+        where = self.where
+        if self.kernels is None or self.kind != SUM:
+            gain, level, weight = (column.index_select(0, row) for column in self.by_row)
+            limit, scale = (column.index_select(0, query) for column in self.by_query)
+            batch = DeviceRows(starts, gain, level, weight, limit, scale, self.kind, self.discount)
+            return compute_lambdas(where, scores, batch)
+        out, longest = where.torch.zeros_like(scores), self.padded_length()
+        known, room = (*self.by_row, *self.by_query, self.discount), self.allocate_buffers(len(query))
+        self.kernels.lambdas[(len(query),)](
+            scores, starts, query, self.first, *known, *room, out, where.tie_tolerance, self.score_limit(), longest,
+            T=self.block_size(), **PAIRS,
+        )  # fmt: skip
+        return out
+
+    def padded_length(self) -> int:
+        """Rows of the longest query, and some more, so that all queries can begin at a multiple of 16."""
+        return -(-len(self.discount) // 16) * 16
+
+    def allocate_buffers(self, queries: int) -> tuple[Any, Any]:
+        """Room in which the gradients of so many queries are worked out."""
+        zeros, longest = self.where.zeros, self.padded_length()
+        return zeros(queries, longest, kind=self.where.torch.int32), zeros(queries, 5, longest)
+
+    def score_limit(self) -> float:
+        """Score differences beyond this are cut, to keep exponentials finite."""
+        return 600.0 if self.where.real == self.where.torch.float64 else 80.0
+
+    def block_size(self) -> int:
+        """Rows of a query that a program takes at once."""
+        return min(128, max(16, next_power_of_two(len(self.discount))))
+
+    def learn(self, visit: I8, batch: int, optimiser: OptimizerState) -> None:
+        """Visit queries in this order, a step after every `batch`; the state of the optimiser is updated in place."""
+        if self.plan is None or not self.plan.can_serve(visit, batch, optimiser):
+            self.plan = (_ShallowPlan if self._is_shallow(batch) else _LayeredPlan)(
+                self, visit, batch, optimiser
+            )
+        self.plan.run_pass(visit, optimiser)
+
+    @cached_property
+    def halves(self) -> tuple[Any, Any]:
+        """The features as sums of two numbers of half the length, which matrix units multiply exactly.
+
+        Rows are filled up with a one, for the bias of the first layer, and zeros.
+        """
+        rows, width = self.values.shape
+        high, low = self.where.zeros(2, rows, -(-(width + 1) // 8) * 8, kind=half_type(self.where))
+        for first in range(0, rows, 1 << 20):  # in parts: there is a copy in between
+            part = slice(first, first + (1 << 20))
+            split_halves(self.values[part], high[part, :width], low[part, :width])
+        high[:, width] = 1.0
+        return high, low
+
+    def _is_shallow(self, batch: int) -> bool:
+        """Whether the kernels for at most one hidden layer can do it."""
+        single = self.where.real == self.where.torch.float32
+        shallow = len(self.widths) == 1 or (len(self.widths) == 2 and self.widths[1] <= UNITS)
+        room = batch * self.padded_length() * self.widths[-1] <= ROOM
+        return self.kernels is not None and self.kind == SUM and single and shallow and room
+
+
+class _BatchPlan:
+    """The batches of a pass in tables by step, and the recorded step."""
+
+    def __init__(self, lesson: DeviceObjective, visit: I8, batch: int, optimiser: OptimizerState) -> None:
+        where, long = lesson.where, lesson.where.torch.int64
+        self.lesson, self.visits, self.batch, self.steps = lesson, len(visit), batch, -(-len(visit) // batch)
+        self.query = where.zeros(self.steps, batch, kind=long)
+        count = np.minimum(batch, self.visits - batch * np.arange(self.steps))
+        self.count, self.turn = where.to_device(count), where.zeros(2, kind=long)
+        self.descent = DeviceOptimizer(where, optimiser, halves=len(lesson.widths) == 2)
+        self._allocate_tables(visit)
+        self.step = RecordedStep(where, self._run_step, self.turn)
+
+    def can_serve(self, visit: I8, batch: int, optimiser: OptimizerState) -> bool:
+        """Whether this plan serves another pass."""
+        kind = (len(visit), batch, optimiser.adam, optimiser.positive)
+        return kind == (self.visits, self.batch, self.descent.adam, self.descent.positive)
+
+    def run_pass(self, visit: I8, optimiser: OptimizerState) -> None:
+        """One pass."""
+        self._fill_tables(visit)
+        self.descent.load(optimiser)
+        self.turn.zero_()
+        self.step.run_steps(self.steps)
+        self.descent.save(optimiser, self.steps)
+
+    def _allocate_tables(self, visit: I8) -> None:
+        """Make room."""
+        raise NotImplementedError
+
+    def _fill_tables(self, visit: I8) -> None:
+        """Put the visits of a pass into the tables."""
+        self.query.view(-1)[: self.visits] = self.lesson.where.to_device(visit)
+
+    def _run_step(self) -> None:
+        """The next step."""
+        raise NotImplementedError
+
+
+class _ShallowPlan(_BatchPlan):
+    """Three kernels a step: to scores, to their gradients, to those of the weights."""
+
+    def _allocate_tables(self, visit: I8) -> None:
+        lesson, zeros = self.lesson, self.lesson.where.zeros
+        longest, width = lesson.padded_length(), lesson.widths[0]
+        units = lesson.widths[1] if len(lesson.widths) > 1 else 0
+        self.blocks = {"T": lesson.block_size(), "H": max(16, next_power_of_two(units)) if units else 1}
+        self.values = lesson.halves if units else (lesson.values, lesson.values)
+        self.shape = (width, self.values[0].shape[1], units)
+        self.scores, self.slope = zeros(self.batch, longest), zeros(self.batch, longest)
+        self.room, self.seen = (
+            lesson.allocate_buffers(self.batch),
+            zeros(self.batch, longest, self.blocks["H"]),
+        )
+        self.partial = zeros(min(self.batch, PARTS), len(self.descent.weights))
+
+    def _run_step(self) -> None:
+        lesson, descent, kernels = self.lesson, self.descent, self.lesson.kernels
+        longest, (width, _, units) = lesson.padded_length(), self.shape
+        which = (self.turn, self.query, self.count, lesson.first)
+        known = (*lesson.by_row, *lesson.by_query, lesson.discount)
+        how = self.blocks | FORWARD[units > 0]
+        kernels.forward[(self.batch, -(-longest // how["T"]))](
+            *self.values, descent.flat, *descent.halves, *which, self.scores, self.seen, self.batch, longest,
+            *self.shape, **how,
+        )  # fmt: skip
+        kernels.pairs[(self.batch,)](
+            self.scores, *which, *known, *self.room, self.slope, lesson.where.tie_tolerance, lesson.score_limit(),
+            self.batch, longest, T=lesson.block_size(), **PAIRS,
+        )  # fmt: skip
+        parts, size = self.partial.shape
+        how = self.blocks | BACKWARD[units > 0]
+        kernels.backward[(-(-(width + (units > 0)) // how["G"]) + (units > 0), parts)](
+            *self.values, descent.flat, *which, self.slope, self.seen, self.partial, self.batch, longest, parts, size,
+            *self.shape, **how,
+        )  # fmt: skip
+        descent.update_weights(self.partial, self.count, self.turn)
+
+
+class _LayeredPlan(_BatchPlan):
+    """Layer by layer over the rows of a batch; all batches have room for the same number of rows."""
+
+    def _find_most_rows(self, visit: I8) -> int:
+        return int(np.add.reduceat(self.lesson.sizes[visit], np.arange(0, len(visit), self.batch)).max())
+
+    def can_serve(self, visit: I8, batch: int, optimiser: OptimizerState) -> bool:
+        return super().can_serve(visit, batch, optimiser) and self._find_most_rows(visit) <= self.room
+
+    def _allocate_tables(self, visit: I8) -> None:
+        where, long = self.lesson.where, self.lesson.where.torch.int64
+        self.room = (
+            -(-self._find_most_rows(visit) * 65 // 64 // 64) * 64
+        )  # a little more than this pass needs
+        self.rows = where.zeros(self.steps, self.room, kind=long)
+        self.starts = where.zeros(self.steps, self.batch + 1, kind=long)
+
+    def _fill_tables(self, visit: I8) -> None:
+        super()._fill_tables(visit)
+        lesson, where, torch = self.lesson, self.lesson.where, self.lesson.where.torch
+        sizes = np.zeros(self.steps * self.batch, np.int64)
+        sizes[: self.visits] = lesson.sizes[visit]
+        starts = np.zeros((self.steps, self.batch + 1), np.int64)
+        np.cumsum(sizes.reshape(self.steps, self.batch), axis=1, out=starts[:, 1:])
+        self.starts.copy_(where.to_device(starts))
+        # from (batch, query, place) to rows, on the device: there are as many as there are items
+        length, total = where.to_device(sizes), int(sizes.sum())
+        owner = torch.repeat_interleave(length, output_size=total)
+        place = torch.arange(total, device=where.device) - (length.cumsum(0) - length)[owner]
+        row = lesson.first[self.query.view(-1)[owner]] + place
+        at = self.starts[:, :-1].reshape(-1)[owner] + place + (owner // self.batch) * self.room
+        self.rows.zero_()
+        self.rows.view(-1).scatter_(0, at, row)
+
+    def _run_step(self) -> None:
+        lesson, flat = self.lesson, self.descent.flat
+        row, query, starts = (
+            t.index_select(0, self.turn[:1])[0] for t in (self.rows, self.query, self.starts)
+        )
+        seen, scores = lesson.forward(flat, lesson.values.index_select(0, row))
+        slope = lesson.compute_score_gradients(scores, starts, row, query)
+        lesson.where.torch.add(self.turn[:1], 1, out=self.turn[1:])
+        self.descent.update_weights(lesson.backward(flat, seen, slope), self.count, self.turn)

@@ -1,0 +1,283 @@
+"""Monotone retargeting: two linear predictors of the same items that are to agree on one order.
+
+One side predicts from the experts' lists, the other from item features. Each has a target in every query, and the
+targets of the two sides must be ordered alike. With the order fixed by the other side, a side is fitted by turns: its
+target becomes what is nearest to its predictor in that order (`kernels.isotonic`), and its coefficients a regression on
+the target (Acharyya & Ghosh, 2016). Three losses say what near means:
+
+    squared   |z - u|^2                                         of centred targets z and predictors u
+    poisson   sum z log(z / m) - z + m,  m = exp(c + u)         one level c for all items
+    kl        the same with a level for every query             that is, sum z log(z / m) of shares in each query
+
+For the last two the nearest target is found on the log scale, where the divergence has its minimum at the mean of a
+pool. A target of all equal values would fit at once, so targets are centred in each query and have a fixed scale.
+The misfit of a side is its loss over that of a constant predictor: 0 when the predictor has the order itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.isotonic import BlockOrder, build_block_order, project_isotonic
+
+__all__ = [
+    "LOSSES",
+    "NOTHING",
+    "LinearPredictor",
+    "PredictorFit",
+    "RetargetingSettings",
+    "RetargetingSolution",
+    "alternate_fits",
+    "center_by_query",
+    "compute_squared_misfit",
+    "root_mean_square",
+    "scale_to_unit",
+]
+
+LOSSES = ("squared", "poisson", "kl")
+NOTHING = 1e-10  # root mean square below which a predictor says nothing
+NEARLY = 8  # quasi-Newton steps of a regression: its target changes with every step
+PATIENCE = 3  # steps without a better objective after which the turns end
+
+
+def center_by_query(values: F8, starts: I8) -> F8:
+    """Values less their mean in each query."""
+    sizes = np.diff(starts)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    mean = np.bincount(query, weights=values, minlength=len(sizes)) / np.maximum(sizes, 1)
+    return np.asarray(values - mean[query])
+
+
+def scale_to_unit(values: F8) -> F8:
+    """Values with root mean square 1; what is all but 0 becomes 0."""
+    size = root_mean_square(values)
+    return values / size if size > NOTHING else np.zeros_like(values)
+
+
+def root_mean_square(values: F8) -> float:
+    """The root mean square; 0 for no values."""
+    return float(np.sqrt(np.mean(values * values))) if len(values) else 0.0
+
+
+@dataclass(frozen=True)
+class RetargetingSettings:
+    """How the turns are taken."""
+
+    loss: str = "squared"
+    margin: float = 0.0  # by which targets of consecutive blocks differ at least
+    turns: int = 20
+    steps: int = 20  # of target and coefficients in a turn
+    tolerance: float = 1e-6
+    grades: F8 | None = None  # known grades by slot, else NaN: an order that both sides keep
+
+
+class LinearPredictor:
+    """One linear predictor: columns that are centred in each query, and penalties on their coefficients."""
+
+    def __init__(
+        self, columns: F8, starts: I8, loss: str, l1: float, l2: float, *, positive: bool = False
+    ) -> None:
+        self.columns, self.starts, self.loss = columns, starts, loss
+        rows = max(len(columns), 1)
+        self._rows = rows
+        # signed coefficients under l1 are the difference of two that are not negative
+        self._split = l1 > 0 and not positive
+        self._bounded = positive or self._split
+        self._used = np.concatenate((columns, -columns), axis=1) if self._split else columns
+        self._l1, self._l2 = l1 * rows, l2 * rows
+        gram = self._used.T @ self._used
+        self._gram = gram + (self._l2 + 1e-9 * rows) * np.eye(len(gram))
+        self._half = np.linalg.cholesky(self._gram) if len(gram) else gram
+
+    def predict(self, coefficients: F8) -> F8:
+        """The predictor by slot."""
+        return _multiply_columns(self.columns, coefficients)
+
+    def fit(self, target: F8) -> F8:
+        """The coefficients that fit a target (for the losses with exp: its logarithm)."""
+        if not self._used.shape[1]:
+            return np.zeros(0)
+        found = self._fit_least_squares(target)
+        if self.loss != "squared":
+            found = self._fit_exponential(target, found)
+        if not self._split:
+            return found
+        half = self.columns.shape[1]
+        return found[:half] - found[half:]
+
+    def _fit_least_squares(self, target: F8) -> F8:
+        towards = _multiply_transposed(self._used, target) - self._l1 / 2
+        if not self._bounded:
+            return np.asarray(np.linalg.solve(self._gram, towards))
+        from scipy.optimize import nnls
+
+        return np.asarray(nnls(self._half.T, np.linalg.solve(self._half, towards))[0])
+
+    def _fit_exponential(self, target: F8, begin: F8) -> F8:
+        """The generalised linear model, by a quasi-Newton method within bounds."""
+        from scipy.optimize import minimize
+
+        wanted = _compute_target_means(target, self.starts, self.loss)
+
+        def objective(coefficients: F8) -> tuple[float, F8]:
+            predictor = _multiply_columns(self._used, coefficients)
+            found = _fit_level(predictor, wanted, self.starts, self.loss)
+            # under l1 no coefficient is negative, so the penalty is a plain sum
+            value = _compute_divergence(wanted, found) + self._l1 * float(coefficients.sum())
+            slope = _multiply_transposed(self._used, found - wanted) + self._l1
+            return (
+                value + self._l2 / 2 * float(coefficients @ coefficients),
+                slope + self._l2 * coefficients,
+            )
+
+        bounds = [(0.0, None)] * len(begin) if self._bounded else None
+        found = minimize(
+            objective, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": NEARLY}
+        )
+        return np.asarray(found.x)
+
+    def compute_misfit(self, target: F8, predictor: F8) -> float:
+        """The loss over that of a constant predictor; for squares at the best scale of the predictor."""
+        if self.loss == "squared":
+            return compute_squared_misfit(target, predictor)
+        wanted = _compute_target_means(target, self.starts, self.loss)
+        null = _compute_divergence(
+            wanted, _fit_level(np.zeros_like(predictor), wanted, self.starts, self.loss)
+        )
+        found = _compute_divergence(wanted, _fit_level(predictor, wanted, self.starts, self.loss))
+        return max(found / null, 0.0) if null > 0 else 1.0
+
+
+# einsum rather than BLAS, whose threads cost more than they bring on products this small
+
+
+def _multiply_columns(columns: F8, coefficients: F8) -> F8:
+    return np.asarray(np.einsum("ij,j->i", columns, coefficients))
+
+
+def _multiply_transposed(columns: F8, values: F8) -> F8:
+    return np.asarray(np.einsum("ij,i->j", columns, values))
+
+
+def compute_squared_misfit(target: F8, predictor: F8) -> float:
+    """The share of the target that the predictor leaves at its best scale."""
+    both = float(np.sum(target * predictor)) ** 2
+    size = float(np.sum(target * target)) * float(np.sum(predictor * predictor))
+    return max(1.0 - both / size, 0.0) if size > 0 else 1.0
+
+
+def _compute_target_means(target: F8, starts: I8, loss: str) -> F8:
+    """Targets on the scale of the means; under kl they add up to the size of their query."""
+    return _fit_level(target, np.ones_like(target), starts, loss)
+
+
+def _fit_level(predictor: F8, wanted: F8, starts: I8, loss: str) -> F8:
+    """exp of the predictor at the level that fits best: the sums, overall or by query, are those of `wanted`."""
+    top = np.exp(np.minimum(predictor - predictor.max(initial=0.0), 0.0))
+    if loss == "poisson":
+        return np.asarray(top * (wanted.sum() / max(top.sum(), 1e-300)))
+    sizes = np.diff(starts)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    highest = np.full(len(sizes), -np.inf)
+    np.maximum.at(highest, query, predictor)
+    top = np.exp(predictor - highest[query])
+    have = np.bincount(query, weights=top, minlength=len(sizes))
+    want = np.bincount(query, weights=wanted, minlength=len(sizes))
+    return np.asarray(top * (want / np.maximum(have, 1e-300))[query])
+
+
+def _compute_divergence(wanted: F8, found: F8) -> float:
+    safe = np.maximum(found, 1e-300)
+    return float(np.sum(wanted * np.log(np.maximum(wanted, 1e-300) / safe) - wanted + found))
+
+
+class PredictorFit(NamedTuple):
+    """One side in one order."""
+
+    coefficients: F8
+    predictor: F8
+    target: F8
+    misfit: float
+
+
+class RetargetingSolution(NamedTuple):
+    """The best state of a run of turns."""
+
+    lists: PredictorFit
+    features: PredictorFit
+    objective: float
+    turns: int
+    history: list[float]  # the objective after each turn
+    trace: list[tuple[F8, F8]]  # both predictors after each turn, where asked for
+
+
+def retarget_predictor(
+    side: LinearPredictor, order: BlockOrder, predictor: F8, settings: RetargetingSettings
+) -> PredictorFit:
+    """Fit a side in a fixed order, from a predictor of its own; the misfit falls from step to step."""
+    best: PredictorFit | None = None
+    for _ in range(settings.steps):
+        target = scale_to_unit(
+            center_by_query(project_isotonic(predictor, order, settings.margin), order.starts)
+        )
+        coefficients = side.fit(target)
+        predictor = side.predict(coefficients)
+        if root_mean_square(predictor) <= NOTHING:
+            break
+        misfit = side.compute_misfit(target, predictor)
+        if best is not None and misfit >= best.misfit - settings.tolerance:
+            break
+        best = PredictorFit(coefficients, predictor, target, misfit)
+    if best is None:
+        width = side.columns.shape[1]
+        best = PredictorFit(np.zeros(width), np.zeros(len(order.rows)), np.zeros(len(order.rows)), 1.0)
+    return best
+
+
+def alternate_fits(
+    lists: LinearPredictor,
+    features: LinearPredictor,
+    weights: F8,
+    settings: RetargetingSettings,
+    *,
+    handover: bool,
+    traced: bool = False,
+) -> RetargetingSolution:
+    """Take turns from the order of the weighted lists until the objective, the sum of misfits, stops falling.
+
+    A side is begun from its own predictor, which finds states where both sides agree; with `handover` from a regression
+    on the other side's target, which moves further.
+    """
+    starts, grades = lists.starts, settings.grades
+    predictor = lists.predict(weights)
+    one = PredictorFit(weights, predictor, scale_to_unit(predictor), 0.0)
+    two = PredictorFit(np.zeros(0), features.predict(features.fit(one.target)), one.target, 1.0)
+    best: RetargetingSolution | None = None
+    history: list[float] = []
+    trace: list[tuple[F8, F8]] = []
+    for turn in range(1, settings.turns + 1):
+        begin = features.predict(features.fit(one.target)) if handover else two.predictor
+        two = retarget_predictor(
+            features, build_block_order(one.target, starts, begin, grades), begin, settings
+        )
+        objective = one.misfit + two.misfit
+        history.append(objective)
+        if traced:
+            trace.append((one.predictor, two.predictor))
+        if best is None or objective < best.objective - settings.tolerance:
+            best = RetargetingSolution(one, two, objective, turn, history, trace)
+        elif turn - best.turns >= PATIENCE:
+            break
+        begin = lists.predict(lists.fit(two.target)) if handover else one.predictor
+        found = retarget_predictor(
+            lists, build_block_order(two.target, starts, begin, grades), begin, settings
+        )
+        if root_mean_square(found.predictor) <= NOTHING:
+            break
+        one = found
+    assert best is not None
+    return best

@@ -1,0 +1,225 @@
+"""Who is preferred to whom: the votes of a table, and the matrix they make for one query.
+
+W[i, j] is the total weight of the voices that put i above j. Weights are whole numbers (see `whole_weights`), so
+every sum here is exact: margins that should be equal are equal, whatever the order of experts or rows.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.kernels.dispatch import B1, F8, I4, I8, is_large
+
+__all__ = [
+    "Votes",
+    "build_vote_matrix",
+    "compute_margins",
+    "compute_pair_work",
+    "compute_vote_matrix",
+    "count_items_above",
+    "find_unranked_slots",
+    "is_large_pair_work",
+    "merge_comparisons",
+    "select_queries",
+    "whole_weights",
+    "without_lists",
+]
+
+# units of work a query costs numpy, and matrix cells it goes through in one: measured against a quarter of the time
+# that loading the compiled kernels takes, since a table is often ranked more than once
+QUERY_COST, CELLS = 400, 16
+LARGEST = 2.0**30  # whole weights stay below this, so that sums over millions of votes are exact in a float
+
+
+class Votes(NamedTuple):
+    """All voices of a table of preferences: lists, and single comparisons."""
+
+    slots: I8  # items of query q: slots[q] .. slots[q + 1]
+    query_starts: I8  # lists of query q
+    starts: I8  # rows of list l
+    item: I4  # slot of each row
+    rank: I4
+    list_weight: F8
+    vote_starts: I8  # comparisons of query q
+    winner: I4
+    loser: I4
+    tie: B1
+    vote_weight: F8
+    below: bool  # does a list put the items it does not hold below those it holds?
+
+
+def select_queries(votes: Votes, first: int, last: int) -> Votes:
+    """The votes of the queries from `first` up to `last`; their slots count from 0."""
+    if (first, last) == (0, len(votes.slots) - 1):
+        return votes
+    base = votes.slots[first]
+    lists = slice(*votes.query_starts[[first, last]].tolist())
+    rows = slice(*votes.starts[[lists.start, lists.stop]].tolist())
+    single = slice(*votes.vote_starts[[first, last]].tolist())
+    return Votes(
+        slots=votes.slots[first : last + 1] - base,
+        query_starts=votes.query_starts[first : last + 1] - lists.start,
+        starts=votes.starts[lists.start : lists.stop + 1] - rows.start,
+        item=(votes.item[rows] - base).astype(np.int32),
+        rank=votes.rank[rows],
+        list_weight=votes.list_weight[lists],
+        vote_starts=votes.vote_starts[first : last + 1] - single.start,
+        winner=(votes.winner[single] - base).astype(np.int32),
+        loser=(votes.loser[single] - base).astype(np.int32),
+        tie=votes.tie[single],
+        vote_weight=votes.vote_weight[single],
+        below=votes.below,
+    )
+
+
+def without_lists(votes: Votes) -> Votes:
+    """The comparisons alone."""
+    return votes._replace(
+        query_starts=np.zeros_like(votes.query_starts),
+        starts=np.zeros(1, np.int64),
+        item=votes.item[:0],
+        rank=votes.rank[:0],
+        list_weight=votes.list_weight[:0],
+    )
+
+
+def whole_weights(weights: F8) -> tuple[F8, float]:
+    """Weights as whole numbers, and the unit they are counted in.
+
+    Whole numbers, decimals of up to six digits and multiples of a twelfth of the smallest weight are kept exactly;
+    others are rounded to 1e-9 of the largest.
+
+    >>> whole_weights(np.array([0.1, 0.2, 0.3, 0.0]))[0]
+    array([1., 2., 3., 0.])
+    """
+    distinct = np.unique(weights[weights > 0])
+    if len(distinct) == 0:
+        return weights, 1.0
+    scales = chain([1.0], np.arange(1, 13) / distinct[0], 10.0 ** np.arange(1, 7))
+    scale = next((float(s) for s in scales if _is_near_whole(distinct * s)), LARGEST / float(distinct[-1]))
+    return np.where(weights > 0, np.maximum(np.rint(weights * scale), 1.0), 0.0), 1.0 / scale
+
+
+def _is_near_whole(values: F8) -> bool:
+    nearest = np.rint(values)
+    return bool(nearest[0] >= 1 and nearest[-1] <= LARGEST and (np.abs(values - nearest) <= 1e-9).all())
+
+
+def compute_pair_work(votes: Votes, cubic: float = 0.0) -> I8:
+    """Cells of the matrix written or read up to each query, plus `cubic` times the cube of its size."""
+    sizes, lengths = np.diff(votes.slots), np.diff(votes.starts)
+    query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
+    of_list = lengths * (sizes[query] if votes.below else lengths)
+    work = sizes**2 + np.diff(votes.vote_starts) + (cubic * sizes**3).astype(np.int64)
+    work += np.bincount(query, weights=of_list, minlength=len(sizes)).astype(np.int64)
+    return np.concatenate(([0], np.cumsum(work)))
+
+
+def is_large_pair_work(work: I8) -> bool:
+    """Whether so much work on pairs (cumulative, by query) takes numpy longer than loading the compiled kernels."""
+    return is_large(QUERY_COST * (len(work) - 1) + int(work[-1]) // CELLS)
+
+
+def merge_comparisons(votes: Votes) -> Votes:
+    """The same votes with equal comparisons put together, so that many votes on few pairs cost little."""
+    if len(votes.winner) == 0:
+        return votes
+    swap = votes.tie & (votes.winner > votes.loser)  # a tie has no first side
+    first = np.where(swap, votes.loser, votes.winner).astype(np.int64)
+    second = np.where(swap, votes.winner, votes.loser)
+    slots = int(votes.slots[-1])
+    key, which = np.unique((first * slots + second) * 2 + votes.tie, return_inverse=True)
+    winner = (key // 2 // slots).astype(np.int32)
+    return votes._replace(
+        vote_starts=np.searchsorted(winner, votes.slots),
+        winner=winner,
+        loser=(key // 2 % slots).astype(np.int32),
+        tie=key % 2 == 1,
+        vote_weight=np.bincount(which, weights=votes.vote_weight).astype(np.float64, copy=False),
+    )
+
+
+def find_unranked_slots(votes: Votes) -> B1:
+    """Slots that no voice of positive weight speaks of."""
+    slots, sizes = int(votes.slots[-1]), np.diff(votes.slots)
+    lengths = np.diff(votes.starts)
+    heard = np.zeros(slots, np.bool_)
+    heard[votes.item[np.repeat(votes.list_weight > 0, lengths)]] = True
+    if votes.below:
+        spoken = np.bincount(
+            np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts)),
+            weights=votes.list_weight * (lengths > 0),
+            minlength=len(sizes),
+        )
+        heard |= np.repeat(spoken > 0, sizes)
+    counted = votes.vote_weight > 0
+    heard[votes.winner[counted]] = heard[votes.loser[counted]] = True
+    return ~heard
+
+
+def count_items_above(starts: I8, rank: I4) -> tuple[I8, I8]:
+    """For every row of every list: how many items are above it, and how many are at its rank or above."""
+    if len(rank) == 0:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    new = np.concatenate(([True], rank[1:] != rank[:-1]))
+    lengths = np.diff(starts)
+    new[starts[:-1][lengths > 0]] = True
+    first = np.flatnonzero(new)
+    group = np.cumsum(new) - 1
+    base = np.repeat(starts[:-1], lengths)
+    return first[group] - base, np.append(first[1:], len(rank))[group] - base
+
+
+def build_vote_matrix(votes: Votes, query: int, *, compiled: bool) -> F8:
+    """The matrix W of one query, for methods that go on in Python."""
+    if not compiled:
+        return compute_vote_matrix(votes, query)
+    from podium.kernels.compiled import pairwise_votes as kernels
+
+    return np.asarray(
+        kernels.compute_vote_matrix(votes, query, kernels.allocate_matrix(votes, query, query + 1))
+    )
+
+
+def compute_vote_matrix(votes: Votes, query: int) -> F8:
+    """The matrix W of one query, the small-input way."""
+    base, size = int(votes.slots[query]), int(votes.slots[query + 1] - votes.slots[query])
+    first, last = votes.query_starts[query : query + 2]
+    starts = votes.starts[first : last + 1]
+    rows = slice(int(starts[0]), int(starts[-1]))
+    item = votes.item[rows].astype(np.int64) - base
+    weight = votes.list_weight[first:last]
+    lengths = np.diff(starts)
+    end = np.repeat(starts[1:], lengths) - starts[0]
+    _, upto = count_items_above(starts - starts[0], votes.rank[rows])
+    below = end - (np.repeat(starts[:-1], lengths) - starts[0]) - upto  # rows under each row in its list
+    better = np.repeat(np.arange(len(item)), below)
+    worse = np.repeat(end, below) - np.repeat(np.cumsum(below), below) + np.arange(len(better))
+    won = np.bincount(
+        item[better] * size + item[worse],
+        weights=np.repeat(np.repeat(weight, lengths), below),
+        minlength=size**2,
+    )
+    table = won.astype(np.float64, copy=False).reshape(size, size)  # no rows at all give integers
+    if votes.below and len(weight):
+        held = np.zeros((len(weight), size))
+        held[np.repeat(np.arange(len(weight)), lengths), item] = 1.0
+        table += (held * weight[:, None]).T @ (1.0 - held)
+    return _add_comparisons(table, votes, query, base)
+
+
+def _add_comparisons(table: F8, votes: Votes, query: int, base: int) -> F8:
+    rows = slice(*votes.vote_starts[query : query + 2].tolist())
+    if rows.start < rows.stop:
+        weight = np.where(votes.tie[rows], 0.0, votes.vote_weight[rows])
+        at = (votes.winner[rows].astype(np.int64) - base) * len(table) + (votes.loser[rows] - base)
+        table += np.bincount(at, weights=weight, minlength=table.size).reshape(table.shape)
+    return table
+
+
+def compute_margins(table: F8) -> F8:
+    """W - W', the majority by which each item beats each other one."""
+    return table - table.T

@@ -1,0 +1,291 @@
+"""The law of the rank of an item that wins each of its contests with some probability, and expectations under it.
+
+The number of items above an item is a sum of independent coin flips, one for each contest: a Poisson-binomial law.
+
+`laws` gives whole laws. `excess` gives only the expected discount at the rank, less the one with even contests, and
+never builds a law over all ranks. With a win probability of 1/2 + e in a contest and x standing for one item above,
+every contest is the factor (1 + x) / 2 + e (1 - x). So the product over c contests, less that of c even ones, is
+(1 - x) s(x), where one more contest makes s (p + q x) + e ((1 + x) / 2)^t of s; and the excess is the sum over r of s_r
+times the mean drop of the discount after rank r + (even contests won by others). All terms have the sign of their e:
+nothing cancels, however small the excess, so that equal items come out equal.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.kernels.dispatch import F8, I8, is_large, run_in_threads
+
+__all__ = [
+    "DIRECT",
+    "DiscountDrops",
+    "OpponentTable",
+    "PowerSum",
+    "approximate_log_discount",
+    "compute_discount_drops",
+    "compute_excess_discount",
+    "compute_power_excess",
+    "compute_rank_distributions",
+    "convolve_by_fft",
+    "convolve_directly",
+]
+
+DIRECT = (
+    1_000  # contests up to which direct convolution is the fastest way to a law (see benchmarks/crowd.py)
+)
+LEAF = 512  # contests in a leaf of the tree at most: direct convolution there, Fourier transforms above
+ROW_COST, CELLS = 200, 16  # units of work a row costs numpy, and cells of a table it goes through in one
+CHUNK = 1 << 22  # cells of a table held at a time
+
+
+# -- whole laws ----------------------------------------------------------------------------------------------------
+
+
+def compute_rank_distributions(win: F8) -> F8:
+    """P(rank = r), r from 0, for every row of win probabilities against its opponents.
+
+    By direct convolution for up to `DIRECT` contests, then by a tree of Fourier transforms, exact to 1e-16 in
+    absolute terms (direct convolution: in relative ones).
+
+    >>> compute_rank_distributions(np.array([[0.5, 0.5], [1.0, 0.25]]))
+    array([[0.25, 0.5 , 0.25],
+           [0.25, 0.75, 0.  ]])
+    """
+    return convolve_directly(win) if win.shape[1] <= DIRECT else convolve_by_fft(win)
+
+
+def convolve_directly(win: F8) -> F8:
+    """The same, one contest after the other: O(contests^2) a row."""
+    rows, contests = win.shape
+    law = np.zeros((rows, contests + 1))
+    law[:, 0] = 1.0
+    if is_large(ROW_COST * contests + rows * contests * contests // CELLS):
+        from podium.kernels.compiled.poisson_binomial import convolve_directly as kernel
+
+        run_in_threads(kernel, np.arange(rows + 1, dtype=np.int64), np.ascontiguousarray(win), law)
+        return law
+    for t in range(contests):
+        w = win[:, t : t + 1]
+        law[:, 1 : t + 2] = law[:, 1 : t + 2] * w + law[:, : t + 1] * (1 - w)
+        law[:, 0] *= w[:, 0]
+    return law
+
+
+def convolve_by_fft(win: F8, leaf: int = LEAF) -> F8:
+    """The same, laws of ever larger halves multiplied by Fourier transforms: O(contests log^2 contests) a row."""
+    rows, contests = win.shape
+    law = np.zeros((rows, contests + 1))
+    step = max(1, CHUNK // (4 * max(contests, 1)))
+    for at in range(0, rows, step):
+        law[at : at + step] = _convolve_tree(win[at : at + step], leaf)
+    return law
+
+
+def _convolve_tree(win: F8, leaf: int) -> F8:
+    rows, contests = win.shape
+    blocks = 1 << max(0, (contests - 1) // leaf).bit_length()
+    width = -(-contests // blocks)
+    sure = np.ones((rows, blocks * width))  # a contest that is surely won changes nothing
+    sure[:, :contests] = win
+    part = convolve_directly(sure.reshape(rows * blocks, width)).reshape(rows, blocks, width + 1)
+    while blocks > 1:
+        size = 1 << (2 * width).bit_length()
+        wave = np.fft.rfft(part, size)
+        wave = wave[:, ::2] * wave[:, 1::2]
+        width, blocks = 2 * width, blocks // 2
+        part = np.fft.irfft(wave, size)[:, :, : width + 1]
+    return np.maximum(part[:, 0, : contests + 1], 0.0)
+
+
+# -- the expected discount -----------------------------------------------------------------------------------------
+
+
+class OpponentTable(NamedTuple):
+    """Rows (items of one annotator, or those it does not tell apart) and whom they meet.
+
+    The edge of a row over an opponent is e = tilt (slope d + step sign(d)) with d = own - value, and over strangers
+    (items that the annotator did not judge) e = tilt x stranger. The tilt, by group, is given with every call, as it
+    changes while the quality of annotators is learned. Contests without an edge are even.
+    """
+
+    group: I8  # of each row
+    own: F8
+    first: I8  # opponents of the row: first .. last; they may be shared by rows
+    last: I8
+    value: F8  # of each opponent
+    many: I8  # how many items it stands for
+    slope: F8  # by group
+    step: float
+    stranger: F8  # by row
+    strangers: I8  # by row: how many there are
+    size: I8  # by row: all contests
+    uneven: I8  # by row: contests with an edge
+
+
+class DiscountDrops(NamedTuple):
+    """The mean drop of a discount from rank r + b to the next, b the items that win even contests."""
+
+    starts: I8  # by number of even contests
+    value: F8
+
+
+def compute_discount_drops(contests: OpponentTable, drop: F8) -> DiscountDrops:
+    """The entries these contests need; `drop` is the fall of the discount after each rank from 0.
+
+    One pass over the number of even contests, each halving. It does not depend on the sizes of queries, so that one
+    table serves all of them, and it has no more entries than there are contests.
+    """
+    used = contests.uneven > 0
+    even = (contests.size - contests.uneven)[used]
+    most = int(even.max(initial=-1)) + 1
+    width = np.zeros(most, np.int64)
+    np.maximum.at(width, even, contests.uneven[used])
+    starts = np.concatenate(([0], np.cumsum(width)))
+    value, mean = np.empty(int(starts[-1])), drop
+    for k in range(most):
+        value[starts[k] : starts[k + 1]] = mean[: width[k]]
+        mean = (mean[:-1] + mean[1:]) / 2
+    return DiscountDrops(starts, value)
+
+
+def compute_excess_discount(contests: OpponentTable, tilt: F8, table: DiscountDrops) -> F8:
+    """The expected discount of every row, less that of an item all of whose contests are even.
+
+    For any discount; takes the square of the number of uneven contests a row.
+    """
+    found = np.zeros(len(contests.own))
+    work = np.concatenate(([0], np.cumsum(contests.uneven**2 + (contests.last - contests.first) + 1)))
+    if is_large(ROW_COST * int(contests.uneven.max(initial=0)) + int(work[-1]) // CELLS):
+        from podium.kernels.compiled.poisson_binomial import compute_excess_discount as kernel
+
+        run_in_threads(kernel, work, contests, tilt, table.starts, table.value, found)
+        return found
+    order = np.argsort(-contests.uneven, kind="stable")
+    order = order[contests.uneven[order] > 0]
+    while len(order):
+        step = max(1, CHUNK // (4 * int(contests.uneven[order[0]])))
+        part, order = order[:step], order[step:]
+        found[part] = _compute_excess_rows(contests, part, tilt, table)
+    return found
+
+
+def _collect_edges(contests: OpponentTable, rows: I8, tilt: F8) -> tuple[I8, F8, I8]:
+    """Contests with an edge of some rows: which of the rows, the edge, and how many there are of each."""
+    lengths = contests.last[rows] - contests.first[rows]
+    ends = np.cumsum(lengths)
+    met = np.repeat(contests.first[rows] - (ends - lengths), lengths) + np.arange(lengths.sum())
+    row = np.repeat(np.arange(len(rows)), lengths)
+    d = contests.own[rows][row] - contests.value[met]
+    group = contests.group[rows]
+    edge = tilt[group[row]] * (contests.slope[group[row]] * d + contests.step * np.sign(d))
+    count = np.where(d == 0, 0, contests.many[met])
+    known = contests.stranger[rows] != 0
+    row = np.concatenate((row, np.flatnonzero(known)))
+    edge = np.concatenate((edge, (tilt[group] * contests.stranger[rows])[known]))
+    count = np.concatenate((count, contests.strangers[rows][known]))
+    order = np.argsort(row, kind="stable")
+    order = order[count[order] > 0]
+    return row[order], edge[order], count[order]
+
+
+def _compute_excess_rows(contests: OpponentTable, rows: I8, tilt: F8, table: DiscountDrops) -> F8:
+    row, edges, count = _collect_edges(contests, rows, tilt)
+    row, edges = np.repeat(row, count), np.repeat(edges, count)
+    uneven = contests.uneven[rows]
+    most = int(uneven.max())
+    at = np.arange(len(row)) - (np.cumsum(uneven) - uneven)[row]
+    edge, win = np.zeros((len(rows), most)), np.ones((len(rows), most))  # no contest: surely won
+    edge[row, at], win[row, at] = edges, 0.5 + edges
+    s, even = np.zeros((len(rows), most)), np.zeros(most + 1)
+    even[0] = 1.0
+    for t in range(most):
+        p, e = win[:, t : t + 1], edge[:, t : t + 1]
+        s[:, 1 : t + 1] = s[:, 1 : t + 1] * p + s[:, :t] * (1 - p) + e * even[1 : t + 1]
+        s[:, :1] = s[:, :1] * p + e * even[0]
+        even[1 : t + 2] = (even[1 : t + 2] + even[: t + 1]) / 2
+        even[0] /= 2
+    total, base = np.zeros(len(rows)), table.starts[contests.size[rows] - uneven]
+    for r in range(most):
+        has = uneven > r
+        total[has] += s[has, r] * table.value[base[has] + r]
+    return total
+
+
+# -- the same for discounts that are sums of powers ----------------------------------------------------------------
+
+
+class PowerSum(NamedTuple):
+    """A discount of the form sum_m weight_m exp(-rate_m r); a constant may be missing, since it has no excess."""
+
+    rate: F8
+    weight: F8
+
+
+def approximate_log_discount(size: int) -> PowerSum:
+    """1 / log2(r + 2), with an error in its differences of less than 1e-10 of them for ranks up to `size`.
+
+    1 / ln(1 + z) = 1 / z + int_0^inf dv / ((pi^2 + ln^2 v) (1 + v + z)), and 1 / y = int_0^inf exp(-s y) ds: a mixture
+    of exp(-s r) over s > 0. Both integrals by the trapezoidal rule in the logarithm of the variable, which
+    converges exponentially; rates below 1 / size are then replaced by four (Gauss).
+    """
+    inner = np.arange(-60.0, 60.0, 0.25)
+    size = max(size, 2)
+    s, v = np.exp(np.arange(np.log(1e-10 / size), np.log(40.0), 0.33)), np.exp(inner)
+    mass = 0.25 * (np.exp(-s[:, None] * v) * v / (np.pi**2 + inner**2)).sum(axis=1)
+    weight = 0.33 * s * np.log(2) * np.exp(-s) * (1 + np.exp(-s) * mass)
+    low = s < 1 / size
+    rate, mass = _compute_gauss_nodes(
+        s[low] * size, s[low] * weight[low]
+    )  # what a low rate does is proportional to it
+    rate = rate / size
+    return PowerSum(np.concatenate((rate, s[~low])), np.concatenate((mass / rate, weight[~low])))
+
+
+def _compute_gauss_nodes(point: F8, mass: F8, nodes: int = 4) -> tuple[F8, F8]:
+    """Few points with masses that integrate polynomials of degree 2 nodes - 1 as the given ones do."""
+    total = mass.sum()
+    before, now, off = np.zeros(len(point)), np.sqrt(mass / total), 0.0
+    jacobi = np.zeros((nodes, nodes))
+    for i in range(nodes):
+        jacobi[i, i] = now @ (point * now)
+        after = point * now - jacobi[i, i] * now - off * before
+        off = float(np.sqrt(after @ after))
+        if i + 1 < nodes:
+            jacobi[i, i + 1] = jacobi[i + 1, i] = off
+        before, now = now, after / off
+    value, vector = np.linalg.eigh(jacobi)
+    return value, total * vector[0] ** 2
+
+
+def compute_power_excess(contests: OpponentTable, tilt: F8, powers: PowerSum) -> F8:
+    """As `excess`, for a sum of powers: E exp(-s rank) is a product over contests, so no law is needed at all.
+
+    With h = (1 + exp(-s)) / 2 and u = tanh(s / 2) the factor of a contest is h (1 + 2 e u).
+    """
+    found = np.zeros(len(contests.own))
+    lengths = contests.last - contests.first + 1
+    work = np.concatenate(([0], np.cumsum(lengths * len(powers.rate))))
+    tanh, log_half = 2 * np.tanh(powers.rate / 2), np.log1p(np.expm1(-powers.rate) / 2)
+    if is_large(int(work[-1])):
+        from podium.kernels.compiled.poisson_binomial import compute_power_excess as kernel
+
+        run_in_threads(kernel, work, contests, tilt, tanh, log_half, powers.weight, found)
+        return found
+    cuts = np.searchsorted(work, np.arange(0, int(work[-1]) + CHUNK, CHUNK))
+    for a, b in zip(cuts[:-1].tolist(), np.minimum(cuts[1:], len(found)).tolist(), strict=True):
+        rows = np.arange(a, b)
+        row, edge, count = _collect_edges(contests, rows, tilt)
+        if not len(row):
+            continue
+        with np.errstate(divide="ignore"):  # a sure loss and a rate beyond all measure: the logarithm of 0
+            logs = count[:, None] * np.log1p(np.maximum(edge[:, None] * tanh, -1.0))
+        head = np.flatnonzero(np.diff(row, prepend=-1))
+        more = np.add.reduceat(logs, head)
+        even = contests.size[rows[row[head]]][:, None] * log_half
+        change = np.where(
+            more < 1, np.exp(even) * np.expm1(np.minimum(more, 1)), np.exp(even + more) - np.exp(even)
+        )
+        found[rows[row[head]]] = change @ powers.weight
+    return found

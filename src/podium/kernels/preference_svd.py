@@ -1,0 +1,304 @@
+"""How strongly lists and votes prefer one item to another: the matrices Y, as operators that are never built.
+
+Y(i, j) is the strength with which a list puts i above j: 1 (binary), or the difference of their places on the list's
+scale. A product with Y or its transpose is then one walk along the list with running sums, so the row sums and the
+leading singular vectors of a matrix cost a few passes over its rows, whatever its size (Volkovs, Larochelle & Zemel,
+CIKM 2012, for the matrices). All terms are non-negative: nothing cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from podium.kernels import segments
+from podium.kernels.dispatch import B1, F8, I8, is_large, run_in_threads
+from podium.kernels.preference_matrices import (
+    MatrixOperator,
+    PreferenceMatrices,
+    build_dense_matrix,
+    compact_matrices,
+    select_matrices,
+)
+
+__all__ = [
+    "LeadingVectors",
+    "PreferenceMatrices",
+    "build_dense_matrix",
+    "compute_leading_vectors",
+    "compute_singular_vectors",
+    "select_matrices",
+    "sum_rows_and_columns",
+]
+
+TOLERANCE = 1e-13  # relative residual at which singular vectors are taken as found
+MATRIX_COST = 60  # units of work that a matrix costs besides its rows
+SLOW = 0.4  # power iteration gives way to conjugate directions when the change falls by less than this factor
+PATIENCE = 6  # steps of power iteration before that is judged
+DENSE = 300  # items up to which a decomposition of rank above one builds the matrix
+CELLS = 4_000_000  # cells of matrices that are decomposed at once
+SPARE, DEPTH, RESTARTS = 4, 5, 50  # of the block Krylov iteration above that size
+NOTHING = 1e-12  # singular values below this share of the largest are zero
+
+
+class LeadingVectors(NamedTuple):
+    """The leading singular vectors of every matrix: unit, non-negative, zero for a matrix of zeros."""
+
+    u: F8  # over (matrix, item): how much an item is preferred
+    v: F8  # over (matrix, item): how much others are preferred to it
+    sigma: F8
+    iterations: I8  # products with Y and its transpose that each matrix took
+    converged: bool
+
+
+def sum_rows_and_columns(m: PreferenceMatrices) -> tuple[F8, F8]:
+    """For every (matrix, item): the sums of its row, sum_j Y(i, j), and of its column, sum_j Y(j, i)."""
+    if _is_large_work(m, 0.3):
+        return _sum_compiled(m)
+    operator = MatrixOperator(m)
+    ones = np.ones(operator.size)
+    return operator.multiply(ones), operator.multiply_transposed(ones)
+
+
+def _sum_compiled(m: PreferenceMatrices) -> tuple[F8, F8]:
+    from podium.kernels.compiled import preference_svd, single_list_svd
+
+    offsets = m.starts_out
+    row, column = np.zeros(int(offsets[-1])), np.zeros(int(offsets[-1]))
+    single = _is_single_list(m)
+    _run_kernel(single_list_svd.sum_rows_and_columns, np.flatnonzero(single), m, offsets, row, column)
+    _run_kernel(preference_svd.sum_rows_and_columns, np.flatnonzero(~single), m, offsets, row, column)
+    return row, column
+
+
+def compute_leading_vectors(
+    m: PreferenceMatrices, tolerance: float = TOLERANCE, max_iterations: int = 2000
+) -> LeadingVectors:
+    """The leading singular vectors and value of every matrix.
+
+    Power iteration from the vector of ones: where the largest singular value belongs to several pairs of vectors the
+    answer is the one nearest to all ones, so it does not depend on names. Matrices with a small gap between the first
+    two singular values go on with conjugate directions, for at most `max_iterations` steps.
+    """
+    if _is_large_work(m, 1):
+        return _compute_leading_compiled(m, tolerance, max_iterations)
+    operator = MatrixOperator(m)
+    v, steps = _iterate_power(operator, tolerance, max_iterations)
+    open_ = np.flatnonzero(steps < 0)
+    steps = np.abs(steps)
+    done = True
+    if len(open_):
+        part, inside = (
+            MatrixOperator(select_matrices(m, open_)),
+            segments.gather_segments(m.starts_out, open_)[1],
+        )
+        v[inside], more = _iterate_conjugate(part, v[inside], tolerance, max_iterations)
+        steps[open_] += more
+        done = bool((more < max_iterations).all())
+    u = np.maximum(operator.multiply(v), 0.0)
+    sigma = operator.compute_norms(u)
+    u *= _invert_norms(sigma)[operator.owner]
+    return LeadingVectors(u, v, sigma, steps, done)
+
+
+def _compute_leading_compiled(m: PreferenceMatrices, tolerance: float, max_iterations: int) -> LeadingVectors:
+    from podium.kernels.compiled import preference_svd, single_list_svd
+
+    offsets, count = m.starts_out, len(m.query)
+    u, v, sigma = np.zeros(int(offsets[-1])), np.zeros(int(offsets[-1])), np.zeros(count)
+    steps = np.zeros(count, np.int64)
+    how, out = (tolerance, SLOW, PATIENCE), (u, v, sigma, steps)
+    _run_kernel(
+        single_list_svd.compute_leading_vectors, np.flatnonzero(_is_single_list(m)), m, offsets, *how, *out
+    )
+    _run_kernel(
+        preference_svd.compute_leading_vectors,
+        np.flatnonzero(steps == 0),
+        m,
+        offsets,
+        *how,
+        max_iterations,
+        *out,
+    )
+    return LeadingVectors(u, v, sigma, np.abs(steps), bool((steps > 0).all()))
+
+
+def _is_single_list(m: PreferenceMatrices) -> B1:
+    """Which matrices are one list and nothing else."""
+    return np.asarray((np.diff(m.list_starts) == 1) & (np.diff(m.vote_starts) == 0))
+
+
+def _run_kernel(kernel: Callable[..., None], which: I8, m: PreferenceMatrices, *arguments: Any) -> None:
+    """Run a compiled kernel on some of the matrices, in parts of about equal work."""
+    if len(which):
+        work = np.concatenate(([0], np.cumsum(np.diff(_cumulative_work(m))[which])))
+        run_in_threads(kernel, work, which, m, *arguments)
+
+
+def _cumulative_work(m: PreferenceMatrices) -> I8:
+    """Cumulative work by matrix."""
+    rows = m.starts[m.list_starts] + m.vote_starts + MATRIX_COST * np.arange(len(m.list_starts))
+    return rows + m.starts_out if m.below else rows
+
+
+def _is_large_work(m: PreferenceMatrices, share: float) -> bool:
+    return is_large(int(share * _cumulative_work(m)[-1]))
+
+
+# -- all matrices at once with numpy, for small inputs -----------------------------------------------------------
+
+
+def _invert_norms(norm: F8) -> F8:
+    """1 / norm, and 0 for a matrix of zeros."""
+    return np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
+
+
+def _iterate_power(a: MatrixOperator, tolerance: float, most: int) -> tuple[F8, I8]:
+    """Power iteration with Y'Y; steps are negative for matrices that converge slowly or not within `most` steps."""
+    v = _clip_and_normalize(a, a.multiply_transposed(np.ones(a.size)))
+    steps = np.zeros(a.count, np.int64)
+    running, before = np.ones(a.count, np.bool_), np.full(a.count, np.inf)
+    for step in range(1, most + 1):
+        new = _clip_and_normalize(a, a.multiply_transposed(a.multiply(v)))
+        change = a.compute_norms(new - v)
+        v = np.where(running[a.owner], new, v)
+        done = running & (change <= tolerance)
+        slow = running & ~done & (step >= PATIENCE) & (change > SLOW * before)
+        steps[done], steps[slow] = step, -step
+        running &= ~(done | slow)
+        before = change
+        if not running.any():
+            break
+    steps[running] = -most
+    return v, steps
+
+
+def _clip_and_normalize(a: MatrixOperator, x: F8) -> F8:
+    """Every part at length one, without the noise below zero."""
+    x = np.maximum(x, 0.0)
+    return x * _invert_norms(a.compute_norms(x))[a.owner]
+
+
+def _iterate_conjugate(a: MatrixOperator, x: F8, tolerance: float, most: int) -> tuple[F8, I8]:
+    """Locally optimal conjugate directions: the best vector in the span of x, its residual and the last step."""
+    steps, running = np.zeros(a.count, np.int64), np.ones(a.count, np.bool_)
+    p, ap = np.zeros(a.size), np.zeros(a.size)
+    for _ in range(most):
+        ax = a.multiply_transposed(a.multiply(x))
+        rho = a.compute_dots(x, ax)
+        r = ax - rho[a.owner] * x
+        running &= a.compute_norms(r) > tolerance * rho
+        if not running.any():
+            break
+        steps[running] += 1
+        r = _normalize_parts(a, r - a.compute_dots(r, x)[a.owner] * x)
+        ar = a.multiply_transposed(a.multiply(r))
+        for basis, image in ((x, ax), (r, ar)):
+            share = a.compute_dots(p, basis)[a.owner]
+            p, ap = p - share * basis, ap - share * image
+        length = _invert_norms(a.compute_norms(p))[a.owner]
+        p, ap = p * length, ap * length
+        c = _find_best_weights(a, (x, r, p), (ax, ar, ap))[:, a.owner]
+        p, ap = c[1] * r + c[2] * p, c[1] * ar + c[2] * ap
+        x = np.where(running[a.owner], _normalize_parts(a, c[0] * x + p), x)
+    return _clip_and_normalize(a, x), steps
+
+
+def _normalize_parts(a: MatrixOperator, x: F8) -> F8:
+    return x * _invert_norms(a.compute_norms(x))[a.owner]
+
+
+def _find_best_weights(a: MatrixOperator, basis: tuple[F8, F8, F8], image: tuple[F8, F8, F8]) -> F8:
+    """For every matrix, the weights of the vector in the span of the basis that the matrix stretches most."""
+    table = np.array([[a.compute_dots(b, i) for i in image] for b in basis])
+    vectors = np.linalg.eigh((table + table.swapaxes(0, 1)).transpose(2, 0, 1) / 2)[1]
+    best: F8 = vectors[:, :, -1].T
+    return best * np.where(best[0] < 0, -1.0, 1.0)
+
+
+# -- more than one pair of vectors -------------------------------------------------------------------------------
+
+
+def compute_singular_vectors(m: PreferenceMatrices, p: int) -> tuple[F8, F8, F8]:
+    """The first p singular vectors and values of every matrix: u and v (entries, p), sigma (matrices, p).
+
+    The first is that of `leading`. The signs of the others are such that u sums to a positive number, or v where u
+    sums to zero. Values that a matrix does not have, and their vectors, are zero.
+    """
+    first = compute_leading_vectors(m)
+    u, v, sigma = (np.zeros((len(part), p)) for part in first[:3])
+    u[:, 0], v[:, 0], sigma[:, 0] = first.u, first.v, first.sigma
+    if p == 1:
+        return u, v, sigma
+    small, entry = compact_matrices(m)
+    for which in _batch_by_size(small.sizes):
+        inside = entry[segments.gather_segments(small.starts_out, which)[1]]
+        head_u, head_v = (part[inside].reshape(len(which), -1) for part in (first.u, first.v))
+        solve = _decompose_dense if head_u.shape[1] <= DENSE else _decompose_large
+        rest = solve(small, which, (head_u, first.sigma[which], head_v), p)
+        kept = rest[1].shape[1]
+        u[inside, 1 : 1 + kept] = rest[0].reshape(-1, kept)
+        v[inside, 1 : 1 + kept] = rest[2].reshape(-1, kept)
+        sigma[which, 1 : 1 + kept] = rest[1]
+    _orient_signs(m, u, v, sigma)
+    return u, v, sigma
+
+
+Parts = tuple[F8, F8, F8]  # left vectors, values, right vectors
+
+
+def _batch_by_size(sizes: I8) -> Iterator[I8]:
+    """Matrices of one size, no more at once than fit in memory."""
+    for size in np.unique(sizes[sizes > 0]):
+        which = np.flatnonzero(sizes == size)
+        step = max(1, CELLS // int(size) ** 2) if size <= DENSE else 1
+        for at in range(0, len(which), step):
+            yield which[at : at + step]
+
+
+def _decompose_dense(m: PreferenceMatrices, which: I8, head: Parts, p: int) -> Parts:
+    """What remains without the first pair, decomposed in one batch."""
+    table = np.array([build_dense_matrix(m, int(g)) for g in which])
+    table -= np.einsum("g,gi,gj->gij", head[1], head[0], head[2])
+    u, sigma, v = np.linalg.svd(table, full_matrices=False)
+    kept = min(p - 1, table.shape[1])
+    return u[:, :, :kept], sigma[:, :kept], v.transpose(0, 2, 1)[:, :, :kept]
+
+
+def _decompose_large(m: PreferenceMatrices, which: I8, head: Parts, p: int) -> Parts:
+    """What remains of one large matrix without the first pair, by block Krylov iteration with products only."""
+    a, (left, value, right) = MatrixOperator(select_matrices(m, which)), (part[0] for part in head)
+
+    def multiply_block(block: F8) -> F8:
+        return np.column_stack([a.multiply(x) - value * (right @ x) * left for x in block.T])
+
+    def multiply_block_transposed(block: F8) -> F8:
+        return np.column_stack([a.multiply_transposed(x) - value * (left @ x) * right for x in block.T])
+
+    kept = min(p - 1, a.size)
+    v = np.random.default_rng(0).normal(size=(a.size, min(kept + SPARE, a.size)))
+    for _ in range(RESTARTS):
+        blocks = [v]
+        for _ in range(DEPTH):
+            blocks.append(np.linalg.qr(multiply_block_transposed(multiply_block(blocks[-1])))[0])
+        basis = np.linalg.qr(np.hstack(blocks[1:]))[0]
+        u, sigma, inner = np.linalg.svd(multiply_block(basis), full_matrices=False)
+        v = (basis @ inner.T)[:, : v.shape[1]]
+        u, sigma = u[:, :kept], sigma[:kept]
+        if np.abs(multiply_block_transposed(u) - v[:, :kept] * sigma).max() <= NOTHING * value:
+            break
+    return u[None], sigma[None], v[None, :, :kept]
+
+
+def _orient_signs(m: PreferenceMatrices, u: F8, v: F8, sigma: F8) -> None:
+    """Clear what is only noise, and fix the signs."""
+    owner, count = m.owner, len(m.query)
+    sigma[sigma <= NOTHING * sigma[:, :1]] = 0.0
+    for k in range(1, u.shape[1]):
+        by_u, by_v = (np.bincount(owner, part[:, k], count) for part in (u, v))
+        sign = np.where(np.where(np.abs(by_u) > 1e-9, by_u, by_v) < 0, -1.0, 1.0)
+        factor = np.where(sigma[:, k] > 0, sign, 0.0)[owner]
+        u[:, k] *= factor
+        v[:, k] *= factor

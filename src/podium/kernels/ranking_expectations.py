@@ -1,0 +1,208 @@
+"""The exact expectation of a ranking metric under a distribution over all rankings of a few items.
+
+A ranking y has probability proportional to exp(sum over places p of omega[y(p)] / log2(p + 1)), places from 1 (Volkovs
+& Zemel, CIKM 2013). The metric is a walk down the ranking (`podium.kernels.ranking_measures`), so what a place adds to
+it depends on the item there and on the set of items above, not on their order: sums over all n! rankings are sums over
+the 2^n sets, which is what the compiled kernel does. The body for small inputs goes through the rankings one by one.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.kernels import segments
+from podium.kernels.dispatch import F8, I4, I8, is_large
+from podium.kernels.lambdas import MetricTarget, OptimizerState, update_weights
+from podium.kernels.ranking_measures import PRECISION, SUM
+
+__all__ = [
+    "LARGEST",
+    "Potentials",
+    "compute_expected_metric",
+    "compute_row_scores",
+    "enumerate_rankings",
+    "place_weights",
+    "sample_subsets",
+    "sum_by_index",
+    "train_crf_pass",
+]
+
+LARGEST = 7  # items of a subset
+VISIT = 50  # units of work of one visit to a query
+
+
+class Potentials(NamedTuple):
+    """What is said of every row: entries of a group of weights and three values, so that
+    omega = sum over the entries of a row of values . weights[group]."""
+
+    starts: I8  # entries of row r: starts[r] .. starts[r + 1]
+    group: I8
+    values: F8  # (entries, 3)
+
+    @property
+    def row(self) -> I8:
+        """The row of each entry."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+
+def compute_row_scores(potentials: Potentials, weights: F8) -> F8:
+    """omega of every row; `weights` has three numbers for each group."""
+    parts = (potentials.values * weights[potentials.group]).sum(axis=1)
+    return sum_by_index(potentials.row, parts, len(potentials.starts) - 1)
+
+
+def sum_by_index(at: I8, values: F8, size: int) -> F8:
+    """The sum of the values with each number from 0 to size - 1."""
+    return np.bincount(at, weights=values, minlength=size).astype(np.float64, copy=False)
+
+
+def place_weights(n: int) -> F8:
+    """1 / log2(p + 1) for the places p = 1 .. n."""
+    return np.asarray(1.0 / np.log2(np.arange(n) + 2.0))
+
+
+@functools.cache
+def enumerate_rankings(n: int) -> tuple[I8, F8]:
+    """All rankings of n items: the item at each place, and the weight of the place of each item."""
+    order = np.array(list(itertools.permutations(range(n))), np.int64).reshape(math.factorial(n), n)
+    return order, place_weights(n)[np.argsort(order, axis=1)]
+
+
+def compute_expected_metric(omega: F8, gain: F8, kind: int, discount: F8, limit: I8) -> tuple[F8, F8]:
+    """The expected metric over all rankings of the items of each row, and its derivative by omega.
+
+    `omega` and `gain` are (queries, items); best grades first, so that the rows as they lie are ideal rankings. The
+    metric is divided by its ideal value; rows whose ideal is 0 give 0.
+    """
+    order, fall = enumerate_rankings(omega.shape[1])
+    energy = omega @ fall.T
+    chance = np.exp(energy - energy.max(axis=1, keepdims=True))
+    chance /= chance.sum(axis=1, keepdims=True)
+    worth = _compute_metric_values(gain, order, kind, discount, limit)
+    ideal = worth[:, :1]  # the first ranking leaves the items as they lie
+    worth = np.divide(worth, ideal, where=ideal > 0, out=np.zeros_like(worth))
+    mean = (chance * worth).sum(axis=1)
+    return mean, (chance * (worth - mean[:, None])) @ fall
+
+
+def _compute_metric_values(gain: F8, order: I8, kind: int, discount: F8, limit: I8) -> F8:
+    """The metric of every ranking, for each row of gains; place by place."""
+    queries, n = gain.shape
+    worth, state = np.zeros((queries, len(order))), np.full((queries, len(order)), float(kind != PRECISION))
+    for p in range(min(n, int(limit.max(initial=0)))):
+        here = gain[:, order[:, p]] * (p < limit)[:, None]
+        if kind == SUM:
+            worth += here * discount[p]
+        elif kind == PRECISION:
+            state += here
+            worth += here * state / discount[p]
+        else:
+            worth += discount[p] * here * state
+            state *= 1.0 - here
+    return worth
+
+
+def sample_subsets(starts: I8, level: I4, visit: I8, size: int, uniform: F8, passes: int = 1) -> I8:
+    """At most `size` rows of each visited query, with at least one of each level (of `size` levels, if there are more).
+
+    `uniform` holds 2 * size random numbers for each visit; rows of a query lie best level first and come out so. -1
+    fills up. `passes` such calls are to come, which decides whether compiling pays.
+    """
+    out = np.full((len(visit), size), -1, np.int64)
+    if is_large(VISIT * len(visit) * passes):
+        from podium.kernels.compiled.ranking_expectations import sample_subsets as kernel
+
+        kernel(starts, level, visit, uniform, out)
+        return out
+    for k, q in enumerate(visit.tolist()):
+        chosen = _sample_subset(level[starts[q] : starts[q + 1]].tolist(), size, uniform[k].tolist())
+        out[k, : len(chosen)] = [int(starts[q]) + i for i in chosen]
+    return out
+
+
+def _sample_subset(level: list[int], size: int, uniform: list[float]) -> list[int]:
+    n = len(level)
+    if n <= size:
+        return list(range(n))
+    begin = [i for i in range(n) if i == 0 or level[i] != level[i - 1]]
+    runs = list(itertools.pairwise([*begin, n]))
+    if len(runs) > size:
+        for k in range(size):
+            other = k + int(uniform[size + k] * (len(runs) - k))
+            runs[k], runs[other] = runs[other], runs[k]
+    chosen = [a + int(u * (b - a)) for (a, b), u in zip(runs[:size], uniform, strict=False)]
+    taken = set(chosen)
+    rest = [i for i in range(n) if i not in taken]
+    for k in range(len(chosen), size):
+        done = k - len(taken)
+        other = done + int(uniform[k] * (len(rest) - done))
+        rest[done], rest[other] = rest[other], rest[done]
+        chosen.append(rest[done])
+    return sorted(chosen)
+
+
+def train_crf_pass(
+    potentials: Potentials,
+    target: MetricTarget,
+    weight: F8,
+    visit: I8,
+    rows: I8,
+    batch: int,
+    optimiser: OptimizerState,
+    passes: int = 1,
+) -> float:
+    """Visit queries, each through its chosen rows, with a step after every `batch`; the mean expected loss.
+
+    `weight` is how much each query counts. `passes` like this one are to come, which decides whether compiling pays.
+    The weights of group g are `optimiser.weights[3 * g : 3 * g + 3]`.
+    """
+    if is_large(VISIT * len(visit) * passes):
+        from podium.kernels.compiled.ranking_expectations import train_crf_pass as kernel
+
+        state = (optimiser.weights, optimiser.mean, optimiser.square, optimiser.steps)
+        settings = (
+            optimiser.adam,
+            optimiser.rate,
+            optimiser.l2,
+            optimiser.positive,
+            optimiser.penalty_center(),
+        )
+        walk = (target.kind, target.gain, target.discount, target.limit)
+        falls = place_weights(rows.shape[1])
+        return float(kernel(*potentials, *walk, weight, visit, rows, falls, batch, *state, *settings))
+    lost = 0.0
+    for first in range(0, len(visit), batch):
+        chosen = slice(first, min(first + batch, len(visit)))
+        loss, gradient = _compute_batch_gradient(
+            potentials, target, weight, visit[chosen], rows[chosen], optimiser.weights
+        )
+        update_weights(optimiser, gradient / (chosen.stop - chosen.start))
+        lost += loss
+    return lost / max(float(weight[visit].sum()), 1e-300)
+
+
+def _compute_batch_gradient(
+    potentials: Potentials, target: MetricTarget, weight: F8, visit: I8, rows: I8, flat: F8
+) -> tuple[float, F8]:
+    """The weighted expected loss of some visits, and its gradient."""
+    weights, gradient, lost = flat.reshape(-1, 3), np.zeros((len(flat) // 3, 3)), 0.0
+    counts = (rows >= 0).sum(axis=1)
+    for n in np.unique(counts).tolist():
+        which = np.flatnonzero(counts == n)
+        here = rows[which, :n]
+        offsets, entries = segments.gather_segments(potentials.starts, here.ravel())
+        owner = np.repeat(np.arange(here.size), np.diff(offsets))
+        values, group = potentials.values[entries], potentials.group[entries]
+        omega = sum_by_index(owner, (values * weights[group]).sum(axis=1), here.size)
+        walk = (target.kind, target.discount, target.limit[visit[which]])
+        mean, slope = compute_expected_metric(omega.reshape(here.shape), target.gain[here], *walk)
+        much = weight[visit[which]]
+        lost += float((much * (1.0 - mean)).sum())
+        slope = -(much[:, None] * slope).ravel()
+        np.add.at(gradient, group, values * slope[owner][:, None])
+    return lost, gradient.ravel()
