@@ -175,12 +175,17 @@ class LabelledFeaturesAggregator(Aggregator):
 
     def _raw(self, preferences: Preferences, weights: F8, features: Features | None) -> Outcome:
         model = self._ready(preferences, features)
-        scores = np.einsum("ij,j->i", model._columns(preferences, features), model.weights_)
+        columns, index = model._columns(preferences, features), preferences.index
+        scores = np.einsum("ij,j->i", columns, model.weights_)
+        magnitude = np.zeros(len(index))
+        terms = np.einsum("ij,j->i", np.abs(columns), np.abs(model.weights_))
+        np.maximum.at(magnitude, index.query_of_slot, terms)
         codes = model._codes(preferences)
         notes = () if model.converged_ else (f"the weights still moved after {self.passes} passes",)
         return Outcome(
             np.asarray(scores),
             tolerance=1e-9,
+            magnitude=magnitude,
             converged=model.converged_,
             iterations=len(model.history_),
             objective=model.history_[-1]["objective"],
