@@ -43,7 +43,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -207,11 +207,23 @@ def misses(ends: Ends, truth: float) -> F8:
     return out
 
 
-def run(
-    repeats: int,
-    rounds: int,
-    candidates: Callable[[F8, int, np.random.Generator], dict[str, Ends]] = intervals,
-) -> list[dict[str, Any]]:
+def count_misses(known: dict[str, F8], n: int, repeats: int, rounds: int) -> dict[str, F8]:
+    """By candidate, a row per population: shares missed on noise and as it is, share that contradicts the test."""
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    for number, d in enumerate(known.values()):
+        random = np.random.default_rng([n, number])
+        sample = d[random.integers(0, len(d), (repeats, n))]
+        swapped = sample * random.choice([-1.0, 1.0], sample.shape)
+        shown = assess_differences(swapped, test="randomisation", rounds=rounds, seed=number).p <= ALPHA
+        noise = {name: misses(ends, 0.0) for name, ends in intervals(swapped, rounds, random).items()}
+        for name, ends in intervals(sample, rounds, random).items():
+            own = float(misses(ends, float(d.mean())).mean())
+            row = float(noise[name].mean()), own, float((noise[name] != shown).mean())
+            found.setdefault(name, []).append(row)
+    return {name: np.array(rows) for name, rows in found.items()}
+
+
+def run(repeats: int, rounds: int) -> list[dict[str, Any]]:
     """A row per candidate and size."""
     known = populations()
     zeros = np.array([np.mean(d == 0) for d in known.values()])
@@ -220,38 +232,19 @@ def run(
           f"skewness: median size {np.median(np.abs(skew)):.1f}, largest {np.abs(skew).max():.1f}")  # fmt: skip
     rows = []
     for n in SIZES:
-        noise: dict[str, list[float]] = {}
-        own: dict[str, list[float]] = {}
-        clash: dict[str, list[float]] = {}
-        for number, d in enumerate(known.values()):
-            random = np.random.default_rng([n, number])
-            sample = d[random.integers(0, len(d), (repeats, n))]
-            swapped = sample * random.choice([-1.0, 1.0], sample.shape)
-            assessed = assess_differences(swapped, test="randomisation", rounds=rounds, seed=number)
-            shown = assessed.p <= ALPHA
-            for name, ends in candidates(swapped, rounds, random).items():
-                left_out = misses(ends, 0.0)
-                noise.setdefault(name, []).append(float(left_out.mean()))
-                clash.setdefault(name, []).append(float((left_out != shown).mean()))
-            for name, ends in candidates(sample, rounds, random).items():
-                own.setdefault(name, []).append(float(misses(ends, float(d.mean())).mean()))
-        few = zeros <= FEW_ZEROS
-        for name in noise:
-            rows.append(
-                {
-                    "candidate": name,
-                    "queries": n,
-                    "noise": round(100 * float(np.mean(noise[name])), 1),
-                    "noise, few zeros": round(100 * float(np.mean(np.array(noise[name])[few])), 1),
-                    "noise, worst population": round(100 * float(np.max(noise[name])), 1),
-                    "own": round(100 * float(np.mean(own[name])), 1),
-                    "own, worst population": round(100 * float(np.max(own[name])), 1),
-                    "own, distance from 5": round(
-                        100 * float(np.mean(np.abs(np.array(own[name]) - ALPHA))), 1
-                    ),
-                    "contradicts p": round(100 * float(np.mean(clash[name])), 1),
-                }
-            )
+        for name, counts in count_misses(known, n, repeats, rounds).items():
+            noise, own, clash = 100 * counts.T
+            figures = {
+                "noise": noise.mean(),
+                "noise, few zeros": noise[zeros <= FEW_ZEROS].mean(),
+                "noise, worst population": noise.max(),
+                "own": own.mean(),
+                "own, worst population": own.max(),
+                "own, distance from 5": np.abs(own - 100 * ALPHA).mean(),
+                "contradicts p": clash.mean(),
+            }
+            plain = {k: round(float(v), 1) for k, v in figures.items()}
+            rows.append({"candidate": name, "queries": n, **plain})
             print("; ".join(f"{k} {v}" for k, v in rows[-1].items()), flush=True)
     return rows
 
