@@ -91,11 +91,8 @@ class Table:
             )
         except ValueError:
             shown = "missing" if value is None or value == "" else repr(value)[:80]
-            remedy = (
-                f"a {role} is a finite number; leave the row out, or name the cells that mean 'none' by ",
-                Option("missing"),
-            )
-            raise self.error(row, f"the {role} is {shown}", remedy) from None
+            remedy = f"a {role} is a finite number; leave the row out, or name the cells that mean 'none' by "
+            raise self.error(row, f"the {role} is {shown}", (remedy, Option("missing"))) from None
 
     def only(self, rows: I8) -> Table:
         """Some of the rows."""
@@ -267,15 +264,9 @@ def _kind(roles: dict[str, str], table: Table) -> str:
 
 def _unreadable(table: Table, problem: str) -> InputError:
     names = ", ".join(map(repr, list(table.columns)[:12]))
-    example = (Option("query", "..."), Option("expert", "..."), Option("item", "..."), Option("rank", "..."))
-    named = [part for option in example for part in (option, ", ")][:-1]
-    remedy = (
-        "name them, for example ",
-        *named,
-        "; ",
-        Option("columns"),
-        " names those of a file without header",
-    )
+    example = [part for role in ("query", "expert", "item", "rank") for part in (Option(role, "..."), ", ")]
+    rest = ("; ", Option("columns"), " names those of a file without header")
+    remedy = ("name them, for example ", *example[:-1], *rest)
     return table.source.error(f"{problem}: {names}", 1, remedy)
 
 
@@ -395,11 +386,8 @@ def _warn_of_minus_one(values: F8, name: str, table: Table) -> None:
     """-1 among numbers that are otherwise not negative often means "unknown"; it is kept, and said."""
     if len(values) and (values == -1).any() and (values[values != -1] >= 0).all():
         count = int((values == -1).sum())
-        told = PodiumWarning(
-            f"{table.source.name}: {count} of {len(values)} values in {name!r} are -1 and are read as the number -1; "
-            "if that means 'unknown' give ",
-            Option("missing", "-1"),
-            ", if it is meant give ",
-            Option("missing", ()),
-        )
+        where = f"{table.source.name}: {count} of {len(values)} values in {name!r}"
+        unknown = f"{where} are -1 and are read as the number -1; if that means 'unknown' give "
+        meant = (Option("missing", "-1"), ", if it is meant give ", Option("missing", ()))
+        told = PodiumWarning(unknown, *meant)
         warnings.warn(told, stacklevel=5)

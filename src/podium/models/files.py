@@ -59,12 +59,16 @@ def _settled(content: bytes) -> bytes:
 
 
 def fingerprint(aggregator: Any) -> str:
-    """The checksum of a model file: equal for equal parameters and learned values."""
-    return _checksum(*_described(aggregator))
+    """Equal for equal parameters and learned values, whatever is noted of the queries they were learned from."""
+    return _checksum(*_described(aggregator, without=("fitted_on_", "validation_")))
 
 
-def _described(aggregator: Any) -> tuple[str, dict[str, Any]]:
-    learned = {k: v for k, v in vars(aggregator).items() if k.endswith("_") and not k.startswith("_")}
+def _described(aggregator: Any, without: tuple[str, ...] = ()) -> tuple[str, dict[str, Any]]:
+    learned = {
+        k: v
+        for k, v in vars(aggregator).items()
+        if k.endswith("_") and not k.startswith("_") and k not in without
+    }
     tensors = {k: np.ascontiguousarray(v) for k, v in learned.items() if isinstance(v, np.ndarray)}
     plain = {k: _encode(v) for k, v in learned.items() if k not in tensors}
     parameters = {k: _encode(v) for k, v in aggregator.parameters().items()}

@@ -16,11 +16,12 @@ import numpy as np
 
 from podium import models, params, registry
 from podium.aggregators.base import Aggregator, Tags, make
+from podium.aggregators.supervised.provenance import fitted_queries
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
 from podium.errors import ParameterError, PodiumError, UnsupportedFormError
 from podium.kernels import dispatch
-from podium.testing.checks import answer, check, close, each, fitted
+from podium.testing.checks import agreeing_labels, answer, check, close, each, fitted, lesson
 from podium.testing.samples import of_form
 
 
@@ -232,6 +233,25 @@ def learning_is_asked_for(cls: type[Aggregator]) -> None:
         except PodiumError as error:
             said = str(error)
         assert words in said, f"expected an error that says {words!r}, got {said}"
+
+
+@check(lambda tags: tags.supervised)
+def training_queries_are_known_again(cls: type[Aggregator]) -> None:
+    """A model that was saved and loaded says which labelled queries it was fitted on, and no others."""
+    preferences = next(iter(each(cls, 1))).build()
+    model = fitted(cls(), preferences)
+    again = models.files.loads(models.files.dumps(model))
+    lessons = agreeing_labels(preferences), agreeing_labels(lesson(preferences))
+    assert any(_all_known(again, labels) for labels in lessons), "the queries of training are not known again"
+    other = Labels.from_dict({q: {"another item": 1.0, "one more": 0.0} for q in preferences.queries})
+    seen = fitted_queries(again, other)
+    assert seen is not None
+    assert not seen.any(), "other queries of the same names are taken for them"
+
+
+def _all_known(model: Aggregator, labels: Labels) -> bool:
+    seen = fitted_queries(model, labels)
+    return seen is not None and bool(seen.all())
 
 
 @check(lambda tags: tags.supervised)
