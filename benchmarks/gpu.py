@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from timing import measure, once, seconds
 
-from podium.aggregators.supervised.courses import network_pass
 from podium.aggregators.supervised.networks import Network
+from podium.aggregators.supervised.objectives import train_network_pass
 from podium.kernels import dispatch, preference_svd, ranking_expectations
 from podium.kernels.device import preference_svd as device_strengths
 from podium.kernels.device.lambdarank_training import DeviceObjective
@@ -103,7 +103,7 @@ def host_pass(
     if not network.hidden:
         train_linear_pass(values, starts, target, visit, batch, o, 100)
         return
-    network_pass(network, values, starts, target, visit, batch, o)
+    train_network_pass(network, values, starts, target, visit, batch, o)
 
 
 def part_of(values: F8, starts: I8, target: MetricTarget, queries: int) -> tuple[F8, I8, MetricTarget]:
@@ -118,7 +118,7 @@ def passes(
     """Rows for passes over the made-up set."""
     values, starts, target = made(queries)
     random, network = np.random.default_rng(1), Network(WIDTH, hidden)
-    begin = network.start(random) if hidden else np.zeros(WIDTH)
+    begin = network.init_weights(random) if hidden else np.zeros(WIDTH)
     if hidden:
         begin[-hidden:] = random.normal(size=hidden) / 8
     widths = [WIDTH, hidden] if hidden else [WIDTH]
@@ -175,16 +175,27 @@ def field(where: TorchDevice, batches: tuple[int, ...], speed: float) -> list[di
     from learning import data
 
     from podium.aggregators.supervised.crf import CrfAggregator
+    from podium.aggregators.supervised.crf_potentials import (
+        build_potentials,
+        collect_statements,
+        compute_scales,
+        sum_squares_within,
+    )
     from podium.aggregators.supervised.examples import Examples
-    from podium.aggregators.supervised.potentials import potentials, said, scales, within
 
     train, what = data()
-    examples, count = Examples.of(train.preferences.index, train.labels), len(train.preferences.experts)
-    found = said(train.preferences, "log", 0.5, np.ones(count, np.bool_))
-    mine = potentials(found, np.arange(count), count, examples.rows, len(train.preferences.index.items))
+    examples, count = (
+        Examples.from_labels(train.preferences.index, train.labels),
+        len(train.preferences.experts),
+    )
+    found = collect_statements(train.preferences, "log", 0.5, np.ones(count, np.bool_))
+    mine = build_potentials(found, np.arange(count), count, examples.rows, len(train.preferences.index.items))
     index = examples.labels.index
-    mine = mine._replace(values=mine.values / scales([within(mine, index.query_of_slot, index.sizes, count)]))
-    target, useful = examples.lesson("ndcg:exp")
+    mine = mine._replace(
+        values=mine.values
+        / compute_scales([sum_squares_within(mine, index.query_of_slot, index.sizes, count)])
+    )
+    target, useful = examples.learning_target("ndcg:exp")
     size, random, rows = CrfAggregator().subset, np.random.default_rng(0), []
     visit = random.permutation(useful)
     chosen = ranking_expectations.sample_subsets(

@@ -25,7 +25,7 @@ import numpy as np
 from timing import measure, once
 
 from podium import Aggregator, Preferences, formats, make
-from podium.aggregators.supervised import strengths
+from podium.aggregators.supervised import expert_matrices
 from podium.kernels.preference_svd import build_dense_matrix
 
 STEPS = range(1, 11)
@@ -62,8 +62,8 @@ def general_svd(p: Preferences, weights: np.ndarray) -> np.ndarray:
     experts = len(p.experts)
     w = weights.reshape(3, -1)  # u, v, missing, each by expert; copies of an expert count as the expert
     known = w.shape[1]
-    grouped = strengths.matrices(p, "log")
-    scores = strengths.missing(p, None, experts) @ w[2][np.arange(experts) % known]
+    grouped = expert_matrices.build_expert_matrices(p, "log")
+    scores = expert_matrices.find_unranked_cells(p, None, experts) @ w[2][np.arange(experts) % known]
     m = grouped.matrices
     for g in range(len(m.query)):
         u, _, vt = np.linalg.svd(build_dense_matrix(m, g))

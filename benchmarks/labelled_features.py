@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from podium import LambdaRank
-from podium.aggregators.features.beliefs import grades_for
+from podium.aggregators.features.belief_weights import grades_for
 from podium.evaluate import pictures
 from podium.evaluate.reproduce.beliefs import BELIEFS, DRAWS, Problem, curve, load
 

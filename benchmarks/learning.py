@@ -17,7 +17,7 @@ from timing import measure, once
 
 from podium import Dataset, Labels, Preferences, formats, make
 from podium.aggregators.supervised.examples import Examples
-from podium.aggregators.supervised.svd_features import svd_columns
+from podium.aggregators.supervised.svd_features import build_svd_columns
 from podium.kernels.lambdas import MetricTarget, OptimizerState, train_linear_pass
 
 Problem = tuple[np.ndarray, Examples, MetricTarget]
@@ -45,17 +45,17 @@ def data() -> tuple[Dataset, str]:
 
 def problem(train: Dataset) -> Problem:
     """Features of LR-logR, and the target."""
-    examples = Examples.of(train.preferences.index, train.labels)
+    examples = Examples.from_labels(train.preferences.index, train.labels)
     experts = len(train.preferences.experts)
-    values = svd_columns(train.preferences, "log", np.arange(experts), experts).values[examples.rows]
-    return values, examples, examples.target("ndcg:exp")
+    values = build_svd_columns(train.preferences, "log", np.arange(experts), experts).values[examples.rows]
+    return values, examples, examples.build_target("ndcg:exp")
 
 
 def one_pass(values: np.ndarray, examples: Examples, target: MetricTarget) -> np.ndarray:
     """Ours, from zero weights, queries in order."""
     state = [np.zeros(values.shape[1]) for _ in range(3)]
     optimiser = OptimizerState(*state, np.zeros(1, np.int64), False, 0.01, 0.0, False)
-    train_linear_pass(values, examples.starts, target, examples.useful(), 1, optimiser)
+    train_linear_pass(values, examples.starts, target, examples.find_useful_queries(), 1, optimiser)
     return optimiser.weights
 
 
@@ -69,7 +69,7 @@ def torch_pass(values: np.ndarray, examples: Examples, target: MetricTarget) -> 
     weights = torch.zeros(values.shape[1], dtype=torch.float64)
     starts, scale = examples.starts.tolist(), target.scale.tolist()
     with torch.no_grad():
-        for q in examples.useful().tolist():
+        for q in examples.find_useful_queries().tolist():
             rows = slice(starts[q], starts[q + 1])
             s = x[rows] @ weights
             # worst grade first where scores are equal: stable sorts, the second key first

@@ -129,9 +129,9 @@ def train(method: str, way: str, folder: str, kept: str) -> dict[str, Any]:
 
 def _warm(method: str, file: Path) -> float:
     """Load and compile whatever is needed on a part of a shard; the memory of the process then."""
-    from podium.aggregators.supervised.shards import opened
+    from podium.aggregators.supervised.training_shards import read_shard
 
-    content, some = opened(file, "features" if method == "lambdarank" else None), np.arange(100)
+    content, some = read_shard(file, "features" if method == "lambdarank" else None), np.arange(100)
     holder: Any = content.features if method == "lambdarank" else content.preferences
     labels: Any = content.labels
     _model(method, 500).fit(holder.select_codes(some), labels.select_codes(some))

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from podium import Preferences, fuse, models, registry
-from podium.aggregators import positions
+from podium.aggregators import positional
 from podium.aggregators.base import LIST_FORMS, Tags, make
-from podium.aggregators.positions import Positional
+from podium.aggregators.positional import Positional
 from podium.cli import program
 from podium.kernels import dispatch
 from podium.params import Range, Tune
@@ -73,11 +73,13 @@ def test_two_classes_cannot_share_a_name(toy):
 
 def _number_of_lists(self, preferences, weights):
     """Reciprocal ranks times the number of lists that hold the item."""
-    return Positional._sums(self, preferences, weights) * positions.listed(preferences, weights)
+    return Positional._sums(self, preferences, weights) * positional.sum_listing_weights(preferences, weights)
 
 
 def _squared(self, preferences, weights):
-    return Positional._sums(self, preferences, weights) ** 2 * positions.listed(preferences, weights)
+    return Positional._sums(self, preferences, weights) ** 2 * positional.sum_listing_weights(
+        preferences, weights
+    )
 
 
 @pytest.fixture(params=[{"_sums": _number_of_lists}, {"_scores": _squared}], ids=["_sums", "_scores"])

@@ -28,19 +28,19 @@ from sphinx.util.docutils import SphinxDirective
 import podium
 import podium.evaluate
 from podium import params, registry
-from podium.aggregators.facts import facts as facts_of
+from podium.aggregators.describe import describe_method as facts_of
 from podium.cli import program
 from podium.data.preferences import Form
 
 # module (or package) below podium.aggregators -> family; a module that is not here is a family of its own name
 FAMILIES = {
-    "positions": "Positions",
+    "positional": "Positions",
     "scores": "Scores",
     "majority": "Majority",
     "kemeny": "Majority",
-    "chains": "Markov chains",
+    "markov": "Markov chains",
     "choice": "Choice models",
-    "permutations": "Models of rankings and matrices",
+    "rankings": "Models of rankings and matrices",
     "stagewise": "Models of rankings and matrices",
     "matrix": "Models of rankings and matrices",
     "crowd": "Crowds and judges",

@@ -11,9 +11,9 @@ import lessons
 from lessons import ITEMS
 from podium import Labels, Preferences, formats, load, make, save
 from podium.aggregators.stagewise import Cps, mean_places
-from podium.aggregators.supervised.base import Training
-from podium.aggregators.supervised.cps import Choices, WeightedCps
-from podium.aggregators.supervised.examples import Examples, silence
+from podium.aggregators.supervised.examples import Examples, no_progress
+from podium.aggregators.supervised.supervised_method import Training
+from podium.aggregators.supervised.weighted_cps import StageChoices, WeightedCps
 from podium.errors import InputError, NotFittedError, ParameterError
 from podium.evaluate import evaluate
 from reference import stagewise as plain
@@ -26,11 +26,11 @@ def lesson(queries=30, seed=0, grades=3):
 
 
 def choices_of(preferences, labels, distance, normalise=True, weights=None):
-    examples = Examples.of(preferences.index, labels, weights)
-    training = Training(preferences, examples, None, None, silence)
+    examples = Examples.from_labels(preferences.index, labels, weights)
+    training = Training(preferences, examples, None, None, no_progress)
     experts = len(preferences.experts)
     places = mean_places(preferences, np.arange(experts), experts)[examples.rows]
-    return Choices.of(training, places, distance, normalise)
+    return StageChoices.from_training(training, places, distance, normalise)
 
 
 @KINDS
@@ -38,10 +38,12 @@ def choices_of(preferences, labels, distance, normalise=True, weights=None):
 def test_gradient_equals_finite_differences(distance, normalise):
     choices = choices_of(*lesson(), distance, normalise, {0: 0.5, 3: 4.0, 7: 0.0})
     theta, step = np.array([0.3, 0.01, -0.2]), 1e-6
-    gradient = choices.loss(theta, 0.1)[1]
+    gradient = choices.compute_loss(theta, 0.1)[1]
     for k in range(3):
         move = step * np.eye(3)[k]
-        slope = (choices.loss(theta + move, 0.1)[0] - choices.loss(theta - move, 0.1)[0]) / (2 * step)
+        slope = (choices.compute_loss(theta + move, 0.1)[0] - choices.compute_loss(theta - move, 0.1)[0]) / (
+            2 * step
+        )
         assert gradient[k] == pytest.approx(slope, rel=1e-5, abs=1e-7)
 
 
@@ -54,7 +56,7 @@ def test_likelihood_of_a_full_order_is_that_of_the_definition(distance):
     assert places.tolist() == [[1, 2, 4], [2, 3.5, 3], [3, 1, 2], [4, 3.5, 1]]
     expected = plain.log_probability([1, 0, 3, 2], places.tolist(), theta.tolist(), distance)
     found = (
-        -3 * choices_of(p, labels, distance, normalise=False).loss(theta, 0.0)[0]
+        -3 * choices_of(p, labels, distance, normalise=False).compute_loss(theta, 0.0)[0]
     )  # the mean of three stages
     assert found == pytest.approx(expected)
 
@@ -65,7 +67,7 @@ def test_learned_theta_is_a_minimum_and_tells_experts_apart(distance):
     model = WeightedCps(distance=distance).fit(p, labels)
     theta = np.array([*model.theta_.values()])
     assert model.converged_
-    value, slope = choices_of(p, labels, distance).loss(theta, model.l2)
+    value, slope = choices_of(p, labels, distance).compute_loss(theta, model.l2)
     assert (np.abs(slope[theta > 0]) < 1e-5).all()
     assert (slope[theta == 0] >= 0).all()
     assert value < math.log(8)

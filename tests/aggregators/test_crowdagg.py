@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from podium import CrowdAgg, Labels, NetVotes, Preferences, load, make, save
-from podium.aggregators.crowd.answers import agreement, collect
+from podium.aggregators.crowd.annotator_contests import collect_annotator_contests, count_agreeing_pairs
 from podium.data.preferences import Form
 from podium.errors import InputError, ParameterError
 from podium.evaluate import evaluate, judged_only
@@ -227,9 +227,11 @@ def crowd(seed, queries=12, items=20, each=8, accuracy=(0.9, 0.9, 0.9, 0.8, 0.8,
 
 def pair_accuracy(preferences, labels):
     """Agreement of every expert with the labels, on pairs of different grades."""
-    answers = collect(preferences, np.ones(len(preferences.experts)), "vote", "all", "even")
+    answers = collect_annotator_contests(
+        preferences, np.ones(len(preferences.experts)), "vote", "all", "even"
+    )
     grades = labels.align(preferences.index)
-    agree, against, _ = agreement(preferences, answers, (2 - grades).astype(np.int64))
+    agree, against, _ = count_agreeing_pairs(preferences, answers, (2 - grades).astype(np.int64))
     agree, against = (np.bincount(answers.expert, weights=n) for n in (agree, against))
     return agree / (agree + against)
 

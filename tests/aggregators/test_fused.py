@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from podium import Features, Labels, Preferences, load, make, save
-from podium.aggregators.features.normalise import normalised
+from podium.aggregators.features.feature_normalization import normalize_by_query
 from podium.aggregators.supervised import svd_features
-from podium.aggregators.supervised.views import per_query
+from podium.aggregators.supervised.expert_features import standardize_by_query
 from podium.errors import InputError, PodiumWarning
 
 ITEMS = [f"i{k}" for k in range(6)]
@@ -82,8 +82,10 @@ def test_a_missing_feature_is_neutral_wherever_zero_lies():
 def test_sums_that_cancel_are_constant():
     p, _ = data(queries=1)
     noise = np.arange(len(p.index.items), dtype=float)[:, None] * 1e-16
-    assert not per_query(p.index, noise)[0].any()
-    assert normalised(p.index.starts, noise, "deviation").any()  # a feature is no sum, however small it is
+    assert not standardize_by_query(p.index, noise)[0].any()
+    assert normalize_by_query(
+        p.index.starts, noise, "deviation"
+    ).any()  # a feature is no sum, however small it is
 
 
 def test_features_of_other_items_are_told():

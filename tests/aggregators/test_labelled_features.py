@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from podium import Features, Labels, Preferences, load, make, save
-from podium.aggregators.features.beliefs import spread_beliefs
-from podium.aggregators.features.believed import LabelledFeaturesAggregator
+from podium.aggregators.features.belief_weights import spread_beliefs
+from podium.aggregators.features.feature_normalization import normalize_by_query
 from podium.aggregators.features.labelled_features import LabelledFeatures
-from podium.aggregators.features.normalise import normalised
+from podium.aggregators.features.labelled_features_aggregator import LabelledFeaturesAggregator
 from podium.aggregators.supervised.lambdarank import LambdaRank
 from podium.errors import InputError, ModelFileError, NotFittedError, ParameterError, PodiumWarning
 from podium.kernels.belief_lambdas import compute_belief_lambdas
@@ -54,7 +54,7 @@ def test_the_weights_are_a_stationary_point_of_the_stated_objective(l2, kept, cu
     model = LabelledFeatures(beliefs={"good": 2, "noise": -1}, l2=l2, kept=kept, cutoff=cutoff).fit(x)
     assert model.converged_
     starts = x.index.starts
-    values, w = normalised(starts, x.values), np.array(list(model.weights().values()))
+    values, w = normalize_by_query(starts, x.values), np.array(list(model.weights().values()))
     beliefs = np.array([2.0, 0, -1, 0])
     found = compute_belief_lambdas(values @ w, values @ beliefs, starts, cutoff)
     pull = values.T @ (found.slope / np.repeat(found.mass, np.diff(starts))) / len(x)
@@ -65,7 +65,7 @@ def test_the_weights_are_a_stationary_point_of_the_stated_objective(l2, kept, cu
 def test_the_gradient_with_respect_to_weights_by_finite_differences():
     x = features(4, queries=3, items=6)
     starts = x.index.starts
-    values, beliefs = normalised(starts, x.values), np.array([2.0, 0, 0, 0])
+    values, beliefs = normalize_by_query(starts, x.values), np.array([2.0, 0, 0, 0])
     w = np.array([0.7, 0.2, -0.1, 0.3])
     found = compute_belief_lambdas(values @ w, values @ beliefs, starts, 4)
     gradient = values.T @ found.slope
@@ -128,7 +128,7 @@ def test_missing_values_are_neutral():
     x[:9, 1] = np.nan
     some = Features.from_rows(q, i, x, NAMES)
     model = LabelledFeatures(beliefs={"good": 2}).fit(some)
-    values = normalised(some.index.starts, some.values)
+    values = normalize_by_query(some.index.starts, some.values)
     assert np.isfinite(values).all()
     assert (values[np.isnan(some.values)] == 0).all()
     assert np.isfinite(model.predict(some)).all()
@@ -138,12 +138,12 @@ def test_normalised_columns_stay_finite_and_have_a_mean_of_0():
     starts = np.array([0, 3, 3, 4, 7])
     x = np.array([1e300, -1e300, 0, 5, 1e-310, 2e-310, np.nan])[:, None]
     for how in ("range", "deviation"):
-        found = normalised(starts, x, how)[:, 0]
+        found = normalize_by_query(starts, x, how)[:, 0]
         assert np.isfinite(found).all()
         assert found[:3].sum() == pytest.approx(0)
         assert found[3] == found[6] == 0
-    assert np.ptp(normalised(starts, x)[:3]) == pytest.approx(1)
-    assert not normalised(np.array([0, 4]), np.full((4, 1), 0.1)).any()
+    assert np.ptp(normalize_by_query(starts, x)[:3]) == pytest.approx(1)
+    assert not normalize_by_query(np.array([0, 4]), np.full((4, 1), 0.1)).any()
 
 
 # -- few data, bad input -----------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def test_small_and_compiled_bodies_learn_the_same(monkeypatch):
     from podium.kernels import dispatch
 
     x, found = features(2, queries=30), []
-    values = normalised(x.index.starts, x.values)
+    values = normalize_by_query(x.index.starts, x.values)
     for small in (0, 10**12):
         monkeypatch.setattr(dispatch, "SMALL", small)
         found.append(

@@ -38,10 +38,12 @@ def test_network_gradient_by_finite_differences(hidden, layers):
     random = np.random.default_rng(0)
     network = Network(3, hidden, layers)
     flat, x, slope = random.normal(size=network.size), random.normal(size=(7, 3)), random.normal(size=7)
-    found = network.gradient(flat, x, slope)
+    found = network.compute_gradient(flat, x, slope)
     for k in range(network.size):
         step = np.eye(network.size)[k] * 1e-6
-        difference = slope @ (network.scores(flat + step, x) - network.scores(flat - step, x)) / 2e-6
+        difference = (
+            slope @ (network.compute_scores(flat + step, x) - network.compute_scores(flat - step, x)) / 2e-6
+        )
         assert found[k] == pytest.approx(difference, abs=1e-7)
 
 
@@ -228,21 +230,21 @@ def test_a_tie_is_no_merit():
     from podium.aggregators.supervised.examples import Examples
 
     labels = Labels.from_dict({"q": {"a": 1, "b": 0, "c": 0, "d": 0}, "r": {"a": 0, "b": 0, "c": 1, "d": 0}})
-    found = Examples.of(labels.index, labels)
-    assert found.quality(np.zeros(8), "mrr") == 0.25
-    assert found.quality(found.labels.grades, "mrr") == 1.0
+    found = Examples.from_labels(labels.index, labels)
+    assert found.compute_mean_metric(np.zeros(8), "mrr") == 0.25
+    assert found.compute_mean_metric(found.labels.grades, "mrr") == 1.0
 
 
 def test_trees_are_chosen_by_the_metric_asked_for(monkeypatch):
     pytest.importorskip("lightgbm")
     validation, asked = made(2), []
-    plain = Examples.quality
+    plain = Examples.compute_mean_metric
 
     def watched(self, scores, metric):
         asked.append((str(metric), plain(self, scores, metric)))
         return asked[-1][1]
 
-    monkeypatch.setattr(Examples, "quality", watched)
+    monkeypatch.setattr(Examples, "compute_mean_metric", watched)
     model = LambdaRank(scorer="lambdamart", passes=20, rate=0.3, choose_by="p@1")
     model.fit(*made(0), validation=validation)
     values = [value for name, value in asked if name == "p@1"]

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from podium import Preferences, formats, make
-from podium.aggregators.supervised.strengths import matrices
+from podium.aggregators.supervised.expert_matrices import build_expert_matrices
 from podium.data.preferences import Form
 from podium.errors import ParameterError
 from podium.evaluate import evaluate
@@ -31,7 +31,7 @@ def path(request, monkeypatch):
 
 
 def expert_tables(preferences, query, transform="binary"):
-    made = matrices(preferences.select([query]), transform)
+    made = build_expert_matrices(preferences.select([query]), transform)
     return [build_dense_matrix(made.matrices, g) for g in range(len(made.group))]
 
 

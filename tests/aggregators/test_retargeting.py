@@ -8,7 +8,7 @@ from scipy.stats import kendalltau
 
 from podium import Features, Labels, Preferences, load, make, save
 from podium.aggregators.base import FEATURES
-from podium.aggregators.features.search import agreement_weights
+from podium.aggregators.features.retargeting_search import compute_agreement_weights
 from podium.errors import InputError, NotFittedError, ParameterError
 from podium.evaluate.reproduce.retargeting import BASELINES
 from podium.evaluate.reproduce.retargeting_synthetic import Problem, as_preferences, problem
@@ -91,7 +91,7 @@ def test_agreement_weights_are_the_first_principal_direction():
     shared = random.normal(size=400)
     table = np.stack([shared * a + random.normal(size=400) for a in (3.0, 2.0, 1.0)], axis=1)
     first = np.abs(np.linalg.eigh(table.T @ table)[1][:, -1])
-    assert np.allclose(agreement_weights(table), first / first.sum(), atol=1e-6)
+    assert np.allclose(compute_agreement_weights(table), first / first.sum(), atol=1e-6)
 
 
 # -- invariances ------------------------------------------------------------------------------------------------------

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from podium import Features, Labels, Preferences, formats, make
-from podium.aggregators.supervised import cache, shelf
+from podium.aggregators.supervised import array_files, shard_cache
 from podium.aggregators.supervised.lambdarank import LambdaRank
-from podium.aggregators.supervised.shards import Files, Judged
+from podium.aggregators.supervised.training_shards import ShardFiles, SharedLabels
 from podium.errors import InputError, ParameterError
-from podium.models.files import fingerprint
+from podium.models.model_files import compute_fingerprint
 
 
 def described(seed, queries=12, items=9, first=0):
@@ -76,8 +76,8 @@ def read(method, path):
 @pytest.fixture
 def opened(monkeypatch):
     """How often a shard was opened."""
-    count, usual = [], shelf.opened
-    monkeypatch.setattr(shelf, "opened", lambda *given: count.append(1) or usual(*given))
+    count, usual = [], shard_cache.read_shard
+    monkeypatch.setattr(shard_cache, "read_shard", lambda *given: count.append(1) or usual(*given))
     return count
 
 
@@ -101,7 +101,7 @@ def test_the_same_bits_with_and_without(tmp_path, opened, method, how):
     for folder, times in ((True, 4), (tmp_path / "kept", 4), (tmp_path / "kept", 0)):
         opened.clear()
         found = model(method, **how).fit_stream(train, cache=folder, **given)
-        assert fingerprint(found) == fingerprint(without)
+        assert compute_fingerprint(found) == compute_fingerprint(without)
         assert len(opened) == times, folder
 
 
@@ -111,7 +111,9 @@ def test_one_shard_is_fit(tmp_path, method):
     holder, labels = read(method, path)
     whole = model(method).fit(holder, labels)
     for folder in (True, False, tmp_path / "kept"):
-        assert fingerprint(model(method).fit_stream([path], cache=folder)) == fingerprint(whole)
+        assert compute_fingerprint(model(method).fit_stream([path], cache=folder)) == compute_fingerprint(
+            whole
+        )
 
 
 def test_what_is_prepared_anew(tmp_path, opened):
@@ -132,7 +134,7 @@ def test_what_is_prepared_anew(tmp_path, opened):
     assert times(train) == 0
     moved = train[0].rename(tmp_path / "other.parquet")  # names may tell experts
     assert times([moved, *train[1:]]) == 1
-    assert times([Files((moved,), options={"item": "item"}), *train[1:]]) == 1
+    assert times([ShardFiles((moved,), options={"item": "item"}), *train[1:]]) == 1
     opened.clear()
     model("lambdarank").fit_stream(train[1:], cache=kept, query_weights={20: 2.0})
     assert len(opened) == 2
@@ -148,14 +150,14 @@ def test_a_new_expert_does_not_make_shards_be_read_again(tmp_path, opened):
     found = model("crf", sharing="hybrid", min_preferences=150).fit_stream(shards, cache=kept)
     assert len(opened) == 1
     without = model("crf", sharing="hybrid", min_preferences=150).fit_stream(shards, cache=False)
-    assert fingerprint(found) == fingerprint(without)
+    assert compute_fingerprint(found) == compute_fingerprint(without)
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "header", "garbage", "longer"])
 @pytest.mark.parametrize("method", ["lambdarank", "crf"])
 def test_what_is_not_whole_is_not_believed(tmp_path, method, damage):
     train, kept = files(tmp_path / "in", method), tmp_path / "kept"
-    wanted = fingerprint(model(method).fit_stream(train, cache=kept))
+    wanted = compute_fingerprint(model(method).fit_stream(train, cache=kept))
     for part in sorted(kept.iterdir()):
         raw = part.read_bytes()
         part.write_bytes(
@@ -167,8 +169,8 @@ def test_what_is_not_whole_is_not_believed(tmp_path, method, damage):
                 "longer": raw + b"\0" * 8,
             }[damage]
         )
-    assert fingerprint(model(method).fit_stream(train, cache=kept)) == wanted
-    assert all(cache.load(part) is not None for part in kept.iterdir())
+    assert compute_fingerprint(model(method).fit_stream(train, cache=kept)) == wanted
+    assert all(array_files.read_arrays(part) is not None for part in kept.iterdir())
 
 
 KILLED = """
@@ -197,18 +199,18 @@ def test_killed_in_the_middle(tmp_path, method, opened):
     whole = [p for p in kept.iterdir() if not p.name.startswith(".")]
     assert len(whole) < len(list(kept.iterdir()))  # what was being written is there under another name
     found = model(method).fit_stream(train, cache=kept)
-    assert fingerprint(found) == fingerprint(model(method).fit_stream(train, cache=False))
+    assert compute_fingerprint(found) == compute_fingerprint(model(method).fit_stream(train, cache=False))
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
-    train, usual = files(tmp_path / "in", "lambdarank"), shelf.opened
+    train, usual = files(tmp_path / "in", "lambdarank"), shard_cache.read_shard
 
     def slow(shard, kind):
         if shard.paths[0] == train[1]:
             pq.write_table(described(8, first=20), train[1])
         return usual(shard, kind)
 
-    monkeypatch.setattr(shelf, "opened", slow)
+    monkeypatch.setattr(shard_cache, "read_shard", slow)
     with pytest.raises(InputError, match=r"shard 2 \(.*part-1.parquet\): a file changed while it was read"):
         model("lambdarank").fit_stream(train, cache=tmp_path / "kept")
 
@@ -273,9 +275,9 @@ def test_parts_come_back_and_are_safetensors(arrays, about):
 
     arrays.pop("__metadata__", None)
     with tempfile.TemporaryDirectory() as folder:
-        path = cache.Path(folder, "part")
-        cache.store(cache.Part(about, arrays), path)
-        found, theirs = cache.load(path), load_file(path)
+        path = array_files.Path(folder, "part")
+        array_files.write_arrays(array_files.PreparedArrays(about, arrays), path)
+        found, theirs = array_files.read_arrays(path), load_file(path)
     assert found.about == about
     assert found.arrays.keys() == theirs.keys() == arrays.keys()
     for name, array in arrays.items():
@@ -291,7 +293,7 @@ def test_labels_elsewhere(tmp_path, opened):
     for method in TABLE:
         folder = tmp_path / method
         train = files(folder, method)
-        wanted = fingerprint(model(method).fit_stream(train))
+        wanted = compute_fingerprint(model(method).fit_stream(train))
         grades = []
         for k, path in enumerate(train):
             table = pq.read_table(path)
@@ -300,11 +302,11 @@ def test_labels_elsewhere(tmp_path, opened):
             pq.write_table(rows, folder / f"labels-{k}.parquet")
             pq.write_table(table.drop_columns("grade"), path)
         pq.write_table(pa.concat_tables(grades), folder / "labels.parquet")
-        judged = Judged(folder / "labels.parquet")
-        shared = [Files((path,), labels=judged) for path in train]
-        own = [Files((path,), labels=folder / f"labels-{k}.parquet") for k, path in enumerate(train)]
-        assert fingerprint(model(method).fit_stream(shared)) == wanted
-        assert fingerprint(model(method).fit_stream(own, cache=folder / "kept")) == wanted
+        judged = SharedLabels(folder / "labels.parquet")
+        shared = [ShardFiles((path,), labels=judged) for path in train]
+        own = [ShardFiles((path,), labels=folder / f"labels-{k}.parquet") for k, path in enumerate(train)]
+        assert compute_fingerprint(model(method).fit_stream(shared)) == wanted
+        assert compute_fingerprint(model(method).fit_stream(own, cache=folder / "kept")) == wanted
         opened.clear()
         pq.write_table(grades[1].slice(1), folder / "labels-1.parquet")
         model(method).fit_stream(own, cache=folder / "kept")
@@ -316,17 +318,18 @@ def test_labels_elsewhere(tmp_path, opened):
 @pytest.mark.parametrize("method", ["lambdarank", "crf"])
 def test_shards_without_rows_or_without_labels(tmp_path, method):
     train = files(tmp_path / "in", method)
-    wanted = fingerprint(model(method).fit_stream(train))
+    wanted = compute_fingerprint(model(method).fit_stream(train))
     pq.write_table(TABLE[method](0).slice(0, 0), tmp_path / "none.parquet")
     unjudged = TABLE[method](5, first=500)
     pq.write_table(unjudged.drop_columns("grade"), tmp_path / "unjudged.parquet")
     pq.write_table(
         TABLE[method](0).select(["query", "item", "grade"]).slice(0, 1), tmp_path / "qrels.parquet"
     )
-    no_labels = Files((tmp_path / "unjudged.parquet",), labels=tmp_path / "qrels.parquet")
+    no_labels = ShardFiles((tmp_path / "unjudged.parquet",), labels=tmp_path / "qrels.parquet")
     found = model(method)
     assert (
-        fingerprint(found.fit_stream([tmp_path / "none.parquet", train[0], no_labels, *train[1:]])) == wanted
+        compute_fingerprint(found.fit_stream([tmp_path / "none.parquet", train[0], no_labels, *train[1:]]))
+        == wanted
     )
     assert found.seen.shards == 5
     with pytest.raises(InputError, match="no query of any shard has labels"):

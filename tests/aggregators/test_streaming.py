@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from podium import Dataset, Features, Labels, Preferences, formats, load, make, save
-from podium.aggregators.supervised import crf_shards, streamed
-from podium.aggregators.supervised.courses import Taught
+from podium.aggregators.supervised import sharded_crf_objective, sharded_objective
 from podium.aggregators.supervised.examples import Examples
 from podium.aggregators.supervised.lambdarank import LambdaRank
-from podium.aggregators.supervised.shelf import Shelf, shelves
+from podium.aggregators.supervised.objectives import InMemoryObjective
+from podium.aggregators.supervised.shard_cache import PreparedShards, open_prepared_shards
 from podium.errors import InputError, ParameterError
 from podium.evaluate import evaluate
 from podium.formats.base import combine
@@ -51,11 +51,11 @@ def test_one_shard_is_fit(how):
 
 
 def shard_tasks(model, parts):
-    with shelves(parts, [], cache=False) as (train, check):
-        course = streamed.Streamed(model, train, check, {})
+    with open_prepared_shards(parts, [], cache=False) as (train, check):
+        course = sharded_objective.ShardedObjective(model, train, check, {})
         model._before = None
-        model._settle(course.count, course.mean, course.spread)
-        return course, list(train.each(course._task(train, {})))
+        model._set_scale(course.count, course.mean, course.spread)
+        return course, list(train.iterate_prepared(course._build_task_loader(train, {})))
 
 
 @pytest.mark.parametrize("metric", ["ndcg:exp", "err"])
@@ -68,15 +68,15 @@ def test_shards_are_what_the_same_visits_in_memory_are(metric):
     whole = joined(parts)
     memory = LambdaRank(metric=metric, standardise=True)
     memory._before = None
-    examples = Examples.of(whole[0].index, whole[1])
+    examples = Examples.from_labels(whole[0].index, whole[1])
     values = whole[0].values[examples.rows]
-    memory._measure(values)
+    memory._measure_scale(values)
     assert memory.center_ == pytest.approx(model.center_)
     assert memory.scale_ == pytest.approx(model.scale_)
-    values, target = memory._scaled(values), examples.target(metric)
+    values, target = memory._scale_values(values), examples.build_target(metric)
     random, begin = np.random.default_rng((0, 0)), np.zeros(4)
     state = (np.zeros(4), np.zeros(4), np.zeros(1, np.int64))
-    useful = [Taught(model, task, course.metric, shards=3).useful for task in tasks]
+    useful = [InMemoryObjective(model, task, course.metric, shards=3).useful for task in tasks]
     for _ in range(3):
         for number in random.permutation(3).tolist():
             visit = 12 * number + random.permutation(useful[number])  # queries lie by id
@@ -121,10 +121,10 @@ def test_shards_of_preferences_are_what_the_same_visits_in_memory_are():
     parts = [said(0), said(1, first=10, experts="abd"), said(2, first=20, experts="db")]
     model = make("crf(passes=3, average=1, batch=5, subset=4)").fit_stream(parts)
     assert model.experts_ == ["a", "b", "c", "d"]
-    with shelves(parts, [], cache=False) as (train, check):
-        rounds = crf_shards.Shards(model, train, check, {})
-        rounds.measure()
-        visits = list(rounds.visits(range(3)))
+    with open_prepared_shards(parts, [], cache=False) as (train, check):
+        rounds = sharded_crf_objective.ShardedCrfObjective(model, train, check, {})
+        rounds.measure_scale()
+        visits = list(rounds.iterate_objectives(range(3)))
     # all rows in one table
     starts = np.concatenate([[0], *(np.diff(v.mine.starts) for v in visits)]).cumsum()
     mine = Potentials(
@@ -183,7 +183,7 @@ def owner(array):
 def test_two_shards_at_most_are_in_memory(method, cache, monkeypatch):
     """One in use, one ready, and one just begun while the first is being let go; nothing waits for the collector."""
     held, most, read, reading = [], [], [], []
-    prepared, content = Shelf.part, Shelf.content
+    prepared, content = PreparedShards.get_or_make, PreparedShards.content
 
     def counted(self, number, recipe, make):
         found = prepared(self, number, recipe, make)
@@ -198,8 +198,8 @@ def test_two_shards_at_most_are_in_memory(method, cache, monkeypatch):
         reading.append(sum(ref() is not None for ref in read))
         return found
 
-    monkeypatch.setattr(Shelf, "part", counted)
-    monkeypatch.setattr(Shelf, "content", opened)
+    monkeypatch.setattr(PreparedShards, "get_or_make", counted)
+    monkeypatch.setattr(PreparedShards, "content", opened)
     part = made if isinstance(method, LambdaRank) else said
     gc.collect()
     gc.disable()

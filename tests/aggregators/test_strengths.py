@@ -8,7 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podium import Preferences, formats
-from podium.aggregators.supervised.strengths import matrices, missing, table
+from podium.aggregators.supervised.expert_matrices import (
+    build_expert_matrices,
+    build_group_table,
+    find_unranked_cells,
+)
 from podium.data.restrict import restricted
 from podium.errors import InputError
 from podium.kernels import dispatch, preference_svd
@@ -42,8 +46,8 @@ def said(preferences, query, experts):
 def test_one_matrix_a_query_and_group(transform, preferences, data):
     experts = len(preferences.experts)
     groups = np.array(data.draw(st.lists(st.integers(-1, 2), min_size=experts, max_size=experts)))
-    m, group = matrices(preferences, transform, groups)
-    absent = missing(preferences, groups, 3)
+    m, group = build_expert_matrices(preferences, transform, groups)
+    absent = find_unranked_cells(preferences, groups, 3)
     by_pair = {(int(q), int(g)): at for at, (q, g) in enumerate(zip(m.query, group, strict=True))}
     assert list(by_pair) == sorted(by_pair)
     assert len(by_pair) == len(group)
@@ -65,25 +69,30 @@ def test_one_matrix_a_query_and_group(transform, preferences, data):
 @given(preferences=strategies.preferences())
 def test_every_expert_by_itself(preferences):
     experts = np.arange(len(preferences.experts))
-    for a, b in zip(matrices(preferences, "log"), matrices(preferences, "log", experts), strict=True):
+    for a, b in zip(
+        build_expert_matrices(preferences, "log"),
+        build_expert_matrices(preferences, "log", experts),
+        strict=True,
+    ):
         for x, y in zip(a, b, strict=True) if isinstance(a, tuple) else [(a, b)]:
             np.testing.assert_array_equal(x, y)
     np.testing.assert_array_equal(
-        missing(preferences, None, len(experts)), missing(preferences, experts, len(experts))
+        find_unranked_cells(preferences, None, len(experts)),
+        find_unranked_cells(preferences, experts, len(experts)),
     )
 
 
 def test_table_puts_values_at_their_slots():
     p = Preferences.from_lists({"q": {"x": ["a", "b"], "y": ["c", "a"]}, "r": {"y": ["b", "d"]}})
-    grouped = matrices(p, "binary")
+    grouped = build_expert_matrices(p, "binary")
     wins, _ = preference_svd.sum_rows_and_columns(grouped.matrices)
     assert p.index.items.tolist() == ["a", "b", "c", "b", "d"]
-    assert table(grouped, wins, 2).tolist() == [[1, 0], [0, 0], [0, 1], [0, 1], [0, 0]]
+    assert build_group_table(grouped, wins, 2).tolist() == [[1, 0], [0, 0], [0, 1], [0, 1], [0, 0]]
 
 
 def test_ratings_use_their_implied_ranks():
     p = Preferences.from_lists({"q": {"judge": {"a": 9.0, "b": 1.0, "c": 9.0, "d": 0.5}}})
-    y = preference_svd.build_dense_matrix(matrices(p, "rank").matrices, 0)  # ranks 1, 3, 1, 4
+    y = preference_svd.build_dense_matrix(build_expert_matrices(p, "rank").matrices, 0)  # ranks 1, 3, 1, 4
     np.testing.assert_allclose(y[0], [0, 2 / 4, 0, 3 / 4])
     np.testing.assert_allclose(y[1], [0, 0, 0, 1 / 4])
     assert not y[3].any()
@@ -114,7 +123,7 @@ def test_restricted(preferences, data):
 def test_weights_of_votes_that_would_overflow():
     p = Preferences.from_comparisons(["q"] * 2, ["e"] * 2, ["a", "b"], ["b", "c"], weight=[1.0, 1e200])
     with pytest.raises(InputError, match=r"weight 1e\+200.*1e-60 to 1e\+60"):
-        matrices(p, "binary")
+        build_expert_matrices(p, "binary")
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +136,9 @@ def real(data_dir):
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_real_lists(real, monkeypatch, transform, pooled):
     """Leading vectors as numpy's decomposition gives them, on lists with gaps, alone and pooled."""
-    m = matrices(real, transform, np.zeros(len(real.experts), np.int64) if pooled else None).matrices
+    m = build_expert_matrices(
+        real, transform, np.zeros(len(real.experts), np.int64) if pooled else None
+    ).matrices
     for small in (0, 10**12):
         monkeypatch.setattr(dispatch, "SMALL", small)
         found = preference_svd.compute_leading_vectors(m)

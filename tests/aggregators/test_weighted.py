@@ -9,7 +9,7 @@ import pytest
 
 import lessons
 from podium import Borda, Kemeny, Labels, Preferences, ReciprocalRankFusion, formats, load, make, save
-from podium.aggregators.supervised.weighted import WeightedBorda, WeightedKemeny, WeightedRrf
+from podium.aggregators.supervised.weighted_rules import WeightedBorda, WeightedKemeny, WeightedRrf
 from podium.data.dataset import Dataset
 from podium.errors import InputError, NotFittedError, ParameterError, UnsupportedFormError
 from podium.evaluate import evaluate

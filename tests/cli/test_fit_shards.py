@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from podium import formats, make, models
 from podium.aggregators.supervised.lambdarank import LambdaRank
 from podium.cli import program
-from podium.models.files import fingerprint
+from podium.models.model_files import compute_fingerprint
 
 
 def run(*words):
@@ -80,7 +80,7 @@ def test_fit_tells_and_saves(folder, method):
     wanted = (make(spec(method)) if method == "crf" else LambdaRank(passes=4, average=True)).fit_stream(
         shards, validation=[folder / "vali" / "part-9.parquet"]
     )
-    assert fingerprint(models.load(folder / "m.podium")) == fingerprint(wanted)
+    assert compute_fingerprint(models.load(folder / "m.podium")) == compute_fingerprint(wanted)
     again = fit(folder, method)
     assert (again.exit_code, "--overwrite" in again.stderr) == (2, True)
 

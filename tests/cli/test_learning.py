@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from podium import models, registry
 from podium.aggregators.base import LIST_FORMS, Tags
-from podium.aggregators.supervised.base import SupervisedAggregator
+from podium.aggregators.supervised.supervised_method import SupervisedAggregator
 from podium.cli import program
 
 
@@ -44,7 +44,7 @@ def toy():
             import numpy as np
 
             lists = preferences.lists
-            codes = self._codes(preferences)
+            codes = self._match_experts(preferences)
             trust = np.append(self.trust_, 0.0)[codes][lists.expert][lists.list_of_row]
             return np.bincount(lists.item, weights=trust / lists.rank, minlength=len(preferences.index.items))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from podium import Dataset, Labels, Preferences, make, models
-from podium.aggregators.supervised.provenance import fitted_queries
+from podium.aggregators.supervised.provenance import find_fitted_queries
 from podium.data.demo import demo
 from podium.errors import NoGainWarning
 from podium.evaluate.heldout import LEAST, held_out
@@ -36,7 +36,7 @@ def fitted(data):
 def test_training_and_validation_queries_are_known_again(data, fitted, tmp_path):
     models.save(fitted, tmp_path / "m.podium")
     for model in (fitted, models.load(tmp_path / "m.podium")):
-        seen = fitted_queries(model, data.labels)
+        seen = find_fitted_queries(model, data.labels)
         known = data.preferences.queries.tolist()[:20]
         assert {q for q, s in zip(data.labels.queries, seen, strict=True) if s} == set(known)
 
@@ -45,11 +45,11 @@ def test_queries_are_known_by_their_items_too(data, fitted):
     """Another data set that calls its queries the same is another data set; labels that were added are not."""
     query = data.preferences.queries[0]
     other = Labels.from_dict({query: {"elsewhere 1": 1.0, "elsewhere 2": 0.0}})
-    assert not fitted_queries(fitted, other).any()
+    assert not find_fitted_queries(fitted, other).any()
     index = data.labels.index
     own = dict.fromkeys(index.items[index.slots(query)], 1.0)
     more = Labels.from_dict({query: own | {f"new {n}": 0.0 for n in range(50)}})
-    assert fitted_queries(fitted, more).all()
+    assert find_fitted_queries(fitted, more).all()
 
 
 def test_an_older_model_file_loads_and_does_not_say(data, fitted):
@@ -58,18 +58,18 @@ def test_an_older_model_file_loads_and_does_not_say(data, fitted):
     for name, value in vars(fitted).items():
         if name not in ("fitted_on_", "validation_"):
             setattr(old, name, value)
-    again = models.files.loads(models.files.dumps(old))
-    assert fitted_queries(again, data.labels) is None
+    again = models.model_files.loads(models.model_files.dumps(old))
+    assert find_fitted_queries(again, data.labels) is None
     found = held_out({"crf": again}, data.labels)
     assert (found.silent, len(found.labels)) == (("crf",), len(data.labels))
     assert "does not say from which" in found.notes[0]
 
 
 def test_fitting_again_forgets_what_was_noted(data, fitted):
-    again = models.files.loads(models.files.dumps(fitted))
+    again = models.model_files.loads(models.model_files.dumps(fitted))
     last = part(data, slice(30, 40))
     again.fit(last.preferences, last.labels)
-    assert fitted_queries(again, data.labels).sum() == 10
+    assert find_fitted_queries(again, data.labels).sum() == 10
     assert not hasattr(again, "validation_")
 
 
@@ -94,19 +94,19 @@ def test_a_model_without_enough_other_queries_has_no_figures(data, left):
 def test_what_labels_chose_they_cannot_measure(data):
     """Also for a method that learns nothing, once its parameters were tuned."""
     best = tune(data, "ndcg@5", ["rrf"], trials=3, weights=False).best
-    again = models.files.loads(models.files.dumps(best))
+    again = models.model_files.loads(models.model_files.dumps(best))
     assert not again.tags.supervised
-    assert fitted_queries(again, data.labels).all()
+    assert find_fitted_queries(again, data.labels).all()
     assert list(held_out({"tuned": again}, data.labels).left_out) == ["tuned"]
-    assert not fitted_queries(make("rrf"), data.labels).any()
+    assert not find_fitted_queries(make("rrf"), data.labels).any()
 
 
 def test_integers_are_not_strings():
     lists = {q: {"x": ["a", "b", "c"], "y": ["b", "a", "c"]} for q in range(3)}
     labels = Labels.from_dict({q: {"a": 1.0, "b": 0.0} for q in range(3)})
     model = make("weighted_borda").fit(Preferences.from_lists(lists), labels)
-    assert fitted_queries(model, labels).all()
-    assert not fitted_queries(model, Labels.from_dict({str(q): {"a": 1.0} for q in range(3)})).any()
+    assert find_fitted_queries(model, labels).all()
+    assert not find_fitted_queries(model, Labels.from_dict({str(q): {"a": 1.0} for q in range(3)})).any()
 
 
 def test_a_model_worse_than_a_plain_method_is_warned_of():
@@ -133,5 +133,5 @@ def test_a_model_worse_than_a_plain_method_is_warned_of():
     for name, method in (("before", make("rrf")), ("after", model)):
         [mean] = evaluate(method.aggregate(held.preferences), held.labels, told["metric"]).mean().values()
         assert told[name] == pytest.approx(mean)
-    kept = models.files.loads(models.files.dumps(model)).validation_
+    kept = models.model_files.loads(models.model_files.dumps(model)).validation_
     assert kept == told

@@ -11,7 +11,7 @@ import pytest
 
 from podium import make, registry
 from podium.aggregators.base import Tags
-from podium.aggregators.positions import Positional
+from podium.aggregators.positional import Positional
 from podium.errors import InputError, ParameterError
 from podium.evaluate.reproduce import TABLES, Row, Table, reproduce, write
 from podium.evaluate.reproduce.sets import READERS, labelled_items, load

@@ -15,7 +15,7 @@ from scipy import stats
 from lessons import lesson
 from podium import Dataset, Features, Labels, Preferences, make, models, params, registry
 from podium.aggregators.base import LIST_FORMS, Tags
-from podium.aggregators.positions import Positional
+from podium.aggregators.positional import Positional
 from podium.data.demo import demo
 from podium.errors import InputError, ParameterError
 from podium.evaluate import evaluate, expert_rankings, tune

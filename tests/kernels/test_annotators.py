@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from podium.aggregators.crowd.annotators import gather
+from podium.aggregators.crowd.crowd_model import collect_crowd_votes
 from podium.aggregators.majority import collect_votes
 from podium.data.preferences import Form, Preferences
 from podium.kernels import annotator_em, dispatch, noisy_contests
@@ -54,7 +54,7 @@ def coins_of(crowd, sided=False):
 @pytest.mark.parametrize("seed", range(3))
 def test_judgements_are_what_everybody_said(form, seed):
     preferences = of_form(form, seed).build()
-    crowd = gather("test", preferences, np.ones(len(preferences.experts)), pooled=True)
+    crowd = collect_crowd_votes("test", preferences, np.ones(len(preferences.experts)), pooled=True)
     said, index, found = crowd.said, preferences.index, Counter()
     for r, p in enumerate(said.pair):
         i, j = int(said.first[p]), int(said.second[p])
@@ -76,7 +76,7 @@ def test_sides_are_told_from_the_first_slot():
     p = Preferences.from_comparisons(
         [0] * 4, ["e"] * 4, ["a", "b", "a", "a"], ["b", "a", "b", "c"], side=[1, 1, -1, 0]
     )
-    said = gather("test", p, np.ones(1), pooled=True, sides=True).said
+    said = collect_crowd_votes("test", p, np.ones(1), pooled=True, sides=True).said
     rows = zip(said.pair.tolist(), said.side.tolist(), said.won.tolist(), said.lost.tolist(), strict=True)
     assert sorted(rows) == [(0, 1, 1.0, 0.0), (0, 2, 1.0, 1.0), (1, 0, 1.0, 0.0)]
 
@@ -155,7 +155,7 @@ def test_truths_are_a_maximum_of_the_plain_likelihood(path, seed, sided):
         names = (p.index.items[int(i)] for c in (v.winner, v.loser) for i in c)
         names = np.array(list(names)).reshape(2, -1)
         p = Preferences.from_comparisons([0] * len(v), v.expert.tolist(), *names.tolist(), side=side)
-    crowd = gather("test", p, np.ones(len(p.experts)), pooled=True, sides=sided)
+    crowd = collect_crowd_votes("test", p, np.ones(len(p.experts)), pooled=True, sides=sided)
     coins = coins_of(crowd, sided)
     truth, quality, found = annotator_em.estimate_pair_truths(crowd.said, coins, 1e-11, 10_000)
     value, posterior = plain.pair_likelihood(crowd.said, coins, found.x)
@@ -172,7 +172,7 @@ def test_truths_are_a_maximum_of_the_plain_likelihood(path, seed, sided):
 
 def test_objectives_never_fall(path):
     p = crowd_of(3)
-    crowd = gather("test", p, np.ones(len(p.experts)), pooled=True)
+    crowd = collect_crowd_votes("test", p, np.ones(len(p.experts)), pooled=True)
     coins = coins_of(crowd)
     values = [
         annotator_em.estimate_pair_truths(crowd.said, coins, 1e-13, n)[2].objective for n in range(1, 60)
@@ -230,7 +230,7 @@ def test_confusions_are_a_maximum_of_the_plain_likelihood(path, seed):
 
 def test_elo_is_the_plain_loop(path):
     p = crowd_of(0)
-    said = gather("test", p, np.ones(len(p.experts)), pooled=True, merged=True).said
+    said = collect_crowd_votes("test", p, np.ones(len(p.experts)), pooled=True, merged=True).said
     pairs = list(zip(said.first, said.second, said.won, said.lost, strict=True))
     expected = plain.compute_expected_elo(pairs, int(said.starts[-1]), 32.0, 0.006, annotator_em.PARTS)
     np.testing.assert_allclose(
@@ -243,7 +243,7 @@ def test_elo_is_the_mean_over_random_orders(monkeypatch):
     p = crowd_of(1)
     votes, unit = collect_votes(p, np.ones(len(p.experts)))
     rate = np.log(10) / 400
-    said = gather("test", p, np.ones(len(p.experts)), pooled=True, merged=True).said
+    said = collect_crowd_votes("test", p, np.ones(len(p.experts)), pooled=True, merged=True).said
     for k in (4.0, 16.0):
         mean = compute_elo(votes, k * unit, rate, rounds=3000, seed=0)
         # what is left out is of second order in k
@@ -255,6 +255,6 @@ def test_elo_is_the_mean_over_random_orders(monkeypatch):
 
 def test_elo_stays_calm_where_items_meet_very_often(path):
     p = Preferences.from_comparisons([0, 0], ["e", "e"], ["a", "b"], ["b", "a"], weight=[30_000.0, 10_000.0])
-    said = gather("test", p, np.ones(1), pooled=True, merged=True).said
+    said = collect_crowd_votes("test", p, np.ones(1), pooled=True, merged=True).said
     ratings = annotator_em.compute_expected_elo(said, said.won, said.lost, 32.0, float(np.log(10) / 400))
     assert ratings[0] - ratings[1] == pytest.approx(400 * np.log10(3), rel=1e-6)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from podium import Dataset, Features, Labels, Preferences, make
-from podium.aggregators.supervised.courses import network_pass
 from podium.aggregators.supervised.examples import Examples
+from podium.aggregators.supervised.expert_matrices import build_expert_matrices
 from podium.aggregators.supervised.lambdarank import LambdaRank
 from podium.aggregators.supervised.networks import Network
-from podium.aggregators.supervised.strengths import matrices
+from podium.aggregators.supervised.objectives import train_network_pass
 from podium.errors import ParameterError
 from podium.kernels import lambdas as host
 from podium.kernels import preference_svd, ranking_expectations
@@ -52,7 +52,7 @@ def examples(seed=0, queries=17, longest=40):
             for q, n in enumerate(sizes.tolist())
         }
     )
-    return Examples.of(labels.index, labels), random
+    return Examples.from_labels(labels.index, labels), random
 
 
 def rows_of(where, found, target):
@@ -69,7 +69,7 @@ def rows_of(where, found, target):
 @pytest.mark.parametrize("kind", ["apart", "tied", "equal"])
 def test_gradients_of_queries(where, metric, kind):
     found, random = examples()
-    target = found.target(metric)._replace(weight=random.random(len(found)) + 0.5)
+    target = found.build_target(metric)._replace(weight=random.random(len(found)) + 0.5)
     scores = random.normal(size=len(found))
     if kind == "tied":
         scores = np.round(scores) + 1e-13 * random.normal(size=len(scores))
@@ -93,30 +93,32 @@ def optimiser(weights, adam=True, rate=0.05, **others):
 def test_passes_of_a_network(where, metric, hidden, layers, adam):
     found, random = examples()
     values, network = random.normal(size=(len(found), 7)), Network(7, hidden, layers)
-    target, useful = found.lesson(metric)
-    begin = network.start(random) + 0.1 * random.normal(size=network.size)
+    target, useful = found.learning_target(metric)
+    begin = network.init_weights(random) + 0.1 * random.normal(size=network.size)
     lesson = DeviceObjective(where, values, found.starts, target, network.widths)
     mine, theirs = optimiser(begin.copy(), adam), optimiser(begin.copy(), adam)
     for _ in range(3):
         visit = random.permutation(useful)
         lesson.learn(visit, 4, mine)
-        network_pass(network, values, found.starts, target, visit, 4, theirs)
+        train_network_pass(network, values, found.starts, target, visit, 4, theirs)
     assert mine.weights == pytest.approx(theirs.weights, abs=TOLERANCE[where.real])
     assert mine.square == pytest.approx(theirs.square, rel=1e-3, abs=1e-9)
     assert mine.steps == theirs.steps
-    assert lesson.scores(mine.weights) == pytest.approx(network.scores(mine.weights, values), abs=1e-5)
+    assert lesson.scores(mine.weights) == pytest.approx(
+        network.compute_scores(mine.weights, values), abs=1e-5
+    )
 
 
 def test_the_first_steps_of_a_few_queries_and_bounds_on_weights(where):
     found, random = examples(queries=3)
     values, network = random.normal(size=(len(found), 4)), Network(4)
-    target, useful = found.lesson("ndcg:exp")
+    target, useful = found.learning_target("ndcg:exp")
     lesson = DeviceObjective(where, values, found.starts, target, network.widths)
     how = {"positive": True, "towards": np.full(4, 0.3)}
     mine, theirs = optimiser(np.ones(4), False, 3.0, **how), optimiser(np.ones(4), False, 3.0, **how)
     for batch in (100, 1):
         lesson.learn(useful, batch, mine)
-        network_pass(network, values, found.starts, target, useful, batch, theirs)
+        train_network_pass(network, values, found.starts, target, useful, batch, theirs)
         assert mine.weights == pytest.approx(theirs.weights, abs=1e-5)
     assert mine.weights.min() >= 0
 
@@ -128,12 +130,12 @@ def test_queries_longer_than_a_block_and_the_same_bits_again(where, hidden, monk
     )  # programs that add up the gradients of several queries
     found, random = examples(queries=5, longest=300)
     values, network = random.normal(size=(len(found), 37)), Network(37, hidden)
-    target, useful = found.lesson("ndcg:exp")
+    target, useful = found.learning_target("ndcg:exp")
     lesson = DeviceObjective(where, values, found.starts, target, network.widths)
-    mine = [optimiser(network.start(np.random.default_rng(0)), rate=0.01) for _ in range(3)]
+    mine = [optimiser(network.init_weights(np.random.default_rng(0)), rate=0.01) for _ in range(3)]
     for o in mine[:2]:
         lesson.learn(useful, 4, o)
-    network_pass(network, values, found.starts, target, useful, 4, mine[2])
+    train_network_pass(network, values, found.starts, target, useful, 4, mine[2])
     assert np.array_equal(mine[0].weights, mine[1].weights)
     assert mine[0].weights == pytest.approx(mine[2].weights, abs=10 * TOLERANCE[where.real])
 
@@ -146,7 +148,7 @@ def test_passes_of_the_crf(where, metric, size):
     entry = np.sort(random.choice(len(found) * groups, 2 * len(found), replace=False))
     starts = np.searchsorted(entry, np.arange(len(found) + 1) * groups)
     said = Potentials(starts, entry % groups, random.normal(size=(len(entry), 3)))
-    (target, useful), weight = found.lesson(metric), random.random(len(found.starts) - 1)
+    (target, useful), weight = found.learning_target(metric), random.random(len(found.starts) - 1)
     field = DeviceCrf(where, said, target, weight, found.starts, groups, size)
     mine, theirs = optimiser(np.zeros(3 * groups)), optimiser(np.zeros(3 * groups))
     for _ in range(3):
@@ -168,7 +170,7 @@ def test_leading_singular_vectors(unlisted, transform, together):
         q: {e: [int(i) for i in random.permutation(12)[: random.integers(1, 12)]] for e in "abc"}
         for q in range(9)
     }
-    found = matrices(
+    found = build_expert_matrices(
         Preferences.from_lists(lists, unlisted=unlisted),
         transform,
         np.zeros(3, np.int64) if together else None,
@@ -220,8 +222,8 @@ def test_leading_singular_vectors_of_votes_and_of_nothing():
     p = Preferences.from_comparisons(
         query, [str(e) for e in expert], [int(w) for w in winner], [int(w) for w in loser]
     )
-    same_vectors(matrices(p, "log", np.zeros(2, np.int64)).matrices)
-    same_vectors(matrices(Preferences.from_lists({"q": {"a": ["x"]}}), "log").matrices)
+    same_vectors(build_expert_matrices(p, "log", np.zeros(2, np.int64)).matrices)
+    same_vectors(build_expert_matrices(Preferences.from_lists({"q": {"a": ["x"]}}), "log").matrices)
 
 
 def data(queries=20):

@@ -31,7 +31,7 @@ def examples(seed, queries=12, longest=11, grades=3):
     random = np.random.default_rng(seed)
     rows = [(q, i) for q in range(queries) for i in range(random.integers(2, longest))]
     labels = Labels.from_rows(*zip(*rows, strict=True), random.integers(0, grades, len(rows)).astype(float))
-    return Examples.of(labels.index, labels), random
+    return Examples.from_labels(labels.index, labels), random
 
 
 @pytest.fixture(params=[10**9, 0], ids=["plain", "compiled"])
@@ -42,7 +42,7 @@ def both(request, monkeypatch):
 @pytest.mark.parametrize("metric", METRICS)
 def test_gradient_is_that_of_the_pairwise_objective(metric, both):
     found, random = examples(1)
-    t = found.target(metric)
+    t = found.build_target(metric)
     scores = random.normal(size=len(found))
     slope = kernels.compute_lambdas(scores, found.starts, t)
     for q in range(len(found.labels)):
@@ -69,7 +69,7 @@ def test_gradient_is_that_of_the_pairwise_objective(metric, both):
 @pytest.mark.parametrize("metric", METRICS)
 def test_compiled_equals_plain_with_ties(metric, monkeypatch):
     found, random = examples(2, queries=40, longest=30)
-    t = found.target(metric)
+    t = found.build_target(metric)
     for scores in (
         random.normal(size=len(found)).round(1),
         np.zeros(len(found)),
@@ -87,7 +87,7 @@ def test_compiled_equals_plain_with_ties(metric, monkeypatch):
 @pytest.mark.parametrize("metric", ["ndcg:exp", "map", "err(max_grade=2)"])
 def test_tied_rows_of_one_grade_share_their_gradient(metric, both):
     labels = Labels.from_dict({"q": {"a": 1, "b": 1, "c": 0, "d": 0, "e": 2}})
-    t = build_target(metric, Examples.of(labels.index, labels).labels)
+    t = build_target(metric, Examples.from_labels(labels.index, labels).labels)
     slope = kernels.compute_lambdas(np.zeros(5), np.array([0, 5]), t)
     assert slope[1] == pytest.approx(slope[2])  # the rows lie best grade first: e, a, b, c, d
     assert slope[3] == pytest.approx(slope[4])
@@ -101,7 +101,7 @@ def test_a_pass_of_the_linear_model(adam, batch, monkeypatch):
     """A step after every batch along the mean gradient; compiled as plain."""
     found, random = examples(3)
     values = random.normal(size=(len(found), 3))
-    t, visit = found.target("ndcg:exp"), random.permutation(len(found.labels))
+    t, visit = found.build_target("ndcg:exp"), random.permutation(len(found.labels))
 
     def run():
         start = [np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(1, np.int64)]
@@ -138,7 +138,9 @@ def test_positive_weights_stay_positive(both):
         np.ones(2), np.zeros(2), np.zeros(2), np.zeros(1, np.int64), False, 5.0, 0.0, True
     )
     for _ in range(20):
-        kernels.train_linear_pass(values, found.starts, found.target("ndcg"), found.useful(), 1, optimiser)
+        kernels.train_linear_pass(
+            values, found.starts, found.build_target("ndcg"), found.find_useful_queries(), 1, optimiser
+        )
     assert (optimiser.weights == 0).all()
 
 
@@ -146,7 +148,7 @@ def test_positive_weights_stay_positive(both):
 def test_a_pair_weighs_the_product_of_its_rows(metric, both):
     found, random = examples(5, queries=6)
     scores, weight = random.normal(size=len(found)), random.uniform(0, 2, len(found))
-    t = found.target(metric)
+    t = found.build_target(metric)
     slope = kernels.compute_lambdas(scores, found.starts, t._replace(weight=weight))
     for q in range(len(found.labels)):
         rows = slice(*found.starts[q : q + 2].tolist())

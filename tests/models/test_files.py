@@ -98,10 +98,10 @@ def test_tampering_is_noticed(saved):
     ],
 )
 def test_a_well_formed_file_with_bad_content_is_refused(saved, document, message):
-    from podium.models.files import _checksum
+    from podium.models.model_files import _compute_checksum
 
     text = json.dumps(document)
-    _edited(saved, lambda m: m.update(podium=text, checksum=_checksum(text, {})))
+    _edited(saved, lambda m: m.update(podium=text, checksum=_compute_checksum(text, {})))
     with pytest.raises(ModelFileError, match=message):
         models.load(saved)
 
@@ -131,7 +131,7 @@ def test_missing_files_are_named(tmp_path):
 
 
 def test_the_same_model_is_the_same_bytes():
-    from podium.models.files import dumps, loads
+    from podium.models.model_files import dumps, loads
 
     model = make("rrf(k=10)")
     assert len({dumps(model) for _ in range(20)}) == 1

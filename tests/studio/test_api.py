@@ -227,11 +227,11 @@ def test_methods_are_those_of_the_registry(client):
 
 
 def test_saved_models(client, tmp_path_factory):
-    from podium.models import files
+    from podium.models import model_files
 
     store = client.app.state.store
     project = store.add_upload("p", [("a.csv", b"query,expert,item,rank\nq,e,a,1\n")])
-    model = store.add_model(project, "m", "rrf(k=7)", files.dumps(make("rrf(k=7)")))
+    model = store.add_model(project, "m", "rrf(k=7)", model_files.dumps(make("rrf(k=7)")))
     for named in ({"model": model}, {"project": project}, {"project": project, "model": model}):
         assert ask(client, "aggregate", rankings=QUERIES, **named)["method"]["spec"] == "rrf(k=7)"
     for wrong in ({"model": "../../etc/passwd"}, {"project": "nobody"}, {"project": "x", "model": model}):

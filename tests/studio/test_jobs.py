@@ -76,7 +76,10 @@ def test_a_worker_killed_with_9_is_replaced_and_goes_on(store, files):
     assert kept.items() <= after.items()  # what was known was not computed again
     told = expected(files)
     assert done.result["document"] == told.to_dict()
-    assert models.files.loads(store.model_bytes(done.result["model"])).parameters() == told.best.parameters()
+    assert (
+        models.model_files.loads(store.model_bytes(done.result["model"])).parameters()
+        == told.best.parameters()
+    )
 
 
 SERVER = """
@@ -116,7 +119,7 @@ def test_fitting_that_was_broken_off_says_so(store, files):
     again = jobs.ask(store, project, "fit", {"method": "crf"})
     jobs.work(store)
     assert store.job(again).state == "done"
-    fitted = models.files.loads(store.model_bytes(store.job(again).result["model"]))
+    fitted = models.model_files.loads(store.model_bytes(store.job(again).result["model"]))
     assert fitted.aggregate(open_input(files).preferences).queries.tolist()[:1] == ["q001"]
 
 
@@ -151,7 +154,7 @@ def test_a_fitted_model_is_measured_on_other_queries_only(store, files):
     assert done.state == "done", done.words
     assert "Cross-validated, on 20 queries that it was not fitted on, its ndcg@10 is" in done.words
     data = open_input(files)
-    model = models.files.loads(store.model_bytes(done.result["model"]))
+    model = models.model_files.loads(store.model_bytes(done.result["model"]))
     training = evaluate(model.aggregate(data.preferences), data.labels, "ndcg@10").mean()["ndcg@10"]
     [held] = [r["mean"] for r in done.result["document"]["held_out"]["rows"] if r["name"] == "model"]
     assert held < training - 0.02

@@ -105,7 +105,7 @@ class Aggregator(ABC):
 
     def __post_init__(self) -> None:
         for name, value in self.parameters().items():
-            setattr(self, name, _plain(value))
+            setattr(self, name, _to_plain_value(value))
         params.validate(self)
         if self.weights is not None:
             if not self.tags.weighted:
@@ -130,7 +130,7 @@ class Aggregator(ABC):
         self._check_costs(preferences)
         begin = time.perf_counter()
         weights = self.expert_weights_for(preferences.experts)
-        outcome = self._outcome(preferences, weights, features)
+        outcome = self._compute_outcome(preferences, weights, features)
         return Consensus.from_scores(
             preferences.index,
             outcome.scores,
@@ -167,7 +167,7 @@ class Aggregator(ABC):
         one = preferences.select([query])
         self._check_costs(one)
         at = one.index.slot(query, item)
-        return self._explain(one, at, features)
+        return self._explain_slot(one, at, features)
 
     def explain_order(
         self, preferences: Preferences, query: Id, above: Id, below: Id, features: Features | None = None
@@ -188,29 +188,32 @@ class Aggregator(ABC):
         """Whether what `explain` tells adds up to the score."""
         return self.tags.additive
 
-    def _explain(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
+    def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
         """Contributions to the slot `at` of preferences that hold one query."""
         weights = self.expert_weights_for(one.experts)
         codes = {e: c for c, e in enumerate(one.experts) if one.speaking[c]}
         alone = np.eye(len(one.experts))
         if self.tags.additive:
             return {
-                e: float(self._raw(one, weights * alone[c], features).scores[at]) for e, c in codes.items()
+                e: float(self._compute_raw_outcome(one, weights * alone[c], features).scores[at])
+                for e, c in codes.items()
             }
-        whole = self._outcome(one, weights, features).scores[at]
+        whole = self._compute_outcome(one, weights, features).scores[at]
         return {
-            e: float(whole - self._outcome(one, weights * (1 - alone[c]), features).scores[at])
+            e: float(whole - self._compute_outcome(one, weights * (1 - alone[c]), features).scores[at])
             for e, c in codes.items()
         }
 
-    def _raw(self, preferences: Preferences, weights: F8, features: Features | None) -> Outcome:
+    def _compute_raw_outcome(
+        self, preferences: Preferences, weights: F8, features: Features | None
+    ) -> Outcome:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below, in words
             found = self._scores(preferences, weights)
         return found if isinstance(found, Outcome) else Outcome(found)
 
-    def _outcome(self, preferences: Preferences, weights: F8, features: Features | None) -> Outcome:
+    def _compute_outcome(self, preferences: Preferences, weights: F8, features: Features | None) -> Outcome:
         """The scores with items nobody speaks of put last; scores that overflow are an error."""
-        outcome, index = self._raw(preferences, weights, features), preferences.index
+        outcome, index = self._compute_raw_outcome(preferences, weights, features), preferences.index
         if not np.isfinite(outcome.scores).all():
             query = index.queries[int(index.query_of_slot[np.flatnonzero(~np.isfinite(outcome.scores))[0]])]
             raise InputError(
@@ -231,7 +234,7 @@ class Aggregator(ABC):
     def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
         """Scores by slot, larger is better; `weights` has one value per expert code."""
 
-    def _costs(self, preferences: Preferences) -> Sequence[Cost]:
+    def _estimate_costs(self, preferences: Preferences) -> Sequence[Cost]:
         """What the method needs beyond time and memory in proportion to the rows, from the shape of the input alone.
 
         A method with the tag `pairwise` says it here; see `podium.aggregators.costs`.
@@ -240,7 +243,7 @@ class Aggregator(ABC):
 
     def _check_costs(self, preferences: Preferences) -> None:
         """Refuse what would take too much, before it is begun."""
-        check_costs(self.name, preferences.queries, self._costs(preferences))
+        check_costs(self.name, preferences.queries, self._estimate_costs(preferences))
 
     def expert_weights_for(self, experts: Sequence[Id]) -> F8:
         """One weight per expert, in their order: those given, or 1."""
@@ -280,9 +283,9 @@ class Aggregator(ABC):
         return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in changed.items())})" if changed else self.name
 
     def _repr_html_(self) -> str:
-        from podium.aggregators.notebook import of_aggregator
+        from podium.aggregators.method_html import render_method
 
-        return of_aggregator(self)
+        return render_method(self)
 
 
 def check_weights(weights: Weights | Any, name: str) -> None:
@@ -321,12 +324,12 @@ def weights_for(weights: Weights, experts: Sequence[Id], name: str) -> F8:
     return np.array([weights[e] for e in known], np.float64)
 
 
-def _plain(value: Any) -> Any:
+def _to_plain_value(value: Any) -> Any:
     """Plain values, which print and can be saved; a mapping becomes our own, which nobody else changes."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     if isinstance(value, Mapping):
-        return {_plain(k): _plain(v) for k, v in value.items()}
+        return {_to_plain_value(k): _to_plain_value(v) for k, v in value.items()}
     return value
 
 

@@ -35,7 +35,7 @@ SHOWN = 3  # queries, and items of each, that the notes name
 NO_CONTESTS = "keep the top of the lists, or use bradley_terry, which does not take lists apart"
 
 
-def collect(
+def collect_contests(
     name: str, preferences: Preferences, weights: F8, *, sided: bool = False, keep_lists: bool = False
 ) -> Iterator[Part]:
     """The contests of all queries in parts, by the side shown first if `sided`."""
@@ -69,38 +69,38 @@ class LatentScores(Aggregator):
     max_iterations: Annotated[int, Range(1, 100_000), "steps after which a query is given up"] = 100
 
     @abstractmethod
-    def _solve(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
+    def _fit_contests(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
         """The solution of all queries."""
 
     @abstractmethod
-    def _held(self) -> str:
+    def _describe_prior(self) -> str:
         """Words for the prior."""
 
-    def _sided(self) -> bool:
+    def _needs_sides(self) -> bool:
         return False
 
     def _keeps_lists(self) -> bool:
         """Whether lists need not be taken apart into pairs."""
         return False
 
-    def _costs(self, preferences: Preferences) -> list[Cost]:
-        return [] if self._keeps_lists() else contest_costs(preferences, self._lighter())
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
+        return [] if self._keeps_lists() else contest_costs(preferences, self._suggest_alternative())
 
-    def _lighter(self) -> str:
+    def _suggest_alternative(self) -> str:
         """What to use where lists are too many pairs."""
         return NO_CONTESTS
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         parts, results = [], []
-        options = {"sided": self._sided(), "keep_lists": self._keeps_lists()}
-        for base, met in collect(self.name, preferences, weights, **options):
-            parts.append((base, self._solve(met)))
+        options = {"sided": self._needs_sides(), "keep_lists": self._keeps_lists()}
+        for base, met in collect_contests(self.name, preferences, weights, **options):
+            parts.append((base, self._fit_contests(met)))
             results.append(contest_scores.count_wins_and_losses(met))
         found = join_solutions(parts)
         wins, losses = (np.concatenate(sides) for sides in zip(*results, strict=True))
         converged = bool(found.converged.all())
-        notes = [] if converged else [self._unfinished(preferences, found)]
-        if self._sided():
+        notes = [] if converged else [self._describe_unconverged(preferences, found)]
+        if self._needs_sides():
             size = ", ".join(
                 f"{q!r} {a:+.3f}"
                 for q, a in zip(preferences.queries[:SHOWN], found.extra["advantage"], strict=False)
@@ -114,10 +114,13 @@ class LatentScores(Aggregator):
             converged=converged,
             iterations=int(found.iterations.max(initial=0)),
             objective=float(found.objective.sum()),
-            notes=(*notes, *gaps(preferences, wins, losses, found.component, self._held())),
+            notes=(
+                *notes,
+                *describe_gaps(preferences, wins, losses, found.component, self._describe_prior()),
+            ),
         )
 
-    def _unfinished(self, preferences: Preferences, found: contest_scores.ContestSolution) -> str:
+    def _describe_unconverged(self, preferences: Preferences, found: contest_scores.ContestSolution) -> str:
         late = np.flatnonzero(~found.converged)
         worst = int(late[found.gradient[late].argmax()])
         return (
@@ -126,7 +129,7 @@ class LatentScores(Aggregator):
         )
 
 
-def gaps(preferences: Preferences, wins: F8, losses: F8, component: I8, held: str) -> list[str]:
+def describe_gaps(preferences: Preferences, wins: F8, losses: F8, component: I8, held: str) -> list[str]:
     """What the contests leave open, for the first few queries: parts that never met, items that never lost or won."""
     index = preferences.index
     played = wins + losses > 0
@@ -190,17 +193,17 @@ class BradleyTerry(LatentScores):
     shape: Annotated[float, Range(1 + 1e-9, 1e6), Tune(1.01, 10, log=True), "shape of the gamma prior"] = 1.1
     advantage: Annotated[bool, "estimate the advantage of the side shown first, and take it out"] = False
 
-    def _sided(self) -> bool:
+    def _needs_sides(self) -> bool:
         return self.advantage
 
     def _keeps_lists(self) -> bool:
         return self.ties in ("half", "ignore") and not self.advantage
 
-    def _lighter(self) -> str:
+    def _suggest_alternative(self) -> str:
         option = "advantage=False" if self.advantage else "ties='half'"
         return f"keep the top of the lists, or use {option}, which does not take lists apart"
 
-    def _solve(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
+    def _fit_contests(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
         gamma = self.prior == "gamma"
         return contest_scores.fit_contests(
             met,
@@ -211,7 +214,7 @@ class BradleyTerry(LatentScores):
             max_iterations=self.max_iterations,
         )
 
-    def _held(self) -> str:
+    def _describe_prior(self) -> str:
         return f"the prior (shape={self.shape:g})" if self.prior == "gamma" else f"the prior (l2={self.l2:g})"
 
 
@@ -234,11 +237,11 @@ class ThurstoneMosteller(LatentScores):
     ties: Annotated[str, Choice("half", "ignore"), "what a tie is: half a win for each, or nothing"] = "half"
     l2: Annotated[float, Range(1e-9, 1e6), Tune(1e-4, 10, log=True), "weight of the ridge prior"] = 0.001
 
-    def _solve(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
+    def _fit_contests(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
         stop = {"tolerance": self.tolerance, "max_iterations": self.max_iterations}
         return contest_scores.fit_contests(met, model="thurstone", ties=self.ties, l2=self.l2, **stop)  # type: ignore[arg-type]
 
-    def _held(self) -> str:
+    def _describe_prior(self) -> str:
         return f"the prior (l2={self.l2:g})"
 
 
@@ -268,12 +271,12 @@ class RankCentrality(Aggregator):
     )
     max_iterations: Annotated[int, Range(1, 100_000_000), "sweeps after which a query is given up"] = 100_000
 
-    def _costs(self, preferences: Preferences) -> list[Cost]:
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         return contest_costs(preferences, NO_CONTESTS)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         walks, columns = [], []
-        for base, met in collect(self.name, preferences, weights):
+        for base, met in collect_contests(self.name, preferences, weights):
             walks.append(compute_rank_centrality(met, self.smoothing, self.tolerance, self.max_iterations))
             columns.append(
                 (*contest_scores.count_wins_and_losses(met), contest_scores.find_weak_components(met) + base)
@@ -287,7 +290,7 @@ class RankCentrality(Aggregator):
             tolerance=TIE,
             converged=converged,
             iterations=max((walk.sweeps for walk in walks if walk.sweeps is not None), default=None),
-            notes=(*notes, *gaps(preferences, wins, losses, component, held)),
+            notes=(*notes, *describe_gaps(preferences, wins, losses, component, held)),
         )
 
 

@@ -19,7 +19,7 @@ from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import I8
 
-__all__ = ["Cost", "check_costs", "limits", "pairs_of_lists", "table_cost"]
+__all__ = ["Cost", "check_costs", "count_list_pairs", "read_limits", "table_cost"]
 
 MEMORY = 2.0  # gigabytes (10^9 bytes)
 OPERATIONS = 1e11  # one or two minutes of one core
@@ -40,12 +40,12 @@ class Cost(NamedTuple):
     remedy: str = NO_PAIRS
 
 
-def limits() -> tuple[float, float]:
+def read_limits() -> tuple[float, float]:
     """Bytes and operations up to which a method starts: PODIUM_MEMORY (gigabytes) and PODIUM_OPERATIONS change them."""
-    return _limit("PODIUM_MEMORY", MEMORY) * 1e9, _limit("PODIUM_OPERATIONS", OPERATIONS)
+    return _read_limit("PODIUM_MEMORY", MEMORY) * 1e9, _read_limit("PODIUM_OPERATIONS", OPERATIONS)
 
 
-def _limit(variable: str, default: float) -> float:
+def _read_limit(variable: str, default: float) -> float:
     text = os.environ.get(variable, "")
     if not text:
         return default
@@ -61,13 +61,13 @@ def _limit(variable: str, default: float) -> float:
 def check_costs(name: str, queries: Sequence[Id], costs: Iterable[Cost]) -> None:
     """Refuse what needs more memory or operations than the limits allow."""
     for cost in costs:
-        memory, operations = limits()
+        memory, operations = read_limits()
         if cost.memory > memory:
-            needs = f"about {_gigabytes(cost.memory)} GB of memory"
-            limit = f"{_gigabytes(memory)} GB (PODIUM_MEMORY sets it)"
+            needs = f"about {_format_gigabytes(cost.memory)} GB of memory"
+            limit = f"{_format_gigabytes(memory)} GB (PODIUM_MEMORY sets it)"
         elif cost.operations > operations:
-            needs = f"about {_rounded(cost.operations)} operations"
-            limit = f"{_rounded(operations)} (PODIUM_OPERATIONS sets it)"
+            needs = f"about {_format_count(cost.operations)} operations"
+            limit = f"{_format_count(operations)} (PODIUM_OPERATIONS sets it)"
         else:
             continue
         where = "" if cost.query is None else f" of query {queries[cost.query]!r}"
@@ -77,11 +77,11 @@ def check_costs(name: str, queries: Sequence[Id], costs: Iterable[Cost]) -> None
         )
 
 
-def _gigabytes(size: float) -> str:
+def _format_gigabytes(size: float) -> str:
     return f"{size / 1e9:,.0f}" if size >= 1e10 else f"{size / 1e9:.2g}"
 
 
-def _rounded(number: float) -> str:
+def _format_count(number: float) -> str:
     return f"{number:,.0f}" if number < 1e6 else f"{number:.1e}".replace("e+", "e")
 
 
@@ -97,7 +97,7 @@ def table_cost(
     return [Cost(size * (size - 1) / 2, "pairs of items", cell * size**2, operations, worst, remedy)]
 
 
-def pairs_of_lists(preferences: Preferences) -> float:
+def count_list_pairs(preferences: Preferences) -> float:
     """The contests that all lists of all queries are, list by list."""
     lists = preferences.lists
     lengths = lists.lengths.astype(np.float64)

@@ -17,7 +17,7 @@ import numpy as np
 
 from podium import registry
 from podium.aggregators.base import Aggregator, Weights, check_weights, make, weights_for
-from podium.aggregators.positions import Positional, RankBiasedCentroids, ReciprocalRankFusion
+from podium.aggregators.positional import Positional, RankBiasedCentroids, ReciprocalRankFusion
 from podium.data.build import Duplicates
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id, id_order
@@ -27,7 +27,7 @@ from podium.kernels.ordering import TOLERANCE
 __all__ = ["Fused", "fuse"]
 
 SHOWN = 10  # items in a notebook
-Answer = Sequence[Id] | Mapping[Id, float]
+ExpertAnswer = Sequence[Id] | Mapping[Id, float]
 # methods that are exactly "sum of weight x points(rank)", and their one parameter
 _QUICK: dict[type, str] = {ReciprocalRankFusion: "k", RankBiasedCentroids: "persistence"}
 
@@ -74,7 +74,7 @@ class Fused:
 
 
 def fuse(
-    lists: Iterable[Answer] | Mapping[Id, Answer],
+    lists: Iterable[ExpertAnswer] | Mapping[Id, ExpertAnswer],
     method: str | type[Aggregator] | Aggregator = "rrf",
     *,
     weights: Weights | None = None,
@@ -100,31 +100,33 @@ def fuse(
             "name the weights if the lists are named, and give them in order if they are not"
         )
     if isinstance(method, str) and not parameters:
-        aggregator = _default(method, registry.aggregators.changes)
+        aggregator = _make_cached(method, registry.aggregators.changes)
     else:
         aggregator = make(method, **parameters)
     if duplicates == "error" and type(aggregator) in _QUICK and not isinstance(lists, Mapping | str):
-        found = _by_positions(lists, aggregator, aggregator.weights if weights is None else weights)
+        found = _fuse_positions(lists, aggregator, aggregator.weights if weights is None else weights)
         if found is not None:
             return found
     if weights is not None:
         aggregator = make(aggregator.name, **(aggregator.parameters() | {"weights": weights}))
-    return _by_preferences(lists, aggregator, duplicates)
+    return _fuse_preferences(lists, aggregator, duplicates)
 
 
 @functools.lru_cache(maxsize=64)
-def _default(method: str, changes: int) -> Aggregator:  # noqa: ARG001 - a new definition makes old answers stale
+def _make_cached(method: str, changes: int) -> Aggregator:  # noqa: ARG001 - a new definition makes old answers stale
     return make(method)
 
 
 @functools.lru_cache(maxsize=64)
-def _table(method: type[Positional], parameter: float, length: int) -> tuple[float, ...]:
+def _compute_points(method: type[Positional], parameter: float, length: int) -> tuple[float, ...]:
     """Points of the ranks 1..length."""
     made: Positional = method(**{_QUICK[method]: parameter})  # type: ignore[arg-type]
     return tuple(made._points(np.arange(1, length + 1, dtype=np.float64)).tolist())
 
 
-def _by_positions(lists: Sequence[Answer], aggregator: Aggregator, weights: Weights | None) -> Fused | None:
+def _fuse_positions(
+    lists: Sequence[ExpertAnswer], aggregator: Aggregator, weights: Weights | None
+) -> Fused | None:
     """Dictionary path; None when the input is not plain lists of ids."""
     assert isinstance(aggregator, Positional)
     parameter: float = getattr(aggregator, _QUICK[type(aggregator)])
@@ -141,8 +143,8 @@ def _by_positions(lists: Sequence[Answer], aggregator: Aggregator, weights: Weig
         if not kinds <= {str, int}:
             return None
         if len(set(answer)) != len(answer):
-            raise _repeated(answer, number)
-        points = _table(type(aggregator), parameter, 1 << max(len(answer) - 1, 63).bit_length())
+            raise _build_duplicate_error(answer, number)
+        points = _compute_points(type(aggregator), parameter, 1 << max(len(answer) - 1, 63).bit_length())
         if weights is None:
             for item, p in zip(answer, points, strict=False):
                 totals[item] = get(item, 0.0) + p
@@ -150,23 +152,23 @@ def _by_positions(lists: Sequence[Answer], aggregator: Aggregator, weights: Weig
             w = shares[number]
             for item, p in zip(answer, points, strict=False):
                 totals[item] = get(item, 0.0) + w * p
-    return _ordered(totals, aggregator, weights, len(kinds) == 1)
+    return _rank_totals(totals, aggregator, weights, len(kinds) == 1)
 
 
-def _ordered(totals: dict[Id, float], by: Aggregator, weights: Weights | None, one_type: bool) -> Fused:
+def _rank_totals(totals: dict[Id, float], by: Aggregator, weights: Weights | None, one_type: bool) -> Fused:
     ranking: list[Id] = sorted(totals) if one_type else sorted(totals, key=id_order)
     ranking.sort(key=totals.__getitem__, reverse=True)  # stable, so equal scores stay in id order
     scores = [totals[item] for item in ranking]
     above = scores[0] if scores else 0.0
     for here in scores:
         if above != here and above - here <= TOLERANCE * above:
-            _snap(ranking, scores)
+            _snap_ties(ranking, scores)
             break
         above = here
     return Fused(ranking, scores, by, weights)
 
 
-def _snap(ranking: list[Id], scores: list[float]) -> None:
+def _snap_ties(ranking: list[Id], scores: list[float]) -> None:
     """Give scores that differ by rounding only one value, and their items id order."""
     begin = 0
     for place in range(1, len(scores) + 1):
@@ -178,7 +180,7 @@ def _snap(ranking: list[Id], scores: list[float]) -> None:
         begin = place
 
 
-def _repeated(answer: Sequence[Id], number: int) -> InputError:
+def _build_duplicate_error(answer: Sequence[Id], number: int) -> InputError:
     seen: set[Id] = set()
     again = next(i for i in answer if i in seen or seen.add(i))  # type: ignore[func-returns-value]
     return InputError(
@@ -188,8 +190,8 @@ def _repeated(answer: Sequence[Id], number: int) -> InputError:
     )
 
 
-def _by_preferences(
-    lists: Sequence[Answer] | Mapping[Id, Answer], aggregator: Aggregator, duplicates: Duplicates
+def _fuse_preferences(
+    lists: Sequence[ExpertAnswer] | Mapping[Id, ExpertAnswer], aggregator: Aggregator, duplicates: Duplicates
 ) -> Fused:
     if isinstance(lists, str):
         raise InputError(f"the lists are a string, {lists[:20]!r}", remedy="give a list of lists of ids")
@@ -210,7 +212,7 @@ def _by_preferences(
                     remedy="items are ids: strings or integers",
                 )
         if duplicates == "error" and len(set(listed)) != len(listed):
-            raise _repeated(listed, number)
+            raise _build_duplicate_error(listed, number)
     preferences = Preferences.from_lists({0: named}, duplicates=duplicates)
     ranked = aggregator.aggregate(preferences)[0]
     return Fused([r.item for r in ranked], [r.score for r in ranked], aggregator)

@@ -51,7 +51,7 @@ class Kemeny(Aggregator):
     exact_limit: Annotated[int, Range(0, 200), "largest group for which `auto` seeks a proof"] = 50
     most_nodes: Annotated[int, Range(1, 10**9), "branches after which `exact` gives up"] = 10_000
 
-    def _costs(self, preferences: Preferences) -> list[Cost]:
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         return table_cost(preferences.index.sizes, 32, cube=1)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
@@ -60,7 +60,7 @@ class Kemeny(Aggregator):
         compiled = is_large(2 * int((np.diff(votes.slots) ** 2).sum()))
         for q in np.flatnonzero(np.diff(votes.slots)).tolist():
             table = build_vote_matrix(votes, q, compiled=compiled)
-            blocks, proved = self._order(compute_margins(table), compiled)
+            blocks, proved = self._order_items(compute_margins(table), compiled)
             scores[votes.slots[q] : votes.slots[q + 1]] = majority.score_blocks(blocks, len(table))
             order = np.concatenate(blocks)
             cost += float(np.tril(table[np.ix_(order, order)], -1).sum())
@@ -72,7 +72,7 @@ class Kemeny(Aggregator):
         )
         return Outcome(scores, find_unranked_slots(votes), objective=cost * unit, notes=(notes,))
 
-    def _order(self, margin: F8, compiled: bool) -> tuple[list[I8], bool]:
+    def _order_items(self, margin: F8, compiled: bool) -> tuple[list[I8], bool]:
         """Tied blocks of items in a best order, and whether it is proved to be best."""
         label = ordering.label_equal_items(margin)
         first = np.full(label.max() + 1, len(label))
@@ -81,13 +81,13 @@ class Kemeny(Aggregator):
         count = np.bincount(label)[rank]
         merged = margin[np.ix_(first[rank], first[rank])] * count * count[:, None]
         solved = [
-            (part, *self._solve(merged[np.ix_(part, part)], compiled))
+            (part, *self._order_group(merged[np.ix_(part, part)], compiled))
             for part in ordering.find_ordered_components(merged)
         ]
         blocks = [np.flatnonzero(label == rank[c]) for part, order, _ in solved for c in part[order]]
         return blocks, all(proved for *_, proved in solved)
 
-    def _solve(self, margin: F8, compiled: bool) -> tuple[I8, bool]:
+    def _order_group(self, margin: F8, compiled: bool) -> tuple[I8, bool]:
         """A good order of one group, and whether it is proved to be best."""
         size = len(margin)
         exact = self.method == "exact" or (self.method == "auto" and size <= self.exact_limit)

@@ -69,15 +69,15 @@ class PairwiseMajority(Aggregator):
     )
     kernel: ClassVar[Callable[..., F8]]
 
-    def _options(self) -> tuple[bool, ...]:
+    def _kernel_options(self) -> tuple[bool, ...]:
         return ()
 
-    def _costs(self, preferences: Preferences) -> list[Cost]:
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         return table_cost(preferences.index.sizes, 8 * self.tables, cube=self.cube)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, _ = collect_votes(preferences, weights)
-        scores = majority.score_by_majority(type(self).kernel, votes, self.cubic, *self._options())
+        scores = majority.score_by_majority(type(self).kernel, votes, self.cubic, *self._kernel_options())
         return Outcome(scores, find_unranked_slots(votes))
 
 
@@ -156,7 +156,7 @@ class Schulze(PairwiseMajority):
         str, Choice("winning", "margin"), "what a majority weighs: its votes, or its votes less those against"
     ] = "winning"
 
-    def _options(self) -> tuple[bool, ...]:
+    def _kernel_options(self) -> tuple[bool, ...]:
         return (self.strength == "winning",)
 
 
@@ -203,15 +203,15 @@ class MajorityVote(Aggregator):
         votes, _ = collect_votes(
             preferences, weights
         )  # whole weights, so that sums do not depend on their order
-        rated = self._rated(preferences)[lists.query_of_list]
-        value = self._shares(preferences)
+        rated = self._find_rated_queries(preferences)[lists.query_of_list]
+        value = self._compute_win_shares(preferences)
         if lists.score is not None:
             value = np.where(rated[lists.list_of_row], lists.score, value)
         weight, none = votes.list_weight, np.zeros(len(lists))
         total = segments.sum_affine(lists.query_starts, lists.starts, lists.item, value, none, weight, slots)
         voices = segments.sum_affine(lists.query_starts, lists.starts, lists.item, None, weight, none, slots)
         if preferences.unlisted == "below":
-            total, voices = self._with_unlisted(preferences, np.where(rated, 0.0, weight), total, voices)
+            total, voices = self._add_unlisted(preferences, np.where(rated, 0.0, weight), total, voices)
         for side, won in ((pairs.winner, 1.0), (pairs.loser, 0.0)):
             share = np.where(pairs.tie, 0.5, won) * votes.vote_weight
             total = total + np.bincount(side, weights=share, minlength=slots)
@@ -220,7 +220,7 @@ class MajorityVote(Aggregator):
         return Outcome(total / np.where(silent, 1.0, voices), silent)
 
     @staticmethod
-    def _rated(preferences: Preferences) -> B1:
+    def _find_rated_queries(preferences: Preferences) -> B1:
         """Queries all of whose votes are ratings."""
         lists, votes = preferences.lists, preferences.comparisons
         if lists.score is None:
@@ -231,7 +231,7 @@ class MajorityVote(Aggregator):
         return np.asarray((blank == 0) & (np.diff(votes.query_starts) == 0))
 
     @staticmethod
-    def _shares(preferences: Preferences) -> F8:
+    def _compute_win_shares(preferences: Preferences) -> F8:
         """The share of the other items of its list that each row beats."""
         lists = preferences.lists
         below = preferences.unlisted == "below"
@@ -241,7 +241,7 @@ class MajorityVote(Aggregator):
         return np.where(others > 0, 1 - (place - 1) / np.maximum(others, 1), 0.5)
 
     @staticmethod
-    def _with_unlisted(preferences: Preferences, weight: F8, total: F8, voices: F8) -> tuple[F8, F8]:
+    def _add_unlisted(preferences: Preferences, weight: F8, total: F8, voices: F8) -> tuple[F8, F8]:
         """Each list also puts the items it does not hold in one tied last place."""
         lists, sizes = preferences.lists, preferences.index.sizes
         size = sizes[lists.query_of_list]

@@ -10,7 +10,7 @@ import numpy as np
 from podium.aggregators.base import ALL_FORMS, Aggregator, Outcome, Tags
 from podium.aggregators.costs import Cost, table_cost
 from podium.aggregators.majority import collect_votes
-from podium.aggregators.supervised.strengths import Transform, matrices, places
+from podium.aggregators.supervised.expert_matrices import Transform, build_expert_matrices, scale_ranks
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
 from podium.errors import Option, ParameterError
@@ -25,7 +25,7 @@ TIE = 1e-8  # relative to the largest score: scores nearer than this are ties
 ROUNDS = 2000  # of adherences and scores in turn
 
 
-class _Fitted(NamedTuple):
+class _MpmFit(NamedTuple):
     fit: multinomial.MultinomialFit
     adherence: F8  # by group
     late: B1  # queries that did not converge
@@ -71,8 +71,8 @@ class Mpm(Aggregator):
     max_iterations: Annotated[int, Range(1, 1_000_000), "Newton steps after which a query is cut short"] = 200
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        groups, expert = self._groups(preferences, weights)
-        found = self._fit(groups, expert)
+        groups, expert = self._build_groups(preferences, weights)
+        found = self._fit_groups(groups, expert)
         fit, adherence, late, rounds = found
         notes = [f"largest gradient {fit.gradient.max(initial=0.0):.1e}"]
         if late.any():
@@ -86,12 +86,12 @@ class Mpm(Aggregator):
             iterations=rounds + int(fit.steps.max(initial=0)),
             objective=float(fit.value.sum()),
             notes=tuple(notes),
-            expert_weights=_by_expert(groups, adherence, expert, weights) if self.adherence else None,
+            expert_weights=_average_adherence(groups, adherence, expert, weights) if self.adherence else None,
         )
 
-    def _groups(self, preferences: Preferences, weights: F8) -> tuple[multinomial.PreferenceGroups, I8]:
+    def _build_groups(self, preferences: Preferences, weights: F8) -> tuple[multinomial.PreferenceGroups, I8]:
         """Net strengths and totals, weighted, by query and expert (or by query alone), and the expert of each group."""
-        made = matrices(preferences, cast(Transform, self.strength))
+        made = build_expert_matrices(preferences, cast(Transform, self.strength))
         m = made.matrices
         row, column = preference_svd.sum_rows_and_columns(m)
         weight = weights[made.group]
@@ -109,7 +109,7 @@ class Mpm(Aggregator):
             queries, np.int64
         )
 
-    def _fit(self, groups: multinomial.PreferenceGroups, expert: I8) -> _Fitted:
+    def _fit_groups(self, groups: multinomial.PreferenceGroups, expert: I8) -> _MpmFit:
         queries, slots = len(groups.starts) - 1, int(groups.slots[-1])
         fit = multinomial.MultinomialFit(
             np.zeros(slots), np.zeros(queries), np.zeros(queries, np.int64), np.zeros(queries)
@@ -118,7 +118,7 @@ class Mpm(Aggregator):
         how = self.prior, self.tolerance, self.max_iterations
         multinomial.fit_scores(groups, adherence, *how, fit, active)
         if not self.adherence:
-            return _Fitted(fit, adherence, fit.steps > self.max_iterations, 0)
+            return _MpmFit(fit, adherence, fit.steps > self.max_iterations, 0)
         tied = np.zeros_like(expert) if self.pooled else groups.query  # what shares one scale
         own = expert if self.pooled else np.arange(len(expert))  # what shares one adherence
         while active.any() and rounds < ROUNDS * min(1, self.max_iterations - 1):
@@ -128,10 +128,10 @@ class Mpm(Aggregator):
             )
             active = np.full(queries, moved.any()) if self.pooled else moved
             multinomial.fit_scores(groups, adherence, *how, fit, active)
-        return _Fitted(fit, adherence, active | (fit.steps > self.max_iterations), rounds)
+        return _MpmFit(fit, adherence, active | (fit.steps > self.max_iterations), rounds)
 
 
-def _by_expert(groups: multinomial.PreferenceGroups, adherence: F8, expert: I8, weights: F8) -> F8:
+def _average_adherence(groups: multinomial.PreferenceGroups, adherence: F8, expert: I8, weights: F8) -> F8:
     """The mean adherence of every expert, weighted by what it said; 1 for experts that said nothing."""
     said = np.bincount(expert, groups.total, len(weights))
     mean = np.bincount(expert, groups.total * adherence, len(weights)) / np.where(said > 0, said, 1.0)
@@ -181,12 +181,12 @@ class Svp(Aggregator):
                 Option("strength", "binary", of="method"),
             )
 
-    def _costs(self, preferences: Preferences) -> list[Cost]:
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         return table_cost(preferences.index.sizes, 40, square=5_000)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, unit = collect_votes(preferences, weights)
-        value, bottom = self._places(preferences.lists)
+        value, bottom = self._scale_places(preferences.lists)
         how = matrix_completion.DifferenceRule(
             value, bottom, self.strength == "binary", matrix_completion.COMBINE.index(self.combine), unit
         )
@@ -211,8 +211,8 @@ class Svp(Aggregator):
             notes=tuple(notes),
         )
 
-    def _places(self, lists: Lists) -> tuple[F8, F8]:
+    def _scale_places(self, lists: Lists) -> tuple[F8, F8]:
         """The place of every row on the scale of its list, and that of the items a list does not hold."""
         if self.strength == "difference":
             return lists.rank.astype(np.float64), lists.last_rank.astype(np.float64) + 1
-        return places(lists, cast(Transform, self.strength)), np.full(len(lists), np.inf)
+        return scale_ranks(lists, cast(Transform, self.strength)), np.full(len(lists), np.inf)

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from podium.aggregators.base import LIST_FORMS, Aggregator, Outcome, Tags
-from podium.aggregators.positions import listed
+from podium.aggregators.positional import sum_listing_weights
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
 from podium.errors import InputError
@@ -27,13 +27,13 @@ __all__ = [
     "CombSum",
     "DistributionBasedFusion",
     "RelativeScoreFusion",
-    "affine",
+    "compute_normalization",
 ]
 
 NORMALIZERS = ("minmax", "max", "sum", "zscore", "rank", "borda", "dbsf", "sigmoid", "none")
 
 
-def affine(lists: Lists, scores: F8, normalizer: str, sizes: I8) -> tuple[F8, F8, F8]:
+def compute_normalization(lists: Lists, scores: F8, normalizer: str, sizes: I8) -> tuple[F8, F8, F8]:
     """Values by row and, by list, base and slope, such that base + slope * value is the normalised score.
 
     A list whose scores are all equal keeps them apart from "not listed" wherever the rule allows: `minmax` gives
@@ -84,7 +84,7 @@ Normalizer = Annotated[str, Choice(*NORMALIZERS), "how the scores of a list are 
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _Normalised(Aggregator):
+class _ScoreFusion(Aggregator):
     """Normalised scores of the experts that list an item, combined; lists without scores use their ranks."""
 
     @property
@@ -93,9 +93,9 @@ class _Normalised(Aggregator):
         """The normaliser."""
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        heard = listed(preferences, (weights > 0).astype(np.float64))
+        heard = sum_listing_weights(preferences, (weights > 0).astype(np.float64))
         magnitude = self._magnitude(preferences, weights)
-        return Outcome(self._combine(preferences, weights), absent=heard == 0, magnitude=magnitude)
+        return Outcome(self._combine_scores(preferences, weights), absent=heard == 0, magnitude=magnitude)
 
     def _magnitude(self, preferences: Preferences, weights: F8) -> F8 | float:
         """The largest normalised score by query, for the rules whose scores have either sign and can cancel."""
@@ -110,26 +110,26 @@ class _Normalised(Aggregator):
         return largest
 
     @abstractmethod
-    def _combine(self, preferences: Preferences, weights: F8) -> F8:
+    def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
         """Scores of items that somebody lists."""
 
-    def _sum(self, preferences: Preferences, weights: F8) -> F8:
+    def _sum_normalized(self, preferences: Preferences, weights: F8) -> F8:
         lists, sizes = preferences.lists, preferences.index.sizes
-        value, base, slope = affine(lists, lists.scores(sizes), self._rule, sizes)
+        value, base, slope = compute_normalization(lists, lists.scores(sizes), self._rule, sizes)
         w = weights[lists.expert]
         slots = len(preferences.index.items)
         return segments.sum_affine(
             lists.query_starts, lists.starts, lists.item, value, w * base, w * slope, slots
         )
 
-    def _rows(self, preferences: Preferences) -> F8:
+    def _normalize_rows(self, preferences: Preferences) -> F8:
         lists, sizes = preferences.lists, preferences.index.sizes
-        value, base, slope = affine(lists, lists.scores(sizes), self._rule, sizes)
+        value, base, slope = compute_normalization(lists, lists.scores(sizes), self._rule, sizes)
         return np.repeat(base, lists.lengths) + np.repeat(slope, lists.lengths) * value
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _Comb(_Normalised):
+class _Comb(_ScoreFusion):
     """The methods that leave the choice of the normaliser to the user."""
 
     normalizer: Normalizer = "minmax"
@@ -152,8 +152,8 @@ class CombSum(_Comb):
     citation = "Fox & Shaw, TREC-2 1994"
     tags = Tags(accepts=LIST_FORMS, additive=True)
 
-    def _combine(self, preferences: Preferences, weights: F8) -> F8:
-        return self._sum(preferences, weights)
+    def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
+        return self._sum_normalized(preferences, weights)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -169,8 +169,8 @@ class CombMnz(_Comb):
     citation = "Fox & Shaw, TREC-2 1994"
     tags = Tags(accepts=LIST_FORMS)
 
-    def _combine(self, preferences: Preferences, weights: F8) -> F8:
-        return self._sum(preferences, weights) * listed(preferences, weights)
+    def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
+        return self._sum_normalized(preferences, weights) * sum_listing_weights(preferences, weights)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -186,9 +186,9 @@ class CombAnz(_Comb):
     citation = "Fox & Shaw, TREC-2 1994"
     tags = Tags(accepts=LIST_FORMS)
 
-    def _combine(self, preferences: Preferences, weights: F8) -> F8:
-        count = listed(preferences, weights)
-        return self._sum(preferences, weights) / np.where(count > 0, count, 1.0)
+    def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
+        count = sum_listing_weights(preferences, weights)
+        return self._sum_normalized(preferences, weights) / np.where(count > 0, count, 1.0)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -199,10 +199,10 @@ class _CombExtreme(_Comb):
     citation = "Fox & Shaw, TREC-2 1994"
     tags = Tags(accepts=LIST_FORMS, weighted=False)
 
-    def _combine(self, preferences: Preferences, weights: F8) -> F8:
+    def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
         lists, slots = preferences.lists, len(preferences.index.items)
         heard = (weights > 0)[lists.expert][lists.list_of_row]  # an expert left out, as `explain` does
-        item, value = lists.item[heard], self._rows(preferences)[heard]
+        item, value = lists.item[heard], self._normalize_rows(preferences)[heard]
         found = segments.find_extreme_by_item(item, value, slots, largest=self.largest)
         return np.nan_to_num(found)
 
@@ -246,18 +246,18 @@ class CombMed(_Comb):
     citation = "Fox & Shaw, TREC-2 1994"
     tags = Tags(accepts=LIST_FORMS)
 
-    def _combine(self, preferences: Preferences, weights: F8) -> F8:
+    def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
         lists = preferences.lists
         whole, _ = whole_weights(weights)
         weight = whole[lists.expert][lists.list_of_row]
         slots = len(preferences.index.items)
         return np.nan_to_num(
-            segments.compute_median_by_item(lists.item, self._rows(preferences), weight, slots)
+            segments.compute_median_by_item(lists.item, self._normalize_rows(preferences), weight, slots)
         )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DistributionBasedFusion(_Normalised):
+class DistributionBasedFusion(_ScoreFusion):
     """Sum of scores rescaled so that mean - 3 sd is 0 and mean + 3 sd is 1 in every list (DBSF).
 
     The standard deviation is that of a sample (n - 1), as Qdrant takes it, or of the population (n), as Haystack and
@@ -280,12 +280,12 @@ class DistributionBasedFusion(_Normalised):
     def _rule(self) -> str:
         return "dbsf" if self.deviation == "sample" else "dbsf_population"
 
-    def _combine(self, preferences: Preferences, weights: F8) -> F8:
-        return self._sum(preferences, weights)
+    def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
+        return self._sum_normalized(preferences, weights)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RelativeScoreFusion(_Normalised):
+class RelativeScoreFusion(_ScoreFusion):
     """Weighted mean over all experts of min-max scores, 0 where an expert does not list the item; lies in [0, 1].
 
     >>> from podium import fuse
@@ -298,8 +298,8 @@ class RelativeScoreFusion(_Normalised):
     tags = Tags(accepts=LIST_FORMS)  # a mean, so what an expert adds depends on who else is heard
     _rule = "minmax"
 
-    def _combine(self, preferences: Preferences, weights: F8) -> F8:
+    def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
         lists, sizes = preferences.lists, preferences.index.sizes
         heard = np.bincount(lists.query_of_list, weights=weights[lists.expert], minlength=len(sizes))
         share: F8 = np.repeat(np.where(heard > 0, heard, 1.0), sizes)
-        return self._sum(preferences, weights) / share
+        return self._sum_normalized(preferences, weights) / share

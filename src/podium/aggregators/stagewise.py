@@ -15,7 +15,7 @@ from podium.kernels.dispatch import F8, I8
 from podium.kernels.stagewise_model import DISTANCES, compute_stage_scores
 from podium.params import Choice
 
-__all__ = ["Cps", "Distance", "mean_places", "stage_costs", "stage_order"]
+__all__ = ["Cps", "Distance", "mean_places", "score_by_stages", "stage_costs"]
 
 Distance = Annotated[str, Choice(*DISTANCES), "distance between rankings"]
 
@@ -42,14 +42,14 @@ def mean_places(preferences: Preferences, codes: I8, width: int) -> F8:
 
 
 def stage_costs(preferences: Preferences, distance: str) -> list[Cost]:
-    """Those of `stage_order`: a table of all pairs, but for Spearman's distance."""
+    """Those of `score_by_stages`: a table of all pairs, but for Spearman's distance."""
     if distance == "spearman":
         return []
     remedy = "keep fewer items per query, or use distance='spearman', which needs no table of pairs"
     return table_cost(preferences.index.sizes, 8, remedy=remedy)
 
 
-def stage_order(preferences: Preferences, codes: I8, theta: F8, distance: str) -> F8:
+def score_by_stages(preferences: Preferences, codes: I8, theta: F8, distance: str) -> F8:
     """Scores of the stagewise ranking under a weight theta for each known expert."""
     places = mean_places(preferences, codes, len(theta))
     return compute_stage_scores(places, preferences.index.starts, theta, distance)
@@ -74,9 +74,9 @@ class Cps(Aggregator):
 
     distance: Distance = "kendall"
 
-    def _costs(self, preferences: Preferences) -> list[Cost]:
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         return stage_costs(preferences, self.distance)
 
     def _scores(self, preferences: Preferences, weights: F8) -> F8:
         codes = np.where(weights > 0, np.arange(len(weights)), -1)
-        return stage_order(preferences, codes, weights, self.distance)
+        return score_by_stages(preferences, codes, weights, self.distance)

@@ -16,7 +16,7 @@ from podium.errors import ParameterError
 from podium.params import parse_spec, suggest
 
 if TYPE_CHECKING:
-    from podium.aggregators.supervised.shards import Files, Judged
+    from podium.aggregators.supervised.training_shards import ShardFiles, SharedLabels
     from podium.scale.shards import Shard
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -170,7 +170,7 @@ class Given(NamedTuple):
     format: str | None
     options: dict[str, Any]
 
-    def shards(self) -> tuple[list[Files], list[Files]]:
+    def shards(self) -> tuple[list[ShardFiles], list[ShardFiles]]:
         """Those to learn from and those to choose with."""
         from podium.scale.shards import find
 
@@ -180,26 +180,26 @@ class Given(NamedTuple):
         train, check = find(self.train), find(self.validation) if self.validation else []
         return [self._files(s, labels) for s in train], [self._files(s, labels) for s in check]
 
-    def _labels(self) -> Judged | dict[str, str] | None:
+    def _labels(self) -> SharedLabels | dict[str, str] | None:
         """Labels outside the shards: in one file for all, or in files of a folder, called after the shards."""
-        from podium.aggregators.supervised.shards import Judged
+        from podium.aggregators.supervised.training_shards import SharedLabels
         from podium.scale.shards import find
 
         if self.qrels is None:
             return None
-        return _by_name(find(self.qrels)) if os.path.isdir(self.qrels) else Judged(self.qrels)
+        return _by_name(find(self.qrels)) if os.path.isdir(self.qrels) else SharedLabels(self.qrels)
 
-    def _files(self, shard: Shard, labels: Judged | dict[str, str] | None) -> Files:
-        from podium.aggregators.supervised.shards import Files
+    def _files(self, shard: Shard, labels: SharedLabels | dict[str, str] | None) -> ShardFiles:
+        from podium.aggregators.supervised.training_shards import ShardFiles
 
         if not isinstance(labels, dict):
-            return Files((shard.path,), self.format, self.options, labels)
+            return ShardFiles((shard.path,), self.format, self.options, labels)
         mine = labels.get(_plain(shard))
         if mine is None:
             raise ParameterError(
                 f"{self.qrels} holds no labels for the shard {shard.path}; put them there in a file of that name"
             )
-        return Files((shard.path,), self.format, self.options, mine)
+        return ShardFiles((shard.path,), self.format, self.options, mine)
 
 
 def _plain(shard: Shard) -> str:

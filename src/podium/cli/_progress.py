@@ -123,9 +123,9 @@ def progress(work: Sequence[T], label: str) -> Iterator[T]:
 def telling() -> Iterator[Callable[[int, int, str], None]]:
     """A function `(done, total, what)` that moves a progress bar on the terminal, or informs the lines elsewhere."""
     if not sys.stderr.isatty():
-        from podium.aggregators.supervised.examples import silence
+        from podium.aggregators.supervised.examples import no_progress
 
-        yield _lines[-1].update if _lines else silence
+        yield _lines[-1].update if _lines else no_progress
         return
     from rich.console import Console
     from rich.progress import Progress

@@ -209,12 +209,12 @@ def _quality(model: Aggregator, train: Dataset) -> dict[str, Any]:
 
 def _unlearned(model: Aggregator, data: Dataset) -> dict[str, Any]:
     """The same for a method that was fitted without labels: all of them are held out."""
-    from podium.aggregators.supervised.validation import plain_method
+    from podium.aggregators.supervised.baseline_comparison import make_baseline
     from podium.evaluate import evaluate
 
     if data.labels is None or not _labelled(data):
         return {}
-    plain = plain_method(data)
+    plain = make_baseline(data)
     results = plain.aggregate(data.preferences), model.aggregate(data.preferences, data.features)
     before, after = (evaluate(c, data.labels, METRIC).mean()[METRIC] for c in results)
     return {

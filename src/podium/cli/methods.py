@@ -22,15 +22,15 @@ def verb(name: str | None, json_: bool) -> None:
     podium methods rrf
     """
     from podium import registry
-    from podium.aggregators.facts import facts as facts_of
-    from podium.aggregators.facts import learner_facts
+    from podium.aggregators.describe import describe_learner
+    from podium.aggregators.describe import describe_method as facts_of
 
     learners = streamed_learners()
     if name is None:
         found = registry.aggregators.all() | learners
     else:
         found = {name: learners.get(name.lower()) or registry.aggregators.get(name)}
-    facts = [(learner_facts if cls in learners.values() else facts_of)(cls) for cls in found.values()]
+    facts = [(describe_learner if cls in learners.values() else facts_of)(cls) for cls in found.values()]
     if json_:
         common.emit(facts if name is None else facts[0])
     elif name is None:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from podium.aggregators.features.feature_normalization import normalize_by_query
 from podium.aggregators.features.labelled_features import LabelledFeatures
-from podium.aggregators.features.normalise import normalised
 from podium.data.consensus import Consensus
 from podium.data.features import Features
 from podium.data.labels import Labels
@@ -127,7 +127,7 @@ def _conflicts(
     graded = [name for name, grade in model.beliefs.items() if grade]
     columns = [features.names.index(name) for name in graded]
     signs = np.sign([model.beliefs[name] for name in graded])
-    values = normalised(features.index.starts, features.values[:, columns], model.normalise) * signs
+    values = normalize_by_query(features.index.starts, features.values[:, columns], model.normalise) * signs
     size = np.sqrt((values * values).sum(axis=0))
     limit = min(AGAINST, -CHANCE / np.sqrt(max(len(values), 1)))
     found: list[Conflict] = []

@@ -15,7 +15,7 @@ import numpy as np
 
 import podium
 from podium.aggregators.base import Aggregator, make
-from podium.aggregators.supervised.examples import Progress, silence
+from podium.aggregators.supervised.examples import Progress, no_progress
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset, Fold
 from podium.data.markup import Grid, block, figure, table
@@ -155,7 +155,7 @@ def cross_validate(
     ties: TieRule = "item",
     labelled_only: bool = False,
     resume: str | os.PathLike[str] | None = None,
-    progress: Progress = silence,
+    progress: Progress = no_progress,
 ) -> CrossValidation:
     """Fit every method on each fold's training part and measure it on the test part.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.aggregators.base import Aggregator
-from podium.aggregators.supervised.provenance import fitted_queries
+from podium.aggregators.supervised.provenance import find_fitted_queries
 from podium.data.labels import Labels
 from podium.kernels.dispatch import B1
 
@@ -67,7 +67,7 @@ def held_out(methods: Mapping[str, Aggregator], labels: Labels) -> HeldOut:
     silent, checked = [], []
     seen: B1 = np.zeros(len(labels), np.bool_)
     for name, method in methods.items():
-        mine = fitted_queries(method, labels)
+        mine = find_fitted_queries(method, labels)
         if mine is None:
             silent.append(name)
             continue

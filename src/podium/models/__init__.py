@@ -4,6 +4,6 @@ A file is one safetensors container. Its metadata hold a JSON document (name, pa
 a checksum over that document and all tensors; classes are found by name in the registry and nowhere else.
 """
 
-from podium.models.files import load, save
+from podium.models.model_files import load, save
 
 __all__ = ["load", "save"]

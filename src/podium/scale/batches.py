@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from podium.aggregators.positions import Positional
+from podium.aggregators.positional import Positional
 from podium.data.vocabulary import Ids
 from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import is_large
@@ -55,7 +55,7 @@ class BatchFunction:
     @functools.cached_property
     def aggregator(self) -> Aggregator:
         """The method, read from its bytes where it is needed."""
-        from podium.models.files import loads
+        from podium.models.model_files import loads
 
         loaded: Aggregator = loads(self.model)
         return loaded
@@ -71,10 +71,10 @@ class BatchFunction:
     @property
     def fingerprint(self) -> str:
         """What results depend on besides the rows: method, learned values, options."""
-        from podium.models.files import fingerprint
+        from podium.models.model_files import compute_fingerprint
 
         options = (self.top, self.ties, self.unlisted, self.duplicates, self.keep)
-        return f"{fingerprint(self.aggregator)} {options!r}"
+        return f"{compute_fingerprint(self.aggregator)} {options!r}"
 
     def __call__(self, *batches: Any) -> Any:
         """A table gives a table, a record batch a record batch, an iterator of them an iterator.
@@ -116,7 +116,7 @@ class BatchFunction:
     @property
     def by_features(self) -> bool:
         """Whether the model ranks by item features alone; then it is for shards, not for batches of lists."""
-        from podium.aggregators.features.learners import FeatureModel
+        from podium.aggregators.features.feature_model import FeatureModel
 
         return isinstance(self.aggregator, FeatureModel)
 
@@ -171,8 +171,8 @@ def batch_function(
     """
     from podium import models
     from podium.aggregators.base import Aggregator, make
-    from podium.aggregators.features.learners import FeatureModel
-    from podium.models.files import dumps
+    from podium.aggregators.features.feature_model import FeatureModel
+    from podium.models.model_files import dumps
 
     given: Any = aggregator
     method = models.load(given) if isinstance(given, str) and given.endswith(".podium") else given

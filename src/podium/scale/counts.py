@@ -26,7 +26,7 @@ from podium.data.vocabulary import Id, Ids, code_ids
 from podium.errors import ModelFileError, PodiumError
 from podium.evaluate.leaderboard.tally import COLUMNS, MARKS, Tally
 from podium.kernels.dispatch import F8, I8
-from podium.models import files
+from podium.models import model_files
 from podium.scale.jobs import Record
 from podium.scale.reading import named_experts, preferences_of, with_experts
 from podium.scale.shards import Shard, digest, is_parquet, read_parquet, read_text
@@ -185,7 +185,7 @@ class Trials:
 
     def of(self, preferences: Preferences) -> Tried:
         from podium.evaluate.evaluation import evaluate
-        from podium.models.files import loads
+        from podium.models.model_files import loads
 
         labels = _labels(self.labels, self.labels_digest)
         known = [q for q in preferences.queries.tolist() if labels.index.queries.code_of(q) is not None]
@@ -262,7 +262,9 @@ class Count:
                 part = self.kind.of(preferences)
                 total = part if total is None else self.kind.add(total, part)
             place.parent.mkdir(parents=True, exist_ok=True)
-            files.save(_Kept(key, {} if total is None else self.kind.to_values(total)), place, overwrite=True)
+            model_files.save(
+                _Kept(key, {} if total is None else self.kind.to_values(total)), place, overwrite=True
+            )
             return Record(shard.name, key, shard.path, rows)
         except PodiumError as error:
             text = str(error) if shard.path in str(error) else f"{shard.path}: {error}"
@@ -292,7 +294,7 @@ def _as_tables(batches: Iterator[Any]) -> Iterator[Any]:
 
 def _key_of(place: Path) -> str | None:
     try:
-        name, parameters, _ = files.contents(place)
+        name, parameters, _ = model_files.read_contents(place)
     except ModelFileError:
         return None
     return parameters.get("key") if name == _Kept.name else None
@@ -302,7 +304,7 @@ def merge(count: Count, names: Sequence[str]) -> Any:
     """The sum over shards, in the order of their names; None if there was nothing in any of them."""
     parts = []
     for name in sorted(names):
-        _, _, kept = files.contents(count.place(name))
+        _, _, kept = model_files.read_contents(count.place(name))
         if kept:
             parts.append(count.kind.from_values({k.removesuffix("_"): v for k, v in kept.items()}))
     while len(parts) > 1:  # neighbours first: sums of about equal size, each shard in few of them

@@ -249,9 +249,9 @@ def read_text(path: str, format_: str | None, options: dict[str, Any]) -> Prefer
 
 def read_features(path: str, format_: str | None, options: dict[str, Any]) -> Features | None:
     """The item features in a file of any format, which is read whole; None if it is a table without rows."""
-    from podium.aggregators.supervised.shards import Files, is_empty
+    from podium.aggregators.supervised.training_shards import ShardFiles, is_empty
 
-    content = Files((path,), format_, options).read("features")
+    content = ShardFiles((path,), format_, options).read("features")
     if content.features is None and not is_empty(content):
         remedy = "give a LETOR file, or a table with columns of them"
         raise InputError("there are no item features", source=path, remedy=remedy)

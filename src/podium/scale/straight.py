@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from podium.aggregators.positions import TABLE_LIMIT, Positional
+from podium.aggregators.positional import TABLE_LIMIT, Positional
 from podium.kernels.positional_rank import compute_ranks_by_score, rank_by_points
 from podium.scale import columns
 from podium.scale.arrays import arrow, one

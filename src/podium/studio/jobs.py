@@ -133,10 +133,10 @@ def _fit(_: Store, job: Job, data: Any, tell: Tell) -> tuple[str, Any, Any]:
 
 def _held_out(method: str, data: Any, tell: Tell) -> tuple[str, Any]:
     """What the method is worth on queries it was not fitted on, beside one that learns nothing: cross-validated."""
-    from podium.aggregators.supervised.validation import plain_method
+    from podium.aggregators.supervised.baseline_comparison import make_baseline
     from podium.evaluate.crossvalidation import cross_validate
 
-    plain = plain_method(data).name
+    plain = make_baseline(data).name
     try:
         found = cross_validate(
             data, {plain: plain, "model": method}, [METRIC], progress=tell, choose_by=METRIC
@@ -215,7 +215,11 @@ def _do(store: Store, job: Job, owner: str, roots: Sequence[Path]) -> None:
         data = Dataset(found.preferences, found.labels, found.features)
         words, result, model = KINDS[job.kind][1](store, job, data, pulse.tell)
         kept = store.add_model(
-            job.project, f"{job.kind} {repr(model)[:60]}", repr(model), models.files.dumps(model), job.id
+            job.project,
+            f"{job.kind} {repr(model)[:60]}",
+            repr(model),
+            models.model_files.dumps(model),
+            job.id,
         )
         pulse.stop()
         store.finish(job.id, owner, "done", words, {"model": kept, "document": result})

@@ -197,7 +197,7 @@ class Workspace:
 
         if spec.startswith("model:"):
             number = spec.removeprefix("model:")
-            return models.files.loads(self.store.model_bytes(number), "the model")
+            return models.model_files.loads(self.store.model_bytes(number), "the model")
         return make(spec)
 
 

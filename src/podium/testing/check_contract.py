@@ -16,7 +16,7 @@ import numpy as np
 
 from podium import models, params, registry
 from podium.aggregators.base import Aggregator, Tags, make
-from podium.aggregators.supervised.provenance import fitted_queries
+from podium.aggregators.supervised.provenance import find_fitted_queries
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
 from podium.errors import ParameterError, PodiumError, UnsupportedFormError
@@ -240,17 +240,17 @@ def training_queries_are_known_again(cls: type[Aggregator]) -> None:
     """A model that was saved and loaded says which labelled queries it was fitted on, and no others."""
     preferences = next(iter(each(cls, 1))).build()
     model = fitted(cls(), preferences)
-    again = models.files.loads(models.files.dumps(model))
+    again = models.model_files.loads(models.model_files.dumps(model))
     lessons = agreeing_labels(preferences), agreeing_labels(lesson(preferences))
     assert any(_all_known(again, labels) for labels in lessons), "the queries of training are not known again"
     other = Labels.from_dict({q: {"another item": 1.0, "one more": 0.0} for q in preferences.queries})
-    seen = fitted_queries(again, other)
+    seen = find_fitted_queries(again, other)
     assert seen is not None
     assert not seen.any(), "other queries of the same names are taken for them"
 
 
 def _all_known(model: Aggregator, labels: Labels) -> bool:
-    seen = fitted_queries(model, labels)
+    seen = find_fitted_queries(model, labels)
     return seen is not None and bool(seen.all())
 
 

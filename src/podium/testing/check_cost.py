@@ -24,7 +24,7 @@ def refuses_what_costs_too_much(cls: type[Aggregator]) -> None:
         preferences = answers.build()
         one = fitted(cls(), preferences) if cls.tags.supervised else cls()
         usual = one.aggregate(preferences).scores.tobytes()
-        needs = any(max(c.memory, c.operations) > 0 for c in one._costs(preferences))
+        needs = any(max(c.memory, c.operations) > 0 for c in one._estimate_costs(preferences))
         compares |= needs
         with _no_room():
             if needs:
@@ -52,13 +52,13 @@ def _refusal(one: Aggregator, preferences: Any) -> InputError | None:
     def computed(*_: Any) -> Any:
         raise AssertionError("the method computed before it refused")
 
-    vars(one)["_raw"] = computed
+    vars(one)["_compute_raw_outcome"] = computed
     try:
         one.aggregate(preferences)
     except InputError as refusal:
         return refusal
     finally:
-        del vars(one)["_raw"]
+        del vars(one)["_compute_raw_outcome"]
     return None
 
 

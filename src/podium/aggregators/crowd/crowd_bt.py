@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from podium.aggregators.base import Outcome
-from podium.aggregators.crowd.annotators import TIE, Crowd, CrowdModel, gather
+from podium.aggregators.crowd.crowd_model import TIE, CrowdModel, CrowdVotes, collect_crowd_votes
 from podium.data.preferences import Preferences
 from podium.kernels import noisy_contests
 from podium.kernels.dispatch import F8
@@ -49,32 +49,36 @@ class CrowdBt(CrowdModel):
     max_iterations: Annotated[int, Range(1, 100_000), "steps after which the search is given up"] = 500
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        crowd = gather(self.name, preferences, weights, pooled=True, merged=True)
-        plain = self._problem(crowd, np.ones(1), np.zeros(0), np.zeros(0))
+        crowd = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True)
+        plain = self._build_noisy_contests(crowd, np.ones(1), np.zeros(0), np.zeros(0))
         found = noisy_contests.fit_noisy_contests(
             plain, np.zeros(plain.slots), self.tolerance, self.max_iterations
         )
         if not self.quality:
-            return self._outcome_of(found, found.steps, None)
-        crowd = gather(self.name, preferences, weights, pooled=self.pooled)
-        right, wrong = self._prior(preferences, crowd.expert)
+            return self._build_outcome(found, found.steps, None)
+        crowd = collect_crowd_votes(self.name, preferences, weights, pooled=self.pooled)
+        right, wrong = self._prior_votes(preferences, crowd.expert)
         weight = weights[crowd.expert]
-        problem = self._problem(crowd, weight, right * weight, wrong * weight)
-        start = np.concatenate((found.scores, _agreement(crowd, found.scores, right, wrong)))
+        problem = self._build_noisy_contests(crowd, weight, right * weight, wrong * weight)
+        start = np.concatenate((found.scores, _estimate_start_odds(crowd, found.scores, right, wrong)))
         best = noisy_contests.fit_noisy_contests(problem, start, self.tolerance, self.max_iterations)
         quality = 1.0 / (1.0 + np.exp(-best.odds))
-        return self._outcome_of(
-            best, found.steps + best.steps, self._by_expert(crowd.expert, crowd.heard, quality, len(weights))
+        return self._build_outcome(
+            best,
+            found.steps + best.steps,
+            self._average_quality(crowd.expert, crowd.heard, quality, len(weights)),
         )
 
-    def _problem(self, crowd: Crowd, weight: F8, right: F8, wrong: F8) -> noisy_contests.NoisyContests:
+    def _build_noisy_contests(
+        self, crowd: CrowdVotes, weight: F8, right: F8, wrong: F8
+    ) -> noisy_contests.NoisyContests:
         said = crowd.said
         by_row = weight[said.group]
         ends = said.first[said.pair], said.second[said.pair]
         rows = (*ends, said.group, said.won * by_row, said.lost * by_row)
         return noisy_contests.build_noisy_contests(rows, int(said.starts[-1]), self.virtual, right, wrong)
 
-    def _outcome_of(self, found: noisy_contests.NoisyFit, steps: int, quality: F8 | None) -> Outcome:
+    def _build_outcome(self, found: noisy_contests.NoisyFit, steps: int, quality: F8 | None) -> Outcome:
         note = (
             f"stopped after {self.max_iterations} steps; largest gradient {found.error:.1e} of the curvature"
         )
@@ -91,7 +95,7 @@ class CrowdBt(CrowdModel):
         )
 
 
-def _agreement(crowd: Crowd, scores: F8, right: F8, wrong: F8) -> F8:
+def _estimate_start_odds(crowd: CrowdVotes, scores: F8, right: F8, wrong: F8) -> F8:
     """Log odds of being right, as far as annotators agree with the scores."""
     said, groups = crowd.said, len(crowd.expert)
     chance = (1.0 / (1.0 + np.exp(scores[said.second] - scores[said.first])))[said.pair]

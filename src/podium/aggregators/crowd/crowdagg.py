@@ -10,8 +10,13 @@ import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, Aggregator, Outcome, Tags
 from podium.aggregators.costs import Cost
-from podium.aggregators.crowd.annotators import NO_JUDGEMENTS
-from podium.aggregators.crowd.answers import Answers, agreement, collect, level_heads
+from podium.aggregators.crowd.annotator_contests import (
+    AnnotatorContests,
+    collect_annotator_contests,
+    count_agreeing_pairs,
+    find_level_starts,
+)
+from podium.aggregators.crowd.crowd_model import NO_JUDGEMENTS
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
@@ -102,9 +107,11 @@ class CrowdAgg(Aggregator):
         self._check_costs(preferences)
         grades = labels.align(preferences.index)
         place = np.where(np.isnan(grades), -1, np.unique(-grades, return_inverse=True)[1])
-        answers = self._collect(preferences, np.ones(len(preferences.experts)))
-        agree, against, _ = agreement(preferences, answers, place)
-        agree, decided = (_by_expert(answers, n, len(preferences.experts)) for n in (agree, agree + against))
+        answers = self._collect_contests(preferences, np.ones(len(preferences.experts)))
+        agree, against, _ = count_agreeing_pairs(preferences, answers, place)
+        agree, decided = (
+            _sum_by_expert(answers, n, len(preferences.experts)) for n in (agree, agree + against)
+        )
         if not decided.any():
             raise InputError(
                 "the annotators compared no two labelled items of different grades",
@@ -117,10 +124,12 @@ class CrowdAgg(Aggregator):
         }
         return self
 
-    def _costs(self, preferences: Preferences) -> list[Cost]:
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         """In every list each rank meets each other one, at every rate of the discount."""
         lists, queries = preferences.lists, len(preferences)
-        levels = np.bincount(lists.list_of_row[level_heads(lists)], minlength=len(lists)).astype(np.float64)
+        levels = np.bincount(lists.list_of_row[find_level_starts(lists)], minlength=len(lists)).astype(
+            np.float64
+        )
         size = float(preferences.index.sizes.max(initial=0))
         pairs = np.bincount(lists.query_of_list, levels * (levels - 1) / 2, queries)
         if self.discount is None:
@@ -135,22 +144,22 @@ class CrowdAgg(Aggregator):
             for q in [worst][:queries]
         ]
 
-    def _collect(self, preferences: Preferences, weights: F8) -> Answers:
-        return collect(preferences, weights, self.pair, self.scale, self.unjudged)
+    def _collect_contests(self, preferences: Preferences, weights: F8) -> AnnotatorContests:
+        return collect_annotator_contests(preferences, weights, self.pair, self.scale, self.unjudged)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        answers = self._collect(preferences, weights)
-        expected = self._expectation(preferences, answers)
-        eta, order, moving = self._start(preferences, answers), None, self.quality != "none"
+        answers = self._collect_contests(preferences, weights)
+        expected = self._build_expectation(preferences, answers)
+        eta, order, moving = self._start_quality(preferences, answers), None, self.quality != "none"
         for done in range(self.max_iterations + 1):
-            scores, magnitude = self._summed(preferences, answers, weights, expected(2 * eta - 1))
+            scores, magnitude = self._sum_scores(preferences, answers, weights, expected(2 * eta - 1))
             if not moving:
                 break
-            place = order_of(scores, preferences.index.starts, magnitude)
+            place = compute_places(scores, preferences.index.starts, magnitude)
             moving = order is None or bool((place != order).any())
             if not moving or done == self.max_iterations:
                 break
-            order, eta = place, self._estimate(preferences, answers, place)
+            order, eta = place, self._estimate_quality(preferences, answers, place)
         note = (
             f"the order was still changing after {self.max_iterations} estimates of the annotators' quality"
         )
@@ -161,50 +170,54 @@ class CrowdAgg(Aggregator):
             converged=not moving,
             iterations=done,
             notes=(note,) if moving else (),
-            expert_weights=None if self.quality == "none" else self._by_pairs(preferences, answers, eta),
+            expert_weights=None
+            if self.quality == "none"
+            else self._average_quality(preferences, answers, eta),
         )
 
     # -- quality -----------------------------------------------------------------------------------------------
 
-    def _labelled(self, preferences: Preferences) -> tuple[F8, F8]:
+    def _count_labeled_pairs(self, preferences: Preferences) -> tuple[F8, F8]:
         """By expert: labelled pairs agreed on, and all, as many as they count for."""
         known: dict[Id, list[float]] = getattr(self, "gold_", {})
         table = np.array([known.get(e, [0.0, 0.0]) for e in preferences.experts]).reshape(-1, 2)
         return self.gold * table[:, 0], self.gold * table[:, 1]
 
-    def _shrunk(self, agree: F8, total: F8) -> F8:
+    def _posterior_mean(self, agree: F8, total: F8) -> F8:
         """The beta posterior mean; 1/2 where nothing is known at all."""
         whole = total + self.prior_agree + self.prior_disagree
         return np.where(whole > 0, (agree + self.prior_agree) / np.where(whole > 0, whole, 1.0), 0.5)
 
-    def _start(self, preferences: Preferences, answers: Answers) -> F8:
+    def _start_quality(self, preferences: Preferences, answers: AnnotatorContests) -> F8:
         """Quality by group before there is a consensus: 1, or what labels say."""
-        agree, total = self._labelled(preferences)
+        agree, total = self._count_labeled_pairs(preferences)
         if self.quality == "none" or not total.any():
             return np.ones(len(answers.expert))
-        return self._shrunk(agree, total)[answers.expert]
+        return self._posterior_mean(agree, total)[answers.expert]
 
-    def _estimate(self, preferences: Preferences, answers: Answers, place: I8) -> F8:
+    def _estimate_quality(self, preferences: Preferences, answers: AnnotatorContests, place: I8) -> F8:
         """Quality by group, from the agreement with labels and with a consensus; pairs that it ties count half."""
-        agree, against, total = agreement(preferences, answers, place)
+        agree, against, total = count_agreeing_pairs(preferences, answers, place)
         agree = (total + agree - against) / 2
         if self.quality == "pooled":
             count = len(preferences.experts)
-            agree, total = (_by_expert(answers, n, count)[answers.expert] for n in (agree, total))
-        right, decided = (n[answers.expert] for n in self._labelled(preferences))
-        return self._shrunk(agree + right, total + decided)
+            agree, total = (_sum_by_expert(answers, n, count)[answers.expert] for n in (agree, total))
+        right, decided = (n[answers.expert] for n in self._count_labeled_pairs(preferences))
+        return self._posterior_mean(agree + right, total + decided)
 
-    def _by_pairs(self, preferences: Preferences, answers: Answers, eta: F8) -> F8:
+    def _average_quality(self, preferences: Preferences, answers: AnnotatorContests, eta: F8) -> F8:
         """Quality by expert: the mean over its answers weighted by their pairs, or what is known without any."""
-        pairs = agreement(preferences, answers, np.zeros(len(preferences.index.items), np.int64))[2]
+        pairs = count_agreeing_pairs(preferences, answers, np.zeros(len(preferences.index.items), np.int64))[
+            2
+        ]
         count = len(preferences.experts)
-        total = _by_expert(answers, pairs, count)
-        mean = _by_expert(answers, pairs * eta, count) / np.where(total > 0, total, 1.0)
-        return np.where(total > 0, mean, self._shrunk(*self._labelled(preferences)))
+        total = _sum_by_expert(answers, pairs, count)
+        mean = _sum_by_expert(answers, pairs * eta, count) / np.where(total > 0, total, 1.0)
+        return np.where(total > 0, mean, self._posterior_mean(*self._count_labeled_pairs(preferences)))
 
     # -- scores ------------------------------------------------------------------------------------------------
 
-    def _expectation(self, preferences: Preferences, answers: Answers) -> Callable[[F8], F8]:
+    def _build_expectation(self, preferences: Preferences, answers: AnnotatorContests) -> Callable[[F8], F8]:
         """The excess of every row as a function of the tilt."""
         size = int(preferences.index.sizes.max(initial=0))
         if self.discount is not None:
@@ -218,7 +231,9 @@ class CrowdAgg(Aggregator):
             powers = poisson_binomial.PowerSum(-np.log([self.persistence]), np.array([1 - self.persistence]))
         return lambda tilt: poisson_binomial.compute_power_excess(answers.contests, tilt, powers)
 
-    def _summed(self, preferences: Preferences, answers: Answers, weights: F8, excess: F8) -> tuple[F8, F8]:
+    def _sum_scores(
+        self, preferences: Preferences, answers: AnnotatorContests, weights: F8, excess: F8
+    ) -> tuple[F8, F8]:
         """Scores by slot, and by query their largest term; what a list says of items it leaves out goes to all but
         those it holds.
         """
@@ -237,7 +252,7 @@ class CrowdAgg(Aggregator):
         return scores, magnitude
 
 
-def _by_expert(answers: Answers, value: F8, count: int) -> F8:
+def _sum_by_expert(answers: AnnotatorContests, value: F8, count: int) -> F8:
     return np.bincount(answers.expert, weights=value, minlength=count).astype(np.float64, copy=False)
 
 
@@ -252,7 +267,7 @@ def check_discount(discount: Sequence[float] | Any) -> None:
         )
 
 
-def order_of(scores: F8, starts: I8, magnitude: F8) -> I8:
+def compute_places(scores: F8, starts: I8, magnitude: F8) -> I8:
     """The place of every slot among those of its query, from 0; ties share one."""
     snapped, order, _ = rank_order(scores, starts, None, TOLERANCE, magnitude=magnitude)
     first: B1 = np.zeros(len(scores), np.bool_)

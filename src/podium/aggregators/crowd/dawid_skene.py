@@ -9,7 +9,7 @@ import numpy as np
 
 from podium.aggregators.base import Outcome
 from podium.aggregators.costs import Cost
-from podium.aggregators.crowd.annotators import TIE, Crowd, CrowdModel, gather
+from podium.aggregators.crowd.crowd_model import TIE, CrowdModel, CrowdVotes, collect_crowd_votes
 from podium.aggregators.majority import MajorityVote
 from podium.data.features import Features
 from podium.data.labels import Labels
@@ -56,25 +56,27 @@ class DawidSkene(CrowdModel):
         100_000
     )
 
-    def _costs(self, preferences: Preferences) -> list[Cost]:
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         counted = self.expert_weights_for(preferences.experts.tolist()) > 0
-        return [] if _rated(preferences, counted) else super()._costs(preferences)
+        return [] if _has_only_ratings(preferences, counted) else super()._estimate_costs(preferences)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        if _rated(preferences, weights > 0):
+        if _has_only_ratings(preferences, weights > 0):
             if not self.quality:
                 return MajorityVote()._scores(preferences, weights)
-            return self._by_levels(preferences, weights)
+            return self._score_ratings(preferences, weights)
         if not self.quality:
-            said = gather(self.name, preferences, weights, pooled=True, merged=True).said
-            return Outcome(_wins(said, said.won / (said.won + said.lost)), tolerance=TIE)
-        return self._by_pairs(preferences, weights)
+            said = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).said
+            return Outcome(_compute_expected_wins(said, said.won / (said.won + said.lost)), tolerance=TIE)
+        return self._score_pairs(preferences, weights)
 
     # -- pairs -------------------------------------------------------------------------------------------------
 
-    def _by_pairs(self, preferences: Preferences, weights: F8) -> Outcome:
-        crowd = gather(self.name, preferences, weights, pooled=self.pooled, sides=self.coins == "two")
-        coins = self._sided(preferences, crowd, weights)
+    def _score_pairs(self, preferences: Preferences, weights: F8) -> Outcome:
+        crowd = collect_crowd_votes(
+            self.name, preferences, weights, pooled=self.pooled, sides=self.coins == "two"
+        )
+        coins = self._build_sided_model(preferences, crowd, weights)
         truth, quality, found = annotator_em.estimate_pair_truths(
             crowd.said, coins, self.tolerance, self.max_iterations
         )
@@ -82,13 +84,17 @@ class DawidSkene(CrowdModel):
         used = (right + wrong).reshape(3 if self.coins == "two" else 1, len(crowd.expert))
         total = used.sum(axis=0)
         mean = (used * quality.reshape(used.shape)).sum(axis=0) / np.where(total > 0, total, 1.0)
-        return self._outcome_of(
-            _wins(crowd.said, truth), found, self._by_expert(crowd.expert, crowd.heard, mean, len(weights))
+        return self._build_outcome(
+            _compute_expected_wins(crowd.said, truth),
+            found,
+            self._average_quality(crowd.expert, crowd.heard, mean, len(weights)),
         )
 
-    def _sided(self, preferences: Preferences, crowd: Crowd, weights: F8) -> annotator_em.AccuracyModel:
+    def _build_sided_model(
+        self, preferences: Preferences, crowd: CrowdVotes, weights: F8
+    ) -> annotator_em.AccuracyModel:
         """One coin a group, or three: for pairs shown who knows how, with the better item first, with it second."""
-        coins = self._coins(preferences, crowd, weights)
+        coins = self._build_accuracy_model(preferences, crowd, weights)
         if self.coins == "one":
             return coins
         said, groups = crowd.said, len(crowd.expert)
@@ -100,11 +106,11 @@ class DawidSkene(CrowdModel):
 
     # -- ratings -----------------------------------------------------------------------------------------------
 
-    def _by_levels(self, preferences: Preferences, weights: F8) -> Outcome:
+    def _score_ratings(self, preferences: Preferences, weights: F8) -> Outcome:
         lists = preferences.lists
         which = lists.list_of_row
         kept = weights[lists.expert][which] > 0
-        values, level = self._levels(np.asarray(lists.score, np.float64)[kept])
+        values, level = self._encode_levels(np.asarray(lists.score, np.float64)[kept])
         group = lists.expert.astype(np.int64)
         expert = np.arange(len(weights))
         if not self.pooled:
@@ -116,17 +122,17 @@ class DawidSkene(CrowdModel):
             group[which][kept],
             level,
             weights[expert],
-            self._tables(preferences, values, expert),
+            self._build_prior_tables(preferences, values, expert),
         )
         truth, table, share, found = annotator_em.estimate_confusions(
             given, self.tolerance, self.max_iterations
         )
         quality = (np.diagonal(table, axis1=1, axis2=2) * share).sum(axis=1)
         votes = np.bincount(given.group, minlength=len(expert)).astype(np.float64)
-        by_expert = self._by_expert(expert, votes, quality, len(weights))
-        return self._outcome_of(truth @ values, found, by_expert, float(np.abs(values).max(initial=0.0)))
+        by_expert = self._average_quality(expert, votes, quality, len(weights))
+        return self._build_outcome(truth @ values, found, by_expert, float(np.abs(values).max(initial=0.0)))
 
-    def _levels(self, ratings: F8) -> tuple[F8, I8]:
+    def _encode_levels(self, ratings: F8) -> tuple[F8, I8]:
         """The ratings that occur, and the place of every rating among them."""
         values, level = np.unique(ratings, return_inverse=True)
         if len(values) > self.limit:
@@ -137,7 +143,7 @@ class DawidSkene(CrowdModel):
             )
         return values, level
 
-    def _tables(self, preferences: Preferences, values: F8, expert: I8) -> F8:
+    def _build_prior_tables(self, preferences: Preferences, values: F8, expert: I8) -> F8:
         """Ratings of each level taken as seen beforehand, by group."""
         levels = len(values)
         prior = np.full((levels, levels), self.wrong / max(levels - 1, 1))
@@ -151,7 +157,7 @@ class DawidSkene(CrowdModel):
                     tables[group, place[truth], place[said]] += count
         return tables
 
-    def _outcome_of(
+    def _build_outcome(
         self, scores: F8, found: annotator_em.FixedPoint, quality: F8, magnitude: float = 0.0
     ) -> Outcome:
         return Outcome(
@@ -173,16 +179,16 @@ class DawidSkene(CrowdModel):
     ) -> Self:
         """Learn the annotators' errors from gold labels, where there are any; nothing else is learned."""
         vars(self).pop("gold_ratings_", None)
-        if labels is None or not _rated(preferences, np.ones(len(preferences.experts), np.bool_)):
+        if labels is None or not _has_only_ratings(preferences, np.ones(len(preferences.experts), np.bool_)):
             return super().fit(preferences, labels, features)
         super().fit(preferences)
-        self.gold_ratings_ = self._learn_ratings(preferences, labels.align(preferences.index))
+        self.gold_ratings_ = self._count_gold_ratings(preferences, labels.align(preferences.index))
         return self
 
-    def _learn_ratings(self, preferences: Preferences, grades: F8) -> dict[Id, list[list[float]]]:
+    def _count_gold_ratings(self, preferences: Preferences, grades: F8) -> dict[Id, list[list[float]]]:
         """For every annotator: true level, what it said, and how often."""
         lists = preferences.lists
-        values, level = self._levels(np.asarray(lists.score, np.float64))
+        values, level = self._encode_levels(np.asarray(lists.score, np.float64))
         truth = grades[lists.item]
         kept = np.isin(truth, values)
         if not kept.any():
@@ -201,7 +207,7 @@ class DawidSkene(CrowdModel):
         return found
 
 
-def _rated(preferences: Preferences, counted: B1) -> bool:
+def _has_only_ratings(preferences: Preferences, counted: B1) -> bool:
     """Whether all that the counted experts (by code) say are ratings."""
     lists, votes = preferences.lists, preferences.comparisons
     if lists.score is None or counted[votes.expert].any():
@@ -210,7 +216,7 @@ def _rated(preferences: Preferences, counted: B1) -> bool:
     return len(ratings) > 0 and not np.isnan(ratings).any()
 
 
-def _wins(said: annotator_em.AnnotatorVotes, truth: F8) -> F8:
+def _compute_expected_wins(said: annotator_em.AnnotatorVotes, truth: F8) -> F8:
     """Expected number of items beaten, pairs that nobody compared counting half."""
     slots, more = int(said.starts[-1]), truth - 0.5
     sizes = np.diff(said.starts)

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from podium.aggregators.base import Outcome
-from podium.aggregators.crowd.annotators import TIE, CrowdModel, gather
+from podium.aggregators.crowd.crowd_model import TIE, CrowdModel, collect_crowd_votes
 from podium.data.preferences import Preferences
 from podium.kernels.annotator_em import compute_expected_elo, estimate_pair_truths
 from podium.kernels.dispatch import F8
@@ -55,11 +55,11 @@ class EmElo(CrowdModel):
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         rate = float(np.log(10) / self.scale)
         if not self.quality:
-            said = gather(self.name, preferences, weights, pooled=True, merged=True).said
+            said = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).said
             ratings = compute_expected_elo(said, said.won, said.lost, self.k, rate)
             return Outcome(self.start + ratings, tolerance=TIE, magnitude=self.k)
-        crowd = gather(self.name, preferences, weights, pooled=self.pooled)
-        coins = self._coins(preferences, crowd, weights)
+        crowd = collect_crowd_votes(self.name, preferences, weights, pooled=self.pooled)
+        coins = self._build_accuracy_model(preferences, crowd, weights)
         truth, quality, found = estimate_pair_truths(crowd.said, coins, self.tolerance, self.max_iterations)
         # a margin, so that a pair that is as sure as asked for is not lost to rounding
         played = np.maximum(truth, 1 - truth) >= self.sure - 1e-9
@@ -74,5 +74,5 @@ class EmElo(CrowdModel):
             iterations=found.steps,
             objective=found.objective,
             notes=() if found.converged else (f"stopped after {found.steps} EM steps",),
-            expert_weights=self._by_expert(crowd.expert, crowd.heard, quality, len(weights)),
+            expert_weights=self._average_quality(crowd.expert, crowd.heard, quality, len(weights)),
         )

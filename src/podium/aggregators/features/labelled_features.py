@@ -11,19 +11,19 @@ import numpy as np
 
 from podium import params
 from podium.aggregators.costs import check_costs
-from podium.aggregators.features.beliefs import (
+from podium.aggregators.features.belief_weights import (
     Cutoff,
-    Kept,
-    Limit,
+    KeptShare,
+    PassLimit,
     Shrinkage,
     check_grades,
     grades_for,
     learning_costs,
     spread_beliefs,
 )
-from podium.aggregators.features.learners import FeatureModel
-from podium.aggregators.features.normalise import Normaliser, normalised
-from podium.aggregators.supervised.examples import Progress, silence
+from podium.aggregators.features.feature_model import FeatureModel
+from podium.aggregators.features.feature_normalization import FeatureNormalizer, normalize_by_query
+from podium.aggregators.supervised.examples import Progress, no_progress
 from podium.data.consensus import Consensus, TieRule
 from podium.data.features import Features
 from podium.data.vocabulary import id_order
@@ -61,25 +61,25 @@ class LabelledFeatures(FeatureModel):
     citation = "Diaz, ICTIR 2016"
 
     beliefs: Mapping[str, float]
-    normalise: Normaliser = "range"
+    normalise: FeatureNormalizer = "range"
     l2: Shrinkage = 0.5
-    kept: Kept = 0.5
+    kept: KeptShare = 0.5
     cutoff: Cutoff = 10
-    passes: Limit = 200
+    passes: PassLimit = 200
 
     def __post_init__(self) -> None:
         params.validate(self)
         check_grades(self.beliefs, self.name)
         self.beliefs = {str(k): float(v) for k, v in self.beliefs.items()}
 
-    def fit(self, features: Features, *, progress: Progress = silence) -> Self:
+    def fit(self, features: Features, *, progress: Progress = no_progress) -> Self:
         """Learn from unlabelled items; only queries with two or more of them can teach."""
         grades = grades_for(self.beliefs, features.names, self.name)
         index = features.index
         check_costs(self.name, index.queries, learning_costs(index.sizes, self.passes))
-        features = by_query(features)
+        features = sort_queries(features)
         starts = features.index.starts
-        values = normalised(starts, features.values, self.normalise)
+        values = normalize_by_query(starts, features.values, self.normalise)
         if not np.einsum("ij,j->i", values, grades).any():
             warnings.warn(
                 "in no query do the believed features tell two items apart, so the beliefs are all there is",
@@ -95,11 +95,11 @@ class LabelledFeatures(FeatureModel):
 
     def predict(self, features: Features) -> F8:
         """One score per slot of the features' index."""
-        return self._scored(features, self.learned)
+        return self._compute_scores(features, self.learned)
 
     def naive(self, features: Features) -> F8:
         """The graded sum itself, which the model has to beat: one score per slot."""
-        return self._scored(features, grades_for(self.beliefs, features.names, self.name))
+        return self._compute_scores(features, grades_for(self.beliefs, features.names, self.name))
 
     def rank(self, features: Features, *, ties: TieRule = "item") -> Consensus:
         """The items of every query by falling score."""
@@ -125,17 +125,17 @@ class LabelledFeatures(FeatureModel):
     def _settings(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("l2", "kept", "cutoff", "passes")}
 
-    def _scored(self, features: Features, weights: F8) -> F8:
+    def _compute_scores(self, features: Features, weights: F8) -> F8:
         if hasattr(self, "names_"):
             self._check_columns(features, self.names_)
-        values = normalised(features.index.starts, features.values, self.normalise)
+        values = normalize_by_query(features.index.starts, features.values, self.normalise)
         return np.asarray(np.einsum("ij,j->i", values, weights))
 
     def __repr__(self) -> str:
         return f"{self.name}(beliefs={dict(self.beliefs)!r})"
 
 
-def by_query(features: Features) -> Features:
+def sort_queries(features: Features) -> Features:
     """The same with queries in the order of their ids: what is learned does not depend on the order of the rows."""
     queries = features.index.queries.tolist()
     if not queries:

@@ -9,9 +9,13 @@ from typing import Annotated, Self
 import numpy as np
 
 from podium.aggregators.base import FEATURES, Aggregator, Outcome, Tags
-from podium.aggregators.features import lists as listed
-from podium.aggregators.features.normalise import normalised
-from podium.aggregators.features.search import Found, Search, search
+from podium.aggregators.features import expert_columns as listed
+from podium.aggregators.features.feature_normalization import normalize_by_query
+from podium.aggregators.features.retargeting_search import (
+    RetargetingOptions,
+    RetargetingResult,
+    search_weights,
+)
 from podium.data.features import Features
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
@@ -107,19 +111,19 @@ class MonotoneRetargeting(Aggregator):
         labels: Labels | None = None,
         *,
         traced: bool = False,
-    ) -> Found:
+    ) -> RetargetingResult:
         """What is learned from these data, with every turn of the best run where `traced`."""
-        table = self._table(preferences, preferences.experts.tolist())
-        values = self._values(preferences.index, features)
+        table = self._build_columns(preferences, preferences.experts.tolist())
+        values = self._normalize_features(preferences.index, features)
         grades = None if labels is None else labels.align(preferences.index)
-        return search(table, values, preferences.index.starts, self._asked(grades, traced))
+        return search_weights(table, values, preferences.index.starts, self._build_options(grades, traced))
 
-    def _asked(self, grades: F8 | None = None, traced: bool = False) -> Search:
+    def _build_options(self, grades: F8 | None = None, traced: bool = False) -> RetargetingOptions:
         settings = RetargetingSettings(self.loss, self.margin, self.max_iterations, grades=grades)
         penalties = (self.l1, self.l2, self.feature_l1, self.feature_l2)
-        return Search(*penalties, self.trust, self.side, self.starts == "all", settings, traced)
+        return RetargetingOptions(*penalties, self.trust, self.side, self.starts == "all", settings, traced)
 
-    def _table(self, preferences: Preferences, experts: list[Id]) -> F8:
+    def _build_columns(self, preferences: Preferences, experts: list[Id]) -> F8:
         """A column for every one of these experts; an expert that is not among them is an error."""
         place = {(type(e), e): k for k, e in enumerate(experts)}
         codes = np.array([place.get((type(e), e), -1) for e in preferences.experts], np.int64)
@@ -129,17 +133,17 @@ class MonotoneRetargeting(Aggregator):
                 f"{self.name} has no weight for expert {strangers[0]!r}; it learned those of "
                 f"{', '.join(map(repr, experts[:8]))}{', ...' if len(experts) > 8 else ''}; fit it with all experts"
             )
-        return listed.columns(preferences, codes, len(experts), self.scale)
+        return listed.build_expert_columns(preferences, codes, len(experts), self.scale)
 
-    def _values(self, index: ItemIndex, features: Features | None) -> F8:
+    def _normalize_features(self, index: ItemIndex, features: Features | None) -> F8:
         if features is None:
             return np.zeros((len(index.items), 0))
-        return normalised(index.starts, features.align(index), "deviation")
+        return normalize_by_query(index.starts, features.align(index), "deviation")
 
     def expert_weights(self) -> dict[Id, float]:
         """What each list counts; they add up to 1, and a list with 0 was discarded."""
         self._check_fitted()
-        return dict(zip(self.experts_, _shares(np.asarray(self.weights_)).tolist(), strict=True))
+        return dict(zip(self.experts_, _normalize_shares(np.asarray(self.weights_)).tolist(), strict=True))
 
     def feature_weights(self) -> dict[str, float]:
         """What each feature counts, in standard deviations of the feature in a query."""
@@ -153,13 +157,15 @@ class MonotoneRetargeting(Aggregator):
     # -- using it ----------------------------------------------------------------------------------------------------
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        return self._raw(preferences, weights, None)
+        return self._compute_raw_outcome(preferences, weights, None)
 
-    def _raw(self, preferences: Preferences, weights: F8, features: Features | None) -> Outcome:
+    def _compute_raw_outcome(
+        self, preferences: Preferences, weights: F8, features: Features | None
+    ) -> Outcome:
         if not self.pooled:
-            return self._by_query(preferences, features)
-        model = self if hasattr(self, "experts_") else self._fitted_to(preferences, features)
-        parts, rest = model._parts(preferences, features)
+            return self._score_by_query(preferences, features)
+        model = self if hasattr(self, "experts_") else self._fit_copy(preferences, features)
+        parts, rest = model._compute_contributions(preferences, features)
         shares = model.expert_weights()
         return Outcome(
             parts.sum(axis=1) + rest,
@@ -167,14 +173,14 @@ class MonotoneRetargeting(Aggregator):
             floor=1.0,
             iterations=model.iterations_,
             objective=model.objective_,
-            notes=model._notes(),
+            notes=model._describe_fit(),
             expert_weights=np.array([shares.get(e, 0.0) for e in preferences.experts], np.float64),
         )
 
-    def _fitted_to(self, preferences: Preferences, features: Features | None) -> MonotoneRetargeting:
+    def _fit_copy(self, preferences: Preferences, features: Features | None) -> MonotoneRetargeting:
         return type(self)(**self.parameters()).fit(preferences, features=features)
 
-    def _parts(self, preferences: Preferences, features: Features | None) -> tuple[F8, F8]:
+    def _compute_contributions(self, preferences: Preferences, features: Features | None) -> tuple[F8, F8]:
         """What every list (columns) and all features together add to each slot."""
         if (features is None and self.features_) or (
             features is not None and list(features.names) != self.features_
@@ -184,21 +190,21 @@ class MonotoneRetargeting(Aggregator):
                 f"{self.name} was fitted with the item features {self.features_[:6]}, and got {got}",
                 remedy="give the same columns in the same order",
             )
-        table = self._table(preferences, self.experts_)
+        table = self._build_columns(preferences, self.experts_)
         lists, rest = np.asarray(self.balance_).tolist()
-        values = self._values(preferences.index, features)
+        values = self._normalize_features(preferences.index, features)
         return lists * table * np.asarray(self.weights_), rest * (values @ np.asarray(self.coefficients_))
 
-    def _by_query(self, preferences: Preferences, features: Features | None) -> Outcome:
-        table = self._table(preferences, preferences.experts.tolist())
-        values, starts = self._values(preferences.index, features), preferences.index.starts
+    def _score_by_query(self, preferences: Preferences, features: Features | None) -> Outcome:
+        table = self._build_columns(preferences, preferences.experts.tolist())
+        values, starts = self._normalize_features(preferences.index, features), preferences.index.starts
         scores, found = np.zeros(len(table)), []
         for a, b in pairwise(starts.tolist()):
-            one = search(table[a:b], values[a:b], np.array([0, b - a]), self._asked())
+            one = search_weights(table[a:b], values[a:b], np.array([0, b - a]), self._build_options())
             lists, rest = one.balance.tolist()
             scores[a:b] = lists * (table[a:b] @ one.weights) + rest * (values[a:b] @ one.coefficients)
             found.append(one)
-        shares = [_shares(one.weights) for one in found]
+        shares = [_normalize_shares(one.weights) for one in found]
         return Outcome(
             scores,
             tolerance=NEAR,
@@ -211,7 +217,7 @@ class MonotoneRetargeting(Aggregator):
             expert_weights=np.mean(shares, axis=0) if shares else None,
         )
 
-    def _notes(self) -> tuple[str, ...]:
+    def _describe_fit(self) -> tuple[str, ...]:
         notes = []
         if self.features_:
             notes.append(f"the features explain {max(self.explained_, 0.0):.0%} of what the lists agree on")
@@ -240,23 +246,23 @@ class MonotoneRetargeting(Aggregator):
         self._check_features(features)
         if not self.pooled:
             return super().explain(preferences, query, item, features)
-        model = self if hasattr(self, "experts_") else self._fitted_to(preferences, features)
+        model = self if hasattr(self, "experts_") else self._fit_copy(preferences, features)
         at = preferences.index.slot(query, item)
-        parts, rest = model._parts(preferences, features)
+        parts, rest = model._compute_contributions(preferences, features)
         told: dict[Id, float] = dict(zip(model.experts_, parts[at].tolist(), strict=True))
         return told | ({FEATURES: float(rest[at])} if model.features_ else {})
 
-    def _explain(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
+    def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
         """Without `pooled`: experts have no weight that could be set to 0, so they are left out of the query."""
-        whole = self._by_query(one, features).scores[at]
+        whole = self._score_by_query(one, features).scores[at]
         told: dict[Id, float] = {}
         for expert in one.experts.take(np.flatnonzero(one.speaking)):
             alone = len(one.experts) < 2
-            rest = 0.0 if alone else self._by_query(one.without_expert(expert), features).scores[at]
+            rest = 0.0 if alone else self._score_by_query(one.without_expert(expert), features).scores[at]
             told[expert] = float(whole - rest)
         return told
 
 
-def _shares(weights: F8) -> F8:
+def _normalize_shares(weights: F8) -> F8:
     total = float(weights.sum())
     return weights / total if total > 0 else np.zeros_like(weights)

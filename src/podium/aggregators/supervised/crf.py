@@ -9,24 +9,24 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, Self, cast
 import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, Tags
-from podium.aggregators.supervised.base import SupervisedAggregator, Training
-from podium.aggregators.supervised.cache import Folder
-from podium.aggregators.supervised.examples import Examples, Progress, silence
-from podium.aggregators.supervised.learner import Device
-from podium.aggregators.supervised.potentials import (
-    Said,
-    content_order,
-    potentials,
-    rows_by_expert,
-    said,
-    scales,
-    within,
+from podium.aggregators.supervised.array_files import CacheOption
+from podium.aggregators.supervised.crf_objective import CrfObjective, CrfValidation, InMemoryCrfObjective
+from podium.aggregators.supervised.crf_potentials import (
+    ExpertStatements,
+    build_potentials,
+    collect_statements,
+    compute_scales,
+    count_rows_by_expert,
+    order_by_content,
+    sum_squares_within,
 )
+from podium.aggregators.supervised.examples import Examples, Progress, no_progress
+from podium.aggregators.supervised.expert_matrices import Transform
+from podium.aggregators.supervised.learner import Device
 from podium.aggregators.supervised.provenance import forget_queries
-from podium.aggregators.supervised.shards import Shard
-from podium.aggregators.supervised.shelf import shelves
-from podium.aggregators.supervised.strengths import Transform
-from podium.aggregators.supervised.visits import Checked, Rounds, Visits
+from podium.aggregators.supervised.shard_cache import open_prepared_shards
+from podium.aggregators.supervised.supervised_method import SupervisedAggregator, Training
+from podium.aggregators.supervised.training_shards import TrainingShard
 from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.labels import Labels
@@ -41,9 +41,9 @@ from podium.metrics.base import parse
 from podium.metrics.targets import parse_learnable
 from podium.params import Choice, Range, Tune
 
-__all__ = ["CrfAggregator", "ExpertWeights", "Reading"]
+__all__ = ["CrfAggregator", "ExpertWeights", "WeightReading"]
 
-Reading = Literal["important", "used", "used in reverse", "ignored", "dropped"]
+WeightReading = Literal["important", "used", "used in reverse", "ignored", "dropped"]
 IGNORED = 0.1  # experts who move scores by less than this share of what the strongest does are not used
 IMPORTANT = 0.5
 
@@ -56,7 +56,7 @@ class ExpertWeights(NamedTuple):
     preferred: float  # bP: for what it puts above others
     beaten: float  # bN: against what it puts below others
     share: float
-    reading: Reading
+    reading: WeightReading
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -135,39 +135,41 @@ class CrfAggregator(SupervisedAggregator):
     # -- learning ------------------------------------------------------------------------------------------------
 
     def _learn(self, training: Training) -> None:
-        self._begin(rows_by_expert(training.preferences))
-        found, rows = self._said(training.preferences), training.examples.rows
-        index, groups = training.examples.labels.index, self._n_groups()
-        mine = self._potentials(found, training.examples, len(training.preferences.index.items))
-        scale = scales([within(mine, index.query_of_slot, index.sizes, groups)])
-        check = self._checked(training.validation, scale)
-        rounds = Visits(self, _scaled(mine, scale), training.examples, self.metric, check)
-        self._finish(self._descend(rounds, training.progress), scale)
-        moves = self._moves(found, rows, len(training.preferences.index.items))
-        self._judge([moves], len(rows))
+        self._assign_groups(count_rows_by_expert(training.preferences))
+        found, rows = self._collect_statements(training.preferences), training.examples.rows
+        index, groups = training.examples.labels.index, self._count_groups()
+        mine = self._build_potentials(found, training.examples, len(training.preferences.index.items))
+        scale = compute_scales([sum_squares_within(mine, index.query_of_slot, index.sizes, groups)])
+        check = self._build_validation(training.validation, scale)
+        rounds = InMemoryCrfObjective(
+            self, _scale_potentials(mine, scale), training.examples, self.metric, check
+        )
+        self._set_weights(self._train_weights(rounds, training.progress), scale)
+        moves = self._compute_effects(found, rows, len(training.preferences.index.items))
+        self._set_effects([moves], len(rows))
 
-    def _begin(self, rows: I8) -> None:
+    def _assign_groups(self, rows: I8) -> None:
         """Decide who has weights of their own, from the rows and votes of every expert."""
         self.dropped_: list[Id] = list(getattr(self, "dropped_", []))
-        self.group_, self.shared_ = self._grouping(rows)
+        self.group_, self.shared_ = self._group_experts(rows)
 
-    def _n_groups(self) -> int:
+    def _count_groups(self) -> int:
         return int(max(self.group_.max(initial=-1), self.shared_)) + 1
 
-    def _potentials(self, found: Said, examples: Examples, slots: int) -> Potentials:
+    def _build_potentials(self, found: ExpertStatements, examples: Examples, slots: int) -> Potentials:
         """What is said of the rows of the examples, in an order that does not know names."""
-        mine = potentials(found, self.group_, self._n_groups(), examples.rows, slots)
-        starts, entries = segments.gather_segments(mine.starts, content_order(mine, examples))
+        mine = build_potentials(found, self.group_, self._count_groups(), examples.rows, slots)
+        starts, entries = segments.gather_segments(mine.starts, order_by_content(mine, examples))
         return Potentials(starts, mine.group[entries], mine.values[entries])
 
-    def _finish(self, weights: F8, scale: F8) -> None:
+    def _set_weights(self, weights: F8, scale: F8) -> None:
         self.weights_ = weights / scale
         if self.shared_ > 0 and not (self.group_ == self.shared_).any():
             self.weights_[self.shared_] = self.weights_[: self.shared_].mean(
                 axis=0
             )  # strangers are like the others
 
-    def _grouping(self, rows: I8) -> tuple[I8, int]:
+    def _group_experts(self, rows: I8) -> tuple[I8, int]:
         """The group of weights of every expert (-1: left out), and that of experts without own weights (-1: none)."""
         left = {(type(e), e) for e in self.dropped_}
         counts = np.array([(type(e), e) not in left for e in self.experts_], np.bool_)
@@ -184,73 +186,75 @@ class CrfAggregator(SupervisedAggregator):
         shared = int(own.sum())
         return np.where(counts & ~own, shared, group), shared
 
-    def _descend(self, rounds: Rounds, progress: Progress) -> F8:
+    def _train_weights(self, rounds: CrfObjective, progress: Progress) -> F8:
         """The weights of every group: those of the pass that validation data like best, or of the last."""
         random = np.random.default_rng(self.seed)
-        weights, first, second, mean, best = (np.zeros(3 * self._n_groups()) for _ in range(5))
+        weights, first, second, mean, best = (np.zeros(3 * self._count_groups()) for _ in range(5))
         state = (weights, first, second, np.zeros(1, np.int64))
         self.losses_, self.passes_, self.quality_ = np.zeros(self.passes), [0], -np.inf
         for done in range(1, self.passes + 1):
             rate = self.rate / (1 + (done - 1) / self.decay) if self.decay else self.rate
-            lost, weight = rounds.learn(
+            lost, weight = rounds.run_pass(
                 OptimizerState(*state, self.optimizer == "adam", rate, self.l2, False), random
             )
             self.losses_[done - 1] = lost / max(weight, 1e-300)
             mean += (weights - mean) / min(done, self.average)
             if done >= min(self.average, self.passes):  # the mean of a few passes wins by luck at best
-                now = rounds.quality(mean.reshape(-1, 3))
+                now = rounds.validate(mean.reshape(-1, 3))
                 if now is None or now > self.quality_:
                     best, self.passes_, self.quality_ = mean.copy(), [done], 0.0 if now is None else now
             progress(done, self.passes, "learning")
         return best.reshape(-1, 3)
 
-    def _checked(self, validation: Training | None, scale: F8) -> Checked | None:
+    def _build_validation(self, validation: Training | None, scale: F8) -> CrfValidation | None:
         if validation is None:
             return None
         examples, preferences = validation.examples, validation.preferences
-        group, slots = self._groups(preferences), len(preferences.index.items)
-        found = potentials(self._said(preferences), group, self._n_groups(), examples.rows, slots)
-        return Checked(_scaled(found, scale), examples, self.choose_by)
+        group, slots = self._find_groups(preferences), len(preferences.index.items)
+        found = build_potentials(
+            self._collect_statements(preferences), group, self._count_groups(), examples.rows, slots
+        )
+        return CrfValidation(_scale_potentials(found, scale), examples, self.choose_by)
 
-    def _moves(self, found: Said, rows: I8, slots: int) -> tuple[F8, F8]:
+    def _compute_effects(self, found: ExpertStatements, rows: I8, slots: int) -> tuple[F8, F8]:
         """For every expert how much it moves scores inside queries (squared), and how far with its preferences."""
         labelled = np.zeros(slots, np.bool_)
         labelled[rows] = True
-        kept = found.take(np.flatnonzero(labelled[found.slot]))
+        kept = found.select_entries(np.flatnonzero(labelled[found.slot]))
         count = len(self.experts_)
-        part = self._parts(kept, self.group_)
+        part = self._compute_terms(kept, self.group_)
         _, pair = np.unique(kept.query * count + kept.expert, return_inverse=True)
         who = np.zeros(int(pair.max(initial=-1)) + 1, np.int64)
         who[pair] = kept.expert
         heard = np.flatnonzero(kept.listed)
-        net, mine = kept.above - kept.below, part - self._parts(kept, self.group_, missing_only=True)
-        along = _within(net[heard], mine[heard], pair[heard], who, count)
-        return _within(part, part, pair, who, count), along
+        net, mine = kept.above - kept.below, part - self._compute_terms(kept, self.group_, missing_only=True)
+        along = _sum_products_within(net[heard], mine[heard], pair[heard], who, count)
+        return _sum_products_within(part, part, pair, who, count), along
 
-    def _judge(self, moves: Sequence[tuple[F8, F8]], rows: int) -> None:
+    def _set_effects(self, moves: Sequence[tuple[F8, F8]], rows: int) -> None:
         """`spread_`: how much each expert moves scores inside queries; `along_`: with its preferences, or against."""
         spread, self.along_ = (np.sum(column, axis=0) for column in zip(*moves, strict=True))
         self.spread_ = np.sqrt(spread / rows)
 
     def fit_stream(
         self,
-        shards: Sequence[Shard],
+        shards: Sequence[TrainingShard],
         *,
-        validation: Sequence[Shard] = (),
+        validation: Sequence[TrainingShard] = (),
         query_weights: Mapping[Id, float] | None = None,
-        progress: Progress = silence,
-        cache: Folder = True,
+        progress: Progress = no_progress,
+        cache: CacheOption = True,
     ) -> Self:
         """Learn from shards, one in use while the next is made ready; see `LambdaRank.fit_stream`.
 
         A shard is a file (or several that belong together), a Dataset, or a function that returns one of these.
         """
-        from podium.aggregators.supervised.crf_shards import learn
+        from podium.aggregators.supervised.sharded_crf_objective import train_on_shards
 
         forget_queries(self)
         try:
-            with shelves(shards, validation, cache) as (train, check):
-                self.seen = learn(self, train, check, dict(query_weights or {}), progress)
+            with open_prepared_shards(shards, validation, cache) as (train, check):
+                self.seen = train_on_shards(self, train, check, dict(query_weights or {}), progress)
         except BaseException:
             self.__dict__.pop("experts_", None)  # what was begun is not fitted
             raise
@@ -258,36 +262,36 @@ class CrfAggregator(SupervisedAggregator):
 
     # -- using what was learned ----------------------------------------------------------------------------------
 
-    def _said(self, preferences: Preferences) -> Said:
-        counts = self._groups(preferences) >= 0
-        return said(preferences, cast(Transform, self.transform), self.length_power, counts)
+    def _collect_statements(self, preferences: Preferences) -> ExpertStatements:
+        counts = self._find_groups(preferences) >= 0
+        return collect_statements(preferences, cast(Transform, self.transform), self.length_power, counts)
 
-    def _groups(self, preferences: Preferences) -> I8:
+    def _find_groups(self, preferences: Preferences) -> I8:
         """The group of weights of every expert here; -1 leaves out."""
-        return self._groups_of(preferences.experts, preferences.speaking)
+        return self._find_groups_by_id(preferences.experts, preferences.speaking)
 
-    def _groups_of(self, experts: Ids, speaking: B1) -> I8:
+    def _find_groups_by_id(self, experts: Ids, speaking: B1) -> I8:
         if self.sharing == "own":
-            codes = self._numbers(experts, speaking)
+            codes = self._match_expert_ids(experts, speaking)
         else:
             known = {(type(e), e): c for c, e in enumerate(self.experts_)}
             codes = np.array([known.get((type(e), e), -1) for e in experts], np.int64)
         return np.where(codes >= 0, self.group_[codes], self.shared_)
 
-    def _parts(self, found: Said, group: I8, *, missing_only: bool = False) -> F8:
+    def _compute_terms(self, found: ExpertStatements, group: I8, *, missing_only: bool = False) -> F8:
         """What each entry adds to the score of its slot."""
         a, p, n = self.weights_[group[found.expert]].T
         alone = np.where(found.listed, 0.0, a)
         return alone if missing_only else alone + p * found.above - n * found.below
 
     def _score(self, preferences: Preferences, features: Features | None) -> F8:
-        found = self._said(preferences)
-        part = self._parts(found, self._groups(preferences))
+        found = self._collect_statements(preferences)
+        part = self._compute_terms(found, self._find_groups(preferences))
         return sum_by_index(found.slot, part, len(preferences.index.items))
 
-    def _contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
-        found = self._said(one)
-        part, slots = self._parts(found, self._groups(one)), len(one.index.items)
+    def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
+        found = self._collect_statements(one)
+        part, slots = self._compute_terms(found, self._find_groups(one)), len(one.index.items)
         out = {}
         for code in np.unique(found.expert).tolist():
             mine = found.expert == code
@@ -305,10 +309,10 @@ class CrfAggregator(SupervisedAggregator):
             group = int(self.group_[code])
             a, p, n = [0.0] * 3 if group < 0 else self.weights_[group].tolist()
             share = float(shares[code])
-            table.append(ExpertWeights(expert, a, p, n, share, self._reading(code, share)))
+            table.append(ExpertWeights(expert, a, p, n, share, self._classify_expert(code, share)))
         return table
 
-    def _reading(self, code: int, share: float) -> Reading:
+    def _classify_expert(self, code: int, share: float) -> WeightReading:
         if self.group_[code] < 0:
             return "dropped"
         if share < IGNORED:
@@ -324,7 +328,7 @@ class CrfAggregator(SupervisedAggregator):
         *,
         validation: Dataset | None = None,
         query_weights: Mapping[Id, float] | None = None,
-        progress: Progress = silence,
+        progress: Progress = no_progress,
         share: float = IGNORED,
     ) -> Self:
         """A new aggregator, fitted without the experts whose share (see `ExpertWeights`) is below `share`.
@@ -345,11 +349,11 @@ class CrfAggregator(SupervisedAggregator):
         )
 
 
-def _scaled(p: Potentials, scale: F8) -> Potentials:
+def _scale_potentials(p: Potentials, scale: F8) -> Potentials:
     return p._replace(values=p.values / scale)
 
 
-def _within(a: F8, b: F8, pair: I8, who: I8, count: int) -> F8:
+def _sum_products_within(a: F8, b: F8, pair: I8, who: I8, count: int) -> F8:
     """For every expert the sum of products of deviations from the means of its queries."""
     size = np.maximum(np.bincount(pair, minlength=len(who)), 1)
     mean_a, mean_b = (sum_by_index(pair, x, len(who)) / size for x in (a, b))

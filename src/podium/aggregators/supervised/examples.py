@@ -17,12 +17,12 @@ from podium.kernels.lambdas import MetricTarget
 from podium.metrics.base import MetricSpec, measure, parse
 from podium.metrics.targets import build_target
 
-__all__ = ["Examples", "Progress", "silence"]
+__all__ = ["Examples", "Progress", "no_progress"]
 
 Progress = Callable[[int, int, str], None]  # done, of how many, what
 
 
-def silence(done: int, total: int, what: str) -> None:
+def no_progress(done: int, total: int, what: str) -> None:
     """Nobody is told."""
 
 
@@ -36,7 +36,7 @@ class Examples:
     row_weight: F8 | None = None  # by row, 1 if not given
 
     @classmethod
-    def of(
+    def from_labels(
         cls,
         index: ItemIndex,
         labels: Labels | None,
@@ -48,10 +48,10 @@ class Examples:
 
         `weights` maps queries to how much they count; the others count 1.
         """
-        grades = _grades(index, labels)
+        grades = _align_grades(index, labels)
         judged = ~np.isnan(grades)
         if teaches:
-            _check(index, grades, judged)
+            _check_learnable(index, grades, judged)
         elif not judged.any():
             raise InputError(
                 "the validation queries have no labels", remedy="give labelled ones, or none at all"
@@ -67,8 +67,8 @@ class Examples:
         sizes = np.bincount(index.query_of_slot[rows], minlength=len(index))[codes]
         starts = np.concatenate(([0], np.cumsum(sizes)))
         own = ItemIndex(index.queries.take(codes), starts, index.items.take(rows), index.arrival[rows])
-        found = cls(Labels(own, grades[rows]), rows, _weights(own, weights))
-        if teaches and not len(found.useful()):
+        found = cls(Labels(own, grades[rows]), rows, _align_weights(own, weights))
+        if teaches and not len(found.find_useful_queries()):
             raise InputError(
                 "every query with two grades has weight 0", remedy="give at least one of them a weight"
             )
@@ -82,13 +82,13 @@ class Examples:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def target(self, metric: MetricSpec) -> MetricTarget:
+    def build_target(self, metric: MetricSpec) -> MetricTarget:
         """The metric, ready to be learned on these rows."""
         return build_target(metric, self.labels, self.weight)._replace(weight=self.row_weight)
 
-    def lesson(self, metric: MetricSpec, *, teaches: bool = True) -> tuple[MetricTarget, I8]:
+    def learning_target(self, metric: MetricSpec, *, teaches: bool = True) -> tuple[MetricTarget, I8]:
         """The target, and the queries from which it can be learned; an error where there are none, if it must teach."""
-        found, useful = self.target(metric), self.useful()
+        found, useful = self.build_target(metric), self.find_useful_queries()
         useful = useful[found.scale[useful] > 0]
         if teaches and not len(useful):
             raise InputError(
@@ -97,7 +97,7 @@ class Examples:
             )
         return found, useful
 
-    def weighed(self, weights: Mapping[Id, Mapping[Id, float]] | None) -> Examples:
+    def with_item_weights(self, weights: Mapping[Id, Mapping[Id, float]] | None) -> Examples:
         """The same with weights of items, query -> item -> weight; the others weigh 1."""
         if not weights:
             return self
@@ -109,18 +109,18 @@ class Examples:
         found = given.align(self.labels.index)
         return replace(self, row_weight=np.where(np.isnan(found), 1.0, found))
 
-    def useful(self) -> I8:
+    def find_useful_queries(self) -> I8:
         """Queries that can teach: with at least two grades."""
         sizes, starts, grades = np.diff(self.starts), self.starts, self.labels.grades
         filled = np.flatnonzero((sizes > 1) & (self.weight > 0))
         return filled[grades[starts[filled]] > grades[starts[filled + 1] - 1]]
 
-    def quality(self, scores: F8, metric: MetricSpec) -> float:
+    def compute_mean_metric(self, scores: F8, metric: MetricSpec) -> float:
         """The (weighted) mean of a metric for scores of these rows, over queries with labels."""
-        total, weight = self.tally(scores, metric)
+        total, weight = self.sum_metric(scores, metric)
         return total / max(weight, 1e-300)
 
-    def tally(self, scores: F8, metric: MetricSpec) -> tuple[float, float]:
+    def sum_metric(self, scores: F8, metric: MetricSpec) -> tuple[float, float]:
         """The weighted sum of a metric over the queries, and the sum of their weights."""
         # rows lie best grade first, and of equal scores the last row goes first: a tie must not look like a merit
         consensus = Consensus.from_scores(self.labels.index, scores, ties="trec")
@@ -130,7 +130,7 @@ class Examples:
         return float(np.dot(np.nan_to_num(values), weight)), float(weight.sum())
 
 
-def _grades(index: ItemIndex, labels: Labels | None) -> F8:
+def _align_grades(index: ItemIndex, labels: Labels | None) -> F8:
     if labels is None:
         raise InputError("there are no labels to learn from", remedy="give labels (qrels) to fit")
     if not isinstance(labels, Labels):
@@ -138,7 +138,7 @@ def _grades(index: ItemIndex, labels: Labels | None) -> F8:
     return labels.align(index)
 
 
-def _check(index: ItemIndex, grades: F8, judged: B1) -> None:
+def _check_learnable(index: ItemIndex, grades: F8, judged: B1) -> None:
     if not judged.any():
         raise InputError(
             "none of the labels is of an item in these preferences",
@@ -160,7 +160,7 @@ def _check(index: ItemIndex, grades: F8, judged: B1) -> None:
         )
 
 
-def _weights(index: ItemIndex, weights: dict[Id, float] | None) -> F8:
+def _align_weights(index: ItemIndex, weights: dict[Id, float] | None) -> F8:
     out = np.ones(len(index))
     for query, weight in (weights or {}).items():
         code = index.queries.code_of(query)

@@ -9,21 +9,25 @@ from typing import Annotated
 import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, FEATURES, Outcome, Tags
-from podium.aggregators.features.normalise import normalised
-from podium.aggregators.supervised.base import SupervisedAggregator, Training
+from podium.aggregators.features.feature_normalization import normalize_by_query
+from podium.aggregators.supervised.expert_features import (
+    ExpertFeatures,
+    build_expert_features,
+    standardize_by_query,
+)
 from podium.aggregators.supervised.learner import (
     Average,
     Batch,
     Decay,
     Learner,
+    LearningTask,
     Members,
     Optimizer,
     Passes,
     Penalty,
     Rate,
-    Task,
 )
-from podium.aggregators.supervised.views import Views, per_query, views
+from podium.aggregators.supervised.supervised_method import SupervisedAggregator, Training
 from podium.data.features import Features
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
@@ -78,17 +82,22 @@ class FusedAggregator(SupervisedAggregator, Learner):
 
     # -- columns -------------------------------------------------------------------------------------------------
 
-    def _views(self, preferences: Preferences) -> Views:
-        return views(preferences, self._codes(preferences), len(self.experts_), self.depth_)
+    def _build_expert_features(self, preferences: Preferences) -> ExpertFeatures:
+        return build_expert_features(
+            preferences, self._match_experts(preferences), len(self.experts_), self.depth_
+        )
 
-    def _values(self, preferences: Preferences, found: Views, features: Features | None) -> F8:
+    def _build_columns(
+        self, preferences: Preferences, found: ExpertFeatures, features: Features | None
+    ) -> F8:
         """Columns by expert, consensus columns, item features."""
         index = preferences.index
         return np.concatenate(
-            [*found.own, found.summed(index), self._item_values(preferences, features)], axis=1
+            [*found.own, found.compute_consensus(index), self._align_item_features(preferences, features)],
+            axis=1,
         )
 
-    def _item_values(self, preferences: Preferences, features: Features | None) -> F8:
+    def _align_item_features(self, preferences: Preferences, features: Features | None) -> F8:
         index, names = preferences.index, self.features_
         if features is None and not names:
             return np.zeros((len(index.items), 0))
@@ -106,11 +115,11 @@ class FusedAggregator(SupervisedAggregator, Learner):
                 PodiumWarning,
                 stacklevel=2,
             )
-        return normalised(index.starts, found, "deviation")
+        return normalize_by_query(index.starts, found, "deviation")
 
-    def _tree_values(self, preferences: Preferences, found: Views, values: F8) -> F8:
+    def _build_tree_columns(self, preferences: Preferences, found: ExpertFeatures, values: F8) -> F8:
         return np.concatenate(
-            (values, per_query(preferences.index, np.stack(found.spread, axis=1))[0]), axis=1
+            (values, standardize_by_query(preferences.index, np.stack(found.spread, axis=1))[0]), axis=1
         )
 
     # -- learning ------------------------------------------------------------------------------------------------
@@ -120,67 +129,69 @@ class FusedAggregator(SupervisedAggregator, Learner):
         self.depth_ = float(max(2, ranks.max(initial=0)))
         self.features_ = [] if training.features is None else list(training.features.names)
         self.grown_: list[str] = []
-        found, check = self._views(training.preferences), training.validation
-        values = self._values(training.preferences, found, training.features)
-        task = Task(values[training.examples.rows], training.examples, progress=training.progress)
+        found, check = self._build_expert_features(training.preferences), training.validation
+        values = self._build_columns(training.preferences, found, training.features)
+        task = LearningTask(values[training.examples.rows], training.examples, progress=training.progress)
         if check is not None:
-            seen = self._values(check.preferences, self._views(check.preferences), check.features)
+            seen = self._build_columns(
+                check.preferences, self._build_expert_features(check.preferences), check.features
+            )
             task = replace(task, check_values=seen[check.examples.rows], check=check.examples)
-        self._train(task)
+        self._train_scorer(task)
         if self.trees and self.scorer == "lambdarank":
-            rows = self._tree_values(training.preferences, found, values)[training.examples.rows]
-            self._grow(task, rows)
+            rows = self._build_tree_columns(training.preferences, found, values)[training.examples.rows]
+            self._grow_trees(task, rows)
 
-    def _grow(self, task: Task, rows: F8) -> None:
+    def _grow_trees(self, task: LearningTask, rows: F8) -> None:
         """Trees that mend what the linear scorer gets wrong on queries it has not seen."""
         from podium.aggregators.supervised import trees
 
-        scores = self._predict(task.values)
+        scores = self._predict_scores(task.values)
         self.unit_ = float(scores.std()) or 1.0
         sizes, weight = np.diff(task.examples.starts), task.examples.weight
         part = np.random.default_rng(self.seed).permutation(np.arange(len(sizes)) % PARTS)
-        start, useful = scores / self.unit_, task.examples.lesson(self.metric)[1]
+        start, useful = scores / self.unit_, task.examples.learning_target(self.metric)[1]
         enough = len(sizes) >= 2 * PARTS and all((part[useful] != k).any() for k in range(PARTS))
         for number in range(PARTS if enough else 0):
             rest = replace(task.examples, weight=np.where(part == number, 0.0, weight))
             other = type(self)(**{**self.parameters(), "trees": 0, "members": 1})
-            other._train(replace(task, examples=rest))
+            other._train_scorer(replace(task, examples=rest))
             mine = np.repeat(part == number, sizes)
-            unseen = other._predict(task.values[mine])
-            start[mine] = unseen / (float(other._predict(task.values).std()) or 1.0)
-        plain = Task(rows, task.examples, progress=task.progress)
+            unseen = other._predict_scores(task.values[mine])
+            start[mine] = unseen / (float(other._predict_scores(task.values).std()) or 1.0)
+        plain = LearningTask(rows, task.examples, progress=task.progress)
         for number in range(self.members):
-            grown = trees.train(plain, self.trees, TREE_RATE, seed=self.seed + number, initial=start)
+            grown = trees.train_trees(plain, self.trees, TREE_RATE, seed=self.seed + number, initial=start)
             self.grown_.append(grown.text)
 
     # -- using it ------------------------------------------------------------------------------------------------
 
     def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
-        found = self._views(preferences)
-        values = self._values(preferences, found, features)
-        scores = self._predict(values)
+        found = self._build_expert_features(preferences)
+        values = self._build_columns(preferences, found, features)
+        scores = self._predict_scores(values)
         if not self.grown_:
             return scores
         from podium.aggregators.supervised import trees
 
-        rows = self._tree_values(preferences, found, values)
-        grown = np.mean([trees.predict(text, rows) for text in self.grown_], axis=0)
+        rows = self._build_tree_columns(preferences, found, values)
+        grown = np.mean([trees.predict_trees(text, rows) for text in self.grown_], axis=0)
         return np.asarray(scores / self.unit_ + grown)
 
-    def _contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
+    def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
         if not self.explains_exactly:
             return None
-        found, n, weights = self._views(one), len(self.experts_), self._linear()
+        found, n, weights = self._build_expert_features(one), len(self.experts_), self._linear_weights()
         own = weights[: len(found.own) * n].reshape(len(found.own), n)
         common, last = np.split(weights[len(found.own) * n :], [len(found.shared)])
-        *_, spread = per_query(one.index, np.stack([t.sum(axis=1) for t in found.shared], axis=1))
+        *_, spread = standardize_by_query(one.index, np.stack([t.sum(axis=1) for t in found.shared], axis=1))
         parts: dict[Id, F8] = {}
         for k, expert in enumerate(self.experts_):
             total = sum(table[:, k] * w[k] for table, w in zip(found.own, own, strict=True))
             for c, table in enumerate(found.shared):
-                centre = per_query(one.index, table[:, k : k + 1])[1][:, 0]
+                centre = standardize_by_query(one.index, table[:, k : k + 1])[1][:, 0]
                 total = total + common[c] * (table[:, k] - centre) / spread[:, c]
             parts[expert] = np.asarray(total)
         if len(last):
-            parts[FEATURES] = np.asarray((self._item_values(one, features) * last).sum(axis=1))
+            parts[FEATURES] = np.asarray((self._align_item_features(one, features) * last).sum(axis=1))
         return parts

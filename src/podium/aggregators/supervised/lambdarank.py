@@ -9,15 +9,15 @@ from typing import Annotated, Self
 import numpy as np
 
 from podium import params
+from podium.aggregators.features.feature_model import FeatureModel
+from podium.aggregators.features.feature_normalization import normalize_by_query
 from podium.aggregators.features.labelled_features import LabelledFeatures
-from podium.aggregators.features.learners import FeatureModel
-from podium.aggregators.features.normalise import normalised
-from podium.aggregators.supervised.cache import Folder
-from podium.aggregators.supervised.examples import Examples, Progress, silence
-from podium.aggregators.supervised.learner import Learner, Task
+from podium.aggregators.supervised.array_files import CacheOption
+from podium.aggregators.supervised.examples import Examples, Progress, no_progress
+from podium.aggregators.supervised.learner import Learner, LearningTask
 from podium.aggregators.supervised.networks import Network
-from podium.aggregators.supervised.shards import Shard
-from podium.aggregators.supervised.shelf import shelves
+from podium.aggregators.supervised.shard_cache import open_prepared_shards
+from podium.aggregators.supervised.training_shards import TrainingShard
 from podium.data.consensus import Consensus, TieRule
 from podium.data.features import Features
 from podium.data.labels import Labels
@@ -82,33 +82,37 @@ class LambdaRank(FeatureModel, Learner):
         validation: tuple[Features, Labels] | None = None,
         query_weights: Mapping[Id, float] | None = None,
         sample_weights: Mapping[Id, Mapping[Id, float]] | None = None,
-        progress: Progress = silence,
+        progress: Progress = no_progress,
     ) -> Self:
         """Learn from labelled items; missing values count as 0. See `Learner` for what validation does.
 
         Queries and items weigh 1 unless `query_weights` (by query) or `sample_weights` (by query and item) say
         otherwise; a pair of items weighs the product of the two.
         """
-        examples = Examples.of(features.index, labels, dict(query_weights or {})).weighed(sample_weights)
-        task = Task(self._values(features)[examples.rows], examples, progress=progress)
+        examples = Examples.from_labels(features.index, labels, dict(query_weights or {})).with_item_weights(
+            sample_weights
+        )
+        task = LearningTask(self._prepare_values(features)[examples.rows], examples, progress=progress)
         if validation is not None:
             self._check_columns(validation[0], features.names)
-            check = Examples.of(validation[0].index, validation[1], teaches=False)
-            task = Task(task.values, examples, self._values(validation[0])[check.rows], check, progress)
-        self._before = self._prior_for(features.names)
+            check = Examples.from_labels(validation[0].index, validation[1], teaches=False)
+            task = LearningTask(
+                task.values, examples, self._prepare_values(validation[0])[check.rows], check, progress
+            )
+        self._before = self._align_prior(features.names)
         self.__dict__.pop("names_", None)  # what is begun is not fitted
-        self._train(task)
+        self._train_scorer(task)
         self.names_ = list(features.names)
         return self
 
     def fit_stream(
         self,
-        shards: Sequence[Shard],
+        shards: Sequence[TrainingShard],
         *,
-        validation: Sequence[Shard] = (),
+        validation: Sequence[TrainingShard] = (),
         query_weights: Mapping[Id, float] | None = None,
-        progress: Progress = silence,
-        cache: Folder = True,
+        progress: Progress = no_progress,
+        cache: CacheOption = True,
     ) -> Self:
         """Learn from shards, one in use while the next is made ready.
 
@@ -125,16 +129,16 @@ class LambdaRank(FeatureModel, Learner):
         >>> LambdaRank(passes=5).fit_stream([lambda: part("q1"), lambda: part("q2")]).weights()["f1"] > 0
         True
         """
-        from podium.aggregators.supervised.streamed import Streamed
+        from podium.aggregators.supervised.sharded_objective import ShardedObjective
 
         if self.scorer == "lambdamart":
             raise ParameterError("lambdamart needs all data in memory; use ", LINEAR[-1], ", or fit")
-        with shelves(shards, validation, cache, kind="features") as (train, check):
-            course = Streamed(self, train, check, query_weights or {}, progress)
+        with open_prepared_shards(shards, validation, cache, kind="features") as (train, check):
+            course = ShardedObjective(self, train, check, query_weights or {}, progress)
             self.__dict__.pop("names_", None)  # what is begun is not fitted
-            self._before = self._prior_for(course.names)
-            self._settle(course.count, course.mean, course.spread)
-            self._learn_members(course, progress)
+            self._before = self._align_prior(course.names)
+            self._set_scale(course.count, course.mean, course.spread)
+            self._fit_members(course, progress)
         self.names_, self.seen = list(course.names), course.seen
         return self
 
@@ -142,7 +146,7 @@ class LambdaRank(FeatureModel, Learner):
         """One score per slot of the features' index."""
         self._check_fitted("fit(features, labels)")
         self._check_columns(features, self.names_)
-        return self._predict(self._values(features))
+        return self._predict_scores(self._prepare_values(features))
 
     def rank(self, features: Features, *, ties: TieRule = "item") -> Consensus:
         """The items of every query by falling score."""
@@ -153,14 +157,14 @@ class LambdaRank(FeatureModel, Learner):
         self._check_fitted("fit(features, labels)")
         if not self._is_linear:
             raise InputError("only a linear scorer has weights by feature", remedy=("use ", *LINEAR))
-        return dict(zip(self.names_, self._linear().tolist(), strict=True))
+        return dict(zip(self.names_, self._linear_weights().tolist(), strict=True))
 
-    def _values(self, features: Features) -> F8:
+    def _prepare_values(self, features: Features) -> F8:
         if self.normalise == "no":
             return np.nan_to_num(features.values, nan=0.0)
-        return normalised(features.index.starts, features.values, self.normalise)
+        return normalize_by_query(features.index.starts, features.values, self.normalise)
 
-    def _prior_for(self, names: tuple[str, ...]) -> F8 | None:
+    def _align_prior(self, names: tuple[str, ...]) -> F8 | None:
         if self.prior is None:
             return None
         assert isinstance(self.prior, Mapping)
@@ -171,12 +175,12 @@ class LambdaRank(FeatureModel, Learner):
                 )
         return np.array([float(self.prior.get(name, 0.0)) for name in names])
 
-    def _towards(self) -> F8 | None:
+    def _penalty_center(self) -> F8 | None:
         return None if self._before is None else self._before * self.scale_
 
-    def _start(self, network: Network, random: np.random.Generator) -> F8:
-        before = self._towards()
-        return network.start(random) if before is None else before.copy()
+    def _init_weights(self, network: Network, random: np.random.Generator) -> F8:
+        before = self._penalty_center()
+        return network.init_weights(random) if before is None else before.copy()
 
 
 def _check_prior(prior: Mapping[str, float]) -> None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from podium.aggregators.supervised.courses import Course, Taught
-from podium.aggregators.supervised.examples import Examples, Progress, silence
+from podium.aggregators.supervised.examples import Examples, Progress, no_progress
 from podium.aggregators.supervised.networks import Network
+from podium.aggregators.supervised.objectives import InMemoryObjective, Objective
 from podium.errors import Option, ParameterError
 from podium.kernels import dispatch
 from podium.kernels.dispatch import F8
@@ -22,7 +22,7 @@ from podium.metrics.targets import parse_learnable
 from podium.params import Choice, Fixed, Range, Tune
 
 if TYPE_CHECKING:
-    from podium.aggregators.supervised.base import Training
+    from podium.aggregators.supervised.supervised_method import Training
 
 __all__ = [
     "Average",
@@ -30,12 +30,12 @@ __all__ = [
     "Decay",
     "Device",
     "Learner",
+    "LearningTask",
     "Members",
     "Optimizer",
     "Passes",
     "Penalty",
     "Rate",
-    "Task",
 ]
 
 # declared once, so that a method can have other defaults
@@ -57,24 +57,24 @@ Device = Annotated[
 
 
 @dataclass(frozen=True)
-class Task:
+class LearningTask:
     """Features of the examples to learn from and, if there are any, of those to choose with."""
 
     values: F8
     examples: Examples
     check_values: F8 | None = None
     check: Examples | None = None
-    progress: Progress = silence
+    progress: Progress = no_progress
 
     @classmethod
-    def of(cls, training: Training, values: Callable[[Training], F8]) -> Task:
+    def from_training(cls, training: Training, values: Callable[[Training], F8]) -> LearningTask:
         """What a method was given to learn from, as features of the examples."""
         check = training.validation
         task = cls(values(training), training.examples, progress=training.progress)
         return task if check is None else replace(task, check_values=values(check), check=check.examples)
 
 
-class _Stopped(Exception):
+class _TrainingStopped(Exception):
     """A member gives up because another one failed."""
 
 
@@ -134,63 +134,65 @@ class Learner:
 
     # -- learning ------------------------------------------------------------------------------------------------
 
-    def _train(self, task: Task) -> None:
+    def _train_scorer(self, task: LearningTask) -> None:
         """Learn `parameters_` (a row per member), or `trees_`; `passes_` is the pass that was kept."""
-        self._measure(task.values)
+        self._measure_scale(task.values)
         if self.scorer == "lambdamart":
             self._train_trees(task)
             return
-        values = np.ascontiguousarray(self._scaled(task.values))
-        check = None if task.check_values is None else np.ascontiguousarray(self._scaled(task.check_values))
-        task = Task(values, task.examples, check, task.check, task.progress)
-        self._learn_members(Taught(self, task, self.metric), task.progress)
+        values = np.ascontiguousarray(self._scale_values(task.values))
+        check = (
+            None if task.check_values is None else np.ascontiguousarray(self._scale_values(task.check_values))
+        )
+        task = LearningTask(values, task.examples, check, task.check, task.progress)
+        self._fit_members(InMemoryObjective(self, task, self.metric), task.progress)
 
-    def _learn_members(self, course: Course, progress: Progress) -> None:
+    def _fit_members(self, course: Objective, progress: Progress) -> None:
         found = self._train_members(course, progress)
         self.parameters_ = np.stack([parameters for parameters, _, _ in found])
         self.passes_ = [kept for _, kept, _ in found]
         self.quality_ = [float(q) for _, _, q in found]
 
-    def _measure(self, values: F8) -> None:
+    def _measure_scale(self, values: F8) -> None:
         """What features are centred at and divided by."""
         self.center_, self.scale_ = np.zeros(values.shape[1]), np.ones(values.shape[1])
         if self.standardise and len(values):
             self.center_, spread = values.mean(axis=0), values.std(axis=0)
             self.scale_ = np.where(spread > 1e-12, spread, 1.0)
 
-    def _settle(self, count: int, mean: F8, squares: F8) -> None:
+    def _set_scale(self, count: int, mean: F8, squares: F8) -> None:
         """The same from the mean and the sum of squares about it of so many rows."""
         self.center_, self.scale_ = np.zeros(len(mean)), np.ones(len(mean))
         if self.standardise and count:
             self.center_, spread = mean, np.sqrt(squares / count)
             self.scale_ = np.where(spread > 1e-12, spread, 1.0)
 
-    def _train_trees(self, task: Task) -> None:
+    def _train_trees(self, task: LearningTask) -> None:
         from podium.aggregators.supervised import trees
 
-        task.examples.lesson(self.metric)  # an error where nothing can be learned
+        task.examples.learning_target(self.metric)  # an error where nothing can be learned
         settings = {"patience": self.patience, "seed": self.seed, "choose_by": self.choose_by}
-        grown = trees.train(task, self.passes, self.rate, **settings)  # type: ignore[arg-type]
+        grown = trees.train_trees(task, self.passes, self.rate, **settings)  # type: ignore[arg-type]
         self.trees_, self.passes_ = grown.text, [grown.rounds]
 
-    def _train_members(self, course: Course, progress: Progress) -> list[tuple[F8, int, float]]:
+    def _train_members(self, course: Objective, progress: Progress) -> list[tuple[F8, int, float]]:
         """All members, in threads if the course can; when one fails or the user interrupts, the others stop soon."""
         stopped = threading.Event()
 
-        def told(done: int, total: int, what: str) -> None:
+        def report_progress(done: int, total: int, what: str) -> None:
             if stopped.is_set():
-                raise _Stopped
+                raise _TrainingStopped
             progress(done, total, what)
 
-        def member(number: int) -> tuple[F8, int, float]:
+        def run_member(number: int) -> tuple[F8, int, float]:
             try:
-                return self._one_member(course, told, number)
+                return self._train_member(course, report_progress, number)
             except BaseException:
                 stopped.set()
                 raise
 
         with ThreadPoolExecutor(min(self.members, dispatch.count_threads()) if course.threads else 1) as pool:
-            jobs = [pool.submit(member, number) for number in range(self.members)]
+            jobs = [pool.submit(run_member, number) for number in range(self.members)]
             try:
                 wait(jobs)
             except BaseException:
@@ -198,21 +200,25 @@ class Learner:
                 raise
         problems = [problem for job in jobs if (problem := job.exception()) is not None]
         if problems:  # the cause rather than its effects
-            raise next((p for p in problems if not isinstance(p, _Stopped)), problems[0])
+            raise next((p for p in problems if not isinstance(p, _TrainingStopped)), problems[0])
         return [job.result() for job in jobs]
 
-    def _one_member(self, course: Course, progress: Progress, number: int) -> tuple[F8, int, float]:
+    def _train_member(self, course: Objective, progress: Progress, number: int) -> tuple[F8, int, float]:
         random = np.random.default_rng((self.seed, number))
-        weights = self._start(self._network(course.width), random)
+        weights = self._init_weights(self._build_network(course.width), random)
         state = (np.zeros_like(weights), np.zeros_like(weights), np.zeros(1, np.int64))
         total, best, kept, best_quality = np.zeros_like(weights), weights.copy(), 0, -np.inf
         for done in range(1, self.passes + 1):
             rate = self.rate / (1 + (done - 1) / self.decay) if self.decay else self.rate
-            adam, positive, towards = self.optimizer == "adam", self._positive(), self._towards()
-            course.learn(OptimizerState(weights, *state, adam, rate, self.l2, positive, towards), random)
+            adam, positive, towards = (
+                self.optimizer == "adam",
+                self._has_nonnegative_weights(),
+                self._penalty_center(),
+            )
+            course.run_pass(OptimizerState(weights, *state, adam, rate, self.l2, positive, towards), random)
             total += weights
             now = total / done if self.average else weights
-            quality = course.quality(now)
+            quality = course.validate(now)
             if quality is None or quality > best_quality:
                 best, kept, best_quality = now.copy(), done, -np.inf if quality is None else quality
             progress(number * self.passes + done, self.members * self.passes, "learning")
@@ -220,40 +226,40 @@ class Learner:
                 break
         return best, kept, best_quality
 
-    def _network(self, width: int) -> Network:
+    def _build_network(self, width: int) -> Network:
         return Network(width, self.hidden, self.layers)
 
-    def _start(self, network: Network, random: np.random.Generator) -> F8:
-        return network.start(random)
+    def _init_weights(self, network: Network, random: np.random.Generator) -> F8:
+        return network.init_weights(random)
 
-    def _positive(self) -> bool:
+    def _has_nonnegative_weights(self) -> bool:
         return False
 
-    def _towards(self) -> F8 | None:
+    def _penalty_center(self) -> F8 | None:
         """Where the penalty pulls the parameters, if not to 0."""
         return None
 
     # -- using what was learned ----------------------------------------------------------------------------------
 
-    def _scaled(self, values: F8) -> F8:
+    def _scale_values(self, values: F8) -> F8:
         if not self.standardise:
             return values
         scaled = values - self.center_
         scaled /= self.scale_  # in place: another array of this size would cost more than the division
         return scaled
 
-    def _predict(self, values: F8) -> F8:
+    def _predict_scores(self, values: F8) -> F8:
         """One score per row."""
         if self.scorer == "lambdamart":
             from podium.aggregators.supervised import trees
 
-            return trees.predict(self.trees_, values)
-        network = self._network(values.shape[1])
+            return trees.predict_trees(self.trees_, values)
+        network = self._build_network(values.shape[1])
         if not self.hidden:
-            return network.scores(self._linear(), values)
-        scaled = self._scaled(values)
-        return np.asarray(np.mean([network.scores(p, scaled) for p in self.parameters_], axis=0))
+            return network.compute_scores(self._linear_weights(), values)
+        scaled = self._scale_values(values)
+        return np.asarray(np.mean([network.compute_scores(p, scaled) for p in self.parameters_], axis=0))
 
-    def _linear(self) -> F8:
+    def _linear_weights(self) -> F8:
         """The weights of a linear scorer on features as they are given, the mean of all members."""
         return np.asarray(self.parameters_.mean(axis=0) / self.scale_)

@@ -30,15 +30,15 @@ class Network:
         """How many parameters there are."""
         return sum((a + 1) * b for a, b in pairwise(self.widths)) + self.widths[-1]
 
-    def start(self, random: np.random.Generator) -> F8:
+    def init_weights(self, random: np.random.Generator) -> F8:
         """Zeros for a linear scorer; else Glorot & Bengio's uniform weights, biases and output at zero."""
         flat = np.zeros(self.size)
-        for matrix, _ in self._split(flat)[0]:
+        for matrix, _ in self._split_parameters(flat)[0]:
             reach = np.sqrt(6.0 / sum(matrix.shape))
             matrix[:] = random.uniform(-reach, reach, matrix.shape)
         return flat
 
-    def _split(self, flat: F8) -> tuple[list[tuple[F8, F8]], F8]:
+    def _split_parameters(self, flat: F8) -> tuple[list[tuple[F8, F8]], F8]:
         """Views of the flat vector: (matrix, bias) of every hidden layer, and the output weights."""
         found, at = [], 0
         for a, b in pairwise(self.widths):
@@ -47,22 +47,22 @@ class Network:
             at += (a + 1) * b
         return found, flat[at:]
 
-    def scores(self, flat: F8, values: F8) -> F8:
+    def compute_scores(self, flat: F8, values: F8) -> F8:
         """One score per row."""
-        hidden, output = self._split(flat)
+        hidden, output = self._split_parameters(flat)
         for matrix, bias in hidden:
             values = np.tanh(values @ matrix + bias)
         # row by row the same sum: rows with the same content get the same bits wherever they lie
         return np.asarray(np.einsum("ij,j->i", values, output))
 
-    def gradient(self, flat: F8, values: F8, slope: F8) -> F8:
+    def compute_gradient(self, flat: F8, values: F8, slope: F8) -> F8:
         """The gradient of sum(slope * scores) with respect to the parameters."""
-        hidden, output = self._split(flat)
+        hidden, output = self._split_parameters(flat)
         seen = [values]
         for matrix, bias in hidden:
             seen.append(np.tanh(seen[-1] @ matrix + bias))
         out = np.zeros(len(flat))
-        parts, last = self._split(out)
+        parts, last = self._split_parameters(out)
         last[:] = slope @ seen[-1]
         back = slope[:, None] * output
         for k in reversed(range(len(hidden))):

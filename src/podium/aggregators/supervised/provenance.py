@@ -18,7 +18,7 @@ from podium.data.labels import Labels
 from podium.data.vocabulary import Id
 from podium.kernels.dispatch import B1
 
-__all__ = ["digests_of", "fitted_queries", "forget_queries", "note_queries"]
+__all__ = ["digest_queries", "find_fitted_queries", "forget_queries", "note_queries"]
 
 SAMPLE = 4  # labelled items of a query that are remembered
 U8 = npt.NDArray[np.uint64]
@@ -26,7 +26,7 @@ U8 = npt.NDArray[np.uint64]
 
 def note_queries(model: Any, labels: Iterable[Labels]) -> None:
     """Remember in a model that it was fitted on (or chosen by) the queries of these labels."""
-    rows = np.concatenate([np.zeros((0, 1 + SAMPLE), np.uint64), *map(digests_of, labels)])
+    rows = np.concatenate([np.zeros((0, 1 + SAMPLE), np.uint64), *map(digest_queries, labels)])
     model.fitted_on_ = rows[np.lexsort(rows.T[::-1])]
 
 
@@ -36,22 +36,22 @@ def forget_queries(model: Any) -> None:
         model.__dict__.pop(name, None)
 
 
-def digests_of(labels: Labels) -> U8:
+def digest_queries(labels: Labels) -> U8:
     """One row per query with labels: a digest of its id, then digests of up to `SAMPLE` of its items, 0 for none.
 
-    >>> digests_of(Labels.from_dict({"q": {"a": 1, "b": 0}, "r": {}})).shape
+    >>> digest_queries(Labels.from_dict({"q": {"a": 1, "b": 0}, "r": {}})).shape
     (1, 5)
     """
     index, rows = labels.index, []
     for query, (begin, end) in zip(index.queries, pairwise(index.starts.tolist()), strict=True):
         if end > begin:
             items = index.items.take(np.arange(begin, min(end, begin + SAMPLE))).tolist()
-            row = [_digest(query), *(_digest(query, item) for item in items)]
+            row = [_digest_ids(query), *(_digest_ids(query, item) for item in items)]
             rows.append(row + [0] * (1 + SAMPLE - len(row)))
     return np.array(rows, np.uint64).reshape(len(rows), 1 + SAMPLE)
 
 
-def fitted_queries(model: Any, labels: Labels) -> B1 | None:
+def find_fitted_queries(model: Any, labels: Labels) -> B1 | None:
     """For every query of the labels whether the model was fitted on it; None where the model does not say.
 
     Models of methods that do not learn from labels were fitted on no query, unless labels chose their parameters.
@@ -63,14 +63,14 @@ def fitted_queries(model: Any, labels: Labels) -> B1 | None:
     found = np.zeros(len(labels), np.bool_)
     index = labels.index
     for code, query in enumerate(index.queries):
-        items = known.get(_digest(query))
+        items = known.get(_digest_ids(query))
         if items is not None:
             mine = index.items.take(np.arange(index.starts[code], index.starts[code + 1])).tolist()
-            found[code] = not {_digest(query, item) for item in mine}.isdisjoint(items.tolist())
+            found[code] = not {_digest_ids(query, item) for item in mine}.isdisjoint(items.tolist())
     return found
 
 
-def _digest(*ids: Id) -> int:
+def _digest_ids(*ids: Id) -> int:
     """The same for the same ids on every machine; never 0, and 5 is not "5"."""
     text = "\0".join(f"{type(i).__name__}:{i}" for i in ids)
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") or 1

@@ -8,9 +8,9 @@ from typing import Annotated, NamedTuple, cast
 import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, Outcome, Tags
-from podium.aggregators.supervised import strengths
-from podium.aggregators.supervised.base import SupervisedAggregator, Training
-from podium.aggregators.supervised.learner import Learner, Task
+from podium.aggregators.supervised import expert_matrices
+from podium.aggregators.supervised.learner import Learner, LearningTask
+from podium.aggregators.supervised.supervised_method import SupervisedAggregator, Training
 from podium.data.features import Features
 from podium.data.preferences import Preferences
 from podium.data.restrict import restricted
@@ -25,7 +25,7 @@ from podium.kernels.preference_svd import (
 )
 from podium.params import Choice, Range, Tune
 
-__all__ = ["POOLED", "Columns", "SvdAggregator", "svd_columns"]
+__all__ = ["POOLED", "SvdAggregator", "SvdColumns", "build_svd_columns"]
 
 POOLED = "(other experts)"  # in explanations: the experts that share one matrix
 LARGEST = 1 << 32  # bytes of features beyond which a table by expert is the wrong plan
@@ -37,19 +37,19 @@ Transform = Annotated[
 ]
 
 
-class Columns(NamedTuple):
+class SvdColumns(NamedTuple):
     """A table of features by slot, and the group of experts that each column speaks for."""
 
     values: F8
     group: I8
 
-    def of(self, weights: F8, group: int) -> F8:
+    def sum_contributions(self, weights: F8, group: int) -> F8:
         """What the columns of one group add to the scores."""
         mine = self.group == group
         return np.asarray((self.values[:, mine] * weights[mine]).sum(axis=1))
 
 
-def svd_columns(
+def build_svd_columns(
     preferences: Preferences,
     transform: str,
     groups: I8,
@@ -59,7 +59,7 @@ def svd_columns(
     scaled: bool = False,
     sizes: bool = False,
     device: str = "cpu",
-) -> Columns:
+) -> SvdColumns:
     """U and V of every group's matrix and a mark for items the group leaves out; singular values if `sizes`.
 
     The first component can be found on a device (see `Learner.device`). `scaled` multiplies U and V by the root of
@@ -67,11 +67,13 @@ def svd_columns(
     """
     width = components * (3 if sizes else 2) + 1
     hybrid = ("use ", Option("features", "hybrid", of="method"), " with a larger min_preferences")
-    check_size(preferences, n_groups * width, hybrid)
-    grouped = strengths.matrices(preferences, cast(strengths.Transform, transform), groups)
+    check_table_size(preferences, n_groups * width, hybrid)
+    grouped = expert_matrices.build_expert_matrices(
+        preferences, cast(expert_matrices.Transform, transform), groups
+    )
     m, out = grouped.matrices, []
     if components == 1:
-        found = compute_leading_vectors(m) if device == "cpu" else _leading_there(m, device)
+        found = compute_leading_vectors(m) if device == "cpu" else _compute_leading_on_device(m, device)
         u, v, sigma = found.u[:, None], found.v[:, None], found.sigma[:, None]
     else:
         u, v, sigma = compute_singular_vectors(m, components)
@@ -79,21 +81,21 @@ def svd_columns(
         root = np.repeat(np.sqrt(sigma), m.sizes, axis=0)
         u, v = u * root, v * root
     for c in range(components):
-        out += [strengths.table(grouped, part[:, c], n_groups) for part in (u, v)]
+        out += [expert_matrices.build_group_table(grouped, part[:, c], n_groups) for part in (u, v)]
         if sizes:
-            out.append(strengths.table(grouped, np.repeat(sigma[:, c], m.sizes), n_groups))
-    out.append(strengths.missing(preferences, groups, n_groups).astype(np.float64))
-    return Columns(np.concatenate(out, axis=1), np.tile(np.arange(n_groups), len(out)))
+            out.append(expert_matrices.build_group_table(grouped, np.repeat(sigma[:, c], m.sizes), n_groups))
+    out.append(expert_matrices.find_unranked_cells(preferences, groups, n_groups).astype(np.float64))
+    return SvdColumns(np.concatenate(out, axis=1), np.tile(np.arange(n_groups), len(out)))
 
 
-def _leading_there(m: PreferenceMatrices, device: str) -> LeadingVectors:
+def _compute_leading_on_device(m: PreferenceMatrices, device: str) -> LeadingVectors:
     from podium.kernels.device.preference_svd import compute_leading_vectors as there
     from podium.kernels.device.torch_device import resolve_device
 
     return there(resolve_device(device), m)
 
 
-def check_size(preferences: Preferences, columns: int, remedy: Words) -> None:
+def check_table_size(preferences: Preferences, columns: int, remedy: Words) -> None:
     """Refuse a table of features that would not fit in memory."""
     items = len(preferences.index.items)
     if items * columns * 8 > LARGEST:
@@ -149,26 +151,26 @@ class SvdAggregator(SupervisedAggregator, Learner):
 
     # -- features ------------------------------------------------------------------------------------------------
 
-    def _groups(self, preferences: Preferences) -> tuple[I8, int]:
+    def _find_groups(self, preferences: Preferences) -> tuple[I8, int]:
         """The group of every expert, and how many groups there are."""
         if self.features == "combined":
             return np.zeros(len(preferences.experts), np.int64), 1
         if self.features == "individual":
-            return self._codes(preferences), len(self.experts_)
+            return self._match_experts(preferences), len(self.experts_)
         own = {(type(e), e): g for g, e in enumerate(self.own_)}
         codes = [own.get((type(e), e), len(own)) for e in preferences.experts]
         return np.array(codes, np.int64), len(own) + 1
 
-    def _names(self) -> list[Id]:
+    def _group_names(self) -> list[Id]:
         """Who each group is, in explanations."""
         if self.features == "individual":
             return self.experts_
         return [POOLED] if self.features == "combined" else [*self.own_, POOLED]
 
-    def _columns(self, preferences: Preferences, device: str = "cpu") -> Columns:
-        groups, n_groups = self._groups(preferences)
+    def _build_columns(self, preferences: Preferences, device: str = "cpu") -> SvdColumns:
+        groups, n_groups = self._find_groups(preferences)
         # singular values are the same for all items of a query: a linear scorer cannot use them
-        return svd_columns(
+        return build_svd_columns(
             preferences,
             self.transform,
             groups,
@@ -188,25 +190,25 @@ class SvdAggregator(SupervisedAggregator, Learner):
         self.own_ = [
             e for e, n in zip(self.experts_, rows.tolist(), strict=True) if n >= self.min_preferences
         ]
-        self._train(Task.of(training, self._values))
+        self._train_scorer(LearningTask.from_training(training, self._build_example_values))
 
-    def _values(self, training: Training) -> F8:
+    def _build_example_values(self, training: Training) -> F8:
         """Features of the examples, from the preferences over all items or over the labelled ones alone."""
         preferences, rows = training.preferences, training.examples.rows
         if self.items == "all":
-            return np.asarray(self._columns(preferences, self.device).values[rows])
+            return np.asarray(self._build_columns(preferences, self.device).values[rows])
         keep = np.zeros(len(preferences.index.items), np.bool_)
         keep[rows] = True
         place = np.cumsum(keep) - 1
-        return np.asarray(self._columns(restricted(preferences, keep), self.device).values[place[rows]])
+        return np.asarray(self._build_columns(restricted(preferences, keep), self.device).values[place[rows]])
 
     # -- using it ------------------------------------------------------------------------------------------------
 
     def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
-        return self._predict(self._columns(preferences).values)
+        return self._predict_scores(self._build_columns(preferences).values)
 
-    def _contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
+    def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
         if not self._is_linear:
             return None
-        columns, weights = self._columns(one), self._linear()
-        return {name: columns.of(weights, g) for g, name in enumerate(self._names())}
+        columns, weights = self._build_columns(one), self._linear_weights()
+        return {name: columns.sum_contributions(weights, g) for g, name in enumerate(self._group_names())}

@@ -12,9 +12,9 @@ from podium.kernels.dispatch import F8, I8
 from podium.metrics.base import MetricSpec
 
 if TYPE_CHECKING:
-    from podium.aggregators.supervised.learner import Task
+    from podium.aggregators.supervised.learner import LearningTask
 
-__all__ = ["Trees", "predict", "train"]
+__all__ = ["BoostedTrees", "predict_trees", "train_trees"]
 
 LONGEST = 10_000  # items of a query, a limit of LightGBM
 SETTINGS = {  # small trees and few leaves: training sets here have hundreds of queries, not millions
@@ -33,7 +33,7 @@ SETTINGS = {  # small trees and few leaves: training sets here have hundreds of 
 }
 
 
-def _library() -> Any:
+def _import_lightgbm() -> Any:
     try:
         import lightgbm
     except ImportError:
@@ -43,15 +43,15 @@ def _library() -> Any:
     return lightgbm
 
 
-class Trees(NamedTuple):
+class BoostedTrees(NamedTuple):
     """A boosted model as text, and how many rounds of it were kept."""
 
     text: str
     rounds: int
 
 
-def train(
-    task: Task,
+def train_trees(
+    task: LearningTask,
     rounds: int,
     rate: float,
     *,
@@ -59,9 +59,9 @@ def train(
     seed: int = 0,
     initial: F8 | None = None,
     choose_by: MetricSpec = "ndcg@10:exp",
-) -> Trees:
+) -> BoostedTrees:
     """Grow trees, on top of `initial` scores if there are any; validation examples choose how many to keep."""
-    lightgbm, examples = _library(), task.examples
+    lightgbm, examples = _import_lightgbm(), task.examples
     grades = np.unique(examples.labels.grades)
     settings = SETTINGS | {
         "learning_rate": rate,
@@ -89,11 +89,11 @@ def train(
         calls.append(lightgbm.early_stopping(patience or rounds, verbose=False))
 
         def judge(scores: F8, _: Any) -> tuple[str, float, bool]:
-            return str(choose_by), check.quality(scores, choose_by), True
+            return str(choose_by), check.compute_mean_metric(scores, choose_by), True
 
     model = lightgbm.train(settings, data, rounds, valid_sets=checks, callbacks=calls, feval=judge)
     kept = int(model.best_iteration) if checks else rounds
-    return Trees(model.model_to_string(num_iteration=kept), kept)
+    return BoostedTrees(model.model_to_string(num_iteration=kept), kept)
 
 
 def _check_sizes(sizes: I8) -> None:
@@ -104,7 +104,7 @@ def _check_sizes(sizes: I8) -> None:
         )
 
 
-def predict(trees: str, values: F8) -> F8:
+def predict_trees(trees: str, values: F8) -> F8:
     """One score per row."""
-    model = _library().Booster(model_str=trees)
+    model = _import_lightgbm().Booster(model_str=trees)
     return np.asarray(model.predict(values, num_threads=dispatch.count_threads()), np.float64)

@@ -69,11 +69,13 @@ def _learned(model: Aggregator) -> Table | None:
             "beaten": {r.expert: -r.beaten for r in rows},
         }
     if isinstance(model, SvdAggregator) and model.explains_exactly:
-        names = model._names()
+        names = model._group_names()
         kinds = [f"vector {w}" for _ in range(model.components) for w in ("for", "against")]
-        return _columns(model._linear().tolist(), [*_numbered(kinds, model.components), "not listed"], names)
+        return _columns(
+            model._linear_weights().tolist(), [*_numbered(kinds, model.components), "not listed"], names
+        )
     if isinstance(model, FusedAggregator) and model.explains_exactly:
-        return _columns(model._linear().tolist(), list(VIEWS), model.experts_)
+        return _columns(model._linear_weights().tolist(), list(VIEWS), model.experts_)
     learned = getattr(model, "weights_", None)
     return {"weight": dict(learned)} if isinstance(learned, Mapping) else None
 

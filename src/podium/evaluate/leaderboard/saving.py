@@ -13,7 +13,7 @@ from podium.data.vocabulary import Ids
 from podium.errors import ModelFileError, PodiumError
 from podium.evaluate.leaderboard.board import Leaderboard, Settings, leaderboard
 from podium.evaluate.leaderboard.tally import COLUMNS, MARKS, SQUARES, Tally
-from podium.models import files
+from podium.models import model_files
 
 __all__ = ["load", "save"]
 
@@ -45,7 +45,7 @@ class _Kept:
 
 def save(board: Leaderboard, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a leaderboard, so that more votes can be added later."""
-    files.save(_Kept(board), path, overwrite=overwrite)
+    model_files.save(_Kept(board), path, overwrite=overwrite)
 
 
 def load(path: str | os.PathLike[str], **changes: Any) -> Leaderboard:
@@ -57,7 +57,7 @@ def load(path: str | os.PathLike[str], **changes: Any) -> Leaderboard:
 
 def read(path: str | os.PathLike[str]) -> tuple[Tally, list[float], dict[str, Any]]:
     """The tally, the natural scores and the settings in a file."""
-    name, settings, kept = files.contents(path)
+    name, settings, kept = model_files.read_contents(path)
     if name != NAME:
         raise ModelFileError(f"{path}: holds a model called {name!r}, not a leaderboard; use podium apply")
     try:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.aggregators.features.beliefs import Learned, grades_for, spread_beliefs
+from podium.aggregators.features.belief_weights import BeliefFit, grades_for, spread_beliefs
+from podium.aggregators.features.feature_normalization import normalize_by_query
 from podium.aggregators.features.labelled_features import LabelledFeatures
-from podium.aggregators.features.normalise import normalised
 from podium.aggregators.supervised.examples import Progress
 from podium.aggregators.supervised.lambdarank import LambdaRank
 from podium.data.consensus import Consensus
@@ -78,7 +78,7 @@ class Problem:
         found: F8 = measure([parse(METRIC)], ranked, self.labels, np.arange(len(self)))[0]
         return found
 
-    def learn(self, queries: I8, grades: F8, kept: float) -> Learned:
+    def learn(self, queries: I8, grades: F8, kept: float) -> BeliefFit:
         """Weights from some of the queries, without their labels."""
         starts, rows = segments.gather_segments(self.starts, queries)
         defaults = LabelledFeatures(beliefs={"any": 1.0})
@@ -128,7 +128,7 @@ def load(name: str, folder: str | os.PathLike[str]) -> Problem:
     best = np.maximum.reduceat(grades, features.index.starts[:-1])
     features = features.select_codes(np.flatnonzero((features.index.sizes > 1) & (best > 0)))
     labels = Labels(features.index, data.labels.align(features.index))
-    values = normalised(features.index.starts, features.values)
+    values = normalize_by_query(features.index.starts, features.values)
     return Problem(name, features, labels, values, _random_quality(labels))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import podium
 from podium import registry
 from podium.aggregators.base import make
-from podium.aggregators.supervised.examples import Progress, silence
+from podium.aggregators.supervised.examples import Progress, no_progress
 from podium.data.dataset import Dataset, Fold
 from podium.data.vocabulary import Id
 from podium.errors import ParameterError
@@ -96,7 +96,7 @@ def reproduce(
     sets: Sequence[str] = (),
     seed: int = 0,
     resume: str | os.PathLike[str] | None = None,
-    progress: Progress = silence,
+    progress: Progress = no_progress,
 ) -> Reproduction:
     """Compute a published table again from the data sets in a folder.
 

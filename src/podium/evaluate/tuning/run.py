@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from podium.aggregators.base import Aggregator
-from podium.aggregators.supervised.examples import Progress, silence
+from podium.aggregators.supervised.examples import Progress, no_progress
 from podium.aggregators.supervised.provenance import note_queries
 from podium.data.consensus import TieRule
 from podium.data.dataset import Dataset
@@ -57,7 +57,7 @@ def tune(
     ties: TieRule = "item",
     workers: int | None = None,
     resume: str | os.PathLike[str] | None = None,
-    progress: Progress = silence,
+    progress: Progress = no_progress,
 ) -> Tuning:
     """Search for the method, parameters and weights that are best by a metric, and say honestly what they are worth.
 

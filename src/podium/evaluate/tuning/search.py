@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from podium.aggregators.supervised.examples import Progress, silence
+from podium.aggregators.supervised.examples import Progress, no_progress
 from podium.errors import ParameterError
 from podium.evaluate.tuning import space
 from podium.evaluate.tuning.space import Config, Family
@@ -45,7 +45,7 @@ def own_values(table: Table) -> F8:
 
 
 def finalists(
-    table: Table, kind: str, fold: int | None, seed: int, workers: int, progress: Progress = silence
+    table: Table, kind: str, fold: int | None, seed: int, workers: int, progress: Progress = no_progress
 ) -> I8:
     """The configurations that are left when `fold` (None: nothing) may not be looked at; their values are complete."""
     everything = np.arange(len(table.problem))

@@ -20,7 +20,7 @@ import numpy as np
 
 import podium
 from podium.aggregators.base import Aggregator
-from podium.aggregators.supervised.examples import Progress, silence
+from podium.aggregators.supervised.examples import Progress, no_progress
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset
 from podium.data.vocabulary import Ids
@@ -182,7 +182,7 @@ class Table:
         rows: Iterable[int],
         columns: I8,
         workers: int,
-        progress: Progress = silence,
+        progress: Progress = no_progress,
         *,
         optional: bool = False,
     ) -> None:
@@ -281,7 +281,7 @@ def _defined(values: F8) -> F8:
     return values
 
 
-def learned(problem: Problem, config: Config, columns: I8, progress: Progress = silence) -> Aggregator:
+def learned(problem: Problem, config: Config, columns: I8, progress: Progress = no_progress) -> Aggregator:
     """The aggregator of a configuration that learns, from these queries alone."""
     experts = problem.data.preferences.experts.tolist()
     if isinstance(config.weights, Trust):

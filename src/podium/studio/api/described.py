@@ -99,9 +99,9 @@ ABOUT = (
 @functools.lru_cache(maxsize=1)
 def _methods(changes: int) -> list[dict[str, Any]]:  # noqa: ARG001 - a new definition makes the old list stale
     from podium import registry
-    from podium.aggregators.facts import facts
+    from podium.aggregators.describe import describe_method
 
-    return [facts(cls) for cls in registry.aggregators.all().values()]
+    return [describe_method(cls) for cls in registry.aggregators.all().values()]
 
 
 def methods() -> list[dict[str, Any]]:

@@ -262,7 +262,7 @@ def plain(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _saved(project: str | None, model: str | None, store: Any) -> Aggregator:
-    from podium.models.files import loads
+    from podium.models.model_files import loads
     from podium.studio.records import Missing
 
     none = Refused(404, "there is no such model", "see the projects and models of this server in the studio")

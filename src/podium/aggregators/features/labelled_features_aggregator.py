@@ -10,19 +10,19 @@ import numpy as np
 
 from podium.aggregators.base import LIST_FORMS, Aggregator, Outcome, Tags
 from podium.aggregators.costs import Cost, check_costs
-from podium.aggregators.features.beliefs import (
+from podium.aggregators.features.belief_weights import (
+    BeliefFit,
     Cutoff,
-    Kept,
-    Learned,
-    Limit,
+    KeptShare,
+    PassLimit,
     Shrinkage,
     check_grades,
     grades_for,
     learning_costs,
     spread_beliefs,
 )
-from podium.aggregators.features.normalise import Normaliser, normalised
-from podium.aggregators.supervised.svd_features import check_size
+from podium.aggregators.features.feature_normalization import FeatureNormalizer, normalize_by_query
+from podium.aggregators.supervised.svd_features import check_table_size
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
@@ -68,11 +68,11 @@ class LabelledFeaturesAggregator(Aggregator):
     beliefs: Annotated[
         Mapping[Id, float] | None, "grades of experts and features, by name; every expert 1 when not given"
     ] = None
-    normalise: Normaliser = "range"
+    normalise: FeatureNormalizer = "range"
     l2: Shrinkage = 0.5
-    kept: Kept = 0.5
+    kept: KeptShare = 0.5
     cutoff: Cutoff = 10
-    passes: Limit = 200
+    passes: PassLimit = 200
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -89,12 +89,12 @@ class LabelledFeaturesAggregator(Aggregator):
         self.experts_: list[Id] = preferences.experts.tolist()
         self.features_: list[str] = [] if features is None else list(features.names)
         self._check_names()
-        values = self._columns(preferences, features)
-        found = self._learn(preferences, values)
+        values = self._build_columns(preferences, features)
+        found = self._fit_weights(preferences, values)
         self.converged_, self.history_, self.weights_ = found.converged, found.history, found.weights
         return self
 
-    def _costs(self, preferences: Preferences) -> list[Cost]:
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         fitted = hasattr(self, "weights_")
         return [] if fitted else learning_costs(preferences.index.sizes, self.passes)
 
@@ -108,26 +108,26 @@ class LabelledFeaturesAggregator(Aggregator):
                 "rename one of them"
             )
 
-    def _columns(self, preferences: Preferences, features: Features | None) -> F8:
+    def _build_columns(self, preferences: Preferences, features: Features | None) -> F8:
         """A normalised column for every expert, then for every feature, that was learned with."""
         index, lists = preferences.index, preferences.lists
-        codes = self._codes(preferences)
+        codes = self._match_experts(preferences)
         width = len(self.experts_) + len(self.features_)
-        check_size(preferences, width, "leave out experts or features, or aggregate in parts")
+        check_table_size(preferences, width, "leave out experts or features, or aggregate in parts")
         table = np.zeros((len(index.items), width))
         place = segments.fractional_ranks(lists.starts, lists.rank)
         high = 1.0 - (place - 1.0) / np.maximum(lists.lengths, 1)[lists.list_of_row]
         expert = codes[lists.expert][lists.list_of_row]
         table[lists.item, expert] = high
         if self.features_:
-            table[:, len(self.experts_) :] = self._described(preferences, features)
+            table[:, len(self.experts_) :] = self._align_features(preferences, features)
         elif features is not None:
             raise InputError(
                 f"{self.name} was fitted without item features", remedy="leave them out, or fit with them"
             )
-        return normalised(index.starts, table, self.normalise)
+        return normalize_by_query(index.starts, table, self.normalise)
 
-    def _described(self, preferences: Preferences, features: Features | None) -> F8:
+    def _align_features(self, preferences: Preferences, features: Features | None) -> F8:
         if features is None or list(features.names) != self.features_:
             got = "none" if features is None else str(list(features.names)[:6])
             raise InputError(
@@ -136,7 +136,7 @@ class LabelledFeaturesAggregator(Aggregator):
             )
         return features.align(preferences.index)
 
-    def _codes(self, preferences: Preferences) -> I8:
+    def _match_experts(self, preferences: Preferences) -> I8:
         known = {(type(e), e): c for c, e in enumerate(self.experts_)}
         codes = np.array([known.get((type(e), e), -1) for e in preferences.experts], np.int64)
         strange = np.flatnonzero((codes < 0) & preferences.speaking)
@@ -149,7 +149,7 @@ class LabelledFeaturesAggregator(Aggregator):
 
     # -- learning and using it -----------------------------------------------------------------------------------
 
-    def _learn(self, preferences: Preferences, values: F8) -> Learned:
+    def _fit_weights(self, preferences: Preferences, values: F8) -> BeliefFit:
         names: list[object] = [*self.experts_, *self.features_]
         if self.beliefs is None:
             grades = np.array([1.0] * len(self.experts_) + [0.0] * len(self.features_))
@@ -164,23 +164,27 @@ class LabelledFeaturesAggregator(Aggregator):
             values[rows], starts, grades, l2=self.l2, kept=self.kept, cutoff=self.cutoff, passes=self.passes
         )
 
-    def _ready(self, preferences: Preferences, features: Features | None) -> LabelledFeaturesAggregator:
+    def _ensure_fitted(
+        self, preferences: Preferences, features: Features | None
+    ) -> LabelledFeaturesAggregator:
         """Itself when fitted, else a copy fitted to the queries at hand."""
         if hasattr(self, "weights_"):
             return self
         return type(self)(**self.parameters()).fit(preferences, None, features)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        return self._raw(preferences, weights, None)
+        return self._compute_raw_outcome(preferences, weights, None)
 
-    def _raw(self, preferences: Preferences, weights: F8, features: Features | None) -> Outcome:
-        model = self._ready(preferences, features)
-        columns, index = model._columns(preferences, features), preferences.index
+    def _compute_raw_outcome(
+        self, preferences: Preferences, weights: F8, features: Features | None
+    ) -> Outcome:
+        model = self._ensure_fitted(preferences, features)
+        columns, index = model._build_columns(preferences, features), preferences.index
         scores = np.einsum("ij,j->i", columns, model.weights_)
         magnitude = np.zeros(len(index))
         terms = np.einsum("ij,j->i", np.abs(columns), np.abs(model.weights_))
         np.maximum.at(magnitude, index.query_of_slot, terms)
-        codes = model._codes(preferences)
+        codes = model._match_experts(preferences)
         notes = () if model.converged_ else (f"the weights still moved after {self.passes} passes",)
         return Outcome(
             np.asarray(scores),
@@ -198,9 +202,9 @@ class LabelledFeaturesAggregator(Aggregator):
     ) -> dict[Id, float]:
         """What each expert and each feature adds to an item's score; they sum to it."""
         self._check_forms(preferences)
-        model = self._ready(
+        model = self._ensure_fitted(
             preferences, features
         )  # learned from all queries, not from the one that is explained
         one = preferences.select([query])
-        terms = model._columns(one, features)[one.index.slot(query, item)] * model.weights_
+        terms = model._build_columns(one, features)[one.index.slot(query, item)] * model.weights_
         return dict(zip([*model.experts_, *model.features_], terms.tolist(), strict=True))

@@ -12,11 +12,11 @@ import numpy as np
 from podium.aggregators.base import ALL_FORMS, LIST_FORMS, Aggregator, Outcome, Tags
 from podium.aggregators.kemeny import Kemeny
 from podium.aggregators.majority import Copeland
-from podium.aggregators.positions import Borda, ReciprocalRankFusion
-from podium.aggregators.supervised.base import SupervisedAggregator, Training
+from podium.aggregators.positional import Borda, ReciprocalRankFusion
 from podium.aggregators.supervised.examples import Examples
-from podium.aggregators.supervised.learner import Learner, Task
+from podium.aggregators.supervised.learner import Learner, LearningTask
 from podium.aggregators.supervised.networks import Network
+from podium.aggregators.supervised.supervised_method import SupervisedAggregator, Training
 from podium.data.consensus import Consensus
 from podium.data.features import Features
 from podium.data.preferences import Preferences
@@ -26,7 +26,7 @@ from podium.kernels.pairwise_votes import count_items_above
 from podium.metrics.base import measure, parse
 from podium.params import Choice, Range, Tune
 
-__all__ = ["WeightedBorda", "WeightedKemeny", "WeightedRrf", "learned_for", "points_by_expert"]
+__all__ = ["WeightedBorda", "WeightedKemeny", "WeightedRrf", "points_by_expert", "select_weights"]
 
 TINY = 1e-300  # keeps what has no weight at 0
 
@@ -37,24 +37,24 @@ def points_by_expert(rule: Aggregator, preferences: Preferences, codes: I8, widt
     for code in np.flatnonzero(codes >= 0).tolist():
         alone = np.zeros(len(codes))
         alone[code] = 1.0
-        points[:, codes[code]] = rule._raw(preferences, alone, None).scores
+        points[:, codes[code]] = rule._compute_raw_outcome(preferences, alone, None).scores
     return points
 
 
-def learned_for(learned: Mapping[Id, float], codes: I8) -> F8:
+def select_weights(learned: Mapping[Id, float], codes: I8) -> F8:
     """The learned values of the experts with these numbers in training; 0 for strangers."""
     values = np.array([*learned.values(), 0.0])
     return values[codes]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _Weigher(Learner):
+class _WeightLearner(Learner):
     """LambdaRank whose weights begin equal and stay at or above 0."""
 
-    def _start(self, network: Network, random: np.random.Generator) -> F8:
+    def _init_weights(self, network: Network, random: np.random.Generator) -> F8:
         return np.ones(network.size)
 
-    def _positive(self) -> bool:
+    def _has_nonnegative_weights(self) -> bool:
         return True
 
 
@@ -73,18 +73,18 @@ class WeightedRule(SupervisedAggregator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._weigher()._check_learner()
+        self._build_learner()._check_learner()
 
     @abstractmethod
-    def _rule(self) -> Aggregator:
+    def _make_rule(self) -> Aggregator:
         """The rule itself, whose scores are sums over experts."""
 
     @abstractmethod
-    def _top(self, preferences: Preferences) -> F8:
+    def _first_place_points(self, preferences: Preferences) -> F8:
         """Points of a first place, for every slot: in these units what is learned does not depend on a query's size."""
 
-    def _weigher(self) -> _Weigher:
-        return _Weigher(
+    def _build_learner(self) -> _WeightLearner:
+        return _WeightLearner(
             metric=self.metric,
             choose_by=self.choose_by,
             rate=self.rate,
@@ -94,29 +94,31 @@ class WeightedRule(SupervisedAggregator):
         )
 
     def _learn(self, training: Training) -> None:
-        weigher = self._weigher()
-        weigher._train(Task.of(training, self._values))
-        found = weigher._linear()
+        weigher = self._build_learner()
+        weigher._train_scorer(LearningTask.from_training(training, self._build_example_values))
+        found = weigher._linear_weights()
         mean = float(found.mean()) or 1.0
         self.weights_: dict[Id, float] = dict(zip(self.experts_, (found / mean).tolist(), strict=True))
         self.passes_ = weigher.passes_
 
-    def _values(self, training: Training) -> F8:
+    def _build_example_values(self, training: Training) -> F8:
         given, rows = training.preferences, training.examples.rows
-        points = points_by_expert(self._rule(), given, self._codes(given), len(self.experts_))
-        return points[rows] / self._top(given)[rows, None]
+        points = points_by_expert(self._make_rule(), given, self._match_experts(given), len(self.experts_))
+        return points[rows] / self._first_place_points(given)[rows, None]
 
     def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
-        weights = learned_for(self.weights_, self._codes(preferences))
-        return replace(self._rule()._raw(preferences, weights, None), expert_weights=weights)
+        weights = select_weights(self.weights_, self._match_experts(preferences))
+        return replace(
+            self._make_rule()._compute_raw_outcome(preferences, weights, None), expert_weights=weights
+        )
 
-    def _contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
-        weights, rule, found = learned_for(self.weights_, self._codes(one)), self._rule(), {}
+    def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
+        weights, rule, found = select_weights(self.weights_, self._match_experts(one)), self._make_rule(), {}
         for code, expert in enumerate(one.experts):
             if one.speaking[code]:
                 alone = np.zeros(len(weights))
                 alone[code] = weights[code]
-                found[expert] = rule._raw(one, alone, None).scores
+                found[expert] = rule._compute_raw_outcome(one, alone, None).scores
         return found
 
 
@@ -137,10 +139,10 @@ class WeightedBorda(WeightedRule):
     citation = "Aslam & Montague, SIGIR 2001; Burges, Ragno & Le, NIPS 2006"
     tags = Tags(accepts=LIST_FORMS, additive=True, weighted=False, supervised=True)
 
-    def _rule(self) -> Aggregator:
+    def _make_rule(self) -> Aggregator:
         return Borda()
 
-    def _top(self, preferences: Preferences) -> F8:
+    def _first_place_points(self, preferences: Preferences) -> F8:
         index = preferences.index
         return np.asarray(np.maximum(index.sizes[index.query_of_slot] - 1, 1), np.float64)
 
@@ -162,10 +164,10 @@ class WeightedRrf(WeightedRule):
 
     k: Annotated[float, Range(0, 10_000), Tune(1, 200, log=True), "larger values flatten the top"] = 60
 
-    def _rule(self) -> Aggregator:
+    def _make_rule(self) -> Aggregator:
         return ReciprocalRankFusion(k=self.k)
 
-    def _top(self, preferences: Preferences) -> F8:
+    def _first_place_points(self, preferences: Preferences) -> F8:
         return np.full(len(preferences.index.items), 1.0 / (self.k + 1.0))
 
 
@@ -203,13 +205,13 @@ class WeightedKemeny(SupervisedAggregator, Kemeny):
         return self._score(preferences, None)
 
     def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
-        weights = learned_for(self.weights_, self._codes(preferences))
+        weights = select_weights(self.weights_, self._match_experts(preferences))
         return replace(Kemeny._scores(self, preferences, weights), expert_weights=weights)
 
 
 def _agreement_in_pairs(preferences: Preferences, examples: Examples) -> F8:
     """max(0, (agreed - disagreed) / (agreed + disagreed)) by expert, over pairs of labelled items of one query."""
-    level, weight = _levels(preferences, examples)
+    level, weight = _encode_levels(preferences, examples)
     votes, experts = preferences.comparisons, len(preferences.experts)
     both = (level[votes.winner] >= 0) & (level[votes.loser] >= 0) & ~votes.tie
     counted = votes.weight * both * weight[votes.query_of_row]
@@ -225,7 +227,7 @@ def _agreement_in_pairs(preferences: Preferences, examples: Examples) -> F8:
     return np.asarray(np.maximum(agreement, 0.0), np.float64)
 
 
-def _levels(preferences: Preferences, examples: Examples) -> tuple[I8, F8]:
+def _encode_levels(preferences: Preferences, examples: Examples) -> tuple[I8, F8]:
     """The grade of every slot as 0, 1, ... inside its query (-1: not labelled), and the weight of every query."""
     index, own = preferences.index, examples.labels.index
     grades, query = examples.labels.grades, own.query_of_slot
@@ -270,7 +272,7 @@ def _mean_ndcg(training: Training) -> F8:
     given, examples = training.preferences, training.examples
     labels, rows = examples.labels, examples.rows
     useful = np.zeros(len(labels.index), np.bool_)
-    useful[examples.useful()] = True
+    useful[examples.find_useful_queries()] = True
     found = np.zeros(len(given.experts))
     for code, expert in enumerate(given.experts):
         one = given.with_experts([expert])

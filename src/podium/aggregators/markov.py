@@ -43,11 +43,11 @@ class MarkovChain(Aggregator):
     max_iterations: Annotated[int, Range(1, 100_000_000), "steps after which the walk is cut short"] = 100_000
 
     @abstractmethod
-    def _walk(self, votes: Votes) -> markov_chains.StationaryDistribution:
+    def _solve_chain(self, votes: Votes) -> markov_chains.StationaryDistribution:
         """The stationary distribution of every query."""
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        walk = self._walk(collect_votes(preferences, weights)[0])
+        walk = self._solve_chain(collect_votes(preferences, weights)[0])
         notes = () if walk.converged else (f"stopped after {self.max_iterations} steps",)
         return Outcome(
             walk.probability,
@@ -64,7 +64,7 @@ class ListChain(MarkovChain):
 
     kind: ClassVar[int]
 
-    def _walk(self, votes: Votes) -> markov_chains.StationaryDistribution:
+    def _solve_chain(self, votes: Votes) -> markov_chains.StationaryDistribution:
         return markov_chains.solve_list_chain(
             votes, self.kind, self.teleport, self.tolerance, self.max_iterations
         )
@@ -123,8 +123,8 @@ class MC4(MarkovChain):
     name = "mc4"
     tags = Tags(accepts=ALL_FORMS, pairwise="items", cost="iterate")
 
-    def _walk(self, votes: Votes) -> markov_chains.StationaryDistribution:
+    def _solve_chain(self, votes: Votes) -> markov_chains.StationaryDistribution:
         return markov_chains.solve_majority_chain(votes, self.teleport, self.tolerance, self.max_iterations)
 
-    def _costs(self, preferences: Preferences) -> list[Cost]:
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         return table_cost(preferences.index.sizes, 9)

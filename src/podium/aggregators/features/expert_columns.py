@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.aggregators.supervised.svd_features import check_size
+from podium.aggregators.supervised.svd_features import check_table_size
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 
-__all__ = ["SCALES", "columns", "copies"]
+__all__ = ["SCALES", "build_expert_columns", "find_equal_columns"]
 
 SCALES = ("rank", "normal", "score")
 
 
-def columns(preferences: Preferences, experts: I8, n: int, scale: str) -> F8:
+def build_expert_columns(preferences: Preferences, experts: I8, n: int, scale: str) -> F8:
     """A table (slot, expert), each list with mean 0; `experts` numbers each expert's column, -1 leaves one out.
 
     The scale is minus the place over the number of items, equal items sharing the best place; or the normal quantile of
@@ -23,11 +23,11 @@ def columns(preferences: Preferences, experts: I8, n: int, scale: str) -> F8:
     it, or has the list's mean where nothing is known of it.
     """
     lists, index = preferences.lists, preferences.index
-    check_size(preferences, n, "leave out experts, or aggregate in parts")
+    check_table_size(preferences, n, "leave out experts, or aggregate in parts")
     of_row, length = lists.list_of_row, lists.lengths
     size = index.sizes[lists.query_of_list]
     below = preferences.unlisted == "below"
-    values, bottom = _scaled(lists, size if below else length, index.sizes, scale)
+    values, bottom = _scale_rows(lists, size if below else length, index.sizes, scale)
     left = (size - length) if below else np.zeros(len(lists), np.int64)
     total = np.bincount(of_row, weights=values, minlength=len(lists)) + left * bottom
     mean = total / np.maximum(length + left, 1)
@@ -42,7 +42,7 @@ def columns(preferences: Preferences, experts: I8, n: int, scale: str) -> F8:
     return table
 
 
-def _scaled(lists: Lists, places: I8, sizes: I8, scale: str) -> tuple[F8, F8]:
+def _scale_rows(lists: Lists, places: I8, sizes: I8, scale: str) -> tuple[F8, F8]:
     """The value of each row, and the value below all of a list; `places` counts the places of a list."""
     of_row, length = lists.list_of_row, lists.lengths
     if scale == "score":
@@ -71,7 +71,7 @@ def _best_places(lists: Lists, shared: F8) -> F8:
     )
 
 
-def copies(table: F8) -> I8:
+def find_equal_columns(table: F8) -> I8:
     """For every column the first one that is equal to it."""
     first: dict[bytes, int] = {}
     rounded = np.round(table, 12) + 0.0

@@ -29,7 +29,7 @@ __all__ = [
 TABLE_LIMIT = 1_000_000  # ranks up to here are looked up; beyond, a table could be larger than the data
 
 
-def listed(preferences: Preferences, weights: F8) -> F8:
+def sum_listing_weights(preferences: Preferences, weights: F8) -> F8:
     """Total weight of the experts that list each item."""
     lists = preferences.lists
     base = weights[lists.expert]
@@ -48,7 +48,7 @@ class Positional(Aggregator):
 
         It is where a subclass changes nothing but the points and the weights.
         """
-        steps = ("aggregate", "_outcome", "_raw", "_scores", "_sums")
+        steps = ("aggregate", "_compute_outcome", "_compute_raw_outcome", "_scores", "_sums")
         return all(getattr(cls, step) is getattr(Positional, step) for step in steps)
 
     @abstractmethod
@@ -134,7 +134,7 @@ class InverseSquareRank(Positional):
         return 1.0 / (rank * rank)
 
     def _sums(self, preferences: Preferences, weights: F8) -> F8:
-        return super()._sums(preferences, weights) * listed(preferences, weights)
+        return super()._sums(preferences, weights) * sum_listing_weights(preferences, weights)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -158,18 +158,18 @@ class LogInverseSquareRank(InverseSquareRank):
 
     def _sums(self, preferences: Preferences, weights: F8) -> F8:
         points = Positional._sums(self, preferences, weights)
-        count = listed(preferences, (weights > 0).astype(np.float64))
+        count = sum_listing_weights(preferences, (weights > 0).astype(np.float64))
         return np.where(count > 0, points * np.log(self.sigma + np.maximum(count, 1.0)), 0.0)
 
 
-def _left_over(preferences: Preferences, missing: str) -> F8:
+def _unlisted_ranks(preferences: Preferences, missing: str) -> F8:
     """Rank that an unlisted item gets in each list: the mean of the places left over, or the last place."""
     lists = preferences.lists
     size = preferences.index.sizes[lists.query_of_list].astype(np.float64)
     return (lists.lengths + 1 + size) / 2 if missing == "share" else size
 
 
-Missing = Annotated[str, Choice("share", "last", "ignore"), "places for items an expert does not list"]
+MissingRule = Annotated[str, Choice("share", "last", "ignore"), "places for items an expert does not list"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -189,7 +189,7 @@ class Borda(Aggregator):
     citation = "de Borda 1781; Aslam & Montague, SIGIR 2001"
     tags = Tags(accepts=LIST_FORMS, additive=True)
 
-    missing: Missing = "share"
+    missing: MissingRule = "share"
     reversed_lists: Annotated[bool, "read the last item of every list as the best"] = False
 
     def _scores(self, preferences: Preferences, weights: F8) -> F8:
@@ -228,14 +228,16 @@ class MeanRank(Aggregator):
     citation = "de Borda 1781"
     tags = Tags(accepts=LIST_FORMS)
 
-    missing: Missing = "share"
+    missing: MissingRule = "share"
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         lists, sizes = preferences.lists, preferences.index.sizes
         place = segments.fractional_ranks(lists.starts, lists.rank)
         weight = weights[lists.expert]
-        count = listed(preferences, weights)
-        other = np.zeros(len(lists)) if self.missing == "ignore" else _left_over(preferences, self.missing)
+        count = sum_listing_weights(preferences, weights)
+        other = (
+            np.zeros(len(lists)) if self.missing == "ignore" else _unlisted_ranks(preferences, self.missing)
+        )
         total = segments.sum_affine(
             lists.query_starts, lists.starts, lists.item, place, -weight * other, weight, len(count)
         )
@@ -260,7 +262,7 @@ class MedianRank(Aggregator):
     citation = "Fagin, Kumar & Sivakumar, SIGMOD 2003"
     tags = Tags(accepts=LIST_FORMS)
 
-    missing: Missing = "share"
+    missing: MissingRule = "share"
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         lists, index = preferences.lists, preferences.index
@@ -271,7 +273,7 @@ class MedianRank(Aggregator):
             # one row for every item of every list of its query: those the expert leaves out get the left-over place
             sizes = index.sizes[lists.query_of_list]
             offsets, cell = segments.gather_segments(index.starts, lists.query_of_list)
-            full = np.repeat(_left_over(preferences, self.missing), sizes)
+            full = np.repeat(_unlisted_ranks(preferences, self.missing), sizes)
             base = (offsets[:-1] - index.starts[:-1][lists.query_of_list])[lists.list_of_row]
             full[base + lists.item] = place
             item, place = cell.astype(np.int32), full

@@ -13,10 +13,10 @@ from podium.params import parameters
 if TYPE_CHECKING:
     from podium.aggregators.base import Aggregator
 
-__all__ = ["of_aggregator"]
+__all__ = ["render_method"]
 
 
-def of_aggregator(method: Aggregator) -> str:
+def render_method(method: Aggregator) -> str:
     """Name, purpose, parameters and learned state."""
     default = {f.name: f.default for f in dataclasses.fields(method)}
     about = {p.name: p for p in parameters(type(method))}
@@ -36,17 +36,17 @@ def of_aggregator(method: Aggregator) -> str:
         parts.append(table(Grid(("parameter", "value", "", "meaning"), tuple(rows), 4)))
     learned = {k: v for k, v in vars(method).items() if k.endswith("_") and not k.startswith("_")}
     if learned:
-        state = tuple((name, summary_of(value)) for name, value in learned.items())
+        state = tuple((name, summarize_value(value)) for name, value in learned.items())
         parts.append(table(Grid(("learned", ""), state, 2)))
     elif method.tags.supervised:
         parts.append(paragraph("Not fitted: it learns from labels; call fit first."))
     return block(repr(method), *parts)
 
 
-def summary_of(value: Any) -> str:
+def summarize_value(value: Any) -> str:
     """What a piece of learned state is, in a few words.
 
-    >>> summary_of(np.zeros((2, 3))), summary_of([1, 2, 3]), summary_of("x")
+    >>> summarize_value(np.zeros((2, 3))), summarize_value([1, 2, 3]), summarize_value("x")
     ('2 x 3 numbers from 0 to 0', '3 values: [1, 2, 3]', "'x'")
     """
     if isinstance(value, np.ndarray):

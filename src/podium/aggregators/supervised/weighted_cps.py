@@ -10,10 +10,10 @@ import numpy as np
 
 from podium.aggregators.base import LIST_FORMS, Outcome, Tags
 from podium.aggregators.costs import Cost
-from podium.aggregators.stagewise import Distance, mean_places, stage_costs, stage_order
-from podium.aggregators.supervised.base import SupervisedAggregator, Training
+from podium.aggregators.stagewise import Distance, mean_places, score_by_stages, stage_costs
 from podium.aggregators.supervised.examples import Examples, Progress
-from podium.aggregators.supervised.weighted import learned_for
+from podium.aggregators.supervised.supervised_method import SupervisedAggregator, Training
+from podium.aggregators.supervised.weighted_rules import select_weights
 from podium.data.features import Features
 from podium.data.preferences import Preferences
 from podium.data.restrict import restricted
@@ -22,10 +22,10 @@ from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.stagewise_model import compute_coset_distances
 from podium.params import Range, Tune
 
-__all__ = ["Choices", "WeightedCps"]
+__all__ = ["StageChoices", "WeightedCps"]
 
 
-class Choices(NamedTuple):
+class StageChoices(NamedTuple):
     """Stages at which one of the items was to be chosen: rows of distances, stage after stage."""
 
     values: F8  # (row, expert)
@@ -34,9 +34,9 @@ class Choices(NamedTuple):
     weight: F8  # by stage
 
     @classmethod
-    def of(cls, training: Training, places: F8, distance: str, normalise: bool) -> Choices:
+    def from_training(cls, training: Training, places: F8, distance: str, normalise: bool) -> StageChoices:
         """One stage for every query and grade but its lowest: the items of the grade against those below it."""
-        blocks = list(_stages(training.examples, places, distance, normalise))
+        blocks = list(_iterate_stages(training.examples, places, distance, normalise))
         sizes = [len(chosen) for _, chosen, _ in blocks]
         return cls(
             np.concatenate([values for values, _, _ in blocks]),
@@ -45,7 +45,7 @@ class Choices(NamedTuple):
             np.array([weight for _, _, weight in blocks]),
         )
 
-    def loss(self, theta: F8, l2: float) -> tuple[float, F8]:
+    def compute_loss(self, theta: F8, l2: float) -> tuple[float, F8]:
         """The mean of -log P(chosen) plus l2 / 2 |theta|^2, and its gradient; convex in theta."""
         first, sizes = self.starts[:-1], np.diff(self.starts)
         cost = np.einsum(
@@ -65,10 +65,12 @@ class Choices(NamedTuple):
         )
 
 
-def _stages(examples: Examples, places: F8, distance: str, normalise: bool) -> Iterator[tuple[F8, B1, float]]:
+def _iterate_stages(
+    examples: Examples, places: F8, distance: str, normalise: bool
+) -> Iterator[tuple[F8, B1, float]]:
     """Distances, who was chosen, and the weight of every stage."""
     starts, grades = examples.starts, examples.labels.grades
-    for query in examples.useful().tolist():
+    for query in examples.find_useful_queries().tolist():
         rows = slice(int(starts[query]), int(starts[query + 1]))
         grade, place = grades[rows], places[rows]
         size = len(grade)
@@ -111,46 +113,46 @@ class WeightedCps(SupervisedAggregator):
 
     def _learn(self, training: Training) -> None:
         places = _example_places(training, len(self.experts_))
-        choices = Choices.of(training, places, self.distance, self.normalise)
-        found = self._minimise(choices, training.progress)
+        choices = StageChoices.from_training(training, places, self.distance, self.normalise)
+        found = self._minimize_loss(choices, training.progress)
         self.theta_: dict[Id, float] = dict(zip(self.experts_, found.tolist(), strict=True))
 
-    def _minimise(self, choices: Choices, progress: Progress) -> F8:
+    def _minimize_loss(self, choices: StageChoices, progress: Progress) -> F8:
         from scipy.optimize import minimize
 
         done = 0
 
-        def tell(_: Any) -> None:
+        def report_progress(_: Any) -> None:
             nonlocal done
             done += 1
             progress(done, self.max_iterations, "learning")
 
         width = choices.values.shape[1]
         found = minimize(
-            choices.loss,
+            choices.compute_loss,
             np.zeros(width),
             args=(self.l2,),
             jac=True,
             method="L-BFGS-B",
             bounds=[(0.0 if self.positive else None, None)] * width,
-            callback=tell,
+            callback=report_progress,
             options={"maxiter": self.max_iterations, "ftol": 1e-13, "gtol": 1e-8, "maxfun": 10**9},
         )
         self.converged_, self.iterations_ = bool(found.status == 0), int(found.nit)
         return np.asarray(found.x, np.float64)
 
-    def _costs(self, preferences: Preferences) -> list[Cost]:
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         return stage_costs(preferences, self.distance)
 
     def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
-        codes = self._codes(preferences)
+        codes = self._match_experts(preferences)
         theta = np.array([*self.theta_.values()])
-        scores = stage_order(preferences, codes, theta, self.distance)
+        scores = score_by_stages(preferences, codes, theta, self.distance)
         return Outcome(
             scores,
             converged=self.converged_,
             iterations=self.iterations_,
-            expert_weights=learned_for(self.theta_, codes),
+            expert_weights=select_weights(self.theta_, codes),
         )
 
 

@@ -14,12 +14,12 @@ from podium.kernels.dispatch import F8, I8
 from podium.kernels.pairwise_votes import count_items_above
 from podium.kernels.poisson_binomial import OpponentTable
 
-__all__ = ["Answers", "agreement", "collect", "level_heads"]
+__all__ = ["AnnotatorContests", "collect_annotator_contests", "count_agreeing_pairs", "find_level_starts"]
 
 _NONE = np.zeros(0, np.int64)
 
 
-class Rows(NamedTuple):
+class ContestRows(NamedTuple):
     """Items of one answer that it does not tell apart, and whom they meet; see `Contests`."""
 
     group: I8
@@ -32,7 +32,7 @@ class Rows(NamedTuple):
     chance: F8  # of beating an item that the expert did not judge
 
 
-class Answers(NamedTuple):
+class AnnotatorContests(NamedTuple):
     """Groups (a list, or all votes of an expert on a query) of rows; entries say for which slots a row speaks."""
 
     contests: OpponentTable
@@ -46,18 +46,20 @@ class Answers(NamedTuple):
     pair_group: I8
 
 
-class _Part(NamedTuple):
-    rows: Rows
+class _SourceContests(NamedTuple):
+    rows: ContestRows
     judged: I8  # by group: items spoken of
     answers: tuple[I8, ...]  # expert, query, row, slot, rest, winner, loser, pair_group
 
 
-def collect(preferences: Preferences, weights: F8, pair: str, scale: str, unjudged: str) -> Answers:
+def collect_annotator_contests(
+    preferences: Preferences, weights: F8, pair: str, scale: str, unjudged: str
+) -> AnnotatorContests:
     """All contests of all experts; the last three as in CrowdAgg."""
     a, b = _from_lists(preferences, weights), _from_votes(preferences, direct=pair == "vote")
     groups, rows, opponents = len(a.judged), len(a.rows.own), len(a.rows.value)
-    shift = Rows(groups, 0, opponents, opponents, 0, 0, 0, 0)  # type: ignore[arg-type]
-    both = Rows(*(np.concatenate((x, y + by)) for x, y, by in zip(a.rows, b.rows, shift, strict=True)))
+    shift = ContestRows(groups, 0, opponents, opponents, 0, 0, 0, 0)  # type: ignore[arg-type]
+    both = ContestRows(*(np.concatenate((x, y + by)) for x, y, by in zip(a.rows, b.rows, shift, strict=True)))
     moved = (0, 0, rows, 0, 0, 0, 0, groups)
     said = [np.concatenate((x, y + by)) for x, y, by in zip(a.answers, b.answers, moved, strict=True)]
     judged, size = np.concatenate((a.judged, b.judged)), preferences.index.sizes[said[1]]
@@ -78,16 +80,16 @@ def collect(preferences: Preferences, weights: F8, pair: str, scale: str, unjudg
         size=(size - 1)[both.group],
         uneven=both.uneven + np.where(stranger != 0, strangers, 0),
     )
-    return Answers(contests, *said)
+    return AnnotatorContests(contests, *said)
 
 
-def level_heads(lists: Lists) -> I8:
+def find_level_starts(lists: Lists) -> I8:
     """The first row of every rank of every list."""
     above, _ = count_items_above(lists.starts, lists.rank)
     return np.flatnonzero(np.arange(lists.rows) - lists.starts[:-1][lists.list_of_row] == above)
 
 
-def _from_lists(preferences: Preferences, weights: F8) -> _Part:
+def _from_lists(preferences: Preferences, weights: F8) -> _SourceContests:
     """Lists: items at one rank are a row, and meet all others of the list."""
     lists = preferences.lists
     lengths = lists.lengths
@@ -95,13 +97,15 @@ def _from_lists(preferences: Preferences, weights: F8) -> _Part:
     below = preferences.unlisted == "below"
     left = np.where(below & (lengths > 0), size - lengths, 0)  # an empty list says nothing
     above, upto = count_items_above(lists.starts, lists.rank)
-    head = level_heads(lists)
+    head = find_level_starts(lists)
     level = np.cumsum(np.bincount(head, minlength=lists.rows)) - 1
     of_level, extra = lists.list_of_row[head], np.flatnonzero(left > 0)
     group = np.concatenate((of_level, extra))
     count = np.concatenate((upto[head] - above[head], left[extra]))
     own = np.concatenate((lengths[of_level] - upto[head] + left[of_level], np.zeros(len(extra), np.int64)))
-    chance = np.concatenate((_chances(preferences, weights, level, count[: len(head)]), np.zeros(len(extra))))
+    chance = np.concatenate(
+        (_compute_unjudged_chances(preferences, weights, level, count[: len(head)]), np.zeros(len(extra)))
+    )
     order = np.argsort(group, kind="stable")  # what is left out comes last in each list
     group, count, own, chance = group[order], count[order], own[order].astype(np.float64), chance[order]
     starts = np.concatenate(([0], np.cumsum(np.bincount(group, minlength=len(lists)))))
@@ -110,12 +114,16 @@ def _from_lists(preferences: Preferences, weights: F8) -> _Part:
     rest = np.full(len(lists), -1, np.int64)
     rest[extra] = place[len(head) :]
     judged = lengths + left
-    rows = Rows(group, own, starts[group], starts[group + 1], own, count, judged[group] - count, chance)
+    rows = ContestRows(
+        group, own, starts[group], starts[group + 1], own, count, judged[group] - count, chance
+    )
     expert, slot = lists.expert.astype(np.int64), lists.item.astype(np.int64)
-    return _Part(rows, judged, (expert, lists.query_of_list, place[level], slot, rest, _NONE, _NONE, _NONE))
+    return _SourceContests(
+        rows, judged, (expert, lists.query_of_list, place[level], slot, rest, _NONE, _NONE, _NONE)
+    )
 
 
-def _chances(preferences: Preferences, weights: F8, level: I8, count: I8) -> F8:
+def _compute_unjudged_chances(preferences: Preferences, weights: F8, level: I8, count: I8) -> F8:
     """By level: the chance that an item which the expert did not judge would have come below.
 
     In a ranking it may fall between any two items, alike; a rating is compared with all ratings in its query.
@@ -132,7 +140,7 @@ def _chances(preferences: Preferences, weights: F8, level: I8, count: I8) -> F8:
     order = rated[np.lexsort((lists.score[rated], query[rated]))]
     share = np.full(lists.rows, np.nan)
     share[order] = _shares_below(query[order], lists.score[order], weight[order])
-    mean = _sums(level, share, len(head)) / np.maximum(count, 1)
+    mean = _sum_by_group(level, share, len(head)) / np.maximum(count, 1)
     return np.where(np.isnan(mean), ranked, mean)
 
 
@@ -143,14 +151,17 @@ def _shares_below(query: I8, score: F8, weight: F8) -> F8:
     new = np.concatenate(([True], query[1:] != query[:-1]))
     value = np.cumsum(new | np.concatenate(([True], score[1:] != score[:-1]))) - 1
     which = np.cumsum(new) - 1
-    at_value, total = _sums(value, weight, int(value[-1]) + 1), _sums(which, weight, int(which[-1]) + 1)
+    at_value, total = (
+        _sum_by_group(value, weight, int(value[-1]) + 1),
+        _sum_by_group(which, weight, int(which[-1]) + 1),
+    )
     of_value = which[np.flatnonzero(np.diff(value, prepend=-1))]
     upto = np.cumsum(at_value) - (np.cumsum(total) - total)[of_value]
     share = (upto - at_value / 2) / np.where(total > 0, total, 1.0)[of_value]
     return np.where(total[which] > 0, share[value], 0.5)
 
 
-def _from_votes(preferences: Preferences, *, direct: bool) -> _Part:
+def _from_votes(preferences: Preferences, *, direct: bool) -> _SourceContests:
     """Votes: an expert's majority on each pair; a row is an item that it compared with others."""
     votes, slots = preferences.comparisons, max(len(preferences.index.items), 1)
     experts = max(len(preferences.experts), 1)
@@ -158,28 +169,28 @@ def _from_votes(preferences: Preferences, *, direct: bool) -> _Part:
     low, high = (f(votes.winner, votes.loser).astype(np.int64) for f in (np.minimum, np.maximum))
     sign = np.where(votes.tie, 0.0, np.where(votes.winner == low, 1.0, -1.0))
     pair, which = np.unique((of_vote * slots + low) * slots + high, return_inverse=True)
-    net = _sums(which, sign * votes.weight, len(pair))
+    net = _sum_by_group(which, sign * votes.weight, len(pair))
     group, low, high = pair // slots // slots, pair // slots % slots, pair % slots
     row_of, row = np.unique(np.concatenate((group * slots + low, group * slots + high)), return_inverse=True)
     clear = np.concatenate((net, net)) != 0
     mine, met, won = row[clear], np.roll(row, len(pair))[clear], np.concatenate((net, -net))[clear]
     order = np.lexsort((met, mine))
     mine, met, won = mine[order], met[order], np.sign(won[order])
-    wins, contests = _sums(mine, won > 0, len(row_of)), np.bincount(mine, minlength=len(row_of))
+    wins, contests = _sum_by_group(mine, won > 0, len(row_of)), np.bincount(mine, minlength=len(row_of))
     own, value = (0.0 * wins, -won) if direct else (wins, wins[met])
     ends = np.cumsum(contests)
-    uneven = _sums(mine, value != own[mine], len(row_of)).astype(np.int64)
+    uneven = _sum_by_group(mine, value != own[mine], len(row_of)).astype(np.int64)
     ones = np.ones(len(met), np.int64)
     of_row = row_of // slots
-    rows = Rows(of_row, own, ends - contests, ends, value, ones, uneven, (wins + 1) / (contests + 2))
+    rows = ContestRows(of_row, own, ends - contests, ends, value, ones, uneven, (wins + 1) / (contests + 2))
     judged = np.bincount(of_row, minlength=len(said))
     keep, up = net != 0, net > 0
     pairs = np.where(up, low, high)[keep], np.where(up, high, low)[keep], group[keep]
     mapped = said % experts, said // experts, np.arange(len(row_of)), row_of % slots, _NONE
-    return _Part(rows, judged, (*mapped, *pairs))
+    return _SourceContests(rows, judged, (*mapped, *pairs))
 
 
-def _sums(which: I8, weights: npt.NDArray[Any], count: int) -> F8:
+def _sum_by_group(which: I8, weights: npt.NDArray[Any], count: int) -> F8:
     """Sums by group; floats also where there is nothing to sum."""
     return np.bincount(which, weights=weights, minlength=count).astype(np.float64, copy=False)
 
@@ -187,7 +198,9 @@ def _sums(which: I8, weights: npt.NDArray[Any], count: int) -> F8:
 # -- agreement -----------------------------------------------------------------------------------------------------
 
 
-def agreement(preferences: Preferences, answers: Answers, place: I8) -> tuple[F8, F8, F8]:
+def count_agreeing_pairs(
+    preferences: Preferences, answers: AnnotatorContests, place: I8
+) -> tuple[F8, F8, F8]:
     """By group: pairs that a ranking has in the same order, pairs that it has the other way round, and all pairs.
 
     Place 0 is the top; places below 0 mark slots that are not ranked, whose pairs are left out.
@@ -196,13 +209,13 @@ def agreement(preferences: Preferences, answers: Answers, place: I8) -> tuple[F8
     known = (a >= 0) & (b >= 0)
     groups = len(answers.expert)
     counted = known & (a < b), known & (a > b), known
-    agree, against, total = (_sums(answers.pair_group, w, groups) for w in counted)
-    for sums, more in zip((agree, against, total), _agree_lists(preferences, place), strict=True):
+    agree, against, total = (_sum_by_group(answers.pair_group, w, groups) for w in counted)
+    for sums, more in zip((agree, against, total), _count_list_agreement(preferences, place), strict=True):
         sums[: len(more)] += more
     return agree, against, total
 
 
-def _agree_lists(preferences: Preferences, place: I8) -> list[F8]:
+def _count_list_agreement(preferences: Preferences, place: I8) -> list[F8]:
     lists = preferences.lists
     kept = np.flatnonzero(place[lists.item] >= 0)
     of_row, rank = lists.list_of_row[kept], lists.rank[kept]
@@ -217,12 +230,12 @@ def _agree_lists(preferences: Preferences, place: I8) -> list[F8]:
     )
     found = [outside[0] - inside[0], outside[1] - inside[1], levels[np.cumsum(new) - 1] - starts[of_row]]
     if preferences.unlisted == "below":
-        more = _agree_unlisted(preferences, place, kept, starts)
+        more = _count_unlisted_agreement(preferences, place, kept, starts)
         found = [f + m for f, m in zip(found, more, strict=True)]
-    return [_sums(of_row, f, len(lists)) for f in found]
+    return [_sum_by_group(of_row, f, len(lists)) for f in found]
 
 
-def _agree_unlisted(preferences: Preferences, place: I8, kept: I8, starts: I8) -> tuple[I8, I8, I8]:
+def _count_unlisted_agreement(preferences: Preferences, place: I8, kept: I8, starts: I8) -> tuple[I8, I8, I8]:
     """By kept row of the lists: unlisted items that the ranking puts below it, above it, and all of them."""
     lists, index = preferences.lists, preferences.index
     ranked = np.flatnonzero(place >= 0)
@@ -230,17 +243,17 @@ def _agree_unlisted(preferences: Preferences, place: I8, kept: I8, starts: I8) -
     sizes = np.concatenate(([0], np.cumsum(np.bincount(query, minlength=len(index)))))
     order = ranked[np.lexsort((place[ranked], query))]
     above, below = np.zeros((2, len(place)), np.int64)
-    above[order], below[order] = _around(sizes, place[order])
+    above[order], below[order] = _count_lower_and_higher(sizes, place[order])
     value = place[lists.item[kept]]
     order = np.lexsort((value, of_row))
     listed_above, listed_below = np.zeros((2, len(kept)), np.int64)
-    listed_above[order], listed_below[order] = _around(starts, value[order])
+    listed_above[order], listed_below[order] = _count_lower_and_higher(starts, value[order])
     item = lists.item[kept]
     others = np.diff(sizes)[lists.query_of_list[of_row]] - np.diff(starts)[of_row]
     return below[item] - listed_below, above[item] - listed_above, others
 
 
-def _around(starts: I8, value: I8) -> tuple[I8, I8]:
+def _count_lower_and_higher(starts: I8, value: I8) -> tuple[I8, I8]:
     """How many rows of its segment are at a lower, and at a higher value; rows are sorted in every segment."""
     above, upto = count_items_above(starts, value.astype(np.int32))
     return above, np.repeat(np.diff(starts), np.diff(starts)) - upto

@@ -9,17 +9,17 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from podium.aggregators.costs import Cost, table_cost
-from podium.aggregators.supervised.examples import Progress, silence
+from podium.aggregators.supervised.examples import Progress, no_progress
 from podium.errors import ParameterError
 from podium.kernels.belief_lambdas import compute_belief_lambdas
 from podium.kernels.dispatch import F8, I8
 from podium.params import Range, Tune, suggest
 
 __all__ = [
+    "BeliefFit",
     "Cutoff",
-    "Kept",
-    "Learned",
-    "Limit",
+    "KeptShare",
+    "PassLimit",
     "Shrinkage",
     "check_grades",
     "grades_for",
@@ -34,14 +34,14 @@ Shrinkage = Annotated[
     Tune(0.01, 10, log=True),
     "penalty on the squared distance from kept * beliefs",
 ]
-Kept = Annotated[
+KeptShare = Annotated[
     float,
     Range(0, 1),
     Tune(0, 1),
     "share of the beliefs that the penalty leaves alone; 0 is the published rule",
 ]
 Cutoff = Annotated[int, Range(1, 1_000_000_000), "places of a ranking whose pairs count"]
-Limit = Annotated[int, Range(1, 100_000), "passes over the queries, at most"]
+PassLimit = Annotated[int, Range(1, 100_000), "passes over the queries, at most"]
 
 LARGEST = 2.0  # grade
 STILL = 1e-13  # a gradient below this is rounding
@@ -55,7 +55,7 @@ FEWER = (
 )
 
 
-class Learned(NamedTuple):
+class BeliefFit(NamedTuple):
     """The weights, and how they were found."""
 
     weights: F8
@@ -89,13 +89,13 @@ def grades_for(beliefs: Mapping[str, float], names: Sequence[object], what: str)
     for name, grade in beliefs.items():
         if name not in place:
             raise ParameterError(
-                f"{what}: there is no feature {name!r} to believe in; {_near(str(name), [str(n) for n in names])}"
+                f"{what}: there is no feature {name!r}; {_suggest_names(str(name), [str(n) for n in names])}"
             )
         grades[place[name]] = grade
     return grades
 
 
-def _near(name: str, known: Sequence[str]) -> str:
+def _suggest_names(name: str, known: Sequence[str]) -> str:
     """What may have been meant; of many names that are nothing like it, only the first."""
     said = suggest(name, known)
     if len(known) <= MANY or not said.startswith("known"):
@@ -117,8 +117,8 @@ def spread_beliefs(
     kept: float,
     cutoff: int,
     passes: int,
-    progress: Progress = silence,
-) -> Learned:
+    progress: Progress = no_progress,
+) -> BeliefFit:
     """Weights at which the believed preferences and the penalty are in balance.
 
     With the pair weights of the present order held, the objective is the mean over queries of the loss of
@@ -127,13 +127,13 @@ def spread_beliefs(
     drawn at random. Steps are halved whenever the slope grew.
     """
     anchor, weights, step = kept * grades, grades.copy(), 1.0
-    belief = _scores(values, grades)
-    within = _covariance(values, starts)
+    belief = _compute_scores(values, grades)
+    within = _compute_covariance(values, starts)
     metric = np.linalg.inv(l2 * np.eye(len(grades)) + within)
     history: list[dict[str, float]] = []
     best, steepest = weights, np.inf
     for done in range(1, passes + 1):
-        loss, gradient = _look(values, starts, weights, belief, cutoff)
+        loss, gradient = _compute_loss_gradient(values, starts, weights, belief, cutoff)
         off = weights - anchor
         slope = gradient - l2 * off
         size = float(np.abs(slope).max(initial=0.0))
@@ -146,23 +146,23 @@ def spread_beliefs(
         if size <= STILL:
             break
         weights = weights + step * np.einsum("ij,j->i", metric, slope)
-    return Learned(best, history, steepest <= CLOSE)
+    return BeliefFit(best, history, steepest <= CLOSE)
 
 
-def _look(values: F8, starts: I8, weights: F8, belief: F8, cutoff: int) -> tuple[float, F8]:
+def _compute_loss_gradient(values: F8, starts: I8, weights: F8, belief: F8, cutoff: int) -> tuple[float, F8]:
     """The loss, and the direction in which it falls; every query with a pair to learn from counts alike."""
-    found = compute_belief_lambdas(_scores(values, weights), belief, starts, cutoff, LOOKS)
+    found = compute_belief_lambdas(_compute_scores(values, weights), belief, starts, cutoff, LOOKS)
     useful = found.mass > 0
     share = np.where(useful, 1.0 / np.where(useful, found.mass, 1.0), 0.0) / max(int(useful.sum()), 1)
     rows = np.repeat(share, np.diff(starts))
     return float(found.loss @ share), np.asarray(np.einsum("ij,i->j", values, found.slope * rows))
 
 
-def _scores(values: F8, weights: F8) -> F8:
+def _compute_scores(values: F8, weights: F8) -> F8:
     return np.asarray(np.einsum("ij,j->i", values, weights))
 
 
-def _covariance(values: F8, starts: I8) -> F8:
+def _compute_covariance(values: F8, starts: I8) -> F8:
     """Mean over queries of the features' products; the features have mean 0 in every query."""
     sizes = np.diff(starts)
     share = np.repeat(1.0 / np.maximum(sizes, 1) / max(len(sizes), 1), sizes)

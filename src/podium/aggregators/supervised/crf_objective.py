@@ -16,33 +16,33 @@ from podium.metrics.base import MetricSpec
 if TYPE_CHECKING:
     from podium.aggregators.supervised.crf import CrfAggregator
 
-__all__ = ["Checked", "Rounds", "Visits"]
+__all__ = ["CrfObjective", "CrfValidation", "InMemoryCrfObjective"]
 
 
-class Rounds(Protocol):
+class CrfObjective(Protocol):
     """Passes over visits."""
 
-    def learn(self, optimiser: OptimizerState, random: np.random.Generator) -> tuple[float, float]:
+    def run_pass(self, optimiser: OptimizerState, random: np.random.Generator) -> tuple[float, float]:
         """One pass: the sum of the weighted losses, and of the weights."""
 
-    def quality(self, weights: F8) -> float | None:
+    def validate(self, weights: F8) -> float | None:
         """How good weights (groups, 3) are on validation data, None if there are none."""
 
 
-class Checked:
+class CrfValidation:
     """Validation data: what is said of their items, and how good scores of them are."""
 
     def __init__(self, mine: Potentials, examples: Examples, choose_by: MetricSpec) -> None:
         self.mine, self.examples, self.choose_by = mine, examples, choose_by
 
-    def tally(self, weights: F8) -> tuple[float, float]:
+    def sum_metric(self, weights: F8) -> tuple[float, float]:
         """The weighted sum of the metric, and of the weights."""
-        return self.examples.tally(
+        return self.examples.sum_metric(
             ranking_expectations.compute_row_scores(self.mine, weights), self.choose_by
         )
 
 
-class Visits:
+class InMemoryCrfObjective:
     """Examples in memory, with their potentials; one of several `shards` need not teach anything."""
 
     def __init__(
@@ -51,16 +51,16 @@ class Visits:
         mine: Potentials,
         examples: Examples,
         metric: MetricSpec,
-        check: Checked | None = None,
+        check: CrfValidation | None = None,
         *,
         shards: int = 0,
     ) -> None:
         self.model, self.mine, self.examples, self.check = model, mine, examples, check
-        self.target, self.visit = examples.lesson(metric, teaches=not shards)
+        self.target, self.visit = examples.learning_target(metric, teaches=not shards)
         self.calls = model.passes * max(shards, 1)  # of the kernels, which decides whether compiling pays
         self.there: Any = None
 
-    def learn(self, optimiser: OptimizerState, random: np.random.Generator) -> tuple[float, float]:
+    def run_pass(self, optimiser: OptimizerState, random: np.random.Generator) -> tuple[float, float]:
         """One pass in a random order."""
         model, examples, target = self.model, self.examples, self.target
         turn = random.permutation(self.visit)
@@ -74,11 +74,13 @@ class Visits:
             plan = (target, examples.weight, turn, rows, model.batch, optimiser, self.calls)
             loss = ranking_expectations.train_crf_pass(self.mine, *plan)
         else:
-            loss = self._field(len(optimiser.weights) // 3).learn(turn, rows, model.batch, optimiser)
+            loss = self._load_device_crf(len(optimiser.weights) // 3).learn(
+                turn, rows, model.batch, optimiser
+            )
         weight = float(examples.weight[turn].sum())
         return loss * weight, weight
 
-    def _field(self, groups: int) -> Any:
+    def _load_device_crf(self, groups: int) -> Any:
         if self.there is None:
             from podium.kernels.device.ranking_expectations import DeviceCrf
             from podium.kernels.device.torch_device import resolve_device
@@ -87,9 +89,9 @@ class Visits:
             self.there = DeviceCrf(resolve_device(self.model.device), self.mine, *told)
         return self.there
 
-    def quality(self, weights: F8) -> float | None:
+    def validate(self, weights: F8) -> float | None:
         """On validation data."""
         if self.check is None:
             return None
-        total, weight = self.check.tally(weights)
+        total, weight = self.check.sum_metric(weights)
         return total / max(weight, 1e-300)

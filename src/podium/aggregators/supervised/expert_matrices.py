@@ -14,20 +14,29 @@ from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.preference_svd import PreferenceMatrices
 
-__all__ = ["Grouped", "Transform", "matrices", "missing", "places", "table"]
+__all__ = [
+    "ExpertMatrices",
+    "Transform",
+    "build_expert_matrices",
+    "build_group_table",
+    "find_unranked_cells",
+    "scale_ranks",
+]
 
 Transform = Literal["binary", "rank", "log"]
 LIGHTEST, HEAVIEST = 1e-60, 1e60  # strengths of votes whose products neither vanish nor overflow
 
 
-class Grouped(NamedTuple):
+class ExpertMatrices(NamedTuple):
     """Matrices in order of query and group, and the group of each."""
 
     matrices: PreferenceMatrices
     group: I8
 
 
-def matrices(preferences: Preferences, transform: Transform, groups: I8 | None = None) -> Grouped:
+def build_expert_matrices(
+    preferences: Preferences, transform: Transform, groups: I8 | None = None
+) -> ExpertMatrices:
     """One matrix for every query and group of experts that has a list or a vote on it.
 
     `groups` numbers the group of every expert code from 0, or is -1 for experts left out; None gives every expert
@@ -36,7 +45,7 @@ def matrices(preferences: Preferences, transform: Transform, groups: I8 | None =
 
     >>> p = Preferences.from_rows([0] * 3, ["e"] * 3, ["a", "c", "d"], rank=[7, 5, 15])
     >>> from podium.kernels.preference_svd import build_dense_matrix
-    >>> build_dense_matrix(matrices(p, "log").matrices, 0).round(2)
+    >>> build_dense_matrix(build_expert_matrices(p, "log").matrices, 0).round(2)
     array([[0.  , 0.  , 0.28],
            [0.12, 0.  , 0.41],
            [0.  , 0.  , 0.  ]])
@@ -44,8 +53,8 @@ def matrices(preferences: Preferences, transform: Transform, groups: I8 | None =
     lists, votes = preferences.lists, preferences.comparisons
     group = np.arange(len(preferences.experts)) if groups is None else np.asarray(groups, np.int64)
     width = int(group.max(initial=0)) + 1
-    list_key, which = _keys(lists.query_of_list, group[lists.expert], width)
-    vote_key, cast = _keys(votes.query_of_row, group[votes.expert], width)
+    list_key, which = _sort_keys(lists.query_of_list, group[lists.expert], width)
+    vote_key, cast = _sort_keys(votes.query_of_row, group[votes.expert], width)
     _check_weights(votes.weight[cast])
     starts, rows = segments.gather_segments(lists.starts, which)
     keys = np.union1d(list_key, vote_key)
@@ -56,7 +65,7 @@ def matrices(preferences: Preferences, transform: Transform, groups: I8 | None =
         list_starts=np.searchsorted(list_key, ends),
         starts=starts,
         item=lists.item[rows],
-        value=places(lists, transform)[rows],
+        value=scale_ranks(lists, transform)[rows],
         binary=transform == "binary",
         below=preferences.unlisted == "below",
         vote_starts=np.searchsorted(vote_key, ends),
@@ -64,10 +73,10 @@ def matrices(preferences: Preferences, transform: Transform, groups: I8 | None =
         loser=votes.loser[cast],
         strength=np.where(votes.tie[cast], 0.0, votes.weight[cast]),
     )
-    return Grouped(found, keys % width)
+    return ExpertMatrices(found, keys % width)
 
 
-def _keys(query: I8, group: I8, width: int) -> tuple[I8, I8]:
+def _sort_keys(query: I8, group: I8, width: int) -> tuple[I8, I8]:
     """Sorted keys (query, group) of the rows that count, and these rows."""
     counted = np.flatnonzero(group >= 0)
     key = query[counted] * width + group[counted]
@@ -84,7 +93,7 @@ def _check_weights(weight: F8) -> None:
         )
 
 
-def places(lists: Lists, transform: Transform) -> F8:
+def scale_ranks(lists: Lists, transform: Transform) -> F8:
     """The place of every row on the scale of its list."""
     rank = lists.rank.astype(np.float64)
     if transform == "binary":
@@ -95,7 +104,7 @@ def places(lists: Lists, transform: Transform) -> F8:
     return np.log(rank) / np.where(last > 1, np.log(last), 1.0)
 
 
-def table(grouped: Grouped, values: npt.NDArray[Any], n_groups: int) -> F8:
+def build_group_table(grouped: ExpertMatrices, values: npt.NDArray[Any], n_groups: int) -> F8:
     """Values over (matrix, item) as an array (slot, group); 0 for what no matrix speaks of."""
     m = grouped.matrices
     sizes, starts = m.sizes, m.starts_out
@@ -105,7 +114,7 @@ def table(grouped: Grouped, values: npt.NDArray[Any], n_groups: int) -> F8:
     return cells
 
 
-def missing(preferences: Preferences, groups: I8 | None, n_groups: int) -> B1:
+def find_unranked_cells(preferences: Preferences, groups: I8 | None, n_groups: int) -> B1:
     """For every (slot, group): does no expert of the group list the item or vote on it?"""
     lists, votes = preferences.lists, preferences.comparisons
     group = np.arange(len(preferences.experts)) if groups is None else np.asarray(groups, np.int64)

@@ -16,7 +16,7 @@ from podium import registry
 from podium.errors import ModelFileError, Option, ParameterError
 from podium.formats.files import save as write_whole
 
-__all__ = ["contents", "dumps", "fingerprint", "load", "loads", "save"]
+__all__ = ["compute_fingerprint", "dumps", "load", "loads", "read_contents", "save"]
 
 VERSION = 1
 LIMIT = 16 << 20  # bytes of JSON header; safetensors itself allows 100 MB
@@ -43,12 +43,12 @@ def dumps(aggregator: Any) -> bytes:
     """What `save` writes, as bytes: for sending an aggregator to another process."""
     from safetensors.numpy import save as to_bytes
 
-    document, tensors = _described(aggregator)
-    metadata = {"podium": document, "checksum": _checksum(document, tensors)}
-    return _settled(to_bytes(tensors, metadata=metadata))
+    document, tensors = _encode_model(aggregator)
+    metadata = {"podium": document, "checksum": _compute_checksum(document, tensors)}
+    return _sort_metadata(to_bytes(tensors, metadata=metadata))
 
 
-def _settled(content: bytes) -> bytes:
+def _sort_metadata(content: bytes) -> bytes:
     """The same file with sorted metadata: their order as written changes from call to call."""
     (length,) = struct.unpack("<Q", content[:8])
     header = json.loads(content[8 : 8 + length])
@@ -58,20 +58,20 @@ def _settled(content: bytes) -> bytes:
     return struct.pack("<Q", len(text)) + text + content[8 + length :]
 
 
-def fingerprint(aggregator: Any) -> str:
+def compute_fingerprint(aggregator: Any) -> str:
     """Equal for equal parameters and learned values, whatever is noted of the queries they were learned from."""
-    return _checksum(*_described(aggregator, without=("fitted_on_", "validation_")))
+    return _compute_checksum(*_encode_model(aggregator, without=("fitted_on_", "validation_")))
 
 
-def _described(aggregator: Any, without: tuple[str, ...] = ()) -> tuple[str, dict[str, Any]]:
+def _encode_model(aggregator: Any, without: tuple[str, ...] = ()) -> tuple[str, dict[str, Any]]:
     learned = {
         k: v
         for k, v in vars(aggregator).items()
         if k.endswith("_") and not k.startswith("_") and k not in without
     }
     tensors = {k: np.ascontiguousarray(v) for k, v in learned.items() if isinstance(v, np.ndarray)}
-    plain = {k: _encode(v) for k, v in learned.items() if k not in tensors}
-    parameters = {k: _encode(v) for k, v in aggregator.parameters().items()}
+    plain = {k: _encode_value(v) for k, v in learned.items() if k not in tensors}
+    parameters = {k: _encode_value(v) for k, v in aggregator.parameters().items()}
     document = json.dumps(
         {"version": VERSION, "method": aggregator.name, "parameters": parameters, "learned": plain},
         sort_keys=True,
@@ -81,12 +81,12 @@ def _described(aggregator: Any, without: tuple[str, ...] = ()) -> tuple[str, dic
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read an aggregator back; a damaged, foreign or newer file is refused with the reason."""
-    return loads(_bytes_of(path), str(path))
+    return loads(_read_bytes(path), str(path))
 
 
 def loads(content: bytes, path: str = "model") -> Any:
     """The same from bytes; `path` is what messages call them."""
-    name, parameters, learned = _contents(content, path)
+    name, parameters, learned = _parse_contents(content, path)
     try:
         known = registry.learners if str(name)[:1].isupper() else registry.aggregators
         made = known.get(name)(**parameters)
@@ -97,25 +97,25 @@ def loads(content: bytes, path: str = "model") -> Any:
     return made
 
 
-def contents(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+def read_contents(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """The name, the parameters and the learned values (all ending in _) that a file holds."""
-    return _contents(_bytes_of(path), str(path))
+    return _parse_contents(_read_bytes(path), str(path))
 
 
-def _bytes_of(path: str | os.PathLike[str]) -> bytes:
+def _read_bytes(path: str | os.PathLike[str]) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def _contents(content: bytes, source: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    document, tensors = _parse(source, content)
+def _parse_contents(content: bytes, source: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    document, tensors = _parse_container(source, content)
     try:
         about = json.loads(document)
         version, name = about["version"], about["method"]
-        parameters = {k: _decode(v) for k, v in about["parameters"].items()}
-        learned = {k: _decode(v) for k, v in about["learned"].items()}
+        parameters = {k: _decode_value(v) for k, v in about["parameters"].items()}
+        learned = {k: _decode_value(v) for k, v in about["learned"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ModelFileError(f"{source}: not a model document; save the model again") from None
     if version != VERSION:
@@ -128,7 +128,7 @@ def _contents(content: bytes, source: str) -> tuple[str, dict[str, Any], dict[st
     return name, parameters, learned | tensors
 
 
-def _parse(source: str, content: bytes) -> tuple[str, dict[str, Any]]:
+def _parse_container(source: str, content: bytes) -> tuple[str, dict[str, Any]]:
     from safetensors import SafetensorError
     from safetensors.numpy import load as from_bytes
 
@@ -142,14 +142,14 @@ def _parse(source: str, content: bytes) -> tuple[str, dict[str, Any]]:
         tensors = from_bytes(content)
     except (struct.error, ValueError, KeyError, TypeError, SafetensorError, RecursionError):
         raise foreign from None
-    if not isinstance(document, str) or _checksum(document, tensors) != checksum:
+    if not isinstance(document, str) or _compute_checksum(document, tensors) != checksum:
         raise ModelFileError(
             f"{source}: the checksum does not match, so the file was damaged or edited; save the model again"
         )
     return document, tensors
 
 
-def _checksum(document: str, tensors: Mapping[str, Any]) -> str:
+def _compute_checksum(document: str, tensors: Mapping[str, Any]) -> str:
     digest = hashlib.blake2b(document.encode(), digest_size=16)
     for key in sorted(tensors):
         value = tensors[key]
@@ -158,20 +158,20 @@ def _checksum(document: str, tensors: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def _encode(value: Any) -> Any:
+def _encode_value(value: Any) -> Any:
     """Plain values; mappings as pairs, because JSON would turn integer keys into strings."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping):
-        return {"pairs": [[_encode(k), _encode(v)] for k, v in value.items()]}
+        return {"pairs": [[_encode_value(k), _encode_value(v)] for k, v in value.items()]}
     if isinstance(value, list | tuple):
-        return [_encode(v) for v in value]
+        return [_encode_value(v) for v in value]
     raise ModelFileError(f"a {type(value).__name__} cannot be kept in a model file")
 
 
-def _decode(value: Any) -> Any:
+def _decode_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return {_decode(k): _decode(v) for k, v in value["pairs"]}
-    return [_decode(v) for v in value] if isinstance(value, list) else value
+        return {_decode_value(k): _decode_value(v) for k, v in value["pairs"]}
+    return [_decode_value(v) for v in value] if isinstance(value, list) else value

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.aggregators.supervised import strengths
-from podium.aggregators.supervised.svd_features import check_size, svd_columns
+from podium.aggregators.supervised import expert_matrices
+from podium.aggregators.supervised.svd_features import build_svd_columns, check_table_size
 from podium.data.index import ItemIndex
 from podium.data.preferences import Preferences
 from podium.errors import Option
@@ -19,25 +19,25 @@ from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.preference_svd import sum_rows_and_columns
 
-__all__ = ["Views", "per_query", "views"]
+__all__ = ["ExpertFeatures", "build_expert_features", "standardize_by_query"]
 
 TABLES = 24  # by (slot, expert), that views and their columns take at once
 STEEP = 5.0  # 1 / (5 + rank): a reciprocal rank that looks at the top
 
 
-class Views(NamedTuple):
+class ExpertFeatures(NamedTuple):
     """Tables by (slot, expert), all of one shape; and those whose sums over the experts are a consensus."""
 
     own: list[F8]
     shared: list[F8]
     spread: list[F8]  # statistics over the experts, by slot; for learners that are not linear
 
-    def summed(self, index: ItemIndex) -> F8:
+    def compute_consensus(self, index: ItemIndex) -> F8:
         """The consensus columns, standardised in each query."""
-        return per_query(index, np.stack([table.sum(axis=1) for table in self.shared], axis=1))[0]
+        return standardize_by_query(index, np.stack([table.sum(axis=1) for table in self.shared], axis=1))[0]
 
 
-def per_query(index: ItemIndex, values: F8) -> tuple[F8, F8, F8]:
+def standardize_by_query(index: ItemIndex, values: F8) -> tuple[F8, F8, F8]:
     """Values with mean 0 and standard deviation 1 in each query (constant ones: 0); also both, by slot.
 
     Constant is what differs by less than 1e-9 of the largest value in the query, or of 1: sums over the experts can
@@ -56,15 +56,17 @@ def per_query(index: ItemIndex, values: F8) -> tuple[F8, F8, F8]:
     return off / spread, mean[query], spread
 
 
-def views(preferences: Preferences, groups: I8, n: int, depth: float) -> Views:
+def build_expert_features(preferences: Preferences, groups: I8, n: int, depth: float) -> ExpertFeatures:
     """All views; `groups` numbers each expert (-1: left out) and `depth` is the rank that is worth nothing."""
     lists, index = preferences.lists, preferences.index
-    check_size(preferences, n * TABLES, ("use crf, or svd with ", Option("features", "hybrid", of="method")))
+    check_table_size(
+        preferences, n * TABLES, ("use crf, or svd with ", Option("features", "hybrid", of="method"))
+    )
     size = np.maximum(index.sizes, 1)[index.query_of_slot][:, None]
     expert = groups[lists.expert][lists.list_of_row]
     rows = np.flatnonzero(expert >= 0)
 
-    def spread(values: F8) -> F8:
+    def fill_table(values: F8) -> F8:
         table = np.zeros((len(index.items), n))
         table[lists.item[rows], expert[rows]] = values[rows]
         return table
@@ -72,11 +74,14 @@ def views(preferences: Preferences, groups: I8, n: int, depth: float) -> Views:
     rank = lists.rank.astype(np.float64)
     length = lists.lengths[lists.list_of_row]
     place = segments.fractional_ranks(lists.starts, lists.rank)
-    vectors = svd_columns(preferences, "log", groups, n, scaled=True).values
-    steep, high = spread(1 / (STEEP + rank)), spread(np.maximum(0.0, 1 - np.log(rank) / np.log(depth + 1)))
-    within = spread(1 - (place - 1) / np.maximum(length, 1))
-    wins, losses = _sums(preferences, groups, n, "log")
-    more, fewer = _sums(preferences, groups, n, "binary")
+    vectors = build_svd_columns(preferences, "log", groups, n, scaled=True).values
+    steep, high = (
+        fill_table(1 / (STEEP + rank)),
+        fill_table(np.maximum(0.0, 1 - np.log(rank) / np.log(depth + 1))),
+    )
+    within = fill_table(1 - (place - 1) / np.maximum(length, 1))
+    wins, losses = _sum_matrices(preferences, groups, n, "log")
+    more, fewer = _sum_matrices(preferences, groups, n, "binary")
     listed = 1.0 - vectors[:, 2 * n :]
     own = [
         vectors[:, :n],
@@ -88,18 +93,22 @@ def views(preferences: Preferences, groups: I8, n: int, depth: float) -> Views:
         high,
         within,
     ]
-    shared = [spread(1 / (60 + rank)), steep, wins - losses, more - fewer, listed, within]
-    return Views(own, shared, _statistics(high, listed))
+    shared = [fill_table(1 / (60 + rank)), steep, wins - losses, more - fewer, listed, within]
+    return ExpertFeatures(own, shared, _compute_statistics(high, listed))
 
 
-def _sums(preferences: Preferences, groups: I8, n: int, transform: strengths.Transform) -> tuple[F8, F8]:
+def _sum_matrices(
+    preferences: Preferences, groups: I8, n: int, transform: expert_matrices.Transform
+) -> tuple[F8, F8]:
     """Row and column sums of every expert's matrix: what it says for an item, and against it."""
-    grouped = strengths.matrices(preferences, transform, groups)
+    grouped = expert_matrices.build_expert_matrices(preferences, transform, groups)
     up, down = sum_rows_and_columns(grouped.matrices)
-    return strengths.table(grouped, up, n), strengths.table(grouped, down, n)
+    return expert_matrices.build_group_table(grouped, up, n), expert_matrices.build_group_table(
+        grouped, down, n
+    )
 
 
-def _statistics(high: F8, listed: F8) -> list[F8]:
+def _compute_statistics(high: F8, listed: F8) -> list[F8]:
     """The best few of the experts' opinions, their median, mean and deviation: whoever they come from."""
     best = -np.sort(-high, axis=1)
     picked = [best[:, min(k, best.shape[1] - 1)] for k in (0, 1, 2, 4, 7)]

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from podium.aggregators.base import Aggregator, Outcome
-from podium.aggregators.supervised.examples import Examples, Progress, silence
+from podium.aggregators.supervised.baseline_comparison import compare_with_baseline
+from podium.aggregators.supervised.examples import Examples, Progress, no_progress
 from podium.aggregators.supervised.provenance import forget_queries, note_queries
-from podium.aggregators.supervised.validation import beside_plain
 from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.labels import Labels
@@ -56,7 +56,7 @@ class SupervisedAggregator(Aggregator):
         *,
         validation: Dataset | None = None,
         query_weights: Mapping[Id, float] | None = None,
-        progress: Progress = silence,
+        progress: Progress = no_progress,
     ) -> Self:
         """Learn from labelled queries; `validation`, when given, chooses among what was learned on the way.
 
@@ -71,16 +71,16 @@ class SupervisedAggregator(Aggregator):
         preferences = preferences.with_experts(preferences.experts.take(heard).tolist())
         chosen = None
         if validation is not None:
-            chosen = self._training(
+            chosen = self._build_training(
                 validation.preferences,
                 validation.labels,
                 validation.features,
                 None,
-                silence,
+                no_progress,
                 None,
                 teaches=False,
             )
-        training = self._training(
+        training = self._build_training(
             preferences, labels, features, chosen, progress, query_weights, teaches=True
         )
         forget_queries(self)
@@ -92,10 +92,10 @@ class SupervisedAggregator(Aggregator):
             raise
         note_queries(self, [training.examples.labels, *([] if chosen is None else [chosen.examples.labels])])
         if validation is not None:
-            self.validation_: dict[str, Any] = beside_plain(self, validation)
+            self.validation_: dict[str, Any] = compare_with_baseline(self, validation)
         return self
 
-    def _training(
+    def _build_training(
         self,
         preferences: Preferences,
         labels: Labels | None,
@@ -107,7 +107,7 @@ class SupervisedAggregator(Aggregator):
         teaches: bool,
     ) -> Training:
         self._check_features(features)
-        examples = Examples.of(preferences.index, labels, dict(weights or {}), teaches=teaches)
+        examples = Examples.from_labels(preferences.index, labels, dict(weights or {}), teaches=teaches)
         return Training(preferences, examples, features, validation, progress)
 
     @abstractmethod
@@ -120,28 +120,31 @@ class SupervisedAggregator(Aggregator):
     def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
         """Scores by slot, larger is better."""
 
-    def _contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
+    def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
         """What each expert adds to every slot, where the model is a sum over experts; None where it is not."""
         return None
 
     def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
         return self._score(preferences, None)
 
-    def _raw(self, preferences: Preferences, weights: F8, features: Features | None) -> Outcome:
+    def _compute_raw_outcome(
+        self, preferences: Preferences, weights: F8, features: Features | None
+    ) -> Outcome:
         self._check_fitted()
         found = self._score(preferences, features)
         return found if isinstance(found, Outcome) else Outcome(found)
 
-    def _explain(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
+    def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
         self._check_fitted()
-        parts = self._contributions(one, features)
+        parts = self._compute_contributions(one, features)
         if parts is not None:
             return {expert: float(values[at]) for expert, values in parts.items()}
         codes = np.flatnonzero(one.speaking).tolist()
-        whole = self._raw(one, np.zeros(0), features).scores[at]
+        whole = self._compute_raw_outcome(one, np.zeros(0), features).scores[at]
         left = {one.experts[c]: one.without_expert(one.experts[c]) for c in codes}
         return {
-            e: float(whole - self._raw(rest, np.zeros(0), features).scores[at]) for e, rest in left.items()
+            e: float(whole - self._compute_raw_outcome(rest, np.zeros(0), features).scores[at])
+            for e, rest in left.items()
         }
 
     def _check_fitted(self) -> None:
@@ -151,11 +154,11 @@ class SupervisedAggregator(Aggregator):
                 "or load a fitted model"
             )
 
-    def _codes(self, preferences: Preferences) -> I8:
+    def _match_experts(self, preferences: Preferences) -> I8:
         """For every expert here its number in training, -1 for those that training did not see."""
-        return self._numbers(preferences.experts, preferences.speaking)
+        return self._match_expert_ids(preferences.experts, preferences.speaking)
 
-    def _numbers(self, experts: Ids, speaking: B1) -> I8:
+    def _match_expert_ids(self, experts: Ids, speaking: B1) -> I8:
         known = {(type(e), e): c for c, e in enumerate(self.experts_)}
         codes = np.array([known.get((type(e), e), -1) for e in experts], np.int64)
         if self.unseen == "error" and (codes < 0).any():

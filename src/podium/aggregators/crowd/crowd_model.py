@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 
 from podium.aggregators.base import ALL_FORMS, Aggregator, Tags
-from podium.aggregators.costs import Cost, check_costs, pairs_of_lists
+from podium.aggregators.costs import Cost, check_costs, count_list_pairs
 from podium.aggregators.majority import collect_votes
 from podium.data.features import Features
 from podium.data.labels import Labels
@@ -23,14 +23,14 @@ from podium.kernels.annotator_em import AccuracyModel, AnnotatorVotes, build_ann
 from podium.kernels.dispatch import F8, I8
 from podium.params import Range, Tune
 
-__all__ = ["TIE", "Crowd", "CrowdModel", "gather"]
+__all__ = ["TIE", "CrowdModel", "CrowdVotes", "collect_crowd_votes"]
 
 TIE = 1e-9  # scores nearer than this share of the largest one are ties
 PAIR_BYTES = 220  # that a pair of items of one list takes until the scores are there (measured)
 NO_JUDGEMENTS = "keep the top of the lists, or use mpm with adherence=True, which takes no list apart"
 
 
-class Crowd(NamedTuple):
+class CrowdVotes(NamedTuple):
     """What was said about pairs, and whose it is."""
 
     said: AnnotatorVotes
@@ -64,15 +64,15 @@ class CrowdModel(Aggregator):
         self._check_forms(preferences)
         vars(self).pop("gold_", None)
         if labels is not None:
-            self.gold_ = self._learn(preferences, labels.align(preferences.index))
+            self.gold_ = self._count_gold_votes(preferences, labels.align(preferences.index))
         return self
 
-    def _costs(self, preferences: Preferences) -> list[Cost]:
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         return judgement_costs(preferences)
 
-    def _learn(self, preferences: Preferences, grades: F8) -> Mapping[Id, list[float]]:
+    def _count_gold_votes(self, preferences: Preferences, grades: F8) -> Mapping[Id, list[float]]:
         """Right and wrong votes of every annotator on pairs with different labels."""
-        crowd = gather(self.name, preferences, np.ones(len(preferences.experts)), pooled=True)
+        crowd = collect_crowd_votes(self.name, preferences, np.ones(len(preferences.experts)), pooled=True)
         said = crowd.said
         gap = (grades[said.first] - grades[said.second])[said.pair]
         groups = len(crowd.expert)
@@ -89,7 +89,7 @@ class CrowdModel(Aggregator):
         found = zip(crowd.expert.tolist(), right.tolist(), wrong.tolist(), strict=True)
         return {experts[e]: [r, w] for e, r, w in found if r + w > 0}
 
-    def _prior(self, preferences: Preferences, expert: I8) -> tuple[F8, F8]:
+    def _prior_votes(self, preferences: Preferences, expert: I8) -> tuple[F8, F8]:
         """Votes taken as right and wrong beforehand, by group."""
         right, wrong = np.full(len(expert), float(self.right)), np.full(len(expert), float(self.wrong))
         gold = getattr(self, "gold_", {})
@@ -98,12 +98,16 @@ class CrowdModel(Aggregator):
             right, wrong = right + known[expert, 0], wrong + known[expert, 1]
         return right, wrong
 
-    def _coins(self, preferences: Preferences, crowd: Crowd, weights: F8) -> AccuracyModel:
+    def _build_accuracy_model(
+        self, preferences: Preferences, crowd: CrowdVotes, weights: F8
+    ) -> AccuracyModel:
         """One coin a group."""
         group = crowd.said.group
-        return AccuracyModel(group, group, weights[crowd.expert], *self._prior(preferences, crowd.expert))
+        return AccuracyModel(
+            group, group, weights[crowd.expert], *self._prior_votes(preferences, crowd.expert)
+        )
 
-    def _by_expert(self, expert: I8, heard: F8, quality: F8, experts: int) -> F8:
+    def _average_quality(self, expert: I8, heard: F8, quality: F8, experts: int) -> F8:
         """The mean quality of every expert, weighted by its votes; what the prior says for those without any."""
         votes = np.bincount(expert, heard, experts)
         mean = np.bincount(expert, heard * quality, experts) / np.where(votes > 0, votes, 1.0)
@@ -111,12 +115,12 @@ class CrowdModel(Aggregator):
 
 
 def judgement_costs(preferences: Preferences) -> list[Cost]:
-    """Those of `gather`: every list is taken apart into its pairs, as each annotator has a quality of its own."""
-    pairs = pairs_of_lists(preferences)
+    """Those of `collect_crowd_votes`: all pairs of every list, as each annotator has a quality of its own."""
+    pairs = count_list_pairs(preferences)
     return [Cost(pairs, "pairs of items in lists", PAIR_BYTES * pairs, remedy=NO_JUDGEMENTS)]
 
 
-def gather(
+def collect_crowd_votes(
     name: str,
     preferences: Preferences,
     weights: F8,
@@ -124,7 +128,7 @@ def gather(
     pooled: bool,
     sides: bool = False,
     merged: bool = False,
-) -> Crowd:
+) -> CrowdVotes:
     """The judgements of all experts of positive weight, by expert (`pooled`), by query and expert, or `merged`.
 
     With `merged` all experts are one group, and their weights multiply their votes.
@@ -144,4 +148,6 @@ def gather(
         expert = code % max(experts, 1)
     side = pairs.side.astype(np.int64) if sides and pairs.side is not None else None
     said = build_annotator_votes(votes, every[: len(lists)], every[len(lists) :], unit, side)
-    return Crowd(said, expert, np.bincount(said.group, said.won + said.lost, len(expert)).astype(np.float64))
+    return CrowdVotes(
+        said, expert, np.bincount(said.group, said.won + said.lost, len(expert)).astype(np.float64)
+    )

@@ -23,23 +23,23 @@ import numpy.typing as npt
 from podium.errors import InputError, ParameterError
 from podium.formats.files import save
 
-__all__ = ["Cache", "Folder", "Part", "load", "opened", "store"]
+__all__ = ["CacheFolder", "CacheOption", "PreparedArrays", "open_cache_folder", "read_arrays", "write_arrays"]
 
 LAYOUT = 1  # of parts; another one makes older files unknown
 KINDS = {"F64": np.float64, "I64": np.int64, "I32": np.int32, "U8": np.uint8, "BOOL": np.bool_}
 BLOCK = 1 << 24  # bytes written at a time
 
-Folder = bool | str | os.PathLike[str]
+CacheOption = bool | str | os.PathLike[str]
 
 
-class Part(NamedTuple):
+class PreparedArrays(NamedTuple):
     """What was made of a shard: plain values, and arrays by name."""
 
     about: dict[str, Any]
     arrays: dict[str, npt.NDArray[Any]]
 
 
-class Cache(NamedTuple):
+class CacheFolder(NamedTuple):
     """Where parts are kept (None: nowhere), and whether they stay after training."""
 
     folder: Path | None
@@ -47,13 +47,13 @@ class Cache(NamedTuple):
 
 
 @contextlib.contextmanager
-def opened(folder: Folder) -> Iterator[Cache]:
+def open_cache_folder(folder: CacheOption) -> Iterator[CacheFolder]:
     """The cache that a user asked for: True is a temporary folder, which is removed whatever happens, False none."""
     if folder is False:
-        yield Cache(None)
+        yield CacheFolder(None)
     elif folder is True:
         with tempfile.TemporaryDirectory(prefix="podium-shards-", ignore_cleanup_errors=True) as name:
-            yield Cache(Path(name))
+            yield CacheFolder(Path(name))
     elif not isinstance(folder, str | os.PathLike):
         raise ParameterError(f"cache is {folder!r}; accepted: True, False or a folder")
     else:
@@ -64,13 +64,13 @@ def opened(folder: Folder) -> Iterator[Cache]:
             raise ParameterError(
                 f"the cache {place} cannot be made ({error.strerror}); give the name of a folder"
             ) from None
-        yield Cache(place, stays=True)
+        yield CacheFolder(place, stays=True)
 
 
-def store(part: Part, path: Path) -> None:
+def write_arrays(part: PreparedArrays, path: Path) -> None:
     """Write a part, whole or not at all."""
     try:
-        save(_chunks(part), path, overwrite=True)
+        save(_encode_chunks(part), path, overwrite=True)
     except InputError as error:
         remedy = (
             "prepared shards need room: give a folder on another disk (cache), or keep none (cache=False)"
@@ -78,7 +78,7 @@ def store(part: Part, path: Path) -> None:
         raise InputError(error.problem, source=error.source, remedy=remedy) from None
 
 
-def _chunks(part: Part) -> Iterator[bytes]:
+def _encode_chunks(part: PreparedArrays) -> Iterator[bytes]:
     names = {np.dtype(kind): name for name, kind in KINDS.items()}
     arrays = sorted(part.arrays.items(), key=lambda named: -named[1].dtype.itemsize)
     header: dict[str, Any] = {"__metadata__": {"about": json.dumps(part.about)}}
@@ -96,7 +96,7 @@ def _chunks(part: Part) -> Iterator[bytes]:
             yield flat[first : first + BLOCK].tobytes()
 
 
-def load(path: Path) -> Part | None:
+def read_arrays(path: Path) -> PreparedArrays | None:
     """A part, mapped (arrays may be written to, the file stays as it is); None if there is no whole one."""
     try:
         with path.open("rb") as file:
@@ -104,17 +104,17 @@ def load(path: Path) -> Part | None:
         (length,) = struct.unpack("<Q", raw[:8])
         header = json.loads(raw[8 : 8 + length])
         about = json.loads(header.pop("__metadata__")["about"])
-        arrays = {name: _array(raw, 8 + length, entry) for name, entry in header.items()}
+        arrays = {name: _map_array(raw, 8 + length, entry) for name, entry in header.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error):
         return None
     if len(raw) != 8 + length + sum(a.nbytes for a in arrays.values()):
         return None
     if hasattr(mmap, "MADV_WILLNEED"):
         raw.madvise(mmap.MADV_WILLNEED)
-    return Part(about, arrays)
+    return PreparedArrays(about, arrays)
 
 
-def _array(raw: mmap.mmap, begin: int, entry: dict[str, Any]) -> npt.NDArray[Any]:
+def _map_array(raw: mmap.mmap, begin: int, entry: dict[str, Any]) -> npt.NDArray[Any]:
     kind, shape = KINDS[entry["dtype"]], tuple(entry["shape"])
     count = math.prod(shape)
     if not count:

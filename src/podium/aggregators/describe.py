@@ -8,10 +8,10 @@ from typing import Any
 
 from podium import params
 
-__all__ = ["facts", "learner_facts"]
+__all__ = ["describe_learner", "describe_method"]
 
 
-def facts(cls: Any) -> dict[str, Any]:
+def describe_method(cls: Any) -> dict[str, Any]:
     """Name, summary, citation, what it reads and is, and each parameter with what it accepts."""
     return {
         "name": cls.name,
@@ -20,11 +20,11 @@ def facts(cls: Any) -> dict[str, Any]:
         "citation": cls.citation,
         "accepts": sorted(f.value for f in cls.tags.accepts),
         **{k: v for k, v in dataclasses.asdict(cls.tags).items() if isinstance(v, bool)},
-        "parameters": _parameters(cls),
+        "parameters": _describe_parameters(cls),
     }
 
 
-def learner_facts(cls: Any) -> dict[str, Any]:
+def describe_learner(cls: Any) -> dict[str, Any]:
     """The same of a model over item features, which has no experts and is named on the command line in lower case."""
     return {
         "name": cls.__name__.lower(),
@@ -33,11 +33,11 @@ def learner_facts(cls: Any) -> dict[str, Any]:
         "citation": "",
         "accepts": ["item features (podium fit --shards)"],
         "weighted": False,
-        "parameters": _parameters(cls),
+        "parameters": _describe_parameters(cls),
     }
 
 
-def _parameters(cls: Any) -> list[dict[str, Any]]:
+def _describe_parameters(cls: Any) -> list[dict[str, Any]]:
     return [
         {
             "name": p.name,

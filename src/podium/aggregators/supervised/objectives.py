@@ -18,38 +18,38 @@ from podium.kernels.lambdas import (
 from podium.metrics.base import MetricSpec
 
 if TYPE_CHECKING:
-    from podium.aggregators.supervised.learner import Learner, Task
+    from podium.aggregators.supervised.learner import Learner, LearningTask
     from podium.aggregators.supervised.networks import Network
 
-__all__ = ["Course", "Taught"]
+__all__ = ["InMemoryObjective", "Objective"]
 
 
-class Course(Protocol):
+class Objective(Protocol):
     """Passes over examples with features of one width."""
 
     width: int
     threads: bool  # may several members be trained at once?
 
-    def learn(self, optimiser: OptimizerState, random: np.random.Generator) -> None:
+    def run_pass(self, optimiser: OptimizerState, random: np.random.Generator) -> None:
         """One pass in a random order; the weights of the optimiser are updated in place."""
 
-    def quality(self, weights: F8) -> float | None:
+    def validate(self, weights: F8) -> float | None:
         """How good weights are on validation data, None if there are none."""
 
 
-class Taught:
+class InMemoryObjective:
     """Examples in memory; on a device they are put there once. One of several `shards` need not teach anything."""
 
-    def __init__(self, learner: Learner, task: Task, metric: MetricSpec, *, shards: int = 0) -> None:
+    def __init__(self, learner: Learner, task: LearningTask, metric: MetricSpec, *, shards: int = 0) -> None:
         self.learner, self.task, self.width = learner, task, task.values.shape[1]
-        self.network = learner._network(self.width)
-        self.target, self.useful = task.examples.lesson(metric, teaches=not shards)
+        self.network = learner._build_network(self.width)
+        self.target, self.useful = task.examples.learning_target(metric, teaches=not shards)
         self.calls = learner.passes * max(shards, 1)  # of the kernels, which decides whether compiling pays
         self.threads = learner.device == "cpu"
         self.there: Any = None
         self.check: Any = None
 
-    def _put(self) -> None:
+    def _move_to_device(self) -> None:
         """Have everything on the device, if there is one; not before it is needed, as this may wait for its turn."""
         if self.threads or self.there is not None:
             return
@@ -61,11 +61,11 @@ class Taught:
         if task.check_values is not None:
             self.check = DeviceScorer(where, task.check_values, widths)
 
-    def learn(self, optimiser: OptimizerState, random: np.random.Generator) -> None:
+    def run_pass(self, optimiser: OptimizerState, random: np.random.Generator) -> None:
         if not len(self.useful):
             return
         visit, batch = random.permutation(self.useful), self.learner.batch
-        self._put()
+        self._move_to_device()
         if self.there is not None:
             self.there.learn(visit, batch, optimiser)
             return
@@ -73,17 +73,19 @@ class Taught:
         if not self.network.hidden:
             train_linear_pass(values, starts, self.target, visit, batch, optimiser, self.calls)
         else:
-            network_pass(self.network, values, starts, self.target, visit, batch, optimiser)
+            train_network_pass(self.network, values, starts, self.target, visit, batch, optimiser)
 
-    def quality(self, weights: F8) -> float | None:
+    def validate(self, weights: F8) -> float | None:
         check, values = self.task.check, self.task.check_values
         if check is None or values is None:
             return None
-        found = self.network.scores(weights, values) if self.check is None else self.check.scores(weights)
-        return check.quality(found, self.learner.choose_by)
+        found = (
+            self.network.compute_scores(weights, values) if self.check is None else self.check.scores(weights)
+        )
+        return check.compute_mean_metric(found, self.learner.choose_by)
 
 
-def network_pass(
+def train_network_pass(
     network: Network,
     values: F8,
     starts: I8,
@@ -98,6 +100,6 @@ def network_pass(
         offsets, rows = segments.gather_segments(starts, chosen)
         some = values[rows]
         slope = compute_lambdas(
-            network.scores(optimiser.weights, some), offsets, target.select_queries(rows, chosen)
+            network.compute_scores(optimiser.weights, some), offsets, target.select_queries(rows, chosen)
         )
-        update_weights(optimiser, network.gradient(optimiser.weights, some, slope) / len(chosen))
+        update_weights(optimiser, network.compute_gradient(optimiser.weights, some, slope) / len(chosen))

@@ -9,18 +9,26 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.aggregators.supervised.examples import Examples
-from podium.aggregators.supervised.strengths import Transform, matrices
+from podium.aggregators.supervised.expert_matrices import Transform, build_expert_matrices
 from podium.data.preferences import Preferences
 from podium.kernels import preference_svd
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.ranking_expectations import Potentials, sum_by_index
 
-__all__ = ["Said", "content_order", "potentials", "rows_by_expert", "said", "scales", "within"]
+__all__ = [
+    "ExpertStatements",
+    "build_potentials",
+    "collect_statements",
+    "compute_scales",
+    "count_rows_by_expert",
+    "order_by_content",
+    "sum_squares_within",
+]
 
 U8 = npt.NDArray[np.uint64]
 
 
-class Said(NamedTuple):
+class ExpertStatements(NamedTuple):
     """One entry for every item of a query and every expert who has a list or a vote there."""
 
     expert: I8
@@ -30,9 +38,9 @@ class Said(NamedTuple):
     above: F8  # sum over j of Y(i, j)
     below: F8  # sum over j of Y(j, i)
 
-    def take(self, entries: I8) -> Said:
+    def select_entries(self, entries: I8) -> ExpertStatements:
         """Some of the entries."""
-        return Said(
+        return ExpertStatements(
             self.expert[entries],
             self.query[entries],
             self.slot[entries],
@@ -42,10 +50,12 @@ class Said(NamedTuple):
         )
 
 
-def said(preferences: Preferences, transform: Transform, power: float, counts: B1) -> Said:
+def collect_statements(
+    preferences: Preferences, transform: Transform, power: float, counts: B1
+) -> ExpertStatements:
     """What the experts who count say; sums are divided by (items of the query) ** power."""
     codes = np.where(counts, np.arange(len(counts)), -1)
-    grouped = matrices(preferences, transform, codes)
+    grouped = build_expert_matrices(preferences, transform, codes)
     m, sizes = grouped.matrices, grouped.matrices.sizes
     above, below = preference_svd.sum_rows_and_columns(m)
     base = m.slots[m.query] - m.starts_out[:-1]  # slot less entry
@@ -57,7 +67,7 @@ def said(preferences: Preferences, transform: Transform, power: float, counts: B
         listed[slot - base[owner]] = True
     spread = np.repeat(sizes.astype(np.float64) ** power, sizes)
     entry = np.arange(len(above))
-    return Said(
+    return ExpertStatements(
         np.repeat(grouped.group, sizes),
         np.repeat(m.query, sizes),
         entry + np.repeat(base, sizes),
@@ -67,14 +77,14 @@ def said(preferences: Preferences, transform: Transform, power: float, counts: B
     )
 
 
-def rows_by_expert(preferences: Preferences) -> I8:
+def count_rows_by_expert(preferences: Preferences) -> I8:
     """How many rows and votes there are of every expert."""
     lists, votes, count = preferences.lists, preferences.comparisons, len(preferences.experts)
     rows = np.bincount(lists.expert[lists.list_of_row], minlength=count)
     return np.asarray(rows + np.bincount(votes.expert, minlength=count), np.int64)
 
 
-def potentials(found: Said, group: I8, groups: int, slots: I8, n_slots: int) -> Potentials:
+def build_potentials(found: ExpertStatements, group: I8, groups: int, slots: I8, n_slots: int) -> Potentials:
     """The entries of the given slots, row by row, experts of one group added up.
 
     Values are (-listed, above, -below): a missing item has the weight of its group, an expert who is silent on all
@@ -91,7 +101,7 @@ def potentials(found: Said, group: I8, groups: int, slots: I8, n_slots: int) -> 
     return Potentials(starts, key % groups, values)
 
 
-def within(p: Potentials, query: I8, rows: I8, groups: int) -> F8:
+def sum_squares_within(p: Potentials, query: I8, rows: I8, groups: int) -> F8:
     """Squared deviations of the three values among the rows of a query where a group speaks, and how many rows.
 
     `query` is that of each row and `rows` their number in each query.
@@ -104,8 +114,8 @@ def within(p: Potentials, query: I8, rows: I8, groups: int) -> F8:
     return np.array([*squares, n.sum()])
 
 
-def scales(parts: Sequence[F8]) -> F8:
-    """The usual spread of each of the three values, from what `within` found in parts of the data; sums share one.
+def compute_scales(parts: Sequence[F8]) -> F8:
+    """The usual spread of each of the three values, from `sum_squares_within` over parts of the data; sums share one.
 
     One scale for all experts: a rare expert must not get large values.
     """
@@ -114,7 +124,7 @@ def scales(parts: Sequence[F8]) -> F8:
     return np.sqrt(np.where(squares > 1e-24, squares, 1.0))
 
 
-def content_order(p: Potentials, examples: Examples) -> I8:
+def order_by_content(p: Potentials, examples: Examples) -> I8:
     """Rows by query and grade as they are, and inside a grade by what is said of them, so that names decide nothing.
 
     What is said is hashed: first all that a group says, to know groups without their names, then all that is said of a
@@ -125,16 +135,16 @@ def content_order(p: Potentials, examples: Examples) -> I8:
     rounded = (p.values / np.where(largest > 0, largest, 1.0) + 0.0).astype(np.float32).view(np.uint32)
     content = np.zeros(len(rounded), np.uint64)
     for column in rounded.T:
-        content = _mixed(content + column.astype(np.uint64))
-    place = _mixed(index.query_of_slot.astype(np.uint64)) + (grades + 0.0).view(np.uint64)
+        content = _mix_bits(content + column.astype(np.uint64))
+    place = _mix_bits(index.query_of_slot.astype(np.uint64)) + (grades + 0.0).view(np.uint64)
     groups = np.zeros(int(p.group.max(initial=-1)) + 1, np.uint64)
-    np.add.at(groups, p.group, _mixed(content + _mixed(place)[p.row]))
+    np.add.at(groups, p.group, _mix_bits(content + _mix_bits(place)[p.row]))
     rows = np.zeros(len(grades), np.uint64)
-    np.add.at(rows, p.row, _mixed(content + _mixed(groups)[p.group]))
+    np.add.at(rows, p.row, _mix_bits(content + _mix_bits(groups)[p.group]))
     return np.lexsort((rows, -grades, index.query_of_slot))
 
 
-def _mixed(x: U8) -> U8:
+def _mix_bits(x: U8) -> U8:
     """Steele, Lea & Flood's splitmix64: every bit of the result depends on every bit of x."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

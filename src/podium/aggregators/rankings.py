@@ -65,9 +65,9 @@ class PlackettLuce(Aggregator):
         fit = fit_plackett_luce(votes, (self.shape - 1) / unit, self.tolerance, self.max_iterations)
         late = fit.steps > self.max_iterations
         silent = find_unranked_slots(votes)
-        notes, bounded = self._notes(preferences, find_connections(votes), silent)
+        notes, bounded = self._describe_gaps(preferences, find_connections(votes), silent)
         if late.any():
-            notes.append(_late(preferences, fit.gradient, late, self.max_iterations))
+            notes.append(_describe_unconverged(preferences, fit.gradient, late, self.max_iterations))
         return Outcome(
             _centered(preferences.index, fit.score, ~silent),
             silent,
@@ -79,7 +79,9 @@ class PlackettLuce(Aggregator):
             notes=(f"largest gradient {fit.gradient.max(initial=0.0):.1e}", *notes),
         )
 
-    def _notes(self, preferences: Preferences, found: Connections, silent: B1) -> tuple[list[str], bool]:
+    def _describe_gaps(
+        self, preferences: Preferences, found: Connections, silent: B1
+    ) -> tuple[list[str], bool]:
         """What the votes leave open, in words, and whether the scores are bounded."""
         index, known = preferences.index, ~silent
         prior = self.shape > 1
@@ -88,14 +90,14 @@ class PlackettLuce(Aggregator):
             ("never placed below another", known & found.above & ~found.below),
             ("never placed above another", known & found.below & ~found.above),
         )
-        notes = [f"{what}: {_named(index, which)}; {keeps}" for what, which in cases if which.any()]
-        split = _parts(index, found.group, known) > 1
+        notes = [f"{what}: {_format_items(index, which)}; {keeps}" for what, which in cases if which.any()]
+        split = _count_parts(index, found.group, known) > 1
         if split.any():
             places = "the prior alone places them" if prior else "nothing places them"
             notes.append(
-                f"queries whose items fall into groups that nothing compares: {_queries(index, split)}; {places}"
+                f"queries whose items fall into groups that nothing compares: {_format_queries(index, split)}; {places}"
             )
-        apart = _parts(index, found.level, known) > 1
+        apart = _count_parts(index, found.level, known) > 1
         return notes, prior or not apart.any()
 
 
@@ -106,19 +108,19 @@ def _centered(index: ItemIndex, scores: F8, known: B1) -> F8:
     return np.asarray(scores - (total / np.maximum(count, 1))[query], np.float64)
 
 
-def _late(preferences: Preferences, gradient: F8, late: B1, most: int) -> str:
+def _describe_unconverged(preferences: Preferences, gradient: F8, late: B1, most: int) -> str:
     worst = float(gradient[late].max())
-    where = _queries(preferences.index, late)
+    where = _format_queries(preferences.index, late)
     return f"queries stopped after {most} steps: {where}, with a gradient of up to {worst:.1e}"
 
 
-def _queries(index: ItemIndex, which: B1) -> str:
+def _format_queries(index: ItemIndex, which: B1) -> str:
     """'3 of 10 (the first is 'q')'."""
     first = index.queries[int(np.flatnonzero(which)[0])]
     return f"{int(which.sum())} of {len(which)} (the first is {first!r})"
 
 
-def _named(index: ItemIndex, which: B1) -> str:
+def _format_items(index: ItemIndex, which: B1) -> str:
     """How many items in how many queries, and the first few of the first query by name."""
     slots = np.flatnonzero(which)
     query = index.query_of_slot[slots]
@@ -130,7 +132,7 @@ def _named(index: ItemIndex, which: B1) -> str:
     return f"{count} item{'s'[: count > 1]} in {queries} quer{'ies' if queries > 1 else 'y'} ({where})"
 
 
-def _parts(index: ItemIndex, group: I8, known: B1) -> I8:
+def _count_parts(index: ItemIndex, group: I8, known: B1) -> I8:
     """Groups of known items in every query."""
     first = np.unique(group[known], return_index=True)[1]
     return np.bincount(index.query_of_slot[known][first], minlength=len(index))

@@ -12,26 +12,26 @@ from podium.data.dataset import Dataset
 from podium.errors import NoGainWarning, PodiumError
 from podium.metrics.base import measure, parse
 
-__all__ = ["beside_plain", "plain_method"]
+__all__ = ["compare_with_baseline", "make_baseline"]
 
 PLAIN, ANY_FORM = "rrf", "copeland"  # the second reads votes too
 USUAL = "ndcg@10"  # where a model does not say what it chooses by
 
 
-def plain_method(data: Dataset) -> Aggregator:
+def make_baseline(data: Dataset) -> Aggregator:
     """A method that learns nothing, to hold a model against."""
     plain = make(PLAIN)
     return plain if data.preferences.forms <= plain.tags.accepts else make(ANY_FORM)
 
 
-def beside_plain(model: Aggregator, validation: Dataset) -> dict[str, Any]:
+def compare_with_baseline(model: Aggregator, validation: Dataset) -> dict[str, Any]:
     """The mean of the model and of the plain method on the labelled queries of `validation`.
 
     A model that is worse is warned of. Empty where the model cannot rank these queries.
     """
     assert validation.labels is not None
     metric = parse(getattr(model, "choose_by", USUAL))
-    plain, labels, p = plain_method(validation), validation.labels, validation.preferences
+    plain, labels, p = make_baseline(validation), validation.labels, validation.preferences
     which = np.flatnonzero(p.queries.codes_of(labels.queries) >= 0)
     features = validation.features if model.tags.uses_features else None
     try:
@@ -54,11 +54,11 @@ def beside_plain(model: Aggregator, validation: Dataset) -> dict[str, Any]:
         "losses": int((before - after > 1e-12).sum()),
     }
     if found["after"] < found["before"] - 1e-12:
-        warnings.warn(no_gain(model.name, found), NoGainWarning, stacklevel=4)
+        warnings.warn(describe_no_gain(model.name, found), NoGainWarning, stacklevel=4)
     return found
 
 
-def no_gain(name: str, found: dict[str, Any]) -> str:
+def describe_no_gain(name: str, found: dict[str, Any]) -> str:
     """What to say of a model that is worse than the plain method, and what to do about it."""
     better = found["baseline"]
     return (

@@ -19,14 +19,14 @@ from podium.data.vocabulary import Ids
 from podium.errors import InputError, ParameterError
 from podium.formats import Content
 
-__all__ = ["Files", "Judged", "Shard", "checked", "is_empty", "opened"]
+__all__ = ["ShardFiles", "SharedLabels", "TrainingShard", "check_shards", "is_empty", "read_shard"]
 
 Place = str | os.PathLike[str]
 PARQUET = (".parquet", ".pq")
 
 
 @dataclass(frozen=True)
-class Judged:
+class SharedLabels:
     """A file of labels that many shards share; it is read once, and a shard gets those of its queries."""
 
     path: Place
@@ -42,41 +42,41 @@ class Judged:
     @functools.cached_property
     def digest(self) -> str:
         """A hash of the file."""
-        return _digest(self.path)
+        return _digest_file(self.path)
 
-    def of(self, queries: Ids) -> Labels:
+    def select_queries(self, queries: Ids) -> Labels:
         """The labels of some queries."""
         codes = self.labels.queries.codes_of(queries)
         return self.labels.select_codes(codes[codes >= 0])
 
 
 @dataclass(frozen=True)
-class Files:
+class ShardFiles:
     """Files that make up one shard, how they are read, and where their labels are if elsewhere."""
 
     paths: tuple[Place, ...]
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    labels: Judged | Place | None = None
+    labels: SharedLabels | Place | None = None
 
     def read(self, kind: str | None = None) -> Content:
         """What is in them; tables are told the kind, if one is wanted. A table without rows holds no queries."""
-        if all(map(_without_rows, self.paths)):
+        if all(map(_has_no_rows, self.paths)):
             return Content()
-        content = self._read(kind)
+        content = self._read_content(kind)
         by_features = kind == "features" or content.preferences is None
         holder = content.features if by_features else content.preferences
-        if self.judged is None or holder is None:
+        if self.label_source is None or holder is None:
             return content
-        return dataclasses.replace(content, labels=self.judged.of(holder.index.queries))
+        return dataclasses.replace(content, labels=self.label_source.select_queries(holder.index.queries))
 
     @property
-    def judged(self) -> Judged | None:
+    def label_source(self) -> SharedLabels | None:
         """Where the labels are, if not in the files; a path of this shard alone is not remembered."""
-        shared = self.labels is None or isinstance(self.labels, Judged)
-        return self.labels if shared else Judged(self.labels)  # type: ignore[return-value, arg-type]
+        shared = self.labels is None or isinstance(self.labels, SharedLabels)
+        return self.labels if shared else SharedLabels(self.labels)  # type: ignore[return-value, arg-type]
 
-    def _read(self, kind: str | None) -> Content:
+    def _read_content(self, kind: str | None) -> Content:
         if kind is not None and "kind" not in self.options:
             try:
                 return formats.read(list(self.paths), self.format, kind=kind, **self.options)
@@ -87,28 +87,30 @@ class Files:
     @property
     def stamp(self) -> object:
         """When the files were last written, and how long they are."""
-        found = [*self.paths, *([] if self.judged is None else [self.judged.path])]
-        return [(s.st_mtime_ns, s.st_size) for path in found if (s := _stat(path)) is not None]
+        found = [*self.paths, *([] if self.label_source is None else [self.label_source.path])]
+        return [(s.st_mtime_ns, s.st_size) for path in found if (s := _stat_or_none(path)) is not None]
 
     @property
     def digest(self) -> str:
         """A hash of all that is read; names count, as experts may be called after their files."""
-        named = [(Path(path).name, _digest(path)) for path in self.paths]
-        labels = None if self.judged is None else self.judged.digest
+        named = [(Path(path).name, _digest_file(path)) for path in self.paths]
+        labels = None if self.label_source is None else self.label_source.digest
         return repr((named, self.format, sorted(self.options.items()), labels))
 
 
-Shard = Place | Sequence[Place] | Files | tuple[Features, Labels] | Dataset | Content | Callable[[], Any]
+TrainingShard = (
+    Place | Sequence[Place] | ShardFiles | tuple[Features, Labels] | Dataset | Content | Callable[[], Any]
+)
 
 
-def _stat(path: Place) -> os.stat_result | None:
+def _stat_or_none(path: Place) -> os.stat_result | None:
     try:
         return os.stat(path)
     except OSError:
         return None  # reading it says what is wrong
 
 
-def _digest(path: Place) -> str:
+def _digest_file(path: Place) -> str:
     try:
         with open(path, "rb", buffering=0) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -116,7 +118,7 @@ def _digest(path: Place) -> str:
         raise InputError(f"the file cannot be read: {error.strerror}", source=os.fspath(path)) from None
 
 
-def _without_rows(path: Place) -> bool:
+def _has_no_rows(path: Place) -> bool:
     """Whether a file is Parquet with no rows, such as engines write for a partition that nothing fell into."""
     if not os.fspath(path).endswith(PARQUET):
         return False
@@ -129,7 +131,7 @@ def _without_rows(path: Place) -> bool:
         return False  # reading it says what is wrong
 
 
-def checked(shards: Sequence[Shard], what: str = "shards") -> list[Shard]:
+def check_shards(shards: Sequence[TrainingShard], what: str = "shards") -> list[TrainingShard]:
     """The shards as a list; they may be read several times, so something that is used up by that will not do."""
     if isinstance(shards, str | os.PathLike) or not isinstance(shards, Sequence):
         raise ParameterError(
@@ -137,24 +139,24 @@ def checked(shards: Sequence[Shard], what: str = "shards") -> list[Shard]:
         )
     if not shards:
         raise ParameterError(f"{what} is empty; give at least one")
-    return [_files(shard) or shard for shard in shards]
+    return [_to_shard_files(shard) or shard for shard in shards]
 
 
-def _files(found: Any) -> Files | None:
-    if isinstance(found, Files):
+def _to_shard_files(found: Any) -> ShardFiles | None:
+    if isinstance(found, ShardFiles):
         return found
     if isinstance(found, str | os.PathLike):
-        return Files((found,))
+        return ShardFiles((found,))
     several = (
         isinstance(found, Sequence) and len(found) and all(isinstance(f, str | os.PathLike) for f in found)
     )
-    return Files(tuple(found)) if several else None
+    return ShardFiles(tuple(found)) if several else None
 
 
-def opened(shard: Shard, kind: str | None = None) -> Content:
+def read_shard(shard: TrainingShard, kind: str | None = None) -> Content:
     """What a shard holds; files are told which kind is wanted."""
     found: Any = shard() if callable(shard) else shard
-    files = _files(found)
+    files = _to_shard_files(found)
     if files is not None:
         return files.read(kind)
     if isinstance(found, Content):
