@@ -20,7 +20,7 @@ import tempfile
 import time
 from typing import NamedTuple
 
-from podium.testing.mutations import failure_of, mutated_file
+from podium.testing.mutations import find_failure, mutated_file
 
 MEMORY = 8 << 30  # bytes of address space per worker
 CHUNK = 500  # cases per task
@@ -41,7 +41,7 @@ def run_cases(seed: int, numbers: range) -> Found:
     with tempfile.TemporaryDirectory() as folder:
         for number in numbers:
             begin = time.perf_counter()
-            failure = failure_of(mutated_file(seed, number), folder, compiled=number % 4 == 0)
+            failure = find_failure(mutated_file(seed, number), folder, compiled=number % 4 == 0)
             slowest = max(slowest, (time.perf_counter() - begin, number))
             if failure is not None:
                 failures[number] = failure

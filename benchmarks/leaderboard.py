@@ -17,7 +17,7 @@ import numpy as np
 from timing import measure
 
 from podium import Preferences, read
-from podium.data.vocabulary import Coded, Ids
+from podium.data.vocabulary import CodedColumn, Ids
 from podium.evaluate.leaderboard import leaderboard
 
 DATA = Path(os.environ.get("PODIUM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -48,9 +48,9 @@ def synthetic(items: int, votes: int) -> Preferences:
 
 def _preferences(winner: object, loser: object, tie: object, names: Ids) -> Preferences:
     one = np.zeros(len(winner), np.int64)  # type: ignore[arg-type]
-    columns = (Coded(np.asarray(c, np.int64), names) for c in (winner, loser))
+    columns = (CodedColumn(np.asarray(c, np.int64), names) for c in (winner, loser))
     return Preferences.from_comparisons(
-        Coded(one, Ids(["all"])), Coded(one, Ids(["votes"])), *columns, tie=tie
+        CodedColumn(one, Ids(["all"])), CodedColumn(one, Ids(["votes"])), *columns, tie=tie
     )  # type: ignore[arg-type]
 
 

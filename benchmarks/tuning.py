@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from podium import Dataset, Labels, Preferences, read
-from podium.data.vocabulary import Coded, Ids
+from podium.data.vocabulary import CodedColumn, Ids
 from podium.evaluate import randomisation
 from podium.evaluate.tuning import tune
 
@@ -47,8 +47,8 @@ def random_labels(
     random = np.random.default_rng(seed)
     orders = np.argsort(random.random((queries, experts, items)), axis=2)[:, :, :length]
     query, expert, place = (a.reshape(-1) for a in np.indices(orders.shape))
-    columns = (Coded(query, Ids(np.arange(queries))), Coded(expert, Ids(np.arange(experts))))
-    item = Coded(orders.reshape(-1).astype(np.int64), Ids(np.arange(items)))
+    columns = (CodedColumn(query, Ids(np.arange(queries))), CodedColumn(expert, Ids(np.arange(experts))))
+    item = CodedColumn(orders.reshape(-1).astype(np.int64), Ids(np.arange(items)))
     lists = Preferences.from_rows(*columns, item, rank=place + 1)
     grades = (random.random(len(lists.index.items)) < 0.15).astype(np.float64)
     return Dataset(lists, Labels(lists.index, grades))

@@ -9,7 +9,7 @@ from podium import Labels, Preferences
 from podium.data.preferences import Form
 from podium.errors import ParameterError
 from podium.testing import crowds
-from podium.testing.samples import of_form
+from podium.testing.samples import sample_rows
 
 
 def shares(crowd):
@@ -58,7 +58,7 @@ def test_nobody_and_nonsense():
 @pytest.mark.parametrize("form", list(Form))
 @pytest.mark.parametrize("kind", ["random", "malicious"])
 def test_spammers_join_in_proportion_and_change_nothing_else(form, kind):
-    before = of_form(form, 0).build()
+    before = sample_rows(form, 0).to_preferences()
     after = crowds.add_spammers(before, 0.5, kind, seed=3)
     assert after == crowds.add_spammers(before, 0.5, kind, seed=3)
     assert [e for e in after.experts if e not in before.experts] == ["spammer 1", "spammer 2"]

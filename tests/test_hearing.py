@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from podium.errors import PodiumWarning, hearing
+from podium.errors import PodiumWarning, capture_warnings
 
 
 def test_threads_hear_their_own_warnings_and_leave_nothing_behind():
@@ -13,7 +13,7 @@ def test_threads_hear_their_own_warnings_and_leave_nothing_behind():
     both, found = threading.Barrier(2), {}
 
     def listen(name, early):
-        with hearing() as said:
+        with capture_warnings() as said:
             both.wait(5)
             for number in range(50):
                 warnings.warn(f"{name} {number}", PodiumWarning, stacklevel=1)
@@ -34,15 +34,15 @@ def test_threads_hear_their_own_warnings_and_leave_nothing_behind():
 
 
 def test_others_warnings_and_filters_stay_theirs():
-    with pytest.warns(DeprecationWarning, match="old"), hearing() as said:
+    with pytest.warns(DeprecationWarning, match="old"), capture_warnings() as said:
         warnings.warn("old", DeprecationWarning, stacklevel=1)
     assert said == []
-    with hearing() as outer:
-        with hearing() as inner:
+    with capture_warnings() as outer:
+        with capture_warnings() as inner:
             warnings.warn("x", PodiumWarning, stacklevel=1)
         with warnings.catch_warnings():  # as a library may do that puts back what it found
             warnings.simplefilter("error")
-            with hearing() as again:
+            with capture_warnings() as again:
                 warnings.warn("y", PodiumWarning, stacklevel=1)
         warnings.warn("z", PodiumWarning, stacklevel=1)
     assert (outer, inner, again) == (["z"], ["x"], ["y"])

@@ -13,7 +13,7 @@ from podium import Preferences, make, registry
 from podium.data.preferences import Form
 from podium.kernels import dispatch
 from podium.testing import checks, invariance
-from podium.testing.samples import Answers, by_crowd
+from podium.testing.samples import PreferenceRows, sample_crowd_rows
 
 BEFORE = """
 import sys
@@ -62,7 +62,9 @@ EVEN = [
 )
 def test_items_whose_votes_cancel_are_tied(monkeypatch, spec, small):
     monkeypatch.setattr(dispatch, "SMALL", small)
-    votes = Answers(Form.COMPARISON, votes=tuple(v for v in EVEN if spec != "elo" or v[0] == "r")).build()
+    votes = PreferenceRows(
+        Form.COMPARISON, votes=tuple(v for v in EVEN if spec != "elo" or v[0] == "r")
+    ).to_preferences()
     found = make(spec).aggregate(votes)
     assert found.ranking("r") == ["b", "a"]
     if spec != "elo":  # of two votes the later one counts for more
@@ -82,7 +84,7 @@ def test_items_whose_votes_cancel_are_tied(monkeypatch, spec, small):
 )
 def test_cases_that_failed_once(monkeypatch, name, check, form, seed):
     for module in (checks, *invariance.MODULES):
-        monkeypatch.setattr(module, "each", lambda *_: [by_crowd(form, seed)])
+        monkeypatch.setattr(module, "build_samples", lambda *_: [sample_crowd_rows(form, seed)])
     checks.run(registry.aggregators.get(name), check)
 
 
@@ -95,14 +97,14 @@ def test_a_level_that_only_an_expert_of_weight_zero_uses_is_absent():
     query, expert, item, score = zip(*rows, ("q", "c", "w", "9"), strict=True)
     both = Preferences.from_rows(query, expert, item, score=np.array(score, float))
     weighted = make("dawid_skene", weights={"a": 1, "b": 1, "c": 0}).aggregate(both)
-    checks.close(weighted, make("dawid_skene").aggregate(both.without_expert("c")))
+    checks.assert_close(weighted, make("dawid_skene").aggregate(both.without_expert("c")))
 
 
 def test_votes_of_an_expert_of_weight_zero_do_not_turn_ratings_into_pairs():
     rated = Preferences.from_lists({"q": {"a": {"x": 2, "y": 1, "z": 0}, "b": {"x": 2, "y": 2}}})
     mixed = Preferences.concat([rated, Preferences.from_comparisons(["q"], ["c"], ["z"], ["x"])])
     weighted = make("dawid_skene", weights={"a": 1, "b": 1, "c": 0}).aggregate(mixed)
-    checks.close(weighted, make("dawid_skene").aggregate(rated))
+    checks.assert_close(weighted, make("dawid_skene").aggregate(rated))
 
 
 def test_the_command_names_what_fails(capsys, monkeypatch):

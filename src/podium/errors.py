@@ -14,18 +14,18 @@ from typing import Any, Literal
 __all__ = [
     "ALLOW_REPEATS",
     "InputError",
+    "MessageText",
     "ModelFileError",
     "NoGainWarning",
     "NotFittedError",
     "Option",
+    "OptionFormatter",
     "ParameterError",
     "PodiumError",
     "PodiumWarning",
-    "Spell",
     "UnsupportedFormError",
-    "Words",
-    "expect",
-    "hearing",
+    "capture_warnings",
+    "check_type",
     "join_words",
 ]
 
@@ -53,9 +53,9 @@ class Option:
         return f"{self.name}={join_words([repr(v) for v in self.values], 'or')}"
 
 
-Words = str | Option | tuple[str | Option, ...]  # text with options in it
-Spell = Callable[[Option], str]
-ALLOW_REPEATS: Words = ("choose ", Option("duplicates", "first", "best", "sum"), " to allow this")
+MessageText = str | Option | tuple[str | Option, ...]  # text with options in it
+OptionFormatter = Callable[[Option], str]
+ALLOW_REPEATS: MessageText = ("choose ", Option("duplicates", "first", "best", "sum"), " to allow this")
 
 
 def join_words(words: Sequence[str], last: str) -> str:
@@ -68,13 +68,13 @@ def join_words(words: Sequence[str], last: str) -> str:
 
 
 class _Message(Exception):
-    """Text with options in it: `str` spells them as Python does, `spelled` in another way."""
+    """Text with options in it: `str` spells them as Python does, `format_message` in another way."""
 
     def __init__(self, *parts: str | Option) -> None:
         self.parts = parts
         super().__init__("".join(map(str, parts)))
 
-    def spelled(self, spell: Spell) -> str:
+    def format_message(self, spell: OptionFormatter) -> str:
         """The text for another surface."""
         return "".join(spell(part) if isinstance(part, Option) else str(part) for part in self.parts)
 
@@ -83,7 +83,7 @@ class PodiumError(_Message):
     """Base of everything Podium raises on purpose; the command line prints these without a traceback.
 
     >>> error = ParameterError("a.run exists; choose another name, or give ", Option("overwrite", True, of="writing"))
-    >>> print(error, error.spelled(lambda option: f"--{option.name}"), sep="\\n")
+    >>> print(error, error.format_message(lambda option: f"--{option.name}"), sep="\\n")
     a.run exists; choose another name, or give overwrite=True
     a.run exists; choose another name, or give --overwrite
     """
@@ -97,7 +97,12 @@ class InputError(PodiumError, ValueError):
     """
 
     def __init__(
-        self, problem: str, *, source: str | None = None, line: int | None = None, remedy: Words | None = None
+        self,
+        problem: str,
+        *,
+        source: str | None = None,
+        line: int | None = None,
+        remedy: MessageText | None = None,
     ) -> None:
         self.problem, self.source, self.line = problem, source, line
         self.remedies: tuple[str | Option, ...] = (
@@ -135,7 +140,7 @@ class NoGainWarning(PodiumWarning):
     """A model was fitted, and on its validation queries it is worse than a method that learns nothing."""
 
 
-def expect(value: Any, kind: type, who: str, remedy: str) -> None:
+def check_type(value: Any, kind: type, who: str, remedy: str) -> None:
     """Refuse an argument of another type, such as a whole data set where only preferences are asked for."""
     if not isinstance(value, kind):
         raise InputError(f"{who} was given a {type(value).__name__}", remedy=remedy)
@@ -143,69 +148,69 @@ def expect(value: Any, kind: type, who: str, remedy: str) -> None:
 
 # -- warnings ------------------------------------------------------------------------------------------------------
 
-_EVERY: Any = (
+_CAPTURE_FILTER: Any = (
     "always",
     re.compile("(?s)", re.IGNORECASE),
     PodiumWarning,
     None,
     0,
 )  # told apart from others' filters
-_heard: contextvars.ContextVar[tuple[list[str], Spell] | None] = contextvars.ContextVar(
-    "podium_heard", default=None
+_captured: contextvars.ContextVar[tuple[list[str], OptionFormatter] | None] = contextvars.ContextVar(
+    "podium_captured_warnings", default=None
 )
-_lock, _hearers = threading.Lock(), 0
-_usual: Any = warnings.showwarning
+_lock, _capture_count = threading.Lock(), 0
+_original_showwarning: Any = warnings.showwarning
 
 
 @contextlib.contextmanager
-def hearing(spell: Spell = str) -> Iterator[list[str]]:
+def capture_warnings(spell: OptionFormatter = str) -> Iterator[list[str]]:
     """Podium's warnings of this thread (or task), each once, instead of showing them; options in them as `spell` says.
 
     `warnings.catch_warnings` swaps state that all threads share: two at once hear one another's warnings, and the one
     that ends last leaves its filters to everybody. Here only the list is swapped, and each thread has its own.
 
-    >>> with hearing() as said:
+    >>> with capture_warnings() as said:
     ...     warnings.warn("the data are thin", PodiumWarning)
     >>> said
     ['the data are thin']
     """
-    global _hearers
+    global _capture_count
     with _lock:
-        _hearers += 1
-        _listen()
+        _capture_count += 1
+        _install_capture()
     heard: list[str] = []
-    mark = _heard.set((heard, spell))
+    mark = _captured.set((heard, spell))
     try:
         yield heard
     finally:
-        _heard.reset(mark)
+        _captured.reset(mark)
         with _lock:
-            _hearers -= 1
-            if not _hearers:
-                _leave()
+            _capture_count -= 1
+            if not _capture_count:
+                _remove_capture()
 
 
-def _listen() -> None:
+def _install_capture() -> None:
     """Let warnings come to us; looked at each time, as others may have put back what they found."""
-    global _usual
-    if warnings.showwarning is not _show:
-        _usual, warnings.showwarning = warnings.showwarning, _show
-    if not warnings.filters or warnings.filters[0] != _EVERY:
-        warnings.filterwarnings("always", _EVERY[1].pattern, PodiumWarning)
+    global _original_showwarning
+    if warnings.showwarning is not _capture_or_show:
+        _original_showwarning, warnings.showwarning = warnings.showwarning, _capture_or_show
+    if not warnings.filters or warnings.filters[0] != _CAPTURE_FILTER:
+        warnings.filterwarnings("always", _CAPTURE_FILTER[1].pattern, PodiumWarning)
 
 
-def _leave() -> None:
-    warnings.filters = [f for f in warnings.filters if f != _EVERY]
-    if warnings.showwarning is _show:
-        warnings.showwarning = _usual
+def _remove_capture() -> None:
+    warnings.filters = [f for f in warnings.filters if f != _CAPTURE_FILTER]
+    if warnings.showwarning is _capture_or_show:
+        warnings.showwarning = _original_showwarning
 
 
-def _show(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
-    listener = _heard.get()
+def _capture_or_show(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
+    listener = _captured.get()
     if listener is None or not issubclass(category, PodiumWarning):
-        _usual(message, category, *rest, **named)
+        _original_showwarning(message, category, *rest, **named)
         return
     heard, spell = listener
-    text = message.spelled(spell) if isinstance(message, PodiumWarning) else str(message)
+    text = message.format_message(spell) if isinstance(message, PodiumWarning) else str(message)
     if text not in heard:
         heard.append(text)

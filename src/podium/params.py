@@ -35,7 +35,7 @@ __all__ = [
     "Tune",
     "parameters",
     "parse_spec",
-    "suggest",
+    "suggest_names",
     "validate",
 ]
 
@@ -100,7 +100,7 @@ class Parameter:
     fixed: bool = False
 
     @property
-    def searched(self) -> bool:
+    def is_tunable(self) -> bool:
         """Whether a search has somewhere to look: an interval, a few choices, or yes and no."""
         several = self.tune is not None or isinstance(self.accepts, Choice) or self.kind is bool
         return several and not self.fixed
@@ -114,7 +114,7 @@ class Parameter:
         )
         return f"{word} in {self.accepts}" if self.accepts else word
 
-    def problem(self, value: object) -> bool:
+    def is_invalid(self, value: object) -> bool:
         """Whether the value is outside what the annotation accepts."""
         if self.kind is bool:
             return not isinstance(value, bool)
@@ -150,23 +150,23 @@ def validate(instance: object) -> None:
     cls: type = type(instance)
     for p in parameters(cls):
         value = getattr(instance, p.name)
-        if p.problem(value) and not (value is None and p.default is None):
+        if p.is_invalid(value) and not (value is None and p.default is None):
             raise ParameterError(
                 f"{getattr(cls, 'name', '') or cls.__name__}: {p.name} is {value!r}; accepted: {p.describe()}"
             )
 
 
-LISTED = 100  # names in a message
+MAX_LISTED_NAMES = 100  # names in a message
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
+def suggest_names(name: str, known: Iterable[str]) -> str:
     """' Did you mean ...?' or the whole list when nothing is near (its beginning, if it is very long)."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     if near:
         return f"did you mean {' or '.join(near)}?"
-    more = f", ... ({len(names):,} in all)" if len(names) > LISTED else ""
-    return f"known: {', '.join(names[:LISTED])}{more}"
+    more = f", ... ({len(names):,} in all)" if len(names) > MAX_LISTED_NAMES else ""
+    return f"known: {', '.join(names[:MAX_LISTED_NAMES])}{more}"
 
 
 def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
@@ -184,7 +184,7 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
     if not bracket:
         return name, {}
     try:
-        call = ast.parse(f"f({_METRIC.sub(_quoted, rest)}", mode="eval").body
+        call = ast.parse(f"f({_METRIC.sub(_quote_metric, rest)}", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise bad from None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
@@ -192,7 +192,7 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
     if any(k.arg is None for k in call.keywords):
         raise bad
     try:
-        return name, {typing.cast(str, k.arg): _literal(k.value) for k in call.keywords}
+        return name, {typing.cast(str, k.arg): _parse_literal(k.value) for k in call.keywords}
     except (ValueError, TypeError):
         raise bad from None
 
@@ -201,11 +201,11 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
 _METRIC = re.compile(r"""'[^']*'|"[^"]*"|(?<==)\s*(?P<bare>[a-z]\w*(?=[@:])(?:@\d+)?(?::\w+)?)\s*(?=[,)])""")
 
 
-def _quoted(found: re.Match[str]) -> str:
+def _quote_metric(found: re.Match[str]) -> str:
     return found[0] if found["bare"] is None else repr(found["bare"])
 
 
-def _literal(node: ast.expr) -> Any:
+def _parse_literal(node: ast.expr) -> Any:
     if isinstance(node, ast.Name):
         # true and false as people type them in a shell; any other bare word is a string
         return {"true": True, "false": False}.get(node.id.lower(), node.id)

@@ -12,7 +12,7 @@ import threading
 from typing import Any, Generic, TypeVar
 
 from podium.errors import ParameterError
-from podium.params import suggest
+from podium.params import suggest_names
 
 __all__ = ["Registry", "aggregators", "formats", "learners", "metrics"]
 
@@ -46,18 +46,18 @@ class Registry(Generic[T]):
 
     def all(self) -> dict[str, T]:
         """Every known class by name, sorted."""
-        self._walk()
+        self._import_modules()
         return dict(sorted(self._classes.items()))
 
     def get(self, name: str) -> T:
         """The class of that name, or a `ParameterError` that says which names there are."""
         if name not in self._classes:
-            self._walk(until=name)
+            self._import_modules(until=name)
         if name not in self._classes:
-            raise ParameterError(f"no {self._kind} is called {name!r}; {suggest(name, self._classes)}")
+            raise ParameterError(f"no {self._kind} is called {name!r}; {suggest_names(name, self._classes)}")
         return self._classes[name]
 
-    def _walk(self, until: str | None = None) -> None:
+    def _import_modules(self, until: str | None = None) -> None:
         """Import the modules of the package, then the plug-ins; no further than the one that brings `until`."""
         with self._lock:
             if self._left is None:

@@ -18,7 +18,7 @@ from podium.evaluate.reproduce import sets
 from podium.kernels import dispatch
 from podium.testing import strategies
 from podium.testing.checks import check_all
-from podium.testing.samples import of_form
+from podium.testing.samples import sample_rows
 from reference import rank_laws as plain
 
 few = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
@@ -97,7 +97,7 @@ VARIANTS = [
 def test_scores_are_those_of_the_definition(path, form, spec):
     method = make(spec)
     for seed in range(2):
-        preferences = of_form(form, seed).build()
+        preferences = sample_rows(form, seed).to_preferences()
         found = method._scores(preferences, np.ones(len(preferences.experts))).scores
         for query in preferences.queries:
             total, base = by_definition(preferences, query, method, dict.fromkeys(range(9), 1.0))
@@ -110,7 +110,7 @@ def test_scores_are_those_of_the_definition(path, form, spec):
 def test_quality_is_a_fixed_point(path, form, quality):
     """The scores come from the qualities, and the qualities from the order of the scores."""
     method = CrowdAgg(quality=quality, prior_agree=3, prior_disagree=1)
-    preferences = of_form(form, 5).build()
+    preferences = sample_rows(form, 5).to_preferences()
     found = method.aggregate(preferences)
     assert found.diagnostics.converged
     right, count = np.zeros((2, len(preferences.experts)))
@@ -151,7 +151,7 @@ def test_no_assignment_of_items_to_places_does_better(measure, preferences):
 
     method = CrowdAgg(quality="none", measure=measure)
     consensus = method.aggregate(preferences)
-    silent = preferences.silent(np.ones(len(preferences.experts), np.bool_))
+    silent = preferences.unranked_slots(np.ones(len(preferences.experts), np.bool_))
     for query in preferences.queries:
         here = preferences.index.slots(query)
         if silent is not None and silent[here].any():
@@ -171,7 +171,7 @@ def test_no_assignment_of_items_to_places_does_better(measure, preferences):
 
 def test_swaps_towards_the_consensus_never_lower_the_objective():
     """At fixed quality the objective rises along every adjacent swap of a pair that is out of order."""
-    preferences = of_form(Form.RATING, 1).build()
+    preferences = sample_rows(Form.RATING, 1).to_preferences()
     method = CrowdAgg(quality="none")
     total, _ = by_definition(preferences, "q1", method, dict.fromkeys(range(9), 1.0))
     order = method.aggregate(preferences).ranking("q1")[::-1]
@@ -189,7 +189,7 @@ def test_swaps_towards_the_consensus_never_lower_the_objective():
 def test_any_discount(path):
     """The named measures given as plain numbers give the same order and scores."""
     for form in Form:
-        preferences = of_form(form, 2).build()
+        preferences = sample_rows(form, 2).to_preferences()
         for measure in ("ndcg", "rbp"):
             named = CrowdAgg(measure=measure).aggregate(preferences)
             given_ = CrowdAgg(discount=plain.discounts(measure, 50)).aggregate(preferences)
@@ -198,7 +198,7 @@ def test_any_discount(path):
 
 
 def test_a_short_discount_ends_in_zeros():
-    preferences = of_form(Form.RATING, 3).build()
+    preferences = sample_rows(Form.RATING, 3).to_preferences()
     short = CrowdAgg(discount=[1.0, 0.5], quality="none").aggregate(preferences)
     long = CrowdAgg(discount=[1.0, 0.5] + [0.0] * 20, quality="none").aggregate(preferences)
     assert short.scores.tobytes() == long.scores.tobytes()

@@ -13,7 +13,7 @@ from podium.errors import ParameterError
 from podium.evaluate import evaluate
 from podium.kernels import dispatch
 from podium.kernels.preference_svd import build_dense_matrix
-from podium.testing.samples import samples
+from podium.testing.samples import iterate_samples
 from reference import completion as plain_completion
 from reference import multinomial as plain_multinomial
 
@@ -40,14 +40,14 @@ def expert_tables(preferences, query, transform="binary"):
 
 @pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("transform", ["binary", "log"])
-@pytest.mark.parametrize("answers", list(samples(frozenset(Form), 1)), ids=lambda a: a.form.value)
+@pytest.mark.parametrize("answers", list(iterate_samples(frozenset(Form), 1)), ids=lambda a: a.form.value)
 def test_plain_scores_are_the_largest_posterior(answers, transform):
-    preferences = answers.build()
+    preferences = answers.to_preferences()
     found = make("mpm", strength=transform, prior=0.2).aggregate(preferences)
     assert found.diagnostics.converged
     for query in preferences.queries:
         tables, here = expert_tables(preferences, query, transform), preferences.index.slots(query)
-        silent = preferences.silent(np.ones(4, np.bool_))
+        silent = preferences.unranked_slots(np.ones(4, np.bool_))
         known = np.ones(len(tables[0]), np.bool_) if silent is None else ~silent[here]
         best = minimize(
             lambda s, t=tables: -plain_multinomial.log_posterior(t, s, np.ones(len(t)), 0.2),
@@ -57,8 +57,8 @@ def test_plain_scores_are_the_largest_posterior(answers, transform):
 
 
 def test_the_plain_model_orders_by_net_strength():
-    for answers in samples(frozenset({Form.RANKING}), 4):
-        preferences = answers.build()
+    for answers in iterate_samples(frozenset({Form.RANKING}), 4):
+        preferences = answers.to_preferences()
         found = make("mpm").aggregate(preferences)
         for query in preferences.queries:
             total = np.sum(expert_tables(preferences, query), axis=0)
@@ -76,7 +76,9 @@ def test_the_plain_model_orders_by_net_strength():
 @pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("seed", range(3))
 def test_adherence_is_a_maximum_of_the_joint_posterior(seed):
-    preferences = list(samples(frozenset({Form.RANKING}), seed + 1))[seed].build().select(["q2"])
+    preferences = (
+        list(iterate_samples(frozenset({Form.RANKING}), seed + 1))[seed].to_preferences().select(["q2"])
+    )
     found = make("mpm", adherence=True, prior=0.2, steady=2.0).aggregate(preferences)
     assert found.diagnostics.converged
     tables = expert_tables(preferences, "q2")
@@ -124,8 +126,8 @@ def test_adherence_that_does_not_converge_is_reported():
 @pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("strength", ["rank", "log", "difference", "binary"])
 def test_svp_is_the_limit_of_plain_projections(strength):
-    for answers in samples(frozenset({Form.RANKING}), 2):
-        preferences = answers.build().select(["q2"])
+    for answers in iterate_samples(frozenset({Form.RANKING}), 2):
+        preferences = answers.to_preferences().select(["q2"])
         lists, size = preferences.lists, len(preferences.index.items)
         ranks = np.zeros((len(lists), size), np.int64)
         ranks[lists.list_of_row, lists.item] = lists.rank

@@ -15,7 +15,7 @@ from podium import Preferences, formats, make
 from podium.data.preferences import Form
 from podium.evaluate import evaluate
 from podium.kernels import dispatch
-from podium.testing.samples import ITEMS, samples
+from podium.testing.samples import ITEMS, iterate_samples
 from reference import plackett_luce as plain
 
 METRICS = [f"ndcg@{k}:letor" for k in range(1, 6)] + ["map"]
@@ -57,9 +57,9 @@ def best_scores(rankings, size, shape, rate=2.0):
 
 
 @pytest.mark.usefixtures("path")
-@pytest.mark.parametrize("answers", list(samples(frozenset(Form), 2)), ids=lambda a: a.form.value)
+@pytest.mark.parametrize("answers", list(iterate_samples(frozenset(Form), 2)), ids=lambda a: a.form.value)
 def test_plackett_luce_is_the_largest_posterior(answers):
-    preferences = answers.build()
+    preferences = answers.to_preferences()
     method = make("plackett_luce", shape=1.6, weights=[2.0, 1.0, 0.5, 1.0])
     found = method.aggregate(preferences)
     assert found.diagnostics.converged
@@ -213,8 +213,8 @@ def test_mallows_is_the_likeliest_of_all_centres():
 
 
 def test_mallows_orders_as_kemeny_and_spans_agreement_to_chance():
-    for answers in samples(frozenset({Form.RANKING}), 2):
-        p = answers.build()
+    for answers in iterate_samples(frozenset({Form.RANKING}), 2):
+        p = answers.to_preferences()
         np.testing.assert_array_equal(make("mallows").aggregate(p).scores, make("kemeny").aggregate(p).scores)
     same = Preferences.from_lists({"q": {1: "abc", 2: "abc"}})
     assert make("mallows").aggregate(same).diagnostics.notes[0] == "phi 0, total distance 0"

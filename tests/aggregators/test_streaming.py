@@ -20,7 +20,7 @@ from podium.aggregators.supervised.objectives import InMemoryObjective
 from podium.aggregators.supervised.shard_cache import PreparedShards, open_prepared_shards
 from podium.errors import InputError, ParameterError
 from podium.evaluate import evaluate
-from podium.formats.base import combine
+from podium.formats.base import merge_contents
 from podium.kernels.lambdas import OptimizerState, train_linear_pass
 from podium.kernels.ranking_expectations import Potentials, sample_subsets, train_crf_pass
 
@@ -35,7 +35,7 @@ def made(seed, queries=12, items=9, first=0, top=3):
 
 
 def joined(parts):
-    whole = combine([formats.Content(features=x, labels=y) for x, y in parts])
+    whole = merge_contents([formats.Content(features=x, labels=y) for x, y in parts])
     return whole.features, whole.labels
 
 

@@ -13,7 +13,7 @@ from podium.aggregators.supervised.expert_matrices import (
     build_group_table,
     find_unranked_cells,
 )
-from podium.data.restrict import restricted
+from podium.data.restrict import restrict_items
 from podium.errors import InputError
 from podium.kernels import dispatch, preference_svd
 from podium.testing import strategies
@@ -103,7 +103,7 @@ def test_ratings_use_their_implied_ranks():
 def test_restricted(preferences, data):
     slots = len(preferences.index.items)
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=slots, max_size=slots)))
-    left, old = restricted(preferences, keep), np.flatnonzero(keep)
+    left, old = restrict_items(preferences, keep), np.flatnonzero(keep)
     assert [preferences.index.items[int(i)] for i in old] == left.index.items.tolist()
     assert left.queries.tolist() == preferences.queries.tolist()
     everybody = set(range(len(preferences.experts)))
@@ -117,7 +117,7 @@ def test_restricted(preferences, data):
         ]
         assert sorted(left.index.arrival[items.start : items.stop].tolist()) == list(range(len(items)))
     again = np.ones(slots, np.bool_)
-    assert restricted(preferences, again) == preferences
+    assert restrict_items(preferences, again) == preferences
 
 
 def test_weights_of_votes_that_would_overflow():

@@ -138,7 +138,7 @@ def test_long_things_are_cut_and_counted():
     assert len(html) < 4000
     many = podium.Preferences.from_lists({"q": {f"e{i:04}": ["a"] for i in range(500)}})
     assert "... 490 more" in many._repr_html_()
-    assert "…" in markup.table(Grid(("x",), (("y" * 1000,),)))
+    assert "…" in markup.render_table(Grid(("x",), (("y" * 1000,),)))
 
 
 def test_empty_things_show_themselves():
@@ -166,7 +166,7 @@ GRID = Grid(("name", "mean"), ((EVIL, "0.5"), ("a\nb\tc", "<0.001")), 1, "title"
 
 
 def test_markdown_cells_stay_in_their_cells():
-    lines = markup.markdown(GRID).splitlines()
+    lines = markup.format_markdown(GRID).splitlines()
     assert len(lines) == 4
     assert lines[1] == "| --- | ---: |"
     assert "<script" not in lines[2]
@@ -174,7 +174,7 @@ def test_markdown_cells_stay_in_their_cells():
 
 
 def test_latex_has_no_command_that_was_not_meant():
-    text = markup.latex(GRID, caption=EVIL)
+    text = markup.format_latex(GRID, caption=EVIL)
     row = next(line for line in text.splitlines() if "alert" in line and "caption" not in line)
     body = row.removesuffix(" & 0.5 \\\\")
     allowed = ("textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater")
@@ -187,15 +187,15 @@ def test_latex_has_no_command_that_was_not_meant():
 
 
 def test_csv_and_json_leave_out_what_is_not_defined():
-    text = markup.csv_text(["a", "b"], [[EVIL, math.nan], ['x,"y"', 0.1 + 0.2]])
+    text = markup.format_csv(["a", "b"], [[EVIL, math.nan], ['x,"y"', 0.1 + 0.2]])
     rows = list(csv.reader(io.StringIO(text)))
     assert rows == [["a", "b"], [EVIL, ""], ['x,"y"', repr(0.1 + 0.2)]]
     document = {"x": [1.0, math.nan, {"y": math.inf}], "t": (1, None)}
-    assert json.loads(markup.json_text(document)) == {"x": [1.0, None, {"y": None}], "t": [1, None]}
+    assert json.loads(markup.format_json(document)) == {"x": [1.0, None, {"y": None}], "t": [1, None]}
 
 
 def test_a_page_is_whole_and_asks_nobody_else():
-    html = markup.page(EVIL, markup.table(GRID))
+    html = markup.render_page(EVIL, markup.render_table(GRID))
     found = parsed(html.removeprefix("<!doctype html>\n"))
     assert found.seen.isdisjoint({"script", "link", "img", "iframe"})
     assert "http" not in html
@@ -204,8 +204,8 @@ def test_a_page_is_whole_and_asks_nobody_else():
 
 def test_tables_for_pages_that_forbid_styles():
     grid = Grid(("name", "value"), (("<a>", "1"), ("b", "2"), ("c", "3")), title="T")
-    drawn = markup.table(grid, links=["/x?a=1&b=2", ""], inline=False)
+    drawn = markup.render_table(grid, links=["/x?a=1&b=2", ""], inline=False)
     assert "style=" not in drawn
     assert '<td class="left"><a href="/x?a=1&amp;b=2">&lt;a&gt;</a></td><td class="right">1</td>' in drawn
     assert drawn.count("<a ") == 1
-    assert "text-align:right" in markup.table(grid)
+    assert "text-align:right" in markup.render_table(grid)

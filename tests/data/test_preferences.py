@@ -168,7 +168,7 @@ def test_splitting_and_putting_together_is_the_identity(p, random):
 def test_lists_without_scores_beside_lists_with(a, b):
     both = Preferences.concat([a, b])
     assert both.lists.rows == a.lists.rows + b.lists.rows
-    scores = both.lists.scores(both.index.sizes)
+    scores = both.lists.fill_scores(both.index.sizes)
     assert np.isfinite(scores).all()
 
 

@@ -164,7 +164,7 @@ def test_means_and_values_by_query_are_those_of_a_plain_evaluation(data):
         at = [pooled.queries.code_of(q) for q in whole.queries]
         assert (pooled.values[:, at] == whole.values).all()
     by_part = [found.fold_means("rrf")[f]["map"] for f in range(5)]
-    parts = [data.of_parts([(f + 4) % 5]) for f in range(5)]
+    parts = [data.select_parts([(f + 4) % 5]) for f in range(5)]
     alone = [
         evaluate(make("rrf").aggregate(p.preferences, ties="trec"), p.labels, "map").mean()["map"]
         for p in parts

@@ -15,7 +15,7 @@ from podium.data.demo import demo
 from podium.data.preferences import Form
 from podium.errors import ParameterError
 from podium.evaluate.explanation import Change, Explanation, explain
-from podium.testing.samples import of_form
+from podium.testing.samples import sample_rows
 
 METHODS = sorted(
     name
@@ -27,7 +27,7 @@ METHODS = sorted(
 def rows_of(p, query):
     """Lists and votes of a query as plain rows."""
     lists, votes = [], []
-    code, t = p.index.code(query), p.lists
+    code, t = p.index.query_code(query), p.lists
     for which in range(int(t.query_starts[code]), int(t.query_starts[code + 1])):
         for row in range(int(t.starts[which]), int(t.starts[which + 1])):
             score = None if t.score is None else float(t.score[row])
@@ -65,7 +65,7 @@ def changed(method, p, found: Explanation, change: Change):
     spec = method
     if change.kind == "weight":
         speaking = p.select([found.query])
-        experts = [e for e, said in zip(speaking.experts, speaking.speaking, strict=True) if said]
+        experts = [e for e, said in zip(speaking.experts, speaking.active_experts, strict=True) if said]
         if not make(method).tags.weighted:
             assert change.value == 0
             lists = [r for r in lists if r[0] != change.expert]
@@ -99,7 +99,7 @@ def test_every_change_that_is_told_makes_them_swap(method):
     for form in Form:
         if form not in make(method).tags.accepts:
             continue
-        p = of_form(form, 0).build()
+        p = sample_rows(form, 0).to_preferences()
         for query in p.queries.tolist()[:1]:
             ranking = make(method).aggregate(p.select([query])).ranking(query)
             found = explain(make(method), p, query, ranking[1], over=ranking[0])
@@ -205,7 +205,7 @@ def test_learned_sums(method):
 
 def test_crowds_are_left_out_of_all_queries():
     """A method whose answer depends on other queries is explained with all of them at hand."""
-    p = of_form(Form.RATING, 0).build()
+    p = sample_rows(Form.RATING, 0).to_preferences()
     query = p.queries[0]
     first, second = make("crowdagg").aggregate(p).ranking(query)[:2]
     found = explain(make("crowdagg"), p, query, first, over=second)

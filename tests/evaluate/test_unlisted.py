@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from podium import Labels, Preferences, compare, diagnose, make, report
 from podium.cli import program
-from podium.data.unlisted import describe_reading
+from podium.data.unlisted_rule import describe_unlisted_rule
 from podium.evaluate import evaluate
 from podium.evaluate.unlisted import warn_of_other_reading
 
@@ -66,9 +66,9 @@ def test_a_warning_comes_exactly_when_the_winner_changes(unlisted):
 
 def test_nothing_is_said_where_nothing_is_left_out():
     p = Preferences.from_lists({"q": {"x": ["a", "b"], "y": ["b", "a"]}, "r": {"x": ["a"]}}, unlisted="below")
-    assert describe_reading(p) == ""
+    assert describe_unlisted_rule(p) == ""
     votes = Preferences.from_comparisons(["q", "q"], ["x", "x"], ["a", "b"], ["b", "c"])
-    assert describe_reading(votes) == ""
+    assert describe_unlisted_rule(votes) == ""
 
 
 @pytest.fixture(scope="module")

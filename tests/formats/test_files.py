@@ -151,7 +151,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
         raise RuntimeError("stop")
 
     with pytest.raises(RuntimeError):
-        files.save(broken(), path, overwrite=True)
+        files.write_atomically(broken(), path, overwrite=True)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["x.run"]
 

@@ -14,13 +14,13 @@ from podium.errors import InputError
 from podium.formats.files import Source
 from podium.formats.jsonl import JsonLines
 from podium.registry import formats as registry
-from podium.testing.mutations import failure_of, mutated_file, sample_files
+from podium.testing.mutations import find_failure, mutated_file, sample_files
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_damaged_files_end_in_words(tmp_path, part):
     for number in range(part * 400, part * 400 + 400):
-        failure = failure_of(mutated_file(23, number), tmp_path, compiled=number % 4 == 0)
+        failure = find_failure(mutated_file(23, number), tmp_path, compiled=number % 4 == 0)
         assert failure is None, f"case {number} of seed 23: {failure}"
 
 

@@ -66,7 +66,7 @@ def test_files_are_parts() -> None:
     content = read(AGG, b"0 qid:12 1:NULL 2:3 3:1 #docid = Z\n")
     assert content.part is not None
     assert content.part.tolist() == [0, 0, 1]
-    assert content.dataset().of_parts([1]).preferences.queries.tolist() == ["12"]
+    assert content.dataset().select_parts([1]).preferences.queries.tolist() == ["12"]
     with pytest.raises(InputError, match=r"query '10' is in two files, A1.txt and A2.txt"):
         read(AGG, AGG)
 

@@ -16,9 +16,9 @@ from podium import formats, make
 from podium.cli import program
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.base import Content
+from podium.formats.csv_format import Csv
 from podium.formats.files import Source
 from podium.formats.jsonl import JsonLines
-from podium.formats.separated import Csv
 from podium.kernels import dispatch
 
 
@@ -297,7 +297,7 @@ def test_both_readers_of_tables_agree(rows: list[tuple[str, str, str]], end: str
     for small in (0, 10**12):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(dispatch, "SMALL", small)
-            tables.append(Csv().table(source, names, ",", frozenset()))
+            tables.append(Csv().read_table(source, names, ",", frozenset()))
     quick, plain = tables
     assert {n: list(c) for n, c in quick.columns.items()} == {n: list(c) for n, c in plain.columns.items()}
     assert list(quick.lines) == list(plain.lines)

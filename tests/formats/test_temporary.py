@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from podium.errors import InputError, ParameterError
-from podium.formats.files import save
-from podium.formats.temporary import TemporaryFile, hold, is_held
+from podium.formats.files import write_atomically
+from podium.formats.temporary import TemporaryFile, hold_lock, is_locked
 from podium.scale import regroup
 
 # writes half a file, says so, and waits for a line that may never come
@@ -54,7 +54,7 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next(tmp_path, name):
             process.wait()
     assert len(os.listdir(tmp_path)) == 1  # the second run has removed what the first one left
     assert not path.exists()
-    save([b"whole"], path)
+    write_atomically([b"whole"], path)
     assert os.listdir(tmp_path) == [name]
 
 
@@ -62,12 +62,12 @@ def test_what_a_live_process_writes_stays(tmp_path):
     path = tmp_path / "x.csv"
     with writer(path) as first, writer(path) as second:
         assert len(os.listdir(tmp_path)) == 2
-        save([b"mine"], path)
+        write_atomically([b"mine"], path)
         assert path.read_bytes() == b"mine"
         assert len(os.listdir(tmp_path)) == 3
         second.kill()
         second.wait()
-        save([b"mine again"], path, overwrite=True)
+        write_atomically([b"mine again"], path, overwrite=True)
         assert len(os.listdir(tmp_path)) == 2  # what the killed one left is gone
         first.communicate("\n")
         assert path.read_bytes() == b"half and half"
@@ -81,7 +81,7 @@ def test_files_of_others_stay(tmp_path):
     elsewhere = tmp_path / "other"
     elsewhere.write_text("kept")
     (tmp_path / ".x.csv.podium-0.tmp").symlink_to(elsewhere)
-    save([b"new"], tmp_path / "x.csv")
+    write_atomically([b"new"], tmp_path / "x.csv")
     left = sorted(os.listdir(tmp_path))
     assert left == sorted([*names, ".x.csv.podium-0.tmp", "other", "x.csv"])
     assert elsewhere.read_text() == "kept"
@@ -90,14 +90,14 @@ def test_files_of_others_stay(tmp_path):
 def test_without_locks_nothing_is_removed(tmp_path, monkeypatch):
     monkeypatch.setattr("podium.formats.temporary.fcntl", None)
     (tmp_path / ".x.csv.podium-0.tmp").write_text("whose?")
-    save([b"new"], tmp_path / "x.csv")
+    write_atomically([b"new"], tmp_path / "x.csv")
     assert sorted(os.listdir(tmp_path)) == [".x.csv.podium-0.tmp", "x.csv"]
 
 
 def write_often(folder, word, times):
     """Write one file again and again."""
     for _ in range(times):
-        save([word * 1000, word * 1000], Path(folder, "x"), overwrite=True)
+        write_atomically([word * 1000, word * 1000], Path(folder, "x"), overwrite=True)
 
 
 def test_many_writers_of_one_file(tmp_path):
@@ -123,7 +123,7 @@ def test_a_file_that_is_given_up(tmp_path):
     file.discard()
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(InputError, match="cannot be written"):
-        save([b""], tmp_path / "none" / "x")
+        write_atomically([b""], tmp_path / "none" / "x")
 
 
 def test_a_folder_that_is_being_regrouped_is_left_alone(tmp_path):
@@ -131,8 +131,8 @@ def test_a_folder_that_is_being_regrouped_is_left_alone(tmp_path):
     done = regroup([tmp_path / "a.csv"], tmp_path / "g", shards=1)
     mark, begun = (tmp_path / "g" / "_podium" / f"{name}.json" for name in ("regrouped", "regrouping"))
     os.replace(mark, begun)  # as while it is at work
-    with hold(begun):
-        assert is_held(begun)
+    with hold_lock(begun):
+        assert is_locked(begun)
         with pytest.raises(ParameterError, match="another run is regrouping into"):
             regroup([tmp_path / "a.csv"], tmp_path / "g", shards=1)
         assert all(map(os.path.exists, done))

@@ -14,7 +14,7 @@ from podium.data.preferences import Form, Preferences
 from podium.kernels import annotator_em, dispatch, noisy_contests
 from podium.kernels.elo import compute_elo
 from podium.testing import crowds
-from podium.testing.samples import of_form
+from podium.testing.samples import sample_rows
 from reference import annotators as plain
 
 
@@ -53,7 +53,7 @@ def coins_of(crowd, sided=False):
 @pytest.mark.parametrize("form", list(Form))
 @pytest.mark.parametrize("seed", range(3))
 def test_judgements_are_what_everybody_said(form, seed):
-    preferences = of_form(form, seed).build()
+    preferences = sample_rows(form, seed).to_preferences()
     crowd = collect_crowd_votes("test", preferences, np.ones(len(preferences.experts)), pooled=True)
     said, index, found = crowd.said, preferences.index, Counter()
     for r, p in enumerate(said.pair):

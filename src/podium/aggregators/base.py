@@ -191,7 +191,7 @@ class Aggregator(ABC):
     def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
         """Contributions to the slot `at` of preferences that hold one query."""
         weights = self.expert_weights_for(one.experts)
-        codes = {e: c for c, e in enumerate(one.experts) if one.speaking[c]}
+        codes = {e: c for c, e in enumerate(one.experts) if one.active_experts[c]}
         alone = np.eye(len(one.experts))
         if self.tags.additive:
             return {
@@ -223,7 +223,7 @@ class Aggregator(ABC):
         if outcome.absent is not None:
             scores = segments.put_last(scores, outcome.absent, index.starts)
         # a method that learns from labels learns what it means that nobody speaks of an item
-        silent = None if self.tags.supervised else preferences.silent(weights > 0)
+        silent = None if self.tags.supervised else preferences.unranked_slots(weights > 0)
         if silent is not None:
             scores = segments.put_last(scores, silent, index.starts, if_needed=True)
         return outcome if scores is outcome.scores else dataclasses.replace(outcome, scores=scores)
@@ -356,6 +356,6 @@ def make(spec: str | type[Aggregator] | Aggregator, **parameters: Any) -> Aggreg
     known = {f.name for f in dataclasses.fields(cls) if f.init}
     for key in given | parameters:
         if key not in known:
-            raise ParameterError(f"{name} has no parameter {key!r}; {params.suggest(key, known)}")
+            raise ParameterError(f"{name} has no parameter {key!r}; {params.suggest_names(key, known)}")
     made: Aggregator = cls(**(given | parameters))
     return made

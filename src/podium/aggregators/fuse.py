@@ -49,7 +49,7 @@ class Fused:
         return repr(make(self._by.name, **(self._by.parameters() | {"weights": self._weights})))
 
     def _repr_html_(self) -> str:
-        from podium.data.markup import Grid, block, table
+        from podium.data.markup import Grid, render_block, render_table
 
         marks = self.tied[:SHOWN]
         rows = tuple(
@@ -57,7 +57,9 @@ class Fused:
             for i, (item, score) in enumerate([*self][:SHOWN])
         )
         grid = Grid(("rank", "item", "score", ""), rows, 2)
-        return block(f"{self.method}: {len(self):,} items", table(grid, more=len(self) - len(rows)))
+        return render_block(
+            f"{self.method}: {len(self):,} items", render_table(grid, more=len(self) - len(rows))
+        )
 
     def __iter__(self) -> Any:
         return iter(zip(self.ranking, self.scores, strict=True))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.data.markup import Grid, block, paragraph, shortened, table
+from podium.data.markup import Grid, render_block, render_paragraph, render_table, shorten_text
 from podium.params import parameters
 
 if TYPE_CHECKING:
@@ -31,16 +31,16 @@ def render_method(method: Aggregator) -> str:
             )
     summary = (type(method).__doc__ or "").strip().partition("\n")[0]
     cited = f" {method.citation}." if method.citation else ""
-    parts = [paragraph(summary + cited)]
+    parts = [render_paragraph(summary + cited)]
     if rows:
-        parts.append(table(Grid(("parameter", "value", "", "meaning"), tuple(rows), 4)))
+        parts.append(render_table(Grid(("parameter", "value", "", "meaning"), tuple(rows), 4)))
     learned = {k: v for k, v in vars(method).items() if k.endswith("_") and not k.startswith("_")}
     if learned:
         state = tuple((name, summarize_value(value)) for name, value in learned.items())
-        parts.append(table(Grid(("learned", ""), state, 2)))
+        parts.append(render_table(Grid(("learned", ""), state, 2)))
     elif method.tags.supervised:
-        parts.append(paragraph("Not fitted: it learns from labels; call fit first."))
-    return block(repr(method), *parts)
+        parts.append(render_paragraph("Not fitted: it learns from labels; call fit first."))
+    return render_block(repr(method), *parts)
 
 
 def summarize_value(value: Any) -> str:
@@ -54,5 +54,5 @@ def summarize_value(value: Any) -> str:
         numeric = value.size and value.dtype.kind in "fiu" and np.isfinite(value).all()
         return f"{shape} numbers" + (f" from {value.min():.4g} to {value.max():.4g}" if numeric else "")
     if isinstance(value, list | tuple | dict):
-        return shortened(f"{len(value):,} values: {list(value)[:8]!r}")
-    return shortened(repr(value))
+        return shorten_text(f"{len(value):,} values: {list(value)[:8]!r}")
+    return shorten_text(repr(value))

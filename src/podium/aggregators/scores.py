@@ -105,7 +105,7 @@ class _ScoreFusion(Aggregator):
             return 0.0
         lists, sizes = preferences.lists, preferences.index.sizes
         largest = np.zeros(len(sizes))
-        row = np.abs(lists.scores(sizes)) * weights[lists.expert][lists.list_of_row]
+        row = np.abs(lists.fill_scores(sizes)) * weights[lists.expert][lists.list_of_row]
         np.maximum.at(largest, lists.query_of_list[lists.list_of_row], row)
         return largest
 
@@ -115,7 +115,7 @@ class _ScoreFusion(Aggregator):
 
     def _sum_normalized(self, preferences: Preferences, weights: F8) -> F8:
         lists, sizes = preferences.lists, preferences.index.sizes
-        value, base, slope = compute_normalization(lists, lists.scores(sizes), self._rule, sizes)
+        value, base, slope = compute_normalization(lists, lists.fill_scores(sizes), self._rule, sizes)
         w = weights[lists.expert]
         slots = len(preferences.index.items)
         return segments.sum_affine(
@@ -124,7 +124,7 @@ class _ScoreFusion(Aggregator):
 
     def _normalize_rows(self, preferences: Preferences) -> F8:
         lists, sizes = preferences.lists, preferences.index.sizes
-        value, base, slope = compute_normalization(lists, lists.scores(sizes), self._rule, sizes)
+        value, base, slope = compute_normalization(lists, lists.fill_scores(sizes), self._rule, sizes)
         return np.repeat(base, lists.lengths) + np.repeat(slope, lists.lengths) * value
 
 

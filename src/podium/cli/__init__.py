@@ -39,10 +39,10 @@ class Verbs(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """As usual, with a suggestion for a verb that does not exist."""
-        from podium.params import suggest
+        from podium.params import suggest_names
 
         if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
-            ctx.fail(f"no command {args[0]!r}; {suggest(args[0], self.list_commands(ctx))}")
+            ctx.fail(f"no command {args[0]!r}; {suggest_names(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -54,7 +54,7 @@ class Verbs(click.Group):
                 with show_progress_lines(lambda: ctx.invoked_subcommand):
                     return super().invoke(ctx)
             except PodiumError as error:
-                raise _Failure(error.spelled(spell), 2) from None
+                raise _Failure(error.format_message(spell), 2) from None
             except KeyboardInterrupt:
                 ctx.exit(130)
             except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
@@ -84,7 +84,7 @@ class _Failure(click.ClickException):
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     if issubclass(category, PodiumWarning):
-        text = message.spelled(spell) if isinstance(message, PodiumWarning) else str(message)
+        text = message.format_message(spell) if isinstance(message, PodiumWarning) else str(message)
         click.echo(f"podium: warning: {text}", err=True)
 
 

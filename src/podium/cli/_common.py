@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from podium.cli._progress import progress, telling
-from podium.data.markup import finite
+from podium.data.markup import replace_nonfinite
 from podium.errors import ParameterError
 from podium.params import parse_spec
 
@@ -223,7 +223,10 @@ def emit(document: Any) -> None:
     """Print JSON."""
     click.echo(
         json.dumps(
-            finite(document), ensure_ascii=False, indent=2 if sys.stdout.isatty() else None, default=str
+            replace_nonfinite(document),
+            ensure_ascii=False,
+            indent=2 if sys.stdout.isatty() else None,
+            default=str,
         )
     )
 

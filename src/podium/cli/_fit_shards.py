@@ -13,7 +13,7 @@ import click
 
 from podium.cli import _common as common
 from podium.errors import ParameterError
-from podium.params import parse_spec, suggest
+from podium.params import parse_spec, suggest_names
 
 if TYPE_CHECKING:
     from podium.aggregators.supervised.training_shards import ShardFiles, SharedLabels
@@ -147,7 +147,7 @@ def streamed(spec: str, parameters: Sequence[str], weights: str | None) -> Any:
     known = [f.name for f in dataclasses.fields(cls) if f.init and f.name != "prior"]
     for name in given:
         if name not in known:
-            raise ParameterError(f"{cls.__name__} has no parameter {name!r}; {suggest(name, known)}")
+            raise ParameterError(f"{cls.__name__} has no parameter {name!r}; {suggest_names(name, known)}")
     return cls(**given)
 
 

@@ -65,7 +65,7 @@ def verb(
     podium apply rrf --engine ray --address auto in/ out/
     """
     from podium import models
-    from podium.data.unlisted import describe_reading
+    from podium.data.unlisted_rule import describe_unlisted_rule
 
     how = Large(engine, address, workers, partition_by, regroup)
     if how.asked(files if output is None else [*files, output]):
@@ -93,7 +93,7 @@ def verb(
         raise ParameterError(f"{aggregator.name} does not rank by features alone; leave --names out")
     content = common.read(files, format_, options, unlisted)
     found = _ranked(aggregator, content, files, features, unseen, ties)
-    deliver(found, repr(aggregator), wanted, describe_reading(common.preferences_of(content, files)))
+    deliver(found, repr(aggregator), wanted, describe_unlisted_rule(common.preferences_of(content, files)))
 
 
 def _ranked(

@@ -100,7 +100,7 @@ def _learner(believed: Sequence[str], path: str | None, parameters: Sequence[str
     import dataclasses
 
     from podium.aggregators.features.labelled_features import LabelledFeatures
-    from podium.params import parse_spec, suggest
+    from podium.params import parse_spec, suggest_names
 
     typed = [word.rpartition("=") for word in believed]
     grades = {} if path is None else _read_beliefs(path)
@@ -116,7 +116,7 @@ def _learner(believed: Sequence[str], path: str | None, parameters: Sequence[str
     known = [f.name for f in dataclasses.fields(LabelledFeatures) if f.name != "beliefs"]
     for name, value in common.pairs(parameters, "parameter").items():
         if name not in known:
-            raise ParameterError(f"the learner has no parameter {name!r}; {suggest(name, known)}")
+            raise ParameterError(f"the learner has no parameter {name!r}; {suggest_names(name, known)}")
         given |= parse_spec(f"p({name}={value})")[1]
     return LabelledFeatures(beliefs=grades, **given)
 

@@ -108,8 +108,8 @@ def verb(
     """
     from dataclasses import replace
 
-    from podium.data.unlisted import describe_reading
-    from podium.errors import hearing
+    from podium.data.unlisted_rule import describe_unlisted_rule
+    from podium.errors import capture_warnings
     from podium.evaluate import compare
     from podium.evaluate.curves import curves
     from podium.evaluate.heldout import held_out
@@ -131,10 +131,10 @@ def verb(
     results |= _alone(preferences, labels, asked, runs, ties, baseline)
     found = compare(results, labels, asked, baseline=baseline, test=test)
     doubt = warn_of_other_reading(found, preferences, made, labels, features=described, ties=ties)
-    remarks = tuple(filter(None, (describe_reading(preferences), doubt)))
+    remarks = tuple(filter(None, (describe_unlisted_rule(preferences), doubt)))
     found = replace(found, left_out=left_out, remarks=remarks)
     has_depth = asked[0].cutoff_rule != "none"
-    with hearing():  # the comparison has said it
+    with capture_warnings():  # the comparison has said it
         lines = curves(results, labels, asked[0]) if curve or (plot and has_depth) else ()
     if plot is not None:
         from podium.evaluate.comparison_plot import plot as draw
@@ -281,14 +281,14 @@ def _text(found: Comparison, extra: _Extra, kind: str) -> str:
     from podium.errors import ParameterError
 
     if kind == "json":
-        return markup.json_text(_document(found, extra))
+        return markup.format_json(_document(found, extra))
     further = _further(found, extra)
     if kind == "csv" and further:
         if len(further) > 1:
             raise ParameterError(
                 "a .csv file holds one table; ask for one of --curve, --per-query and --pairs"
             )
-        return markup.csv_text(further[0].head, further[0].rows)
+        return markup.format_csv(further[0].head, further[0].rows)
     writer: Callable[..., str] = getattr(found, WRITERS[kind])
     return writer() if kind == "csv" else writer(further)
 
@@ -297,9 +297,9 @@ def _deliver(found: Comparison, text: str, output: str | None, overwrite: bool) 
     if output is None or output == "-":
         click.echo(text, nl=False)
         return
-    from podium.formats.files import save
+    from podium.formats.files import write_atomically
 
-    save([text.encode()], output, overwrite=overwrite)
+    write_atomically([text.encode()], output, overwrite=overwrite)
     click.echo(f"{len(found.evaluations)} results on {found.queries:,} queries written to {output}", err=True)
     for remark in found.remarks[:1]:
         click.echo(remark, err=True)

@@ -49,7 +49,7 @@ def verb(
     podium fuse *.run -m retargeting --features items.csv -o fused.run
     zcat votes.csv.gz | podium fuse - -m copeland --json
     """
-    from podium.data.unlisted import describe_reading
+    from podium.data.unlisted_rule import describe_unlisted_rule
 
     aggregator = common.make_method(method, parameters, weights)
     content = common.read(files, format_, options, unlisted)
@@ -57,4 +57,4 @@ def verb(
     described = common.features_for(aggregator, content, features)
     consensus = common.weighted(aggregator, preferences).aggregate(preferences, described, ties=ties)
     wanted = Wanted(output, to, top, tag, overwrite, json_)
-    deliver(consensus, method, wanted, describe_reading(preferences))
+    deliver(consensus, method, wanted, describe_unlisted_rule(preferences))

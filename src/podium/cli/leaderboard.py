@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli import _common as common
-from podium.errors import ParameterError, hearing
+from podium.errors import ParameterError, capture_warnings
 
 if TYPE_CHECKING:
     from podium.data.preferences import Preferences
@@ -172,7 +172,7 @@ def _board(
     reference = given.get("reference")
     if reference is not None and tally.items.code_of(reference) is None:  # what was typed is text
         given["reference"] = {str(i): i for i in tally.items}.get(str(reference), reference)
-    with hearing():  # the checks say it
+    with capture_warnings():  # the checks say it
         return leaderboard(tally, settings=Settings(**given), start=start)
 
 
@@ -194,7 +194,7 @@ def _boards_by_query(
 
     for judge in without:
         votes = votes.without_expert(judge)
-    with hearing() as heard:  # the checks of each leaderboard say the rest
+    with capture_warnings() as heard:  # the checks of each leaderboard say the rest
         boards = leaderboards_by_query(votes, settings=Settings(**given))
     for text in heard:
         if text.startswith("no leaderboard"):

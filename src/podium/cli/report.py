@@ -147,9 +147,9 @@ def _content(files: tuple[str, ...], asked: dict[str, Any]) -> Any:
     if not asked["demo"]:
         return common.read(files, asked["format_"], asked["options"], asked["unlisted"])
     from podium.data.demo import demo
-    from podium.formats.base import content_of
+    from podium.formats.base import to_content
 
-    return content_of(demo())
+    return to_content(demo())
 
 
 def _labels(qrels: str | None, content: Any) -> Any:

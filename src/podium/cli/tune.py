@@ -123,11 +123,11 @@ def _data(files: tuple[str, ...], qrels: str | None, reading: tuple[Any, Any, An
 def _writable(preferences: Preferences) -> bool:
     """Whether a run file can hold these ids; one with a blank cannot be told from two."""
     from podium.errors import InputError
-    from podium.formats.ids import plain_texts
+    from podium.formats.text_ids import format_plain_ids
 
     try:
-        plain_texts(preferences.queries, "query", "trec")
-        plain_texts(preferences.index.items, "item", "trec", preferences.index.query_of_slot)
+        format_plain_ids(preferences.queries, "query", "trec")
+        format_plain_ids(preferences.index.items, "item", "trec", preferences.index.query_of_slot)
     except InputError:
         return False
     return True

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.data.lists import Comparisons, Lists
-from podium.data.repeats import ListRows, merge_repeats
-from podium.errors import ALLOW_REPEATS, InputError, Option, PodiumWarning, Words
+from podium.data.repeats import ListRows, merge_duplicates
+from podium.errors import ALLOW_REPEATS, InputError, MessageText, Option, PodiumWarning
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I4, I8
 
@@ -21,10 +21,10 @@ __all__ = [
     "Origin",
     "build_comparisons",
     "build_lists",
-    "marks",
-    "numbers",
+    "check_numbers",
+    "check_tie_marks",
     "row_origin",
-    "warn_if_upside_down",
+    "warn_if_reversed",
 ]
 
 Duplicates = Literal["error", "first", "best", "sum"]
@@ -37,12 +37,12 @@ def row_origin(row: int) -> tuple[str, int | None]:
     return f"row {row + 1}", None
 
 
-def _error(problem: str, row: int, origin: Origin, remedy: Words) -> InputError:
+def _row_error(problem: str, row: int, origin: Origin, remedy: MessageText) -> InputError:
     source, line = origin(row)
     return InputError(problem, source=source, line=line, remedy=remedy)
 
 
-def numbers(values: Any, what: str, origin: Origin = row_origin) -> F8:
+def check_numbers(values: Any, what: str, origin: Origin = row_origin) -> F8:
     """A float column; anything that is not a finite number is an error that names its row."""
     try:
         column = np.asarray(values, dtype=np.float64)
@@ -51,13 +51,13 @@ def numbers(values: Any, what: str, origin: Origin = row_origin) -> F8:
             try:
                 float(value)
             except (TypeError, ValueError, OverflowError):
-                raise _error(
+                raise _row_error(
                     f"the {what} is {str(value)[:60]!r}", row, origin, f"a {what} is a number"
                 ) from None
         raise
     bad = np.flatnonzero(~np.isfinite(column))
     if len(bad):
-        raise _error(
+        raise _row_error(
             f"the {what} is {column[bad[0]]}",
             int(bad[0]),
             origin,
@@ -66,14 +66,14 @@ def numbers(values: Any, what: str, origin: Origin = row_origin) -> F8:
     return column
 
 
-def _ranks(values: Any, origin: Origin) -> I4:
+def _check_ranks(values: Any, origin: Origin) -> I4:
     if isinstance(values, np.ndarray) and values.dtype == np.int32:
         column: npt.NDArray[Any] = values
     else:
-        column = numbers(values, "rank", origin)
+        column = check_numbers(values, "rank", origin)
         broken = np.flatnonzero(column != np.floor(column))
         if len(broken):
-            raise _error(
+            raise _row_error(
                 f"the rank is {column[broken[0]]:g}",
                 int(broken[0]),
                 origin,
@@ -81,7 +81,7 @@ def _ranks(values: Any, origin: Origin) -> I4:
             )
     if len(column) and (column.min() < 1 or column.max() > LAST_RANK):
         row = int(np.flatnonzero((column < 1) | (column > LAST_RANK))[0])
-        raise _error(
+        raise _row_error(
             f"the rank is {column[row]:.15g}",
             row,
             origin,
@@ -118,11 +118,11 @@ def build_lists(
         query,
         expert,
         slot,
-        None if rank is None else _ranks(rank, origin),
-        None if score is None else _scores(score, origin, blank_scores),
+        None if rank is None else _check_ranks(rank, origin),
+        None if score is None else _check_scores(score, origin, blank_scores),
     )
     list_key = query * max(experts, 1) + expert
-    order = _sort_order(rows, list_key)
+    order = _find_sort_order(rows, list_key)
     if order is not None:
         rows, list_key = rows.take(order), list_key[order]
     if blank_scores and rows.score is not None:
@@ -130,28 +130,28 @@ def build_lists(
     if len(query) and (repeat := segments.find_first_repeat(list_key, rows.slot)) is not None:
         if duplicates == "error":
             row = repeat if order is None else int(order[repeat])
-            raise _error(
+            raise _row_error(
                 f"{name(row)} appears twice",
                 row,
                 origin,
                 ALLOW_REPEATS,
             )
-        rows, list_key = merge_repeats(rows, list_key, duplicates, sizes)
-        order = _sort_order(rows, list_key)
+        rows, list_key = merge_duplicates(rows, list_key, duplicates, sizes)
+        order = _find_sort_order(rows, list_key)
         if order is not None:
             rows, list_key = rows.take(order), list_key[order]
-    lists = _grouped(rows, list_key, len(sizes), experts)
+    lists = _group_rows(rows, list_key, len(sizes), experts)
     if rank is not None and score is not None:
-        warn_if_upside_down(lists)
+        warn_if_reversed(lists)
     return lists
 
 
-def _scores(values: Any, origin: Origin, blank: bool) -> F8:
+def _check_scores(values: Any, origin: Origin, blank: bool) -> F8:
     if not blank:
-        return numbers(values, "score", origin)
+        return check_numbers(values, "score", origin)
     column = np.asarray(values, np.float64)
     known = ~np.isnan(column)
-    numbers(column[known], "score", lambda row: origin(int(np.flatnonzero(known)[row])))
+    check_numbers(column[known], "score", lambda row: origin(int(np.flatnonzero(known)[row])))
     return column
 
 
@@ -160,12 +160,12 @@ def _check_blanks(score: F8, list_key: I8, row_of: Callable[[int], int], origin:
     mixed = (list_key[1:] == list_key[:-1]) & (np.isnan(score[1:]) != np.isnan(score[:-1]))
     if mixed.any():
         row = row_of(int(np.flatnonzero(mixed)[0]) + 1)
-        raise _error(
+        raise _row_error(
             "a list has scores for some of its items only", row, origin, "score all of them, or none"
         )
 
 
-def _sort_order(rows: ListRows, list_key: I8) -> I8 | None:
+def _find_sort_order(rows: ListRows, list_key: I8) -> I8 | None:
     """The permutation that sorts rows by list, rank (or falling score) and slot; None when they are sorted."""
     value = -rows.score if rows.rank is None and rows.score is not None else rows.rank
     assert value is not None
@@ -174,7 +174,7 @@ def _sort_order(rows: ListRows, list_key: I8) -> I8 | None:
     return np.lexsort((rows.slot, value, list_key))
 
 
-def _grouped(rows: ListRows, list_key: I8, queries: int, experts: int) -> Lists:
+def _group_rows(rows: ListRows, list_key: I8, queries: int, experts: int) -> Lists:
     first = (
         np.flatnonzero(np.concatenate(([True], list_key[1:] != list_key[:-1])))
         if len(list_key)
@@ -199,7 +199,7 @@ def _grouped(rows: ListRows, list_key: I8, queries: int, experts: int) -> Lists:
     )
 
 
-def warn_if_upside_down(lists: Lists) -> None:
+def warn_if_reversed(lists: Lists) -> None:
     """Ranks that rise with the score are usually a list read the wrong way up."""
     if lists.score is None or lists.rows < 2:
         return
@@ -216,14 +216,14 @@ def warn_if_upside_down(lists: Lists) -> None:
         )
 
 
-def marks(values: Any, origin: Origin) -> npt.NDArray[np.bool_]:
+def check_tie_marks(values: Any, origin: Origin) -> npt.NDArray[np.bool_]:
     """Marks of ties: true and false, or 1 and 0, and nothing else."""
     column = np.asarray(values)
     if column.dtype.kind == "b":
         return column
     for row, value in enumerate(column.tolist()):
         if isinstance(value, str) or value not in (0, 1):
-            raise _error(f"the mark of a tie is {value!r}", row, origin, "a mark is true or false")
+            raise _row_error(f"the mark of a tie is {value!r}", row, origin, "a mark is true or false")
     return column.astype(np.bool_)
 
 
@@ -241,10 +241,10 @@ def build_comparisons(
 ) -> Comparisons:
     """Validate and group votes; their order inside a query and expert is kept (Elo depends on it)."""
     n = len(query)
-    weights = np.ones(n) if weight is None else numbers(weight, "weight", origin)
+    weights = np.ones(n) if weight is None else check_numbers(weight, "weight", origin)
     if n and weights.min() <= 0:
         row = int(np.argmin(weights))
-        raise _error(
+        raise _row_error(
             f"the weight is {weights[row]:g}",
             row,
             origin,
@@ -255,8 +255,8 @@ def build_comparisons(
             raise InputError("the weights of the votes add up to infinity", remedy="rescale them")
     selfies = np.flatnonzero(winner == loser)
     if len(selfies):
-        raise _error("an item is compared with itself", int(selfies[0]), origin, "a vote needs two items")
-    ties = np.zeros(n, np.bool_) if tie is None else marks(tie, origin)
+        raise _row_error("an item is compared with itself", int(selfies[0]), origin, "a vote needs two items")
+    ties = np.zeros(n, np.bool_) if tie is None else check_tie_marks(tie, origin)
     order = np.lexsort((expert, query))
     query_starts = np.searchsorted(query[order], np.arange(queries + 1)).astype(np.int64)
     who, won, lost = (c[order].astype(np.int32) for c in (expert, winner, loser))

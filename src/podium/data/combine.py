@@ -11,17 +11,17 @@ import numpy as np
 from podium.data.build import build_comparisons, build_lists
 from podium.data.index import ItemIndex
 from podium.data.lists import Lists
-from podium.data.vocabulary import Coded, Ids, code_ids
+from podium.data.vocabulary import CodedColumn, Ids, code_ids
 from podium.errors import InputError, Option
 from podium.kernels.dispatch import I4, I8
 
 if TYPE_CHECKING:
     from podium.data.preferences import Preferences
 
-__all__ = ["concat"]
+__all__ = ["concat_preferences"]
 
 
-def concat(parts: Sequence[Preferences]) -> Preferences:
+def concat_preferences(parts: Sequence[Preferences]) -> Preferences:
     """All rows of all parts over one index; candidates nobody lists are kept."""
     from podium.data.preferences import Preferences
 
@@ -35,11 +35,13 @@ def concat(parts: Sequence[Preferences]) -> Preferences:
     if len(parts) == 1:
         return parts[0]
     given = [np.lexsort((p.index.arrival, p.index.query_of_slot)) for p in parts]  # slots as they first came
-    query = _stack(
-        [Coded(p.index.query_of_slot[g], p.queries) for p, g in zip(parts, given, strict=True)], "query"
+    query = _concat_columns(
+        [CodedColumn(p.index.query_of_slot[g], p.queries) for p, g in zip(parts, given, strict=True)], "query"
     )
-    item = _stack([Coded(g, p.index.items) for p, g in zip(parts, given, strict=True)], "item")
-    expert = _stack([Coded(np.arange(len(p.experts)), p.experts) for p in parts], "expert").sorted()
+    item = _concat_columns([CodedColumn(g, p.index.items) for p, g in zip(parts, given, strict=True)], "item")
+    expert = _concat_columns(
+        [CodedColumn(np.arange(len(p.experts)), p.experts) for p in parts], "expert"
+    ).with_sorted_ids()
     index, slot = ItemIndex.build(query, item)
     slot_base = np.cumsum([0] + [len(p.index.items) for p in parts])
     expert_base = np.cumsum([0] + [len(p.experts) for p in parts])
@@ -57,13 +59,13 @@ def concat(parts: Sequence[Preferences]) -> Preferences:
         loser,
         np.concatenate([p.comparisons.tie for p in parts]),
         np.concatenate([p.comparisons.weight for p in parts]),
-        _sides(parts),
+        _concat_sides(parts),
         queries=len(index),
     )
     return Preferences(index, expert.ids, lists, votes, readings.pop())
 
 
-def _sides(parts: Sequence[Preferences]) -> I4 | None:
+def _concat_sides(parts: Sequence[Preferences]) -> I4 | None:
     """How the items of all votes were shown; not known for parts that do not say."""
     tables = [p.comparisons for p in parts]
     if all(t.side is None for t in tables):
@@ -104,9 +106,9 @@ def _concat_lists(
     )
 
 
-def _stack(columns: list[Coded], what: str) -> Coded:
+def _concat_columns(columns: list[CodedColumn], what: str) -> CodedColumn:
     union = code_ids([v for c in columns for v in c.ids.tolist()], what)
     base = np.cumsum([0] + [len(c.ids) for c in columns])
-    return Coded(
+    return CodedColumn(
         np.concatenate([union.codes[b + c.codes] for b, c in zip(base, columns, strict=False)]), union.ids
     )

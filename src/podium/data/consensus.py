@@ -15,15 +15,15 @@ from podium.kernels import ordering
 from podium.kernels.dispatch import B1, F8, I4
 
 if TYPE_CHECKING:
-    from podium.data.frames import Frame
+    from podium.data.frames import FrameBackend
     from podium.data.preferences import Preferences
 
-__all__ = ["Consensus", "Diagnostics", "Ranked", "TieRule"]
+__all__ = ["Consensus", "Diagnostics", "RankedItem", "TieRule"]
 
 TieRule = Literal["item", "trec", "input"]
 
 
-class Ranked(NamedTuple):
+class RankedItem(NamedTuple):
     """One place of a ranking; `tied` says that another item has the same score."""
 
     item: Id
@@ -126,12 +126,12 @@ class Consensus:
     def __iter__(self) -> Iterator[Id]:
         return iter(self.queries)
 
-    def __getitem__(self, query: Id) -> list[Ranked]:
+    def __getitem__(self, query: Id) -> list[RankedItem]:
         here = self.index.slots(query)
         order = self.order[here]
         items = self.index.items[here]
         return [
-            Ranked(
+            RankedItem(
                 items[slot - here.start],
                 place + 1,
                 float(self.scores[slot]),
@@ -165,16 +165,16 @@ class Consensus:
         """query -> item -> score, best first."""
         return {q: {r.item: r.score for r in self[q]} for q in self.queries}
 
-    def to_frame(self, backend: Frame = "pyarrow", *, top: int | None = None) -> Any:
+    def to_frame(self, backend: FrameBackend = "pyarrow", *, top: int | None = None) -> Any:
         """A dataframe of query, item, rank, score, tied; best first, at most `top` items a query."""
         from podium.data.frames import consensus_frame
 
         return consensus_frame(self, backend, top)
 
     def _repr_html_(self) -> str:
-        from podium.data.notebook import of_consensus
+        from podium.data.notebook_html import render_consensus
 
-        return of_consensus(self)
+        return render_consensus(self)
 
     def __repr__(self) -> str:
         queries = f"{len(self):,} quer{'y' if len(self) == 1 else 'ies'}"

@@ -47,9 +47,9 @@ class Dataset:
         return len(self.preferences)
 
     def _repr_html_(self) -> str:
-        from podium.data.notebook import of_dataset
+        from podium.data.notebook_html import render_dataset
 
-        return of_dataset(self)
+        return render_dataset(self)
 
     def __repr__(self) -> str:
         extras = [repr(x) for x in (self.labels, self.features) if x is not None]
@@ -64,11 +64,11 @@ class Dataset:
         labels = (
             None
             if self.labels is None
-            else self.labels.select_codes(_present(self.labels.index.queries, wanted))
+            else self.labels.select_codes(_find_codes(self.labels.index.queries, wanted))
         )
         features = None
         if self.features is not None:
-            features = self.features.select_codes(_present(self.features.index.queries, wanted))
+            features = self.features.select_codes(_find_codes(self.features.index.queries, wanted))
         part = None if self.part is None else self.part[codes]
         return Dataset(self.preferences.select_codes(codes), labels, features, part, self.name)
 
@@ -77,7 +77,7 @@ class Dataset:
         queries = self.preferences.queries.tolist()
         return np.array(sorted(range(len(queries)), key=lambda code: id_order(queries[code])), np.int64)
 
-    def of_parts(self, parts: Sequence[int]) -> Dataset:
+    def select_parts(self, parts: Sequence[int]) -> Dataset:
         """Only the queries of these parts."""
         if self.part is None:
             raise ParameterError("this data set has no parts; use folds(k, seed=...) to make random ones")
@@ -92,7 +92,7 @@ class Dataset:
         if self.part is None or k is not None:
             n = 5 if k is None else k
             if not 3 <= n <= len(self):
-                raise _no_folds(k, len(self))
+                raise _fold_count_error(k, len(self))
             part = np.empty(len(self), np.int32)  # by id, so that the order of the rows does not matter
             part[self.queries_by_id()] = np.random.default_rng(seed).permutation(np.arange(len(self)) % n)
             source = Dataset(self.preferences, self.labels, self.features, part, self.name)
@@ -104,17 +104,18 @@ class Dataset:
             )
         turns = [[(f + s) % n for s in range(n)] for f in range(n)]
         return [
-            Fold(source.of_parts(t[:-2]), source.of_parts(t[-2:-1]), source.of_parts(t[-1:])) for t in turns
+            Fold(source.select_parts(t[:-2]), source.select_parts(t[-2:-1]), source.select_parts(t[-1:]))
+            for t in turns
         ]
 
 
-def _no_folds(k: int | None, queries: int) -> ParameterError:
+def _fold_count_error(k: int | None, queries: int) -> ParameterError:
     if k is not None:
         return ParameterError(f"k is {k}; accepted: 3 to the number of queries ({queries})")
     fewer = f"give fewer folds, as folds=dataset.folds({queries})" if queries >= 3 else "folds need 3 or more"
     return ParameterError(f"{queries} queries are too few for 5 folds; {fewer}")
 
 
-def _present(queries: Ids, wanted: list[Id]) -> I8:
+def _find_codes(queries: Ids, wanted: list[Id]) -> I8:
     found = [queries.code_of(q) for q in wanted]
     return np.array([c for c in found if c is not None], np.int64)

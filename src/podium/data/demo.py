@@ -45,7 +45,7 @@ def demo(queries: int = 200, seed: int = 7) -> Dataset:
         query = f"q{q + 1:03d}"
         size = int(np.clip(np.exp(random.normal(2.9, 0.65)), 6, 120))
         useful = np.where(np.arange(WEB) < size, random.normal(0.9, 1.0, WEB), random.normal(-0.3, 0.9, WEB))
-        lists = _answers(useful, random.uniform() < MISLED_SHARE, random)
+        lists = _simulate_rankings(useful, random.uniform() < MISLED_SHARE, random)
         for engine, ranks in lists.items():
             rows += [(query, engine, f"{query}-d{d:03d}", int(ranks[d])) for d in range(size) if ranks[d]]
         cut = 1.75 + random.normal(0, 0.25)
@@ -62,7 +62,7 @@ def demo(queries: int = 200, seed: int = 7) -> Dataset:
     return Dataset(preferences, Labels.from_rows(*labels), part=part, name="demo")
 
 
-def _answers(useful: F8, misled: bool, random: np.random.RandomState) -> dict[str, F8]:
+def _simulate_rankings(useful: F8, misled: bool, random: np.random.RandomState) -> dict[str, F8]:
     """Rank of every document in every engine's list, 0 where it is not listed."""
     lure = random.normal(0, 1, WEB) - 0.3 * useful
     taste = {family: random.normal(0, 1, WEB) for family in dict.fromkeys(e[2] for e in ENGINES)}

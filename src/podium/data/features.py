@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from podium.data.build import Origin, row_origin
 from podium.data.index import ItemIndex
-from podium.data.vocabulary import Coded, code_ids
+from podium.data.vocabulary import CodedColumn, code_ids
 from podium.errors import InputError
 from podium.kernels.dispatch import F8, I8
 
@@ -33,16 +33,16 @@ class Features:
     @classmethod
     def from_rows(
         cls,
-        query: Sequence[Any] | npt.NDArray[Any] | Coded,
-        item: Sequence[Any] | npt.NDArray[Any] | Coded,
+        query: Sequence[Any] | npt.NDArray[Any] | CodedColumn,
+        item: Sequence[Any] | npt.NDArray[Any] | CodedColumn,
         values: Any,
         names: Sequence[str] | None = None,
         *,
         origin: Origin = row_origin,
     ) -> Features:
         """Features from columns; an item described twice in a query is an error."""
-        q = query if isinstance(query, Coded) else code_ids(query, "query")
-        i = item if isinstance(item, Coded) else code_ids(item, "item")
+        q = query if isinstance(query, CodedColumn) else code_ids(query, "query")
+        i = item if isinstance(item, CodedColumn) else code_ids(item, "item")
         matrix = np.asarray(values, np.float64)
         if matrix.ndim != 2 or not len(q.codes) == len(i.codes) == len(matrix):
             raise InputError(
@@ -81,9 +81,9 @@ class Features:
         return len(self.index)
 
     def _repr_html_(self) -> str:
-        from podium.data.notebook import of_features
+        from podium.data.notebook_html import render_features
 
-        return of_features(self)
+        return render_features(self)
 
     def __repr__(self) -> str:
         return f"Features({len(self):,} queries, {len(self.values):,} items, {len(self.names)} features)"

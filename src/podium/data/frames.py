@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from podium.data.build import Duplicates, marks, numbers, row_origin
-from podium.data.ignored import Reading, warn_of_ignored_columns
-from podium.data.outcomes import (
-    Codes,
-    Pairs,
+from podium.data.build import Duplicates, check_numbers, check_tie_marks, row_origin
+from podium.data.column_roles import LIST_ROLES, VOTE_ROLES, WORDS, assign_roles, normalize_name
+from podium.data.ignored_columns import TableReading, warn_of_ignored_columns
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import LAST_INTEGER, CodedColumn, Ids, code_ids
+from podium.data.vote_outcomes import (
+    AnswerCodes,
+    PairAnswers,
     WinnerCodes,
     build_votes,
     decode_outcomes,
-    read_codes,
+    parse_winner_codes,
     refuse_sides_as_items,
 )
-from podium.data.preferences import Preferences
-from podium.data.roles import LIST_ROLES, VOTE_ROLES, WORDS, assign, plain_name
-from podium.data.vocabulary import LAST_INTEGER, Coded, Ids, code_ids
 from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import I8
-from podium.params import suggest
+from podium.params import suggest_names
 
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from podium.data.preferences import Unlisted
 
 __all__ = [
-    "Frame",
+    "FrameBackend",
     "check_parameters",
     "comparisons_frame",
     "consensus_frame",
@@ -45,7 +45,7 @@ __all__ = [
     "values_frame",
 ]
 
-Frame = Literal["pyarrow", "pandas", "polars"]
+FrameBackend = Literal["pyarrow", "pandas", "polars"]
 PARAMETERS = tuple(dict.fromkeys((*LIST_ROLES, *VOTE_ROLES)))
 
 
@@ -75,19 +75,19 @@ def read_preferences(
     check_parameters(
         columns, (*PARAMETERS, "duplicates", "unlisted", "winner_codes"), "Preferences.from_frame"
     )
-    table = _narwhal(frame)
+    table = _to_narwhals(frame)
     names = [name for name in table.columns if isinstance(name, str)]
     asked = {role: name or "" for role, name in columns.items()}
     votes = _holds_votes(names, asked)
     if not votes and (asked.get("rank") or asked.get("score")):
         asked = {"rank": "", "score": "", **asked}  # the other one is not looked for
-    roles = assign(names, asked, "the table", VOTE_ROLES if votes else LIST_ROLES)
+    roles = assign_roles(names, asked, "the table", VOTE_ROLES if votes else LIST_ROLES)
     found = (
-        _read_votes(table, roles, read_codes(winner_codes))
+        _read_votes(table, roles, parse_winner_codes(winner_codes))
         if votes
         else _read_lists(table, roles, asked, duplicates, unlisted)
     )
-    warn_of_ignored_columns(Reading(_Cells(table), roles, asked.keys(), "the table", "None"))
+    warn_of_ignored_columns(TableReading(_FrameColumns(table), roles, asked.keys(), "the table", "None"))
     return found
 
 
@@ -95,7 +95,7 @@ def check_parameters(given: Iterable[str], accepted: Collection[str], caller: st
     """Refuse a keyword that a reader of frames does not have, in the name of the method that was called."""
     for name in given:
         if name not in accepted:
-            raise ParameterError(f"{caller} has no parameter {name!r}; {suggest(name, accepted)}")
+            raise ParameterError(f"{caller} has no parameter {name!r}; {suggest_names(name, accepted)}")
 
 
 def _holds_votes(names: Sequence[str], asked: Mapping[str, str]) -> bool:
@@ -104,7 +104,7 @@ def _holds_votes(names: Sequence[str], asked: Mapping[str, str]) -> bool:
         return True
     if asked.get("item") or "item" in names:
         return False
-    there = {role for role in VOTE_ROLES if any(plain_name(n) in WORDS[role] for n in names)}
+    there = {role for role in VOTE_ROLES if any(normalize_name(n) in WORDS[role] for n in names)}
     return "winner" in there and ("loser" in there or {"item_a", "item_b"} <= there)
 
 
@@ -115,40 +115,41 @@ def _read_lists(
         if role not in roles and (role == "item" or asked.get(role) is None):
             none = "" if role == "item" else f", or say {role}=None if there is one for all rows"
             raise InputError(
-                f"the table has no column {role!r}", remedy=f"name it by {role}='...'{none}; {_listed(table)}"
+                f"the table has no column {role!r}",
+                remedy=f"name it by {role}='...'{none}; {_describe_columns(table)}",
             )
     n = len(table)
     return Preferences.from_rows(
-        *(_ids(table, roles.get(role), role, n) for role in ("query", "expert", "item")),
-        rank=_optional(table, roles.get("rank")),
-        score=_optional(table, roles.get("score")),
+        *(_read_ids(table, roles.get(role), role, n) for role in ("query", "expert", "item")),
+        rank=_read_optional(table, roles.get("rank")),
+        score=_read_optional(table, roles.get("score")),
         duplicates=duplicates,
         unlisted=unlisted,
     )
 
 
-def _read_votes(table: Any, roles: Mapping[str, str], codes: Codes) -> Preferences:
+def _read_votes(table: Any, roles: Mapping[str, str], codes: AnswerCodes) -> Preferences:
     n = len(table)
-    query, expert = (_ids(table, roles.get(role), role, n) for role in ("query", "expert"))
-    tie, weight = _optional(table, roles.get("tie")), _optional(table, roles.get("weight"))
+    query, expert = (_read_ids(table, roles.get(role), role, n) for role in ("query", "expert"))
+    tie, weight = _read_optional(table, roles.get("tie")), _read_optional(table, roles.get("weight"))
     if {"winner", "loser"} <= roles.keys():
-        sides = _ids(table, roles["winner"], "winner", n), _ids(table, roles["loser"], "loser", n)
+        sides = _read_ids(table, roles["winner"], "winner", n), _read_ids(table, roles["loser"], "loser", n)
         refuse_sides_as_items(*sides, (roles["winner"], roles["loser"]), "the table")
         return Preferences.from_comparisons(query, expert, *sides, tie=tie, weight=weight)
     missing = [role for role in ("winner", "item_a", "item_b") if role not in roles]
     if missing:
         raise InputError(
             f"comparisons need winner and loser, or item_a, item_b and winner; there is no {missing[0]}",
-            remedy=f"name its column by {missing[0]}='...'; {_listed(table)}",
+            remedy=f"name its column by {missing[0]}='...'; {_describe_columns(table)}",
         )
     names = roles["item_a"], roles["item_b"]
-    items = _ids(table, names[0], "item_a", n), _ids(table, names[1], "item_b", n)
+    items = _read_ids(table, names[0], "item_a", n), _read_ids(table, names[1], "item_b", n)
     first, second, answers = (table[name].to_list() for name in (*names, roles["winner"]))
     blank = "leave out rows without an answer"
-    found = decode_outcomes(Pairs(first, second, answers, names), codes, _row_error, blank)
+    found = decode_outcomes(PairAnswers(first, second, answers, names), codes, _row_error, blank)
     if tie is not None:
-        found = found._replace(tie=found.tie | marks(tie, row_origin)[found.row])
-    given = None if weight is None else numbers(weight, "weight")
+        found = found._replace(tie=found.tie | check_tie_marks(tie, row_origin)[found.row])
+    given = None if weight is None else check_numbers(weight, "weight")
     return build_votes(query, expert, items, found, given, row_origin)
 
 
@@ -156,11 +157,11 @@ def _row_error(row: int, problem: str, remedy: str) -> InputError:
     return InputError(problem, source=row_origin(row)[0], remedy=remedy)
 
 
-def _listed(table: Any) -> str:
+def _describe_columns(table: Any) -> str:
     return f"the columns are {', '.join(map(repr, table.columns[:12]))}"
 
 
-class _Cells(Mapping[str, Sequence[Any]]):
+class _FrameColumns(Mapping[str, Sequence[Any]]):
     """The columns of a frame, made Python values only where they are looked at."""
 
     def __init__(self, table: Any) -> None:
@@ -183,14 +184,14 @@ def read_labels(
     """Labels from a dataframe."""
     from podium.data.labels import Labels
 
-    table = _narwhal(frame)
+    table = _to_narwhals(frame)
     n = len(table)
     return Labels.from_rows(
-        _ids(table, query, "query", n), _ids(table, item, "item", n), _column(table, grade)
+        _read_ids(table, query, "query", n), _read_ids(table, item, "item", n), _read_column(table, grade)
     )
 
 
-def _narwhal(frame: Any) -> Any:
+def _to_narwhals(frame: Any) -> Any:
     import narwhals.stable.v2 as nw
 
     try:
@@ -202,22 +203,22 @@ def _narwhal(frame: Any) -> Any:
     return table.collect() if isinstance(table, nw.LazyFrame) else table
 
 
-def _column(table: Any, name: str) -> npt.NDArray[Any]:
+def _read_column(table: Any, name: str) -> npt.NDArray[Any]:
     if name not in table.columns:
-        raise InputError(f"the table has no column {name!r}", remedy=suggest(name, table.columns))
+        raise InputError(f"the table has no column {name!r}", remedy=suggest_names(name, table.columns))
     return np.asarray(table[name].to_numpy())
 
 
-def _optional(table: Any, name: str | None) -> npt.NDArray[Any] | None:
-    return None if name is None else _column(table, name)
+def _read_optional(table: Any, name: str | None) -> npt.NDArray[Any] | None:
+    return None if name is None else _read_column(table, name)
 
 
-def _ids(table: Any, name: str | None, what: str, n: int) -> Coded:
+def _read_ids(table: Any, name: str | None, what: str, n: int) -> CodedColumn:
     """A column of ids; coded by Arrow where it holds strings, since that is where the time goes."""
     if name is None:
-        return Coded(np.zeros(n, np.int64), Ids([what] if n else []))
+        return CodedColumn(np.zeros(n, np.int64), Ids([what] if n else []))
     if name not in table.columns:
-        raise InputError(f"the table has no column {name!r}", remedy=suggest(name, table.columns))
+        raise InputError(f"the table has no column {name!r}", remedy=suggest_names(name, table.columns))
     column = table[name]
     if column.null_count():
         row = int(np.flatnonzero(column.is_null().to_numpy())[0])
@@ -242,10 +243,10 @@ def _ids(table: Any, name: str | None, what: str, n: int) -> Coded:
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
     codes: I8 = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return Coded(codes, Ids(encoded.dictionary.to_pylist()))
+    return CodedColumn(codes, Ids(encoded.dictionary.to_pylist()))
 
 
-def _native(columns: dict[str, Any], backend: Frame) -> Any:
+def _to_backend(columns: dict[str, Any], backend: FrameBackend) -> Any:
     import pyarrow as pa
 
     table = pa.table(columns)
@@ -258,7 +259,7 @@ def _native(columns: dict[str, Any], backend: Frame) -> Any:
     return nw.from_arrow(table, backend=backend).to_native()
 
 
-def _arrow_ids(ids: Ids, codes: npt.NDArray[Any]) -> Any:
+def _to_arrow_ids(ids: Ids, codes: npt.NDArray[Any]) -> Any:
     """Ids of rows as an Arrow column: integers, or strings (also for a mixture, of which Arrow has no type)."""
     import pyarrow as pa
 
@@ -279,67 +280,67 @@ def _arrow_ids(ids: Ids, codes: npt.NDArray[Any]) -> Any:
     return pa.array(values, kind).take(pa.array(np.asarray(codes, np.int64)))
 
 
-def lists_frame(preferences: Preferences, backend: Frame) -> Any:
+def lists_frame(preferences: Preferences, backend: FrameBackend) -> Any:
     """Rows of the lists: query, expert, item, rank and, where there are scores, score."""
     lists, index = preferences.lists, preferences.index
     columns = {
-        "query": _arrow_ids(index.queries, lists.query_of_list[lists.list_of_row]),
-        "expert": _arrow_ids(preferences.experts, lists.expert[lists.list_of_row]),
-        "item": _arrow_ids(index.items, lists.item),
+        "query": _to_arrow_ids(index.queries, lists.query_of_list[lists.list_of_row]),
+        "expert": _to_arrow_ids(preferences.experts, lists.expert[lists.list_of_row]),
+        "item": _to_arrow_ids(index.items, lists.item),
         "rank": lists.rank,
     }
     if lists.score is not None:
         columns["score"] = lists.score
-    return _native(columns, backend)
+    return _to_backend(columns, backend)
 
 
-def comparisons_frame(preferences: Preferences, backend: Frame) -> Any:
+def comparisons_frame(preferences: Preferences, backend: FrameBackend) -> Any:
     """Rows of the votes: query, expert, winner, loser, tie, weight."""
     votes, index = preferences.comparisons, preferences.index
     columns = {
-        "query": _arrow_ids(index.queries, votes.query_of_row),
-        "expert": _arrow_ids(preferences.experts, votes.expert),
-        "winner": _arrow_ids(index.items, votes.winner),
-        "loser": _arrow_ids(index.items, votes.loser),
+        "query": _to_arrow_ids(index.queries, votes.query_of_row),
+        "expert": _to_arrow_ids(preferences.experts, votes.expert),
+        "winner": _to_arrow_ids(index.items, votes.winner),
+        "loser": _to_arrow_ids(index.items, votes.loser),
         "tie": votes.tie,
         "weight": votes.weight,
     }
-    return _native(columns, backend)
+    return _to_backend(columns, backend)
 
 
-def labels_frame(labels: Labels, backend: Frame) -> Any:
+def labels_frame(labels: Labels, backend: FrameBackend) -> Any:
     """Rows of the judged items: query, item, grade."""
     judged = np.flatnonzero(~np.isnan(labels.grades))
     columns = {
-        "query": _arrow_ids(labels.queries, labels.index.query_of_slot[judged]),
-        "item": _arrow_ids(labels.index.items, judged),
+        "query": _to_arrow_ids(labels.queries, labels.index.query_of_slot[judged]),
+        "item": _to_arrow_ids(labels.index.items, judged),
         "grade": labels.grades[judged],
     }
-    return _native(columns, backend)
+    return _to_backend(columns, backend)
 
 
-def consensus_frame(consensus: Consensus, backend: Frame, top: int | None = None) -> Any:
+def consensus_frame(consensus: Consensus, backend: FrameBackend, top: int | None = None) -> Any:
     """Rows of the result, best first: query, item, rank, score, tied."""
     index = consensus.index
     place = np.arange(len(consensus.order)) - index.starts[index.query_of_slot]
     shown = np.flatnonzero(place < top) if top is not None else np.arange(len(place))
     slots = consensus.order[shown]
     columns = {
-        "query": _arrow_ids(index.queries, index.query_of_slot[shown]),
-        "item": _arrow_ids(index.items, slots),
+        "query": _to_arrow_ids(index.queries, index.query_of_slot[shown]),
+        "item": _to_arrow_ids(index.items, slots),
         "rank": place[shown] + 1,
         "score": consensus.scores[slots],
         "tied": consensus.tied[shown],
     }
-    return _native(columns, backend)
+    return _to_backend(columns, backend)
 
 
-def values_frame(queries: Ids, columns: dict[str, npt.NDArray[Any]], backend: Frame) -> Any:
+def values_frame(queries: Ids, columns: dict[str, npt.NDArray[Any]], backend: FrameBackend) -> Any:
     """One row per query: its id, then one column per value."""
-    return _native({"query": _arrow_ids(queries, np.arange(len(queries))), **columns}, backend)
+    return _to_backend({"query": _to_arrow_ids(queries, np.arange(len(queries))), **columns}, backend)
 
 
-def records_frame(records: Sequence[Any], kind: type, key: str, backend: Frame) -> Any:
+def records_frame(records: Sequence[Any], kind: type, key: str, backend: FrameBackend) -> Any:
     """One row per record, one column per field of its dataclass; `key` is a field of ids, texts are put in a row by
     commas, and None is missing.
     """
@@ -347,7 +348,7 @@ def records_frame(records: Sequence[Any], kind: type, key: str, backend: Frame) 
     for name in (field.name for field in dataclasses.fields(kind)):
         values = [getattr(record, name) for record in records]
         if name == key:
-            columns[name] = _arrow_ids(Ids(values), np.arange(len(values)))
+            columns[name] = _to_arrow_ids(Ids(values), np.arange(len(values)))
         else:
             columns[name] = [", ".join(v) if isinstance(v, tuple) else v for v in values]
-    return _native(columns, backend)
+    return _to_backend(columns, backend)

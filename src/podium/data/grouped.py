@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from podium.data.build import warn_if_upside_down
+from podium.data.build import warn_if_reversed
 from podium.data.index import ItemIndex
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences, Unlisted
@@ -20,10 +20,10 @@ from podium.kernels import local_items
 from podium.kernels.dispatch import F8, I4, I8
 from podium.kernels.local_items import TextColumn
 
-__all__ = ["Experts", "Grouped", "from_grouped"]
+__all__ = ["GroupedPreferences", "ListExperts", "from_grouped"]
 
 
-class Experts(NamedTuple):
+class ListExperts(NamedTuple):
     """Where lists begin (the rows at which the query or the expert changes), whose they are, and who there is."""
 
     starts: I8  # and, at the end, the number of rows
@@ -31,7 +31,7 @@ class Experts(NamedTuple):
     ids: Ids  # in id order
 
 
-class Grouped(NamedTuple):
+class GroupedPreferences(NamedTuple):
     """Preferences, and for every slot a row that has its item."""
 
     preferences: Preferences
@@ -41,12 +41,12 @@ class Grouped(NamedTuple):
 def from_grouped(
     queries: Ids,
     row_starts: I8,
-    expert: Experts,
+    expert: ListExperts,
     item: npt.NDArray[Any] | TextColumn,
     rank: I4 | None,
     score: F8 | None,
     unlisted: Unlisted = "unknown",
-) -> Grouped | None:
+) -> GroupedPreferences | None:
     """Lists from columns where query q has the rows row_starts[q] .. row_starts[q + 1]; None if they are not in order.
 
     In order: experts by id, in each list the rows by rank (without ranks, by falling score), equal ones by item id.
@@ -62,7 +62,7 @@ def from_grouped(
     if rank is not None and scores is not None:
         if not np.isfinite(scores).all():
             return None
-        warn_if_upside_down(lists)
-    made = Preferences(index, expert.ids, lists, Comparisons.none(len(index)), unlisted)
-    vars(made)["_silent"] = None  # known without a look: every item comes from a list
-    return Grouped(made, found.first_row)
+        warn_if_reversed(lists)
+    made = Preferences(index, expert.ids, lists, Comparisons.empty(len(index)), unlisted)
+    vars(made)["_unranked_slots"] = None  # known without a look: every item comes from a list
+    return GroupedPreferences(made, found.first_row)

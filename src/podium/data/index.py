@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.data.vocabulary import Coded, Id, Ids, id_order
+from podium.data.vocabulary import CodedColumn, Id, Ids, id_order
 from podium.errors import InputError
 from podium.kernels import grouping, id_joins
 from podium.kernels.dispatch import I4, I8, is_large
@@ -31,9 +31,9 @@ class ItemIndex:
     arrival: I4  # position of each slot's item in the order its query's items were first given
 
     @classmethod
-    def build(cls, query: Coded, item: Coded) -> tuple[ItemIndex, I8]:
+    def build(cls, query: CodedColumn, item: CodedColumn) -> tuple[ItemIndex, I8]:
         """Index every pair in the columns; also returns the slot of each row."""
-        item = item.sorted()
+        item = item.with_sorted_ids()
         width = max(len(item.ids), 1)
         starts, value, arrival, slot = grouping.number_pairs(query.codes, item.codes, len(query.ids), width)
         return cls(query.ids, starts, item.ids.take(value), arrival), slot
@@ -51,7 +51,7 @@ class ItemIndex:
         """Query code of every slot."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
-    def code(self, query: Id) -> int:
+    def query_code(self, query: Id) -> int:
         """Code of a query id, or an error that says which there are."""
         code = self.queries.code_of(query)
         if code is None:
@@ -64,7 +64,7 @@ class ItemIndex:
 
     def slots(self, query: Id) -> slice:
         """The slots of one query."""
-        code = self.code(query)
+        code = self.query_code(query)
         return slice(int(self.starts[code]), int(self.starts[code + 1]))
 
     def slot(self, query: Id, item: Id) -> int:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from podium.data.build import Origin, numbers, row_origin
+from podium.data.build import Origin, check_numbers, row_origin
 from podium.data.index import ItemIndex
-from podium.data.vocabulary import Coded, Id, Ids, code_ids
-from podium.errors import InputError, expect
+from podium.data.vocabulary import CodedColumn, Id, Ids, code_ids
+from podium.errors import InputError, check_type
 from podium.kernels.dispatch import F8, I8
 
 if TYPE_CHECKING:
-    from podium.data.frames import Frame
+    from podium.data.frames import FrameBackend
 
 __all__ = ["Labels"]
 
@@ -42,16 +42,16 @@ class Labels:
     @classmethod
     def from_rows(
         cls,
-        query: Sequence[Any] | npt.NDArray[Any] | Coded,
-        item: Sequence[Any] | npt.NDArray[Any] | Coded,
+        query: Sequence[Any] | npt.NDArray[Any] | CodedColumn,
+        item: Sequence[Any] | npt.NDArray[Any] | CodedColumn,
         grade: Sequence[float] | npt.NDArray[Any],
         *,
         origin: Origin = row_origin,
     ) -> Labels:
         """Grades from columns; an item graded twice in a query is an error."""
-        q = query if isinstance(query, Coded) else code_ids(query, "query")
-        i = item if isinstance(item, Coded) else code_ids(item, "item")
-        value = numbers(grade, "grade", origin)
+        q = query if isinstance(query, CodedColumn) else code_ids(query, "query")
+        i = item if isinstance(item, CodedColumn) else code_ids(item, "item")
+        value = check_numbers(grade, "grade", origin)
         if not len(q.codes) == len(i.codes) == len(value):
             raise InputError(
                 "the columns of the labels differ in length", remedy="give one value per row in each"
@@ -75,7 +75,9 @@ class Labels:
     def from_dict(cls, grades: Mapping[Id, Mapping[Id, float]]) -> Labels:
         """Grades from a nested mapping: query -> item -> grade."""
         for given in (grades, *(grades.values() if isinstance(grades, Mapping) else ())):
-            expect(given, Mapping, "Labels.from_dict", "give query -> item -> grade, as in {'q1': {'d1': 2}}")
+            check_type(
+                given, Mapping, "Labels.from_dict", "give query -> item -> grade, as in {'q1': {'d1': 2}}"
+            )
         rows = [(q, i, g) for q, by_item in grades.items() for i, g in by_item.items()]
         columns = list(zip(*rows, strict=True)) or [(), (), ()]
         return cls.from_rows(*columns)
@@ -118,9 +120,9 @@ class Labels:
 
     def select(self, queries: Sequence[Id]) -> Labels:
         """Only these queries."""
-        return self.select_codes(np.array([self.index.code(q) for q in queries], np.int64))
+        return self.select_codes(np.array([self.index.query_code(q) for q in queries], np.int64))
 
-    def to_frame(self, backend: Frame = "pyarrow") -> Any:
+    def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
         """A dataframe of query, item, grade; unjudged items are left out."""
         from podium.data.frames import labels_frame
 
@@ -138,9 +140,9 @@ class Labels:
     __hash__ = None  # type: ignore[assignment]
 
     def _repr_html_(self) -> str:
-        from podium.data.notebook import of_labels
+        from podium.data.notebook_html import render_labels
 
-        return of_labels(self)
+        return render_labels(self)
 
     def __repr__(self) -> str:
         judged = self.grades[~np.isnan(self.grades)]

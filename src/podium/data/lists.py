@@ -28,7 +28,7 @@ class Lists:
     score: F8 | None
 
     @classmethod
-    def none(cls, queries: int) -> Lists:
+    def empty(cls, queries: int) -> Lists:
         """No lists at all."""
         empty = np.zeros(0, np.int32)
         return cls(np.zeros(queries + 1, np.int64), empty, np.zeros(1, np.int64), empty, empty, None)
@@ -69,7 +69,7 @@ class Lists:
         last[filled] = self.rank[self.starts[1:][filled] - 1]
         return last
 
-    def scores(self, sizes: I8) -> F8:
+    def fill_scores(self, sizes: I8) -> F8:
         """Scores of all rows; a list that has only ranks R scores max(M, last rank) - R + 1, M items in its query."""
         if self.score is not None and not np.isnan(self.score).any():
             return self.score
@@ -112,7 +112,7 @@ class Comparisons:
     side: I4 | None = None
 
     @classmethod
-    def none(cls, queries: int) -> Comparisons:
+    def empty(cls, queries: int) -> Comparisons:
         """No comparisons at all."""
         empty = np.zeros(0, np.int32)
         return cls(np.zeros(queries + 1, np.int64), empty, empty, empty, np.zeros(0, np.bool_), np.zeros(0))

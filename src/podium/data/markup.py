@@ -19,21 +19,21 @@ from typing import Any
 __all__ = [
     "STYLE",
     "Grid",
-    "block",
-    "csv_text",
-    "escape",
-    "figure",
-    "finite",
-    "json_text",
-    "latex",
-    "markdown",
-    "p_value",
-    "page",
-    "paragraph",
-    "percent",
-    "shortened",
-    "span",
-    "table",
+    "escape_html",
+    "format_csv",
+    "format_decimal",
+    "format_interval",
+    "format_json",
+    "format_latex",
+    "format_markdown",
+    "format_p_value",
+    "format_percent",
+    "render_block",
+    "render_page",
+    "render_paragraph",
+    "render_table",
+    "replace_nonfinite",
+    "shorten_text",
 ]
 
 LONGEST = 80  # characters of a cell in a notebook
@@ -43,7 +43,7 @@ LONGEST = 80  # characters of a cell in a notebook
 class Grid:
     """A table of text: column names and rows of cells; the first `left` columns are words, the others figures.
 
-    >>> print(markdown(Grid(("method", "mean"), (("rrf", "0.5"),))))
+    >>> print(format_markdown(Grid(("method", "mean"), (("rrf", "0.5"),))))
     | method | mean |
     | --- | ---: |
     | rrf | 0.5 |
@@ -58,11 +58,11 @@ class Grid:
 # -- figures -------------------------------------------------------------------------------------------------
 
 
-def figure(value: float | None, digits: int = 4, *, sign: bool = False) -> str:
+def format_decimal(value: float | None, digits: int = 4, *, sign: bool = False) -> str:
     """A number with so many digits, or nothing when there is none.
 
-    >>> figure(0.25, 2), figure(-0.00001, 2, sign=True), figure(float("nan")), figure(None)
-    ('0.25', '+0.00', '', '')
+    >>> format_decimal(0.25, 2), format_decimal(-0.00001, 2, sign=True), format_decimal(None)
+    ('0.25', '+0.00', '')
     """
     if value is None or not math.isfinite(value):
         return ""
@@ -70,11 +70,11 @@ def figure(value: float | None, digits: int = 4, *, sign: bool = False) -> str:
     return f"{rounded:{'+' if sign else ''}.{digits}f}"
 
 
-def percent(share: float | None) -> str:
+def format_percent(share: float | None) -> str:
     """A share as whole percent; neither 0 % nor 100 % unless it is exactly that.
 
-    >>> percent(0.9999), percent(1.0), percent(0.0001), percent(0.5), percent(float("nan"))
-    ('>99%', '100%', '<1%', '50%', '')
+    >>> format_percent(0.9999), format_percent(1.0), format_percent(0.0001), format_percent(float("nan"))
+    ('>99%', '100%', '<1%', '')
     """
     if share is None or not math.isfinite(share):
         return ""
@@ -83,43 +83,43 @@ def percent(share: float | None) -> str:
     return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
-def span(low: float | None, high: float | None) -> str:
+def format_interval(low: float | None, high: float | None) -> str:
     """The ends of an interval of differences, or nothing where there is none.
 
-    >>> span(-0.5, 0.25), span(None, 0.25)
+    >>> format_interval(-0.5, 0.25), format_interval(None, 0.25)
     ('-0.5000 .. +0.2500', '')
     """
-    ends = figure(low, sign=True), figure(high, sign=True)
+    ends = format_decimal(low, sign=True), format_decimal(high, sign=True)
     return " .. ".join(ends) if all(ends) else ""
 
 
-def p_value(p: float | None) -> str:
+def format_p_value(p: float | None) -> str:
     """A p-value in three digits, `<0.001` below, nothing where nothing was tested."""
     if p is None or not math.isfinite(p):
         return ""
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def finite(value: Any) -> Any:
+def replace_nonfinite(value: Any) -> Any:
     """The same document with None for every number that JSON does not have."""
     if isinstance(value, dict):
-        return {k: finite(v) for k, v in value.items()}
+        return {k: replace_nonfinite(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(v) for v in value]
+        return [replace_nonfinite(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 # -- text formats --------------------------------------------------------------------------------------------
 
 
-def markdown(grid: Grid) -> str:
+def format_markdown(grid: Grid) -> str:
     """A Markdown table."""
     rule = ["---"] * grid.left + ["---:"] * (len(grid.head) - grid.left)
-    lines = [map(_markdown_cell, grid.head), rule, *(map(_markdown_cell, row) for row in grid.rows)]
+    lines = [map(_escape_markdown, grid.head), rule, *(map(_escape_markdown, row) for row in grid.rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _markdown_cell(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     flat = " ".join(str(text).split())
     # a < before a figure is no tag
     return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", flat.replace("\\", "\\\\").replace("|", "\\|"))
@@ -132,64 +132,64 @@ _TEX = {
 }  # fmt: skip
 
 
-def latex_escape(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Text with everything that TeX would read as a command made harmless.
 
-    >>> latex_escape("rrf_k=20 & 5%")
+    >>> escape_latex("rrf_k=20 & 5%")
     'rrf\\\\_k=20 \\\\& 5\\\\%'
     """
     return "".join(_TEX.get(c, c) for c in " ".join(str(text).split()))
 
 
-def latex(grid: Grid, *, caption: str = "", label: str = "") -> str:
+def format_latex(grid: Grid, *, caption: str = "", label: str = "") -> str:
     r"""A LaTeX table with the rules of the package booktabs."""
     columns = "l" * grid.left + "r" * (len(grid.head) - grid.left)
 
-    def line(row: Iterable[str]) -> str:
-        return " & ".join(map(latex_escape, row)) + r" \\"
+    def format_row(row: Iterable[str]) -> str:
+        return " & ".join(map(escape_latex, row)) + r" \\"
 
-    body = [r"\begin{tabular}{" + columns + "}", r"\toprule", line(grid.head), r"\midrule"]
-    body += [*map(line, grid.rows), r"\bottomrule", r"\end{tabular}"]
+    body = [r"\begin{tabular}{" + columns + "}", r"\toprule", format_row(grid.head), r"\midrule"]
+    body += [*map(format_row, grid.rows), r"\bottomrule", r"\end{tabular}"]
     if not caption and not label:
         return "\n".join(body)
-    about = [rf"\caption{{{latex_escape(caption)}}}"] if caption else []
+    about = [rf"\caption{{{escape_latex(caption)}}}"] if caption else []
     about += [rf"\label{{{label}}}"] if label else []
     return "\n".join([r"\begin{table}", r"\centering", *about, *body, r"\end{table}"])
 
 
-def csv_text(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def format_csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Comma-separated values with full figures; what is not defined is empty."""
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(head)
     for row in rows:
-        out.writerow(["" if (v := finite(value)) is None else v for value in row])
+        out.writerow(["" if (v := replace_nonfinite(value)) is None else v for value in row])
     return text.getvalue()
 
 
-def json_text(document: Any) -> str:
+def format_json(document: Any) -> str:
     """JSON that every reader takes: null where a figure is not defined."""
-    return json.dumps(finite(document), ensure_ascii=False, indent=1, default=str) + "\n"
+    return json.dumps(replace_nonfinite(document), ensure_ascii=False, indent=1, default=str) + "\n"
 
 
 # -- HTML ----------------------------------------------------------------------------------------------------
 
 
-def escape(value: Any) -> str:
+def escape_html(value: Any) -> str:
     """Any value as text inside HTML, attributes included."""
     return html.escape(str(value), quote=True)
 
 
-def shortened(text: str, longest: int = LONGEST) -> str:
+def shorten_text(text: str, longest: int = LONGEST) -> str:
     """Text that fits a cell.
 
-    >>> shortened("abcdef", 4)
+    >>> shorten_text("abcdef", 4)
     'abc…'
     """
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def table(
+def render_table(
     grid: Grid, *, most: int | None = None, more: int = 0, links: Sequence[str] = (), inline: bool = True
 ) -> str:
     """An HTML table of at most `most` rows; `more` rows that the grid does not hold are counted too.
@@ -200,32 +200,32 @@ def table(
     rows = grid.rows[:most]
     left_out = len(grid.rows) - len(rows) + more
 
-    def side(word: str) -> str:
+    def alignment(word: str) -> str:
         return f'style="text-align:{word}"' if inline else f'class="{word}"'
 
-    def cells(row: Sequence[str], tag: str, link: str = "") -> str:
+    def render_cells(row: Sequence[str], tag: str, link: str = "") -> str:
         sides = ("left" if i < grid.left else "right" for i in range(len(row)))
-        texts = [escape(shortened(str(cell))) for cell in row]
+        texts = [escape_html(shorten_text(str(cell))) for cell in row]
         if link:
-            texts[0] = f'<a href="{escape(link)}">{texts[0]}</a>'
-        return "".join(f"<{tag} {side(word)}>{t}</{tag}>" for t, word in zip(texts, sides, strict=True))
+            texts[0] = f'<a href="{escape_html(link)}">{texts[0]}</a>'
+        return "".join(f"<{tag} {alignment(word)}>{t}</{tag}>" for t, word in zip(texts, sides, strict=True))
 
-    caption = f"<caption {side('left')}>{escape(grid.title)}</caption>" if grid.title else ""
-    head = f"<thead><tr>{cells(grid.head, 'th')}</tr></thead>" if any(grid.head) else ""
+    caption = f"<caption {alignment('left')}>{escape_html(grid.title)}</caption>" if grid.title else ""
+    head = f"<thead><tr>{render_cells(grid.head, 'th')}</tr></thead>" if any(grid.head) else ""
     lead = [*links, *[""] * len(rows)]
-    body = "".join(f"<tr>{cells(row, 'td', link)}</tr>" for row, link in zip(rows, lead, strict=False))
+    body = "".join(f"<tr>{render_cells(row, 'td', link)}</tr>" for row, link in zip(rows, lead, strict=False))
     rest = f'<tr><td colspan="{len(grid.head)}">... {left_out:,} more</td></tr>' if left_out > 0 else ""
     return f"<table>{caption}{head}<tbody>{body}{rest}</tbody></table>"
 
 
-def paragraph(text: str) -> str:
+def render_paragraph(text: str) -> str:
     """A paragraph of plain text."""
-    return f"<p>{escape(text)}</p>"
+    return f"<p>{escape_html(text)}</p>"
 
 
-def block(title: str, *parts: str) -> str:
+def render_block(title: str, *parts: str) -> str:
     """What a notebook shows of an object: a bold line, then parts that are HTML already."""
-    return f'<div style="overflow-x:auto"><p><b>{escape(title)}</b></p>{"".join(parts)}</div>'
+    return f'<div style="overflow-x:auto"><p><b>{escape_html(title)}</b></p>{"".join(parts)}</div>'
 
 
 STYLE = (
@@ -237,11 +237,11 @@ STYLE = (
 )
 
 
-def page(title: str, *parts: str, style: str = "") -> str:
+def render_page(title: str, *parts: str, style: str = "") -> str:
     """A whole page from parts that are HTML already; it needs no network and follows light or dark settings."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}{style}</style></head>\n"
-        f"<body><h1>{escape(title)}</h1>\n" + "\n".join(parts) + "\n</body></html>\n"
+        f"<title>{escape_html(title)}</title><style>{STYLE}{style}</style></head>\n"
+        f"<body><h1>{escape_html(title)}</h1>\n" + "\n".join(parts) + "\n</body></html>\n"
     )

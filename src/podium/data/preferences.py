@@ -15,18 +15,18 @@ import numpy.typing as npt
 from podium.data.build import Duplicates, Origin, build_comparisons, build_lists, row_origin
 from podium.data.index import ItemIndex
 from podium.data.lists import Comparisons, Lists
-from podium.data.vocabulary import Coded, Id, Ids, code_ids
+from podium.data.vocabulary import CodedColumn, Id, Ids, code_ids
 from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import B1, I8
-from podium.params import suggest
+from podium.params import suggest_names
 
 if TYPE_CHECKING:
-    from podium.data.frames import Frame
+    from podium.data.frames import FrameBackend
 
 __all__ = ["Form", "Preferences", "Unlisted"]
 
 Unlisted = Literal["unknown", "below"]
-Column = Sequence[Any] | npt.NDArray[Any] | Coded
+Column = Sequence[Any] | npt.NDArray[Any] | CodedColumn
 
 
 class Form(enum.Enum):
@@ -38,8 +38,8 @@ class Form(enum.Enum):
     COMPARISON = "comparison"
 
 
-def _coded(column: Column, what: str) -> Coded:
-    return column if isinstance(column, Coded) else code_ids(column, what)
+def _code_column(column: Column, what: str) -> CodedColumn:
+    return column if isinstance(column, CodedColumn) else code_ids(column, what)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,7 +87,11 @@ class Preferences:
         """
         _check_choice("duplicates", duplicates, ("error", "first", "best", "sum"))
         _check_choice("unlisted", unlisted, ("unknown", "below"))
-        q, e, i = _coded(query, "query"), _coded(expert, "expert").sorted(), _coded(item, "item")
+        q, e, i = (
+            _code_column(query, "query"),
+            _code_column(expert, "expert").with_sorted_ids(),
+            _code_column(item, "item"),
+        )
         _check_lengths(query=q.codes, expert=e.codes, item=i.codes, rank=rank, score=score)
         all_q, all_i = (q, i) if candidates is None else _with_candidates(q, i, candidates)
         index, slot = ItemIndex.build(all_q, all_i)
@@ -108,7 +112,7 @@ class Preferences:
                 f"for query {q.ids[int(q.codes[row])]!r}"
             ),
         )
-        return cls(index, e.ids, lists, Comparisons.none(len(index)), unlisted)
+        return cls(index, e.ids, lists, Comparisons.empty(len(index)), unlisted)
 
     @classmethod
     def from_lists(
@@ -123,7 +127,9 @@ class Preferences:
         >>> Preferences.from_lists({"q": {"judge": {"a": 3, "b": 5}}}).forms
         frozenset({<Form.RATING: 'rating'>})
         """
-        rows = [(q, e, answer) for q, by_expert in lists.items() for e, answer in _answers(q, by_expert)]
+        rows = [
+            (q, e, answer) for q, by_expert in lists.items() for e, answer in _check_answers(q, by_expert)
+        ]
         scored = {isinstance(answer, Mapping) for _, _, answer in rows}
         if len(scored) == 2:
             raise InputError(
@@ -138,8 +144,8 @@ class Preferences:
         ranks = [r for n in lengths for r in range(1, n + 1)]
         scores = [v for _, _, answer in rows if isinstance(answer, Mapping) for v in answer.values()]
         return cls.from_rows(
-            Coded(np.repeat(queries.codes_of(q.ids)[q.codes], lengths), queries),
-            Coded(np.repeat(e.codes, lengths), e.ids),
+            CodedColumn(np.repeat(queries.codes_of(q.ids)[q.codes], lengths), queries),
+            CodedColumn(np.repeat(e.codes, lengths), e.ids),
             [item for items in listed for item in items],
             rank=None if scored == {True} else ranks,
             score=scores if scored == {True} else None,
@@ -167,8 +173,8 @@ class Preferences:
         >>> Preferences.from_comparisons([0, 0], ["j", "j"], ["a", "b"], ["b", "c"])
         Preferences(1 query, 3 items, 1 expert, 2 comparisons)
         """
-        q, e = _coded(query, "query"), _coded(expert, "expert").sorted()
-        w, o = _coded(winner, "item"), _coded(loser, "item")
+        q, e = _code_column(query, "query"), _code_column(expert, "expert").with_sorted_ids()
+        w, o = _code_column(winner, "item"), _code_column(loser, "item")
         columns = {"winner": w.codes, "loser": o.codes, "tie": tie, "weight": weight, "side": side}
         _check_lengths(query=q.codes, expert=e.codes, **columns)
         shown = None if side is None else np.asarray(side)
@@ -176,13 +182,15 @@ class Preferences:
             raise InputError(
                 "a side is not 1, -1 or 0", remedy="say 1 where the winner was shown first, else -1"
             )
-        both, n = _joined(w, o), len(q.codes)
-        sides = Coded(both.codes.reshape(2, n).T.reshape(-1), both.ids)  # winner, loser, winner, loser ...
-        index, slot = ItemIndex.build(Coded(np.repeat(q.codes, 2), q.ids), sides)
+        both, n = _concat_columns(w, o), len(q.codes)
+        sides = CodedColumn(
+            both.codes.reshape(2, n).T.reshape(-1), both.ids
+        )  # winner, loser, winner, loser ...
+        index, slot = ItemIndex.build(CodedColumn(np.repeat(q.codes, 2), q.ids), sides)
         table = build_comparisons(
             q.codes, e.codes, slot[::2], slot[1::2], tie, weight, shown, queries=len(index), origin=origin
         )
-        return cls(index, e.ids, Lists.none(len(index)), table)
+        return cls(index, e.ids, Lists.empty(len(index)), table)
 
     @classmethod
     def from_frame(cls, frame: Any, **columns: Any) -> Preferences:
@@ -197,9 +205,9 @@ class Preferences:
     @classmethod
     def concat(cls, parts: Sequence[Preferences]) -> Preferences:
         """All rows of several preferences as one; the same item twice in a list is an error."""
-        from podium.data.combine import concat
+        from podium.data.combine import concat_preferences
 
-        return concat(parts)
+        return concat_preferences(parts)
 
     # -- facts -------------------------------------------------------------------------------------------------
 
@@ -252,31 +260,31 @@ class Preferences:
     __hash__ = None  # type: ignore[assignment]
 
     def _repr_html_(self) -> str:
-        from podium.data.notebook import of_preferences
+        from podium.data.notebook_html import render_preferences
 
-        return of_preferences(self)
+        return render_preferences(self)
 
     def __repr__(self) -> str:
-        def count(n: int, word: str) -> str:
+        def format_count(n: int, word: str) -> str:
             plural = word[:-1] + "ies" if word.endswith("y") else word + "s"
             return f"{n:,} {word if n == 1 else plural}"
 
         parts = [
-            count(len(self), "query"),
-            count(len(self.index.items), "item"),
-            count(len(self.experts), "expert"),
+            format_count(len(self), "query"),
+            format_count(len(self.index.items), "item"),
+            format_count(len(self.experts), "expert"),
         ]
         if self.lists.rows:
-            parts.append(f"{count(len(self.lists), 'list')} of {count(self.lists.rows, 'row')}")
+            parts.append(f"{format_count(len(self.lists), 'list')} of {format_count(self.lists.rows, 'row')}")
         if len(self.comparisons):
-            parts.append(count(len(self.comparisons), "comparison"))
+            parts.append(format_count(len(self.comparisons), "comparison"))
         return f"Preferences({', '.join(parts)})"
 
     # -- parts -------------------------------------------------------------------------------------------------
 
     def select(self, queries: Iterable[Id]) -> Preferences:
         """Only these queries, in the order asked for."""
-        return self.select_codes(np.array([self.index.code(q) for q in queries], np.int64))
+        return self.select_codes(np.array([self.index.query_code(q) for q in queries], np.int64))
 
     def select_codes(self, codes: I8) -> Preferences:
         """Only the queries with these codes."""
@@ -292,7 +300,7 @@ class Preferences:
         for expert in wanted:
             if self.experts.code_of(expert) is None:
                 raise ParameterError(
-                    f"there is no expert {expert!r}; {suggest(str(expert), map(str, self.experts))}"
+                    f"there is no expert {expert!r}; {suggest_names(str(expert), map(str, self.experts))}"
                 )
         codes = np.array(sorted({self.experts.code_of(e) for e in wanted}), np.int64)  # type: ignore[type-var]
         new = np.full(len(self.experts), -1, np.int64)
@@ -307,16 +315,16 @@ class Preferences:
         return self.with_experts(e for e in self.experts if e != known or type(e) is not type(known))
 
     @functools.cached_property
-    def speaking(self) -> B1:
+    def active_experts(self) -> B1:
         """Which experts (by code) have a list or a vote here; a part of a table knows the names of all."""
         said = np.zeros(len(self.experts), np.bool_)
         said[self.lists.expert] = said[self.comparisons.expert] = True
         return said
 
-    def silent(self, counted: B1) -> B1 | None:
+    def unranked_slots(self, counted: B1) -> B1 | None:
         """Which slots none of the counted experts (by code) speaks of, or None if there are none."""
         if counted.all():
-            return self._silent
+            return self._unranked_slots
         lists, votes = self.lists, self.comparisons
         heard = np.zeros(len(self.index.items), np.bool_)
         heard[lists.item[counted[lists.expert][lists.list_of_row]]] = True
@@ -325,7 +333,7 @@ class Preferences:
         return None if heard.all() else ~heard
 
     @functools.cached_property
-    def _silent(self) -> B1 | None:
+    def _unranked_slots(self) -> B1 | None:
         heard = np.zeros(len(self.index.items), np.bool_)
         for column in (self.lists.item, self.comparisons.winner, self.comparisons.loser):
             heard[column] = True
@@ -336,20 +344,20 @@ class Preferences:
         _check_choice("unlisted", unlisted, ("unknown", "below"))
         return Preferences(self.index, self.experts, self.lists, self.comparisons, unlisted)
 
-    def to_frame(self, backend: Frame = "pyarrow") -> Any:
+    def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
         """One dataframe with the list rows (query, expert, item, rank, score); votes: see `comparisons_frame`."""
         from podium.data.frames import lists_frame
 
         return lists_frame(self, backend)
 
-    def comparisons_frame(self, backend: Frame = "pyarrow") -> Any:
+    def comparisons_frame(self, backend: FrameBackend = "pyarrow") -> Any:
         """One dataframe with the votes (query, expert, winner, loser, tie, weight)."""
         from podium.data.frames import comparisons_frame
 
         return comparisons_frame(self, backend)
 
 
-def _answers(query: Id, by_expert: Any) -> list[tuple[Id, Any]]:
+def _check_answers(query: Id, by_expert: Any) -> list[tuple[Id, Any]]:
     """The answers to one query, or an error that shows what was given instead."""
     if not isinstance(by_expert, Mapping):
         raise InputError(
@@ -373,14 +381,16 @@ def _check_lengths(**columns: Any) -> None:
         raise InputError(f"the columns differ in length: {lengths}", remedy="give one value per row in each")
 
 
-def _joined(a: Coded, b: Coded) -> Coded:
+def _concat_columns(a: CodedColumn, b: CodedColumn) -> CodedColumn:
     """Two columns over one set of ids, one after the other."""
     union = code_ids(a.ids.tolist() + b.ids.tolist(), "item")
     n = len(a.ids)
-    return Coded(np.concatenate((union.codes[:n][a.codes], union.codes[n:][b.codes])), union.ids)
+    return CodedColumn(np.concatenate((union.codes[:n][a.codes], union.codes[n:][b.codes])), union.ids)
 
 
-def _with_candidates(q: Coded, i: Coded, candidates: tuple[Column, Column]) -> tuple[Coded, Coded]:
-    cq, ci = _coded(candidates[0], "query"), _coded(candidates[1], "item")
+def _with_candidates(
+    q: CodedColumn, i: CodedColumn, candidates: tuple[Column, Column]
+) -> tuple[CodedColumn, CodedColumn]:
+    cq, ci = _code_column(candidates[0], "query"), _code_column(candidates[1], "item")
     _check_lengths(candidate_query=cq.codes, candidate_item=ci.codes)
-    return _joined(cq, q), _joined(ci, i)
+    return _concat_columns(cq, q), _concat_columns(ci, i)

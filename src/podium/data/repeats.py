@@ -9,7 +9,7 @@ import numpy as np
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I4, I8
 
-__all__ = ["ListRows", "merge_repeats"]
+__all__ = ["ListRows", "merge_duplicates"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class ListRows:
         score = None if self.score is None else self.score[order]
         return ListRows(self.query[order], self.expert[order], self.slot[order], rank, score)
 
-    def after(self, other: ListRows) -> ListRows:
+    def prepend_rows(self, other: ListRows) -> ListRows:
         """Other rows of the same columns, then these."""
         rank = None if self.rank is None or other.rank is None else np.concatenate((other.rank, self.rank))
         score = (
@@ -41,7 +41,7 @@ class ListRows:
         return ListRows(query, expert, slot, rank, score)
 
 
-def merge_repeats(rows: ListRows, list_key: I8, policy: str, sizes: I8) -> tuple[ListRows, I8]:
+def merge_duplicates(rows: ListRows, list_key: I8, policy: str, sizes: I8) -> tuple[ListRows, I8]:
     """One row per item in the lists that repeat some, which are then renumbered; other lists stay as they are.
 
     Rows are sorted by list and position. `first` keeps the copy of the best rank, `best` that of the best score,
@@ -58,13 +58,13 @@ def merge_repeats(rows: ListRows, list_key: I8, policy: str, sizes: I8) -> tuple
     repeating[pairs[count > 1] // width] = True
     touched = np.flatnonzero(repeating[code])
     rest = np.flatnonzero(~repeating[code])
-    merged, kept = _merged(rows.take(touched), code[touched], policy, sizes)
-    return merged.after(rows.take(rest)), np.concatenate((list_key[rest], lists[kept]))
+    merged, kept = _merge_lists(rows.take(touched), code[touched], policy, sizes)
+    return merged.prepend_rows(rows.take(rest)), np.concatenate((list_key[rest], lists[kept]))
 
 
-def _merged(rows: ListRows, code: I8, policy: str, sizes: I8) -> tuple[ListRows, I8]:
+def _merge_lists(rows: ListRows, code: I8, policy: str, sizes: I8) -> tuple[ListRows, I8]:
     assert rows.rank is not None
-    value = _values(rows, code, sizes)
+    value = _fill_scores(rows, code, sizes)
     last = (rows.slot, rows.rank, -value, code) if policy == "best" else (rows.slot, -value, rows.rank, code)
     order = np.lexsort(last)
     key = (code * (int(rows.slot.max()) + 1) + rows.slot)[order]
@@ -81,7 +81,7 @@ def _merged(rows: ListRows, code: I8, policy: str, sizes: I8) -> tuple[ListRows,
     return ListRows(rows.query[kept], rows.expert[kept], rows.slot[kept], ranks, score), code[kept]
 
 
-def _values(rows: ListRows, code: I8, sizes: I8) -> F8:
+def _fill_scores(rows: ListRows, code: I8, sizes: I8) -> F8:
     """The score of every row, implied by its rank where it has none."""
     assert rows.rank is not None
     last = np.zeros(int(code.max()) + 1, np.int64)

@@ -11,10 +11,10 @@ from podium.data.lists import Lists
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import B1, I8
 
-__all__ = ["restricted"]
+__all__ = ["restrict_items"]
 
 
-def restricted(preferences: Preferences, keep: B1) -> Preferences:
+def restrict_items(preferences: Preferences, keep: B1) -> Preferences:
     """What is said of the kept slots only: new slot k is old slot `flatnonzero(keep)[k]`; ranks stay as they are."""
     old, index = np.flatnonzero(keep), preferences.index
     before = np.concatenate(([0], np.cumsum(keep)))
@@ -24,7 +24,7 @@ def restricted(preferences: Preferences, keep: B1) -> Preferences:
     arrival = np.empty(len(old), np.int32)
     arrival[order] = np.arange(len(old)) - np.repeat(starts[:-1], np.diff(starts))
     smaller = ItemIndex(index.queries, starts, index.items.take(old), arrival)
-    lists = _kept_rows(preferences.lists, keep, new)
+    lists = _filter_rows(preferences.lists, keep, new)
     votes = preferences.comparisons
     both = keep[votes.winner] & keep[votes.loser]
     votes = votes.keep(both, np.arange(len(preferences.experts)))
@@ -33,7 +33,7 @@ def restricted(preferences: Preferences, keep: B1) -> Preferences:
     return Preferences(smaller, preferences.experts, lists, votes, preferences.unlisted)
 
 
-def _kept_rows(lists: Lists, keep: B1, new: I8) -> Lists:
+def _filter_rows(lists: Lists, keep: B1, new: I8) -> Lists:
     """The rows on kept slots; lists without any are gone."""
     rows = np.flatnonzero(keep[lists.item])
     lengths = np.bincount(lists.list_of_row[rows], minlength=len(lists))

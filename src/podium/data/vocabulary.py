@@ -17,7 +17,7 @@ import numpy.typing as npt
 from podium.errors import InputError
 from podium.kernels.dispatch import I8, U1
 
-__all__ = ["Coded", "Id", "Ids", "code_ids", "id_order"]
+__all__ = ["CodedColumn", "Id", "Ids", "code_ids", "id_order"]
 
 Id: TypeAlias = str | int
 LAST_INTEGER = 2**63 - 1  # larger ids stay Python objects
@@ -152,30 +152,30 @@ class Ids(Sequence[Id]):
         return {value: i for i, value in enumerate(self.tolist())}
 
 
-class Coded(NamedTuple):
+class CodedColumn(NamedTuple):
     """A column as integer codes into its distinct ids."""
 
     codes: I8
     ids: Ids
 
-    def sorted(self) -> Coded:
+    def with_sorted_ids(self) -> CodedColumn:
         """The same column with its distinct ids in id order."""
         numbers = self.ids.integers
         if numbers is not None:
             by_value = np.argsort(numbers)
             place = np.empty(len(by_value), np.int64)
             place[by_value] = np.arange(len(by_value))
-            return Coded(place[self.codes], Ids(numbers[by_value]))
+            return CodedColumn(place[self.codes], Ids(numbers[by_value]))
         values = self.ids.tolist()
         order = sorted(range(len(values)), key=lambda i: id_order(values[i]))
         if order == list(range(len(values))):
             return self
         where = np.empty(len(order), np.int64)
         where[order] = np.arange(len(order))
-        return Coded(where[self.codes], Ids([values[i] for i in order]))
+        return CodedColumn(where[self.codes], Ids([values[i] for i in order]))
 
 
-def code_ids(values: Sequence[Any] | npt.NDArray[Any], what: str) -> Coded:
+def code_ids(values: Sequence[Any] | npt.NDArray[Any], what: str) -> CodedColumn:
     """Codes by first appearance; anything but strings and integers is an error that names the row.
 
     >>> code_ids(["b", "a", "b"], "item").codes.tolist()
@@ -188,10 +188,10 @@ def code_ids(values: Sequence[Any] | npt.NDArray[Any], what: str) -> Coded:
     if not kinds <= {str, int}:
         plain = [_plain_id(v, row, what) for row, v in enumerate(plain)]
     seen = {value: code for code, value in enumerate(dict.fromkeys(plain))}
-    return Coded(np.fromiter(map(seen.__getitem__, plain), np.int64, len(plain)), Ids(list(seen)))
+    return CodedColumn(np.fromiter(map(seen.__getitem__, plain), np.int64, len(plain)), Ids(list(seen)))
 
 
-def _code_integers(values: npt.NDArray[Any]) -> Coded:
+def _code_integers(values: npt.NDArray[Any]) -> CodedColumn:
     values = values.astype(np.int64, copy=False)  # differences of narrow ones would wrap
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     if high - low <= 4 * len(values):
@@ -202,12 +202,12 @@ def _code_integers(values: npt.NDArray[Any]) -> Coded:
         distinct = distinct[np.argsort(first[distinct])]
         code = np.empty(high - low + 1, np.int64)
         code[distinct] = np.arange(len(distinct))
-        return Coded(code[values - low], Ids(distinct + low))
+        return CodedColumn(code[values - low], Ids(distinct + low))
     found, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first)
     code = np.empty(len(order), np.int64)
     code[order] = np.arange(len(order))
-    return Coded(code[inverse], Ids(found[order]))
+    return CodedColumn(code[inverse], Ids(found[order]))
 
 
 def _plain_id(value: Any, row: int, what: str) -> Id:

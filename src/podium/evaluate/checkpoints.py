@@ -20,7 +20,7 @@ import numpy as np
 from podium.data.dataset import Dataset
 from podium.data.index import ItemIndex
 from podium.errors import InputError, PodiumWarning
-from podium.formats.files import save
+from podium.formats.files import write_atomically
 
 __all__ = ["Folder", "digest_of", "digest_of_data"]
 
@@ -90,7 +90,7 @@ class Folder:
             return
         plain = _without_nan(result)
         text = json.dumps({"key": key, "checksum": digest_of(plain), "result": plain}, indent=1)
-        save([text.encode()], self.path / f"{key}.json", overwrite=True)
+        write_atomically([text.encode()], self.path / f"{key}.json", overwrite=True)
 
 
 def _without_nan(value: Any) -> Any:

@@ -15,13 +15,13 @@ from podium.data.labels import Labels
 from podium.data.markup import Grid
 from podium.data.preferences import Form
 from podium.data.vocabulary import Id, id_order
-from podium.errors import InputError, ParameterError, expect
+from podium.errors import InputError, ParameterError, check_type
 from podium.evaluate.evaluation import Evaluation, Queries, evaluate_all, mean_of
 from podium.evaluate.significance import TESTS, assess_differences, holm
 from podium.kernels.dispatch import F8
 from podium.metrics.base import Metric, MetricSpec, parse, parse_all
 from podium.metrics.binary import Judged
-from podium.params import suggest
+from podium.params import suggest_names
 
 __all__ = [
     "Comparison",
@@ -109,7 +109,9 @@ class Comparison:
         for row in self.rows:
             if (row.name, row.metric) == (name, wanted):
                 return row
-        raise ParameterError(f"there is no row for {name!r} and {wanted}; {suggest(name, self.evaluations)}")
+        raise ParameterError(
+            f"there is no row for {name!r} and {wanted}; {suggest_names(name, self.evaluations)}"
+        )
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -172,9 +174,9 @@ class Comparison:
 
     def to_json(self) -> str:
         """The document of `to_dict` as JSON text."""
-        from podium.data.markup import json_text
+        from podium.data.markup import format_json
 
-        return json_text(self.to_dict())
+        return format_json(self.to_dict())
 
     def to_html(self, further: Sequence[Grid] = (), *, page: bool = True) -> str:
         """A page that needs no network, or only the part inside it."""
@@ -223,8 +225,8 @@ def compare(
     >>> compare(both, Labels.from_dict({q: {"b": 1} for q in range(4)}), "mrr").row("isr", "mrr").ties
     4
     """
-    expect(results, Mapping, "compare", "give results by name, as in {'rrf': ...}")
-    expect(labels, Labels, "compare", "give the labels to compare by")
+    check_type(results, Mapping, "compare", "give results by name, as in {'rrf': ...}")
+    check_type(labels, Labels, "compare", "give the labels to compare by")
     if not results:
         raise ParameterError("there is nothing to compare; give at least one result by name")
     chosen = parse_all(metrics)
@@ -249,7 +251,9 @@ def compare_evaluations(
     """The same for results that are evaluated already, on the queries that all of them have."""
     base = next(iter(evaluations)) if baseline is None else baseline
     if base not in evaluations:
-        raise ParameterError(f"there is no result {base!r} to compare with; {suggest(base, evaluations)}")
+        raise ParameterError(
+            f"there is no result {base!r} to compare with; {suggest_names(base, evaluations)}"
+        )
     if test not in TESTS:
         raise ParameterError(f"test is {test!r}; accepted: {', '.join(TESTS)}")
     aligned = _on_common_queries(evaluations)
@@ -367,7 +371,7 @@ def _per_query(found: Comparison, metric: Metric, name: str | None) -> tuple[Que
     names = list(found.evaluations)
     others = [n for n in names if n != found.baseline] if name is None else [name]
     if name is not None and name not in found.evaluations:
-        raise ParameterError(f"there is no result {name!r}; {suggest(name, names)}")
+        raise ParameterError(f"there is no result {name!r}; {suggest_names(name, names)}")
     if not others:
         raise ParameterError("there is one result only; give another one to compare it with")
     first = found.evaluations[names[0]]

@@ -85,9 +85,9 @@ def verdict(found: Comparison, metric: Metric) -> str:
 
 
 def _gain(row: ComparisonRow) -> str:
-    span, p = markup.span(row.low, row.high), markup.p_value(row.p_holm)
+    span, p = markup.format_interval(row.low, row.high), markup.format_p_value(row.p_holm)
     said = p.replace("<", "< ") if p.startswith("<") else f"= {p}"
-    return f"{markup.figure(row.difference, sign=True)}{f' [{span}]' if span else ''}, p {said}"
+    return f"{markup.format_decimal(row.difference, sign=True)}{f' [{span}]' if span else ''}, p {said}"
 
 
 def _more(rows: list[Any]) -> str:
@@ -138,7 +138,8 @@ def _on_judged(found: Comparison, metric: str) -> list[str]:
     if left and max(left.values()) - min(left.values()) > UNEVEN:
         low, high = min(left, key=lambda n: left[n]), max(left, key=lambda n: left[n])
         said.append(
-            f"Judged {where}: {markup.percent(left[low])} of {low}, {markup.percent(left[high])} of {high}; "
+            f"Judged {where}: {markup.format_percent(left[low])} of {low}, "
+            f"{markup.format_percent(left[high])} of {high}; "
             "unjudged items count as not relevant, so the first may be better than its figures."
         )
     return said
@@ -163,12 +164,12 @@ def metric_grid(found: Comparison, metric: str) -> markup.Grid:
 
 
 def _line(found: Comparison, r: ComparisonRow) -> tuple[str, ...]:
-    first = (r.name, markup.figure(r.mean), markup.percent(r.judged))
+    first = (r.name, markup.format_decimal(r.mean), markup.format_percent(r.judged))
     if r.difference is None:
         return (*first, "baseline" if r.name == found.baseline else "", "", "", "")
     count = f"{r.wins}/{r.ties}/{r.losses}"
-    difference = markup.figure(r.difference, sign=True)
-    return (*first, difference, markup.span(r.low, r.high), markup.p_value(r.p_holm), count)
+    difference = markup.format_decimal(r.difference, sign=True)
+    return (*first, difference, markup.format_interval(r.low, r.high), markup.format_p_value(r.p_holm), count)
 
 
 def query_grid(found: Comparison, metric: str, name: str | None = None) -> markup.Grid:
@@ -177,9 +178,13 @@ def query_grid(found: Comparison, metric: str, name: str | None = None) -> marku
     head = ("query", base, "judged", "other", "value", "judged", "difference", "best")
     rows = []
     for r in found.per_query(metric, name=name):
-        mine, theirs = ((markup.figure(r.values[n]), markup.percent(r.judged[n])) for n in (base, r.other))
+        mine, theirs = (
+            (markup.format_decimal(r.values[n]), markup.format_percent(r.judged[n])) for n in (base, r.other)
+        )
         best = "tied" if r.winner is None else r.winner
-        rows.append((str(r.query), *mine, r.other, *theirs, markup.figure(r.difference, sign=True), best))
+        rows.append(
+            (str(r.query), *mine, r.other, *theirs, markup.format_decimal(r.difference, sign=True), best)
+        )
     title = f"{metric} by query: {base} and " + (name or "the result farthest from it")
     return markup.Grid(head, tuple(rows), 1, title)
 
@@ -189,7 +194,11 @@ def pairs_grid(found: Comparison, metric: str) -> markup.Grid:
     head = ("better", "worse", "difference", "interval", "p (Holm)", "won/tied/lost")
     rows = []
     for p in found.pairs(metric):
-        figures = markup.figure(p.difference, sign=True), markup.span(p.low, p.high), markup.p_value(p.p_holm)
+        figures = (
+            markup.format_decimal(p.difference, sign=True),
+            markup.format_interval(p.low, p.high),
+            markup.format_p_value(p.p_holm),
+        )
         rows.append((p.better, p.worse, *figures, f"{p.wins}/{p.ties}/{p.losses}"))
     return markup.Grid(head, tuple(rows), 2, f"{metric}, all pairs")
 
@@ -198,7 +207,12 @@ def curve_grid(lines: Sequence[Curve]) -> markup.Grid:
     """One row per result and depth, with the band and the judged share."""
     head = ("result", "depth", f"{lines[0].metric}@depth", "low", "high", "judged")
     rows = tuple(
-        (c.name, str(k), *map(markup.figure, (c.mean[i], c.low[i], c.high[i])), markup.percent(c.judged[i]))
+        (
+            c.name,
+            str(k),
+            *map(markup.format_decimal, (c.mean[i], c.low[i], c.high[i])),
+            markup.format_percent(c.judged[i]),
+        )
         for c in lines
         for i, k in enumerate(c.depths)
     )
@@ -212,8 +226,8 @@ def curve_summary(lines: Sequence[Curve]) -> markup.Grid:
     at = [depths.index(k) for k in few]
 
     def cell(c: Curve, i: int) -> str:
-        share = markup.percent(c.judged[i])
-        return markup.figure(c.mean[i], 3) + (f" ({share})" if share else "")
+        share = markup.format_percent(c.judged[i])
+        return markup.format_decimal(c.mean[i], 3) + (f" ({share})" if share else "")
 
     rows = tuple((c.name, *(cell(c, i) for i in at)) for c in lines)
     title = f"{lines[0].metric} by depth (judged share)"
@@ -226,7 +240,7 @@ def curve_summary(lines: Sequence[Curve]) -> markup.Grid:
 def document(found: Comparison) -> dict[str, Any]:
     """Everything but the queries' values."""
     facts = ("baseline", "test", "level", "queries", "rounds", "seed")
-    plain: dict[str, Any] = markup.finite(
+    plain: dict[str, Any] = markup.replace_nonfinite(
         {
             **{name: getattr(found, name) for name in facts},
             "rows": [asdict(row) for row in found.rows],
@@ -251,10 +265,10 @@ def as_markdown(found: Comparison, further: Sequence[markup.Grid] = ()) -> str:
     """Tables, verdicts, notes."""
     out = []
     for metric, grid in zip(found.metrics, found.grids(), strict=True):
-        out += [f"### {grid.title}", "", markup.markdown(grid), "", found.verdict(metric), ""]
+        out += [f"### {grid.title}", "", markup.format_markdown(grid), "", found.verdict(metric), ""]
     out += [f"- {note}" for note in found.notes] + ([""] if found.notes else [])
     for grid in further:
-        out += [f"### {grid.title}", "", markup.markdown(grid), ""]
+        out += [f"### {grid.title}", "", markup.format_markdown(grid), ""]
     return "\n".join([*out, _about(found)]) + "\n"
 
 
@@ -262,8 +276,11 @@ def as_latex(found: Comparison, further: Sequence[markup.Grid] = ()) -> str:
     """A table per metric; words as comments."""
     out = ["% needs \\usepackage{booktabs}"]
     for metric, grid in zip(found.metrics, found.grids(), strict=True):
-        out += [_comment(found.verdict(metric)), markup.latex(grid, caption=f"{grid.title}. {_about(found)}")]
-    out += [markup.latex(grid, caption=grid.title) for grid in further]
+        out += [
+            _comment(found.verdict(metric)),
+            markup.format_latex(grid, caption=f"{grid.title}. {_about(found)}"),
+        ]
+    out += [markup.format_latex(grid, caption=grid.title) for grid in further]
     out += [_comment(note) for note in found.notes]
     return "\n".join(out) + "\n"
 
@@ -274,17 +291,19 @@ def _comment(text: str) -> str:
 
 def as_csv(found: Comparison) -> str:
     """One line per row."""
-    return markup.csv_text(COLUMNS, ([getattr(r, c) for c in COLUMNS] for r in found.rows))
+    return markup.format_csv(COLUMNS, ([getattr(r, c) for c in COLUMNS] for r in found.rows))
 
 
 def as_html(found: Comparison, further: Sequence[markup.Grid] = (), *, page: bool) -> str:
     """Tables, verdicts and notes."""
     parts = []
     for metric, grid in zip(found.metrics, found.grids(), strict=True):
-        parts += [markup.table(grid), markup.paragraph(found.verdict(metric))]
-    parts += [markup.table(grid) for grid in further]
-    parts += [markup.paragraph(note) for note in found.notes] + [markup.paragraph(_about(found))]
+        parts += [markup.render_table(grid), markup.render_paragraph(found.verdict(metric))]
+    parts += [markup.render_table(grid) for grid in further]
+    parts += [markup.render_paragraph(note) for note in found.notes] + [
+        markup.render_paragraph(_about(found))
+    ]
     title = (
         f"{len(found.evaluations)} results on {found.queries:,} quer{'y' if found.queries == 1 else 'ies'}"
     )
-    return markup.page(title, *parts) if page else markup.block(title, *parts)
+    return markup.render_page(title, *parts) if page else markup.render_block(title, *parts)

@@ -18,18 +18,18 @@ from podium.aggregators.base import Aggregator, make
 from podium.aggregators.supervised.examples import Progress, no_progress
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset, Fold
-from podium.data.markup import Grid, block, figure, table
+from podium.data.markup import Grid, format_decimal, render_block, render_table
 from podium.data.vocabulary import Id, Ids
-from podium.errors import InputError, NoGainWarning, ParameterError, expect
+from podium.errors import InputError, NoGainWarning, ParameterError, check_type
 from podium.evaluate.checkpoints import Folder, digest_of, digest_of_data
 from podium.evaluate.comparison import Comparison, compare_evaluations
 from podium.evaluate.evaluation import Evaluation, evaluate, mean_of
 from podium.evaluate.rankings import judged_only
 from podium.metrics.base import Metric, MetricSpec, parse, parse_all
-from podium.params import suggest
+from podium.params import suggest_names
 
 if TYPE_CHECKING:
-    from podium.data.frames import Frame
+    from podium.data.frames import FrameBackend
 
 __all__ = ["Candidate", "CrossValidation", "FoldResult", "Pruned", "cross_validate", "part_of"]
 
@@ -78,13 +78,15 @@ class CrossValidation:
 
     def _repr_html_(self) -> str:
         head = ("method", *map(str, self.metrics))
-        rows = tuple((name, *map(figure, self.mean(name, digits=None).values())) for name in self.results)
+        rows = tuple(
+            (name, *map(format_decimal, self.mean(name, digits=None).values())) for name in self.results
+        )
         folds = len(next(iter(self.results.values())))
-        return block(f"CrossValidation, means over {folds} folds", table(Grid(head, rows)))
+        return render_block(f"CrossValidation, means over {folds} folds", render_table(Grid(head, rows)))
 
     def __getitem__(self, name: str) -> tuple[FoldResult, ...]:
         if name not in self.results:
-            raise ParameterError(f"there is no result {name!r}; {suggest(name, self.results)}")
+            raise ParameterError(f"there is no result {name!r}; {suggest_names(name, self.results)}")
         return self.results[name]
 
     def fold_means(self, name: str) -> list[dict[str, float]]:
@@ -128,7 +130,7 @@ class CrossValidation:
         pooled = {name: self.pooled(name) for name in self.results}
         return compare_evaluations(pooled, chosen, baseline=base, **settings)
 
-    def to_frame(self, backend: Frame = "pyarrow") -> Any:
+    def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
         """A dataframe with a row per method, fold and query, and a column per metric."""
         from podium.data.frames import values_frame
 
@@ -172,8 +174,8 @@ def cross_validate(
     >>> [fold.chosen for fold in found["borda"]], len(found.pooled("rrf"))
     (['borda', 'borda', 'borda', 'borda', 'borda'], 20)
     """
-    expect(dataset, Dataset, "cross_validate", "give podium.Dataset(preferences, labels)")
-    expect(
+    check_type(dataset, Dataset, "cross_validate", "give podium.Dataset(preferences, labels)")
+    check_type(
         aggregators,
         Mapping,
         "cross_validate",
@@ -186,7 +188,7 @@ def cross_validate(
         raise ParameterError("there is nothing to validate; give at least one method and one fold")
     base = next(iter(named)) if baseline is None else baseline
     if base not in named:
-        raise ParameterError(f"there is no method {base!r} to compare with; {suggest(base, named)}")
+        raise ParameterError(f"there is no method {base!r} to compare with; {suggest_names(base, named)}")
     setting = _Setting(chosen, parse(choose_by), ties, labelled_only, _Pool(dataset))
     results = _all_folds(turns, named, setting, Folder.at(resume), progress)
     return CrossValidation(chosen, results, base)

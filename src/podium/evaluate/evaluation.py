@@ -13,15 +13,15 @@ import numpy.typing as npt
 
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
-from podium.data.markup import Grid, block, figure, paragraph, table
+from podium.data.markup import Grid, format_decimal, render_block, render_paragraph, render_table
 from podium.data.vocabulary import Id, Ids
-from podium.errors import InputError, ParameterError, PodiumWarning, expect
+from podium.errors import InputError, ParameterError, PodiumWarning, check_type
 from podium.kernels.dispatch import F8, I8
 from podium.metrics.base import Metric, MetricSpec, measure, parse, parse_all
 from podium.metrics.judgements import Judgements
 
 if TYPE_CHECKING:
-    from podium.data.frames import Frame
+    from podium.data.frames import FrameBackend
 
 __all__ = ["Evaluation", "Queries", "evaluate", "evaluate_all", "mean_of"]
 
@@ -99,7 +99,7 @@ class Evaluation:
             )
         return np.array([parts[q] for q in self.queries])
 
-    def to_frame(self, backend: Frame = "pyarrow") -> Any:
+    def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
         """A dataframe with a row per query and a column per metric."""
         from podium.data.frames import values_frame
 
@@ -108,12 +108,15 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         undefined = self.undefined()
-        rows = tuple((m, figure(v), f"{len(self) - undefined[m]:,}") for m, v in self.mean().items())
+        rows = tuple((m, format_decimal(v), f"{len(self) - undefined[m]:,}") for m, v in self.mean().items())
         gaps = {"without an answer": self.missing, "without labels": self.unlabelled}
         facts = "; ".join(f"{n:,} queries {what}" for what, n in gaps.items() if n)
         title = f"Evaluation of {self.method}" if self.method else "Evaluation"
-        parts = [table(Grid(("metric", "mean", "queries"), rows)), paragraph(facts) if facts else ""]
-        return block(title, *parts)
+        parts = [
+            render_table(Grid(("metric", "mean", "queries"), rows)),
+            render_paragraph(facts) if facts else "",
+        ]
+        return render_block(title, *parts)
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name} {value:.4f}" for name, value in self.mean().items())
@@ -153,10 +156,10 @@ def evaluate_all(
 ) -> dict[str, Evaluation]:
     """The same for results by name; a warning that several of them deserve is given once and names them."""
     for consensus in results.values():
-        expect(consensus, Consensus, "evaluate", "give a consensus, as methods' `aggregate` returns it")
+        check_type(consensus, Consensus, "evaluate", "give a consensus, as methods' `aggregate` returns it")
     if isinstance(labels, Mapping):
         labels = Labels.from_dict(labels)
-    expect(labels, Labels, "evaluate", "give labels, or a dictionary query -> item -> grade")
+    check_type(labels, Labels, "evaluate", "give labels, or a dictionary query -> item -> grade")
     if queries not in ("judged", "all"):
         raise ParameterError(f"queries is {queries!r}; accepted: judged, all")
     chosen = parse_all(metrics)

@@ -18,7 +18,7 @@ from podium.errors import ParameterError, PodiumError
 from podium.kernels import segments
 from podium.kernels.dispatch import F8
 from podium.metrics.agreement import compute_rbos
-from podium.params import suggest
+from podium.params import suggest_names
 
 __all__ = ["aggregated", "expert_rankings", "judged_only", "overlaps"]
 
@@ -62,7 +62,7 @@ def expert_rankings(preferences: Preferences, expert: Id, *, ties: TieRule = "it
     code = preferences.experts.code_of(expert)
     if code is None:
         known = map(str, preferences.experts)
-        raise ParameterError(f"there is no expert {expert!r}; {suggest(str(expert), known)}")
+        raise ParameterError(f"there is no expert {expert!r}; {suggest_names(str(expert), known)}")
     lists, index = preferences.lists, preferences.index
     mine = np.flatnonzero(lists.expert == code)
     mine = mine[lists.lengths[mine] > 0]
@@ -74,7 +74,7 @@ def expert_rankings(preferences: Preferences, expert: Id, *, ties: TieRule = "it
     arrival = np.empty(len(slots), np.int32)
     arrival[first_given] = np.arange(len(slots)) - np.repeat(starts[:-1], np.diff(starts))
     own = ItemIndex(index.queries.take(lists.query_of_list[mine]), starts, index.items.take(slots), arrival)
-    scores = lists.scores(index.sizes)[rows]
+    scores = lists.fill_scores(index.sizes)[rows]
     return Consensus.from_scores(own, scores, ties=ties, tolerance=0.0, method=str(expert))
 
 

@@ -10,8 +10,8 @@ from podium.data.consensus import TieRule
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
-from podium.data.unlisted import describe_reading
-from podium.errors import PodiumError, hearing
+from podium.data.unlisted_rule import describe_unlisted_rule
+from podium.errors import PodiumError, capture_warnings
 from podium.evaluate.comparison import Comparison
 from podium.evaluate.evaluation import evaluate_all
 from podium.evaluate.rankings import aggregated
@@ -34,13 +34,13 @@ def warn_of_other_reading(
 
     The methods are applied once more; rows of the comparison that are none of them (single experts) stay as they are.
     """
-    if not describe_reading(preferences):
+    if not describe_unlisted_rule(preferences):
         return ""
     other: Unlisted = "unknown" if preferences.unlisted == "below" else "below"
     metric = found.metrics[0]
     means = {r.name: r.mean for r in found.rows if r.metric == metric}
     try:
-        with hearing():  # the comparison has given these warnings
+        with capture_warnings():  # the comparison has given these warnings
             results, _ = aggregated(methods.items(), preferences.with_unlisted(other), features)
             ranked = {n: c.with_ties(ties, single=ties == "trec") for n, c in results.items()}
             again = evaluate_all(ranked, labels, metric, queries="all")

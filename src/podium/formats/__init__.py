@@ -12,8 +12,8 @@ from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.errors import InputError, Option, ParameterError
-from podium.formats.base import Content, Format, combine, content_of
-from podium.formats.files import Source, open_source, save
+from podium.formats.base import Content, Format, merge_contents, to_content
+from podium.formats.files import Source, open_source, write_atomically
 from podium.registry import formats
 
 __all__ = ["Content", "Format", "read", "sniff", "write"]
@@ -39,15 +39,18 @@ def read(
     sources = [path if isinstance(path, Source) else open_source(path, encoding) for path in given]
     groups: dict[str, list[Source]] = {}
     for source in sources:
-        groups.setdefault(format or _sniff(source, options), []).append(source)
-    readers = {name: _format(name) for name in groups}
+        groups.setdefault(format or _detect_format(source, options), []).append(source)
+    readers = {name: _make_format(name) for name in groups}
     for (
         option
     ) in options:  # files of several formats may be read at once: an option is for those that have it
         if not any(option in reader.options("read") for reader in readers.values()):
             next(iter(readers.values())).check_options("read", {option: None})
-    return combine(
-        [readers[name].read(group, **_for(readers[name], options)) for name, group in groups.items()]
+    return merge_contents(
+        [
+            readers[name].read(group, **_select_options(readers[name], options))
+            for name, group in groups.items()
+        ]
     )
 
 
@@ -60,33 +63,33 @@ def write(
     **options: Any,
 ) -> None:
     """Write to a file (or `-`), whole or not at all; the format follows from the suffix unless given."""
-    content = content_of(thing, tag=options.pop("tag", "podium"))
-    writer = _format(format or _by_suffix(os.fspath(path), content))
+    content = to_content(thing, tag=options.pop("tag", "podium"))
+    writer = _make_format(format or _resolve_by_suffix(os.fspath(path), content))
     options = writer.check_options("write", options)
-    save(writer.write(content, **options), path, overwrite=overwrite)
+    write_atomically(writer.write(content, **options), path, overwrite=overwrite)
 
 
 def sniff(path: Path, encoding: str = "utf-8") -> str:
     """The name of the format of a file, from its first lines and its suffix."""
-    return _sniff(open_source(path, encoding), {})
+    return _detect_format(open_source(path, encoding), {})
 
 
-def _for(reader: Format, options: dict[str, Any]) -> dict[str, Any]:
+def _select_options(reader: Format, options: dict[str, Any]) -> dict[str, Any]:
     """The options that are for this format, as it declares them."""
     known = reader.options("read")
     return reader.check_options("read", {name: value for name, value in options.items() if name in known})
 
 
-def _format(name: str) -> Format:
+def _make_format(name: str) -> Format:
     found: Format = formats.get(name)()
     return found
 
 
-def _matches(name: str, suffixes: tuple[str, ...]) -> bool:
+def _has_suffix(name: str, suffixes: tuple[str, ...]) -> bool:
     return name.lower().removesuffix(".gz").endswith(suffixes)
 
 
-def _sniff(source: Source, options: Mapping[str, Any]) -> str:
+def _detect_format(source: Source, options: Mapping[str, Any]) -> str:
     known: dict[str, Format] = {name: cls() for name, cls in formats.all().items()}
     head = source.head()
     if source.encoding != "utf-8":
@@ -94,14 +97,15 @@ def _sniff(source: Source, options: Mapping[str, Any]) -> str:
     elif not head.startswith(b"PAR1"):
         head = Source(source.name, head).data if head.strip() else source.data
     sure = {
-        name: f.sniff(head) * (1.0 if _matches(source.name, f.suffixes) else 0.9) for name, f in known.items()
+        name: f.sniff(head) * (1.0 if _has_suffix(source.name, f.suffixes) else 0.9)
+        for name, f in known.items()
     }
     best = max(sure, key=lambda name: sure[name])
     if sure[best] >= 0.3:
         return best
     # nothing is recognised: the options may fit one format alone, or the file may be called after one
     asked = [name for name, f in known.items() if f.fits(head, options)]
-    called = [name for name, f in known.items() if _matches(source.name, f.suffixes)]
+    called = [name for name, f in known.items() if _has_suffix(source.name, f.suffixes)]
     if 1 in (len(asked), len(called)):
         return asked[0] if len(asked) == 1 else called[0]
     first = head.split(b"\n", 1)[0][:80].decode(errors="replace").rstrip()
@@ -117,9 +121,9 @@ def _sniff(source: Source, options: Mapping[str, Any]) -> str:
     )
 
 
-def _by_suffix(path: str, content: Content) -> str:
+def _resolve_by_suffix(path: str, content: Content) -> str:
     for name, cls in formats.all().items():
-        if _matches(path, cls.suffixes):
+        if _has_suffix(path, cls.suffixes):
             return name
     able = [name for name, cls in formats.all().items() if cls.holds & content.parts] or list(formats.all())
     raise ParameterError(

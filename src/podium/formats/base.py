@@ -19,14 +19,14 @@ from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Coded, Id, Ids, code_ids
+from podium.data.vocabulary import CodedColumn, Id, Ids, code_ids
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.files import Source
 from podium.kernels.dispatch import F8, I4
-from podium.params import suggest
+from podium.params import suggest_names
 from podium.registry import formats
 
-__all__ = ["Content", "Format", "combine", "content_of"]
+__all__ = ["Content", "Format", "merge_contents", "to_content"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +64,11 @@ class Content:
             if holder is None:
                 raise InputError("there is nothing in this content", remedy="read a file first")
             index = holder.index
-            preferences = Preferences(index, Ids([]), Lists.none(len(index)), Comparisons.none(len(index)))
+            preferences = Preferences(index, Ids([]), Lists.empty(len(index)), Comparisons.empty(len(index)))
         return Dataset(preferences, self.labels, self.features, self.part, self.name)
 
 
-def content_of(
+def to_content(
     thing: Content | Dataset | Preferences | Labels | Features | Consensus, tag: str = "podium"
 ) -> Content:
     """Anything that can be written, as content; a consensus becomes the list of one expert called `tag`."""
@@ -83,13 +83,13 @@ def content_of(
     if isinstance(thing, Features):
         return Content(features=thing)
     if isinstance(thing, Consensus):
-        return Content(preferences=_as_preferences(thing, tag))
+        return Content(preferences=_to_preferences(thing, tag))
     raise ParameterError(
         f"cannot write a {type(thing).__name__}; accepted: preferences, labels, features, a consensus"
     )
 
 
-def _as_preferences(consensus: Consensus, tag: str) -> Preferences:
+def _to_preferences(consensus: Consensus, tag: str) -> Preferences:
     index = consensus.index
     filled = np.flatnonzero(index.sizes)
     rank = (np.arange(len(consensus.order)) - index.starts[index.query_of_slot] + 1).astype(np.int32)
@@ -101,7 +101,7 @@ def _as_preferences(consensus: Consensus, tag: str) -> Preferences:
         rank,
         consensus.scores[consensus.order],
     )
-    return Preferences(index, Ids([tag]), lists, Comparisons.none(len(index)))
+    return Preferences(index, Ids([tag]), lists, Comparisons.empty(len(index)))
 
 
 class Format:
@@ -148,12 +148,12 @@ class Format:
         accepted = self.options(verb)
         for name in given:
             if name not in accepted:
-                hint = suggest(name, accepted) if accepted else "it takes no options"
+                hint = suggest_names(name, accepted) if accepted else "it takes no options"
                 raise ParameterError(f"format {self.name} has no option {name!r} to {verb}; {hint}")
         kinds = typing.get_type_hints(getattr(type(self), verb))
-        return {name: _declared(name, value, kinds[name]) for name, value in given.items()}
+        return {name: _convert_option(name, value, kinds[name]) for name, value in given.items()}
 
-    def leave_out(self, **parts: object) -> None:
+    def warn_of_omitted(self, **parts: object) -> None:
         """Warn of parts that are there and that this format cannot hold."""
         present = [word.replace("_", " ") for word, part in parts.items() if part]
         if present:
@@ -164,7 +164,7 @@ class Format:
             )
 
 
-def _declared(name: str, value: Any, kind: Any) -> Any:
+def _convert_option(name: str, value: Any, kind: Any) -> Any:
     """An option as its annotation says, where the command line could only give text."""
     if not isinstance(value, str):
         return value
@@ -183,7 +183,7 @@ def _declared(name: str, value: Any, kind: Any) -> Any:
     return value
 
 
-def combine(contents: Sequence[Content]) -> Content:
+def merge_contents(contents: Sequence[Content]) -> Content:
     """Several contents as one."""
     if len(contents) == 1:
         return contents[0]
@@ -192,45 +192,47 @@ def combine(contents: Sequence[Content]) -> Content:
     features = [c.features for c in contents if c.features is not None]
     return Content(
         Preferences.concat(preferences) if preferences else None,
-        _joined_labels(labels) if labels else None,
-        _joined_features(features) if features else None,
-        seconds=_joined_seconds([c.seconds for c in contents if c.seconds is not None]),
+        _merge_labels(labels) if labels else None,
+        _merge_features(features) if features else None,
+        seconds=_merge_seconds([c.seconds for c in contents if c.seconds is not None]),
     )
 
 
-def _joined_seconds(parts: Sequence[Mapping[Id, F8]]) -> Mapping[Id, F8] | None:
+def _merge_seconds(parts: Sequence[Mapping[Id, F8]]) -> Mapping[Id, F8] | None:
     experts = dict.fromkeys(e for part in parts for e in part)
     return {e: np.concatenate([part[e] for part in parts if e in part]) for e in experts} if parts else None
 
 
-def _stacked(indexes: Sequence[ItemIndex]) -> tuple[Coded, Coded]:
+def _concat_indexes(indexes: Sequence[ItemIndex]) -> tuple[CodedColumn, CodedColumn]:
     """The (query, item) pairs of several indexes as two columns."""
-    query = _stack([Coded(i.query_of_slot, i.queries) for i in indexes], "query")
-    return query, _stack([Coded(np.arange(len(i.items)), i.items) for i in indexes], "item")
+    query = _concat_columns([CodedColumn(i.query_of_slot, i.queries) for i in indexes], "query")
+    return query, _concat_columns([CodedColumn(np.arange(len(i.items)), i.items) for i in indexes], "item")
 
 
-def _stack(columns: Sequence[Coded], what: str) -> Coded:
+def _concat_columns(columns: Sequence[CodedColumn], what: str) -> CodedColumn:
     """Columns one after the other over one set of ids."""
     union = code_ids([v for c in columns for v in c.ids.tolist()], what)
     base = np.cumsum([0] + [len(c.ids) for c in columns])
-    return Coded(
+    return CodedColumn(
         np.concatenate([union.codes[b + c.codes] for b, c in zip(base, columns, strict=False)]), union.ids
     )
 
 
-def _joined_labels(parts: Sequence[Labels]) -> Labels:
+def _merge_labels(parts: Sequence[Labels]) -> Labels:
     return (
         parts[0]
         if len(parts) == 1
-        else Labels.from_rows(*_stacked([p.index for p in parts]), np.concatenate([p.grades for p in parts]))
+        else Labels.from_rows(
+            *_concat_indexes([p.index for p in parts]), np.concatenate([p.grades for p in parts])
+        )
     )
 
 
-def _joined_features(parts: Sequence[Features]) -> Features:
+def _merge_features(parts: Sequence[Features]) -> Features:
     if len({p.names for p in parts}) > 1:
         raise InputError("the files have different features", remedy="read them one by one")
     if len(parts) == 1:
         return parts[0]
     return Features.from_rows(
-        *_stacked([p.index for p in parts]), np.concatenate([p.values for p in parts]), parts[0].names
+        *_concat_indexes([p.index for p in parts]), np.concatenate([p.values for p in parts]), parts[0].names
     )

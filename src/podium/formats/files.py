@@ -17,12 +17,19 @@ from pathlib import Path
 
 import numpy as np
 
-from podium.errors import InputError, Option, Words
+from podium.errors import InputError, MessageText, Option
 from podium.formats.temporary import TemporaryFile
 from podium.kernels import dispatch
 from podium.kernels.dispatch import U1
 
-__all__ = ["Source", "distinct_names", "names_of", "open_source", "refuse_same_names", "save"]
+__all__ = [
+    "Source",
+    "derive_distinct_names",
+    "derive_expert_names",
+    "open_source",
+    "refuse_same_names",
+    "write_atomically",
+]
 
 _NEWLINE = 10
 _BLOCK = 1 << 22
@@ -56,7 +63,7 @@ class Source:
         """The bytes of the text: UTF-8 without a byte-order mark, checked, at least one line that is not blank."""
         raw = self.raw
         if self.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii"):
-            raw = self._recoded()
+            raw = self._recode_text()
         view = np.frombuffer(raw, np.uint8)
         if raw[:3] == codecs.BOM_UTF8:
             view = view[3:]
@@ -75,12 +82,12 @@ class Source:
         return self.view.tobytes()
 
     @property
-    def rows(self) -> int:
+    def estimated_rows(self) -> int:
         """About how many lines there are, from the length of the first ones."""
         head = self.view[:65536]
         return len(self.view) * max(int((head == _NEWLINE).sum()), 1) // len(head)
 
-    def _recoded(self) -> bytes:
+    def _recode_text(self) -> bytes:
         try:
             return bytes(self.raw).decode(self.encoding).encode()
         except LookupError:
@@ -104,10 +111,12 @@ class Source:
                 raise InputError(
                     f"the file is {what}", source=self.name, remedy="unpack it first, or use gzip"
                 )
-        low, high = _extremes(view)
+        low, high = _find_extremes(view)
         if low == 0:
             at = int(np.flatnonzero(view == 0)[0])
-            raise self.error("a NUL byte: this is a binary file", self._line(view, at), "give a text file")
+            raise self.error(
+                "a NUL byte: this is a binary file", self._line_number(view, at), "give a text file"
+            )
         if high >= 128:
             self._check_utf8(view)
 
@@ -122,13 +131,13 @@ class Source:
                 at = begin - carried + error.start
                 remedy = ("say what it is, for example ", Option("encoding", "latin-1"))
                 raise self.error(
-                    f"the byte 0x{view[at]:02x} is not UTF-8", self._line(view, at), remedy
+                    f"the byte 0x{view[at]:02x} is not UTF-8", self._line_number(view, at), remedy
                 ) from None
 
-    def _line(self, view: U1, at: int) -> int:
+    def _line_number(self, view: U1, at: int) -> int:
         return view[:at].tobytes().count(b"\n") + 1
 
-    def lines(self) -> Iterator[tuple[int, bytes]]:
+    def iterate_lines(self) -> Iterator[tuple[int, bytes]]:
         """Numbered lines that are not blank, without their ends."""
         for number, line in enumerate(self.data.split(b"\n"), 1):
             if line and not line.isspace():
@@ -142,12 +151,12 @@ class Source:
         end = start.rfind(b"\n")
         return start[: end + 1] if end >= 0 else self.raw[: self.raw.find(b"\n") + 1 or len(self.raw)]
 
-    def error(self, problem: str, line: int | None = None, remedy: Words | None = None) -> InputError:
+    def error(self, problem: str, line: int | None = None, remedy: MessageText | None = None) -> InputError:
         """An error that happened in this file."""
         return InputError(problem, source=self.name, line=line, remedy=remedy)
 
 
-def _extremes(view: U1) -> tuple[int, int]:
+def _find_extremes(view: U1) -> tuple[int, int]:
     """The smallest and the largest byte; blocks are shared among threads, as this reads every byte of the file."""
     blocks = [view[begin : begin + _BLOCK] for begin in range(0, len(view), _BLOCK)]
     if len(blocks) == 1:
@@ -163,9 +172,9 @@ def open_source(path: str | os.PathLike[str], encoding: str = "utf-8") -> Source
     """Read a file, or standard input for `-`; gzip is known by its first bytes, whatever the name."""
     name = os.fspath(path)
     if name == "-":
-        return Source("standard input", _unzipped(sys.stdin.buffer.read(), "standard input"), encoding)
+        return Source("standard input", _decompress_gzip(sys.stdin.buffer.read(), "standard input"), encoding)
     try:
-        raw = _bytes_of(Path(name))
+        raw = _read_bytes(Path(name))
     except FileNotFoundError:
         raise InputError("there is no such file", source=name, remedy="check the path") from None
     except IsADirectoryError:
@@ -173,17 +182,17 @@ def open_source(path: str | os.PathLike[str], encoding: str = "utf-8") -> Source
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"the file cannot be read: {reason}", source=name) from None
-    return Source(name, _unzipped(raw, name), encoding)
+    return Source(name, _decompress_gzip(raw, name), encoding)
 
 
-def _bytes_of(path: Path) -> bytes | mmap.mmap:
+def _read_bytes(path: Path) -> bytes | mmap.mmap:
     with path.open("rb") as file:
         if path.is_file() and os.fstat(file.fileno()).st_size >= _MAP_FROM:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return file.read()
 
 
-def _unzipped(raw: bytes | mmap.mmap, name: str) -> bytes | mmap.mmap:
+def _decompress_gzip(raw: bytes | mmap.mmap, name: str) -> bytes | mmap.mmap:
     if raw[:2] != b"\x1f\x8b":
         return raw
     try:
@@ -194,7 +203,7 @@ def _unzipped(raw: bytes | mmap.mmap, name: str) -> bytes | mmap.mmap:
         ) from None
 
 
-def names_of(sources: Sequence[Source]) -> list[str]:
+def derive_expert_names(sources: Sequence[Source]) -> list[str]:
     """What experts are called after their files: the stem of each, or its whole name where another has that stem."""
     whole = [Path(source.name).name for source in sources]
     names = [source.stem for source in sources]
@@ -204,9 +213,9 @@ def names_of(sources: Sequence[Source]) -> list[str]:
     return names
 
 
-def distinct_names(sources: Sequence[Source]) -> list[str]:
+def derive_distinct_names(sources: Sequence[Source]) -> list[str]:
     """The same, where two files of one name are refused."""
-    names = names_of(sources)
+    names = derive_expert_names(sources)
     refuse_same_names(names, sources)
     return names
 
@@ -223,7 +232,9 @@ def refuse_same_names(names: Sequence[str], sources: Sequence[Source]) -> None:
         seen[name] = source.name
 
 
-def save(chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def write_atomically(
+    chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bool = False
+) -> None:
     """Write to a temporary file beside the target, then rename: a reader sees the old file or the new, never half.
 
     What a run that was killed has left beside the target is removed by the next one that writes it.

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from podium.data.roles import WORDS, plain_name
+from podium.data.column_roles import WORDS, normalize_name
 from podium.errors import InputError, Option, ParameterError
 from podium.formats.base import Content
 from podium.formats.files import Source
-from podium.formats.table import Table, TableFormat
-from podium.formats.writing import Writable, list_rows, pick
+from podium.formats.table_format import FileTable, TableFormat
+from podium.formats.table_writing import WritableKind, iterate_lists, resolve_kind
 
 __all__ = ["JsonLines", "refuse_surrogates_in"]
 
@@ -41,9 +41,9 @@ class JsonLines(TableFormat):
         except (ValueError, RecursionError):
             return 0.0
 
-    def table(
+    def read_table(
         self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]
-    ) -> Table:
+    ) -> FileTable:
         if columns is not None or delimiter is not None:
             raise ParameterError(
                 Option("columns"),
@@ -53,46 +53,46 @@ class JsonLines(TableFormat):
             )
         array = source.view[:1_000_000].tobytes().lstrip()[:1] == b"["
         rows, lines = [], []
-        for line, row in _elements(source) if array else _objects(source):
+        for line, row in _iterate_elements(source) if array else _iterate_objects(source):
             rows.append(row)
             lines.append(line)
         names = list(dict.fromkeys(name for row in rows for name in row))
         cells = {name: [row.get(name) for row in rows] for name in names}
-        table = Table(source, cells, lines, missing, elements=array)
+        table = FileTable(source, cells, lines, missing, elements=array)
         return (
-            _unfolded(table)
+            _unfold_lists(table)
             if any(isinstance(row.get(name), list) for row in rows[:1] for name in row)
             else table
         )
 
-    def write(self, content: Content, *, kind: Writable | str = "auto") -> Iterator[bytes]:
-        kind = pick(content, kind, self)
-        rows = {"lists": _lists, "votes": _votes, "labels": _labels}[kind](content)
+    def write(self, content: Content, *, kind: WritableKind | str = "auto") -> Iterator[bytes]:
+        kind = resolve_kind(content, kind, self)
+        rows = {"lists": _iterate_lists, "votes": _iterate_votes, "labels": _iterate_labels}[kind](content)
         return (
             json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "strict") + b"\n"
             for row in rows
         )
 
 
-def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+def _iterate_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """Numbered lines and their objects."""
-    for line, text in source.lines():
+    for line, text in source.iterate_lines():
         try:
             found = json.loads(text, parse_constant=float)
         except (ValueError, RecursionError) as error:
             raise source.error(f"this is not JSON: {error}", line, "write one JSON object per line") from None
         if not isinstance(found, dict):
             raise source.error(f"a {type(found).__name__} instead of an object", line, _HOLDS)
-        refuse_surrogates_in(found, text, functools.partial(_error_at, source, line))
+        refuse_surrogates_in(found, text, functools.partial(_line_error, source, line))
         yield line, found
 
 
-def _elements(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+def _iterate_elements(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """Numbered elements of an array, one at a time."""
     text, decoder = source.data.decode(), json.JSONDecoder(parse_constant=float)
-    at, element, more = _after(text, text.index("[") + 1), 0, True
+    at, element, more = _skip_blanks(text, text.index("[") + 1), 0, True
 
-    def error(problem: str, remedy: str) -> InputError:
+    def element_error(problem: str, remedy: str) -> InputError:
         return InputError(problem, source=f"{source.name}, element {element}", remedy=remedy)
 
     if text[at : at + 1] == "]":
@@ -103,26 +103,26 @@ def _elements(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             found, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as reason:
-            raise error(
+            raise element_error(
                 f"this is not JSON: {reason}", "write an array of objects, or one object per line"
             ) from None
         if not isinstance(found, dict):
-            raise error(f"a {type(found).__name__} instead of an object", _HOLDS)
-        refuse_surrogates_in(found, text[begin:at].encode(), error)
+            raise element_error(f"a {type(found).__name__} instead of an object", _HOLDS)
+        refuse_surrogates_in(found, text[begin:at].encode(), element_error)
         yield element, found
-        at = _after(text, at)
+        at = _skip_blanks(text, at)
         more = text[at : at + 1] == ","
         if not more and text[at : at + 1] != "]":
             shown = repr(text[at : at + 20]) if at < len(text) else "the end of the file"
-            raise error(f"{shown} follows it", "elements are followed by a comma, the last one by ]")
-        at = _after(text, at + 1)
+            raise element_error(f"{shown} follows it", "elements are followed by a comma, the last one by ]")
+        at = _skip_blanks(text, at + 1)
     if at < len(text):
-        raise error(
+        raise element_error(
             f"{text[at : at + 20]!r} follows the array", "a file holds one array, or one object per line"
         )
 
 
-def _error_at(source: Source, line: int, problem: str, remedy: str) -> InputError:
+def _line_error(source: Source, line: int, problem: str, remedy: str) -> InputError:
     return source.error(problem, line, remedy)
 
 
@@ -138,19 +138,19 @@ def refuse_surrogates_in(value: Any, text: bytes, error: Callable[[str, str], In
         raise error(problem, "write the character itself, or both halves") from None
 
 
-def _after(text: str, at: int) -> int:
+def _skip_blanks(text: str, at: int) -> int:
     """Where the next thing is that is not blank."""
     found = _BLANK.match(text, at)
     return at if found is None else found.end()
 
 
-def _unfolded(table: Table) -> Table:
+def _unfold_lists(table: FileTable) -> FileTable:
     """Objects that hold whole lists -> one row per item; other cells are repeated."""
     found = {
         role: n
         for role in ("items", "ranks", "scores")
         for n in table.columns
-        if plain_name(n) in WORDS[role]
+        if normalize_name(n) in WORDS[role]
     }
     if "items" not in found:
         return table
@@ -170,13 +170,13 @@ def _unfolded(table: Table) -> Table:
         for name in others:
             out[name] += [table.columns[name][row]] * len(items)
         for role, name in parallel.items():
-            out[role] += _values(table, row, name, len(items))
+            out[role] += _check_list_values(table, row, name, len(items))
         if not parallel:
             out["rank"] += range(1, len(items) + 1)
     return replace(table, columns=out, lines=lines)
 
 
-def _values(table: Table, row: int, name: str, count: int) -> list[Any]:
+def _check_list_values(table: FileTable, row: int, name: str, count: int) -> list[Any]:
     """The ranks or scores of one list; null stands for none at all."""
     values = table.columns[name][row]
     values = [None] * count if values is None else values
@@ -185,15 +185,15 @@ def _values(table: Table, row: int, name: str, count: int) -> list[Any]:
     return values
 
 
-def _lists(content: Content) -> Iterator[dict[str, Any]]:
+def _iterate_lists(content: Content) -> Iterator[dict[str, Any]]:
     assert content.preferences is not None
     scored = content.preferences.lists.score is not None
-    for query, expert, items, ranks, scores in list_rows(content.preferences):
+    for query, expert, items, ranks, scores in iterate_lists(content.preferences):
         row = {"query": query, "expert": expert, "items": items, "ranks": ranks}
         yield {**row, "scores": scores} if scored else row
 
 
-def _votes(content: Content) -> Iterator[dict[str, Any]]:
+def _iterate_votes(content: Content) -> Iterator[dict[str, Any]]:
     p = content.preferences
     assert p is not None
     v = p.comparisons
@@ -210,7 +210,7 @@ def _votes(content: Content) -> Iterator[dict[str, Any]]:
         }
 
 
-def _labels(content: Content) -> Iterator[dict[str, Any]]:
+def _iterate_labels(content: Content) -> Iterator[dict[str, Any]]:
     labels = content.labels
     assert labels is not None
     queries = labels.queries.tolist()

@@ -14,18 +14,18 @@ import numpy as np
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
-from podium.data.vocabulary import Coded, Ids, code_ids
+from podium.data.vocabulary import CodedColumn, Ids, code_ids
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.base import Content, Format
 from podium.formats.files import Source
-from podium.formats.ids import plain_texts
-from podium.formats.letor_cells import BLOCK, LAST_COLUMN, Cells, parse_cells, worth_compiling
-from podium.formats.lines import number, shown
+from podium.formats.letor_cells import BLOCK, LAST_COLUMN, LetorCells, is_worth_compiling, parse_cells
+from podium.formats.text_ids import format_plain_ids
+from podium.formats.text_lines import parse_number, quote_bytes
 from podium.kernels.dispatch import F8, I4, I8
 
 __all__ = ["Letor"]
 
-Kind = Literal["auto", "ranks", "scores", "features"]
+LetorKind = Literal["auto", "ranks", "scores", "features"]
 _DOCID = re.compile(rb"docid\s*=\s*(\S+)", re.IGNORECASE)
 _LINE = re.compile(rb"\S+\s+qid:\S+(\s+\d+:\S+)*\s*(#.*)?$")
 
@@ -54,24 +54,24 @@ class Letor(Format):
         self,
         sources: Sequence[Source],
         *,
-        kind: Kind = "auto",
+        kind: LetorKind = "auto",
         reversed_lists: bool = False,
         unlisted: Unlisted = "unknown",
     ) -> Content:
         if kind not in ("auto", "ranks", "scores", "features"):
             raise ParameterError(f"kind is {kind!r}; accepted: auto, ranks, scores, features")
-        rows = _parse(sources)
+        rows = _parse_rows(sources)
         if kind == "auto":
             kind = "ranks" if rows.looks_like_ranks() else "features"
         query, item = code_ids(rows.query, "query"), code_ids(rows.item, "item")
-        part = _parts(query, rows, sources) if len(sources) > 1 else None
+        part = _assign_parts(query, rows, sources) if len(sources) > 1 else None
         labels = Labels.from_rows(query, item, rows.label, origin=rows.origin)
         if kind == "features":
-            columns = rows.columns()
+            columns = rows.column_numbers()
             names = [str(c) for c in columns.tolist()]
-            features = Features.from_rows(query, item, rows.matrix(columns), names, origin=rows.origin)
+            features = Features.from_rows(query, item, rows.build_matrix(columns), names, origin=rows.origin)
             return Content(labels=labels, features=features, part=part)
-        lists = _lists(rows, query, item, kind, reversed_lists).with_unlisted(unlisted)
+        lists = _build_preferences(rows, query, item, kind, reversed_lists).with_unlisted(unlisted)
         return Content(preferences=lists, labels=labels, part=part)
 
     def write(self, content: Content) -> Iterator[bytes]:
@@ -80,15 +80,15 @@ class Letor(Format):
         if holder is None:
             raise InputError("there is nothing to write", remedy="LETOR files hold features, or lists")
         if x is None and p is not None:
-            self.leave_out(comparisons=len(p.comparisons), scores=p.lists.score is not None)
+            self.warn_of_omitted(comparisons=len(p.comparisons), scores=p.lists.score is not None)
         else:
-            self.leave_out(preferences=p)
+            self.warn_of_omitted(preferences=p)
         index = holder.index
-        queries = plain_texts(index.queries, "query", self.name)
+        queries = format_plain_ids(index.queries, "query", self.name)
         if hashed := [q for q in queries if "#" in q]:
             remedy = "a # begins a comment there; rename the query"
             raise InputError(f"the query id {hashed[0][:80]!r} cannot be written as letor", remedy=remedy)
-        items = plain_texts(index.items, "item", self.name, index.query_of_slot)
+        items = format_plain_ids(index.items, "item", self.name, index.query_of_slot)
         if labels is None:
             warnings.warn(
                 "LETOR lines begin with a label, and there are none: 0 is written",
@@ -98,7 +98,7 @@ class Letor(Format):
         grades = np.zeros(len(items)) if labels is None else labels.align(index)
         if np.isnan(grades).any():
             raise InputError("some items have no label", remedy="LETOR files need one for every item")
-        cells = _feature_cells(x) if x is not None else _rank_cells(holder)  # type: ignore[arg-type]
+        cells = _build_feature_formatter(x) if x is not None else _build_rank_formatter(holder)  # type: ignore[arg-type]
         order = np.lexsort((index.arrival, index.query_of_slot)).tolist()
         query_of, values = index.query_of_slot.tolist(), grades.tolist()
         for begin in range(0, len(order), 1000):
@@ -108,24 +108,24 @@ class Letor(Format):
             ).encode()
 
 
-def _feature_cells(x: Features) -> Callable[[int], str]:
-    columns = x.names if all(map(_is_column, x.names)) else range(1, len(x.names) + 1)
+def _build_feature_formatter(x: Features) -> Callable[[int], str]:
+    columns = x.names if all(map(_is_column_number, x.names)) else range(1, len(x.names) + 1)
 
-    def cells(slot: int) -> str:
+    def format_cells(slot: int) -> str:
         pairs = zip(columns, x.values[slot].tolist(), strict=True)
         return " ".join(f"{c}:{'NULL' if v != v else repr(v)}" for c, v in pairs)
 
-    return cells
+    return format_cells
 
 
-def _is_column(name: str) -> bool:
+def _is_column_number(name: str) -> bool:
     """Whether a name is the number of a column, as it is written there."""
     return re.fullmatch("[1-9][0-9]{0,9}", name) is not None and int(name) <= LAST_COLUMN
 
 
-def _rank_cells(p: Preferences) -> Callable[[int], str]:
+def _build_rank_formatter(p: Preferences) -> Callable[[int], str]:
     names = [str(e) for e in p.experts]
-    bad = next((n for n in names if not _is_column(n)), None)
+    bad = next((n for n in names if not _is_column_number(n)), None)
     if bad is not None:
         raise InputError(
             f"the expert id {bad!r} cannot be written as letor",
@@ -140,7 +140,7 @@ def _rank_cells(p: Preferences) -> Callable[[int], str]:
 
 
 @dataclass
-class _Rows:
+class _LetorRows:
     """Lines in file order, and their cells in blocks."""
 
     sources: Sequence[Source]
@@ -149,7 +149,7 @@ class _Rows:
     label: list[float] = field(default_factory=list)
     file: list[int] = field(default_factory=list)
     line: list[int] = field(default_factory=list)
-    blocks: list[Cells] = field(default_factory=list)
+    blocks: list[LetorCells] = field(default_factory=list)
 
     def origin(self, row: int) -> tuple[str, int]:
         return self.sources[self.file[row]].name, self.line[row]
@@ -163,13 +163,13 @@ class _Rows:
             missing |= len(given) < len(block.value)
         return missing
 
-    def columns(self) -> I8:
+    def column_numbers(self) -> I8:
         """Column numbers that occur, rising; all from 1 on when they are nearly so."""
         found = np.unique(np.concatenate([np.unique(block.column) for block in self.blocks])).astype(np.int64)
         last = int(found[-1]) if len(found) else 0
         return np.arange(1, last + 1) if last <= 2 * len(found) + 16 else found
 
-    def matrix(self, columns: I8) -> F8:
+    def build_matrix(self, columns: I8) -> F8:
         """A row per line; a column that a line leaves out is 0, as in SVMlight."""
         if len(self.query) * len(columns) > 2**31:
             raise InputError(
@@ -185,26 +185,26 @@ class _Rows:
         return values
 
 
-def _parse(sources: Sequence[Source]) -> _Rows:
-    rows = _Rows(sources)
-    compiled = worth_compiling(sum(len(s.view) for s in sources))
+def _parse_rows(sources: Sequence[Source]) -> _LetorRows:
+    rows = _LetorRows(sources)
+    compiled = is_worth_compiling(sum(len(s.view) for s in sources))
     for index, source in enumerate(sources):
         seen: dict[str, int] = defaultdict(int)
         waiting: list[bytes] = []
-        for line, text in source.lines():
+        for line, text in source.iterate_lines():
             body, _, comment = text.partition(b"#")
             fields = body.split(None, 2)
             if not fields:
                 continue  # a line of comment
             if len(fields) < 2 or not fields[1].startswith(b"qid:") or len(fields[1]) == 4:
                 remedy = "a line is: label qid:Q 1:value 2:value ... #docid = D"
-                raise source.error(f"no qid: in {shown(text)}", line, remedy)
+                raise source.error(f"no qid: in {quote_bytes(text)}", line, remedy)
             query = fields[1][4:].decode()
             seen[query] += 1
             found = _DOCID.search(comment)
             rows.query.append(query)
             rows.item.append(found[1].decode() if found else str(seen[query]))
-            rows.label.append(_label(fields[0].decode(), source, line))
+            rows.label.append(_parse_label(fields[0].decode(), source, line))
             rows.file.append(index)
             rows.line.append(line)
             waiting.append(fields[2] if len(fields) > 2 else b"")
@@ -217,32 +217,34 @@ def _parse(sources: Sequence[Source]) -> _Rows:
     return rows
 
 
-def _add_block(rows: _Rows, lines: list[bytes], compiled: bool) -> None:
+def _add_block(rows: _LetorRows, lines: list[bytes], compiled: bool) -> None:
     first = len(rows.line) - len(lines)
 
-    def complaint(k: int, problem: str, remedy: str) -> InputError:
+    def cell_error(k: int, problem: str, remedy: str) -> InputError:
         source, line = rows.origin(first + k)
         return InputError(problem, source=source, line=line, remedy=remedy)
 
-    rows.blocks.append(parse_cells(lines, complaint, compiled=compiled))
+    rows.blocks.append(parse_cells(lines, cell_error, compiled=compiled))
 
 
-def _label(token: str, source: Source, line: int) -> float:
+def _parse_label(token: str, source: Source, line: int) -> float:
     try:
-        return number(token)
+        return parse_number(token)
     except ValueError:
         raise source.error(f"the label is {token[:60]!r}", line, "a label is a finite number") from None
 
 
-def _lists(rows: _Rows, query: Coded, item: Coded, kind: str, reversed_lists: bool) -> Preferences:
+def _build_preferences(
+    rows: _LetorRows, query: CodedColumn, item: CodedColumn, kind: str, reversed_lists: bool
+) -> Preferences:
     widths = np.concatenate([block.widths for block in rows.blocks])
     value = np.concatenate([block.value for block in rows.blocks])
     given = np.flatnonzero(~np.isnan(value))
     row, value = np.repeat(np.arange(len(widths)), widths)[given], value[given]
-    columns = rows.columns()
+    columns = rows.column_numbers()
     column = np.concatenate([block.column for block in rows.blocks])[given]
-    expert = Coded(np.searchsorted(columns, column), Ids([str(c) for c in columns.tolist()]))
-    q, i = Coded(query.codes[row], query.ids), Coded(item.codes[row], item.ids)
+    expert = CodedColumn(np.searchsorted(columns, column), Ids([str(c) for c in columns.tolist()]))
+    q, i = CodedColumn(query.codes[row], query.ids), CodedColumn(item.codes[row], item.ids)
 
     def origin(k: int) -> tuple[str, int]:
         return rows.origin(int(row[k]))
@@ -257,7 +259,7 @@ def _lists(rows: _Rows, query: Coded, item: Coded, kind: str, reversed_lists: bo
     return Preferences.from_rows(q, expert, i, rank=value, candidates=(query, item), origin=origin)
 
 
-def _parts(query: Coded, rows: _Rows, sources: Sequence[Source]) -> I4:
+def _assign_parts(query: CodedColumn, rows: _LetorRows, sources: Sequence[Source]) -> I4:
     part = np.full(len(query.ids), -1, np.int32)
     file = np.array(rows.file, np.int32)
     first = np.unique(query.codes, return_index=True)[1]

@@ -8,18 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from podium.errors import InputError
-from podium.formats.lines import number, shown
+from podium.formats.text_lines import parse_number, quote_bytes
 from podium.kernels import text_columns
 from podium.kernels.dispatch import F8, I4, I8, is_large
 
-__all__ = ["BLOCK", "LAST_COLUMN", "Cells", "parse_cells", "worth_compiling"]
+__all__ = ["BLOCK", "LAST_COLUMN", "LetorCells", "is_worth_compiling", "parse_cells"]
 
 BLOCK = 20_000  # lines
 LAST_COLUMN = text_columns.LAST_COLUMN
-Complaint = Callable[[int, str, str], InputError]  # (line of the block, problem, remedy) -> the error
+CellError = Callable[[int, str, str], InputError]  # (line of the block, problem, remedy) -> the error
 
 
-class Cells(NamedTuple):
+class LetorCells(NamedTuple):
     """Cells of some lines, one after the other."""
 
     widths: I8  # of each line
@@ -32,44 +32,48 @@ class Cells(NamedTuple):
         return np.repeat(np.arange(len(self.widths)), self.widths)
 
 
-def worth_compiling(size: int) -> bool:
+def is_worth_compiling(size: int) -> bool:
     """Whether that many bytes of lines hold enough cells to load the compiled parser."""
     return is_large(size // 8)
 
 
-def parse_cells(lines: Sequence[bytes], complaint: Complaint, *, compiled: bool) -> Cells:
+def parse_cells(lines: Sequence[bytes], complaint: CellError, *, compiled: bool) -> LetorCells:
     """All cells of a block of lines (each without label, qid and comment)."""
     if compiled:
         found = text_columns.parse_cells(np.frombuffer(b"\n".join(lines), np.uint8), len(lines))
         if found is not None:
-            return Cells(*found)
+            return LetorCells(*found)
     widths = np.empty(len(lines), np.int64)
     columns: list[int] = []
     values: list[float] = []
     for k, line in enumerate(lines):
         try:
-            column, value = _plain(line)
+            column, value = _parse_line(line)
         except ValueError as error:
             raise complaint(k, *error.args) from None
         widths[k] = len(column)
         columns += column
         values += value
-    return Cells(widths, np.array(columns, np.int32), np.array(values, np.float64))
+    return LetorCells(widths, np.array(columns, np.int32), np.array(values, np.float64))
 
 
-def _plain(line: bytes) -> tuple[list[int], list[float]]:
+def _parse_line(line: bytes) -> tuple[list[int], list[float]]:
     columns, values = [], []
     for cell in line.split():
         column, colon, value = cell.partition(b":")
         if not colon:
-            raise ValueError(f"{shown(cell)} is not column:value", "values look like 12:0.5 or 12:NULL")
+            raise ValueError(f"{quote_bytes(cell)} is not column:value", "values look like 12:0.5 or 12:NULL")
         if not column.isdigit() or len(column) > 20 or not 0 < int(column) <= LAST_COLUMN:
-            raise ValueError(f"the column is {shown(column)}", f"columns are numbers from 1 to {LAST_COLUMN}")
+            raise ValueError(
+                f"the column is {quote_bytes(column)}", f"columns are numbers from 1 to {LAST_COLUMN}"
+            )
         columns.append(int(column))
         try:
-            values.append(float("nan") if value == b"NULL" else number(value.decode()))
+            values.append(float("nan") if value == b"NULL" else parse_number(value.decode()))
         except ValueError:
-            raise ValueError(f"the value is {shown(value)}", "values are finite numbers or NULL") from None
+            raise ValueError(
+                f"the value is {quote_bytes(value)}", "values are finite numbers or NULL"
+            ) from None
     if len(set(columns)) < len(columns):
         twice = next(c for c in columns if columns.count(c) > 1)
         raise ValueError(f"column {twice} is given twice", "keep one of them")

@@ -13,14 +13,14 @@ from podium.data.frames import comparisons_frame, labels_frame, lists_frame
 from podium.errors import InputError, Option, ParameterError
 from podium.formats.base import Content
 from podium.formats.files import Source
-from podium.formats.table import Table, TableFormat
-from podium.formats.writing import Writable, pick
+from podium.formats.table_format import FileTable, TableFormat
+from podium.formats.table_writing import WritableKind, resolve_kind
 from podium.kernels.dispatch import F8
 
 __all__ = ["Parquet"]
 
 
-class _Columns(Mapping[str, list[Any]]):
+class _ArrowColumns(Mapping[str, list[Any]]):
     """The columns of an Arrow table, made Python values only where they are asked for."""
 
     def __init__(self, table: Any) -> None:
@@ -37,7 +37,7 @@ class _Columns(Mapping[str, list[Any]]):
     def __len__(self) -> int:
         return len(self._table.column_names)
 
-    def numbers(self, name: str) -> F8 | None:
+    def read_numbers(self, name: str) -> F8 | None:
         """A column of numbers as an array, NaN where there is none; None for other columns."""
         import pyarrow as pa
 
@@ -48,15 +48,15 @@ class _Columns(Mapping[str, list[Any]]):
 
 
 @dataclass(frozen=True)
-class _Typed(Table):
+class _ArrowTable(FileTable):
     """A table whose columns know their types: many features are not worth a Python object for each number."""
 
-    arrow: _Columns | None = None
+    arrow: _ArrowColumns | None = None
 
-    def numbers_or_nan(self, name: str, role: str) -> F8:
-        found = None if self.missing or self.arrow is None else self.arrow.numbers(name)
+    def read_numbers_or_nan(self, name: str, role: str) -> F8:
+        found = None if self.missing or self.arrow is None else self.arrow.read_numbers(name)
         if found is None or np.isinf(found).any():
-            return super().numbers_or_nan(name, role)
+            return super().read_numbers_or_nan(name, role)
         return found
 
 
@@ -70,9 +70,9 @@ class Parquet(TableFormat):
     def sniff(self, head: bytes) -> float:
         return 1.0 if head.startswith(b"PAR1") else 0.0
 
-    def table(
+    def read_table(
         self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]
-    ) -> Table:
+    ) -> FileTable:
         if columns is not None or delimiter is not None:
             raise ParameterError(
                 Option("columns"),
@@ -98,13 +98,13 @@ class Parquet(TableFormat):
             raise source.error(f"two columns are called {twice!r}", None, "rename one")
         if not table.num_rows:
             raise source.error("there are no rows")
-        found = _Columns(table)
-        return _Typed(source, found, range(1, table.num_rows + 1), missing, arrow=found)
+        found = _ArrowColumns(table)
+        return _ArrowTable(source, found, range(1, table.num_rows + 1), missing, arrow=found)
 
-    def write(self, content: Content, *, kind: Writable | str = "auto") -> Iterator[bytes]:
+    def write(self, content: Content, *, kind: WritableKind | str = "auto") -> Iterator[bytes]:
         import pyarrow.parquet as pq
 
-        kind = pick(content, kind, self)
+        kind = resolve_kind(content, kind, self)
         if kind == "labels":
             assert content.labels is not None
             frame = labels_frame(content.labels, "pyarrow")

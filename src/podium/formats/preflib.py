@@ -9,15 +9,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from podium.data.preferences import Preferences, Unlisted
-from podium.data.vocabulary import Coded, Ids
+from podium.data.vocabulary import CodedColumn, Ids
 from podium.errors import InputError, Option, ParameterError
-from podium.formats.base import Content, Format, combine
-from podium.formats.files import Source, distinct_names
-from podium.formats.ids import texts
+from podium.formats.base import Content, Format, merge_contents
+from podium.formats.files import Source, derive_distinct_names
+from podium.formats.text_ids import format_ids
 
 __all__ = ["PrefLib"]
 
-Names = Literal["auto", "names", "numbers"]
+ItemNaming = Literal["auto", "names", "numbers"]
 MOST_ROWS = 1_000_000
 _NAME = re.compile(r"# ALTERNATIVE NAME ([0-9]{1,18}): ?(.*)")
 _BALLOT = re.compile(r"([0-9]{1,18}): ?(.*)")
@@ -39,21 +39,24 @@ class PrefLib(Format):
     def sniff(self, head: bytes) -> float:
         if head.startswith((b"# FILE NAME", b"# ALTERNATIVE NAME")):
             return 1.0
-        return 0.8 if _is_old(head) else 0.0
+        return 0.8 if _is_old_format(head) else 0.0
 
     def read(
         self,
         sources: Sequence[Source],
         *,
-        items: Names = "auto",
+        items: ItemNaming = "auto",
         unlisted: Unlisted = "unknown",
         most_rows: int = MOST_ROWS,
     ) -> Content:
         if items not in ("auto", "names", "numbers"):
             raise ParameterError(f"items is {items!r}; accepted: auto, names, numbers")
-        elections = zip(sources, distinct_names(sources), strict=True)
-        return combine(
-            [Content(preferences=_election(s, name, items, unlisted, most_rows)) for s, name in elections]
+        elections = zip(sources, derive_distinct_names(sources), strict=True)
+        return merge_contents(
+            [
+                Content(preferences=_read_election(s, name, items, unlisted, most_rows))
+                for s, name in elections
+            ]
         )
 
     def write(self, content: Content) -> Iterator[bytes]:
@@ -65,13 +68,13 @@ class PrefLib(Format):
                 f"{len(p)} queries cannot be one election", remedy="select one query, or write csv"
             )
         scored = p.lists.score is not None
-        self.leave_out(
+        self.warn_of_omitted(
             labels=content.labels, features=content.features, comparisons=len(p.comparisons), scores=scored
         )
-        return _lines(p)
+        return _format_election(p)
 
 
-def _is_old(head: bytes) -> bool:
+def _is_old_format(head: bytes) -> bool:
     lines = head.split(b"\n", 2)
     return len(lines) > 2 and lines[0].strip().isdigit() and re.match(rb"1\s*,", lines[1]) is not None
 
@@ -81,17 +84,17 @@ class _Header(NamedTuple):
     ballots: list[tuple[int, str]]  # numbered lines
 
 
-def _header(source: Source) -> _Header:
+def _parse_header(source: Source) -> _Header:
     names: dict[int, str] = {}
     ballots = []
-    for line, raw in source.lines():
+    for line, raw in source.iterate_lines():
         text = raw.strip().decode()
         if found := _NAME.fullmatch(text):
             names[int(found[1])] = found[2]
         elif not text.startswith("#"):
             ballots.append((line, text))
     if not names:
-        if _is_old(source.head()):
+        if _is_old_format(source.head()):
             remedy = "download the file again from PrefLib, whose files now begin with '# FILE NAME:'"
             raise source.error("this is PrefLib's old format, without '# ...' headers", 1, remedy)
         raise source.error(
@@ -102,8 +105,10 @@ def _header(source: Source) -> _Header:
     return _Header(names, ballots)
 
 
-def _election(source: Source, name: str, items: Names, unlisted: Unlisted, most_rows: int) -> Preferences:
-    names, ballots = _header(source)
+def _read_election(
+    source: Source, name: str, items: ItemNaming, unlisted: Unlisted, most_rows: int
+) -> Preferences:
+    names, ballots = _parse_header(source)
     numbers = sorted(names)
     unique = len(set(names.values())) == len(names) and "" not in names.values()
     if items == "names" and not unique:
@@ -117,7 +122,7 @@ def _election(source: Source, name: str, items: Names, unlisted: Unlisted, most_
     lengths: list[int] = []
     line_of: list[int] = []
     for line, text in ballots:
-        count, groups = _ballot(text, source, line)
+        count, groups = _parse_ballot(text, source, line)
         flat = [n for group in groups for n in group]
         _check_ballot(flat, code, source, line)
         if len(item) + count * len(flat) > most_rows or len(lengths) + count > most_rows:
@@ -134,17 +139,17 @@ def _election(source: Source, name: str, items: Names, unlisted: Unlisted, most_
     owner = np.repeat(np.arange(len(lengths)), lengths)
     query = Ids([name])
     return Preferences.from_rows(
-        Coded(np.zeros(len(item), np.int64), query),
-        Coded(owner, Ids([f"v{k + 1}" for k in range(len(lengths))])),
-        Coded(np.array(item, np.int64), ids),
+        CodedColumn(np.zeros(len(item), np.int64), query),
+        CodedColumn(owner, Ids([f"v{k + 1}" for k in range(len(lengths))])),
+        CodedColumn(np.array(item, np.int64), ids),
         rank=np.array(rank, np.int32),
-        candidates=(Coded(np.zeros(len(ids), np.int64), query), Coded(np.arange(len(ids)), ids)),
+        candidates=(CodedColumn(np.zeros(len(ids), np.int64), query), CodedColumn(np.arange(len(ids)), ids)),
         unlisted=unlisted,
         origin=lambda row: (source.name, line_of[int(owner[row])]),
     )
 
 
-def _ballot(text: str, source: Source, line: int) -> tuple[int, list[list[int]]]:
+def _parse_ballot(text: str, source: Source, line: int) -> tuple[int, list[list[int]]]:
     found = _BALLOT.fullmatch(text)
     problem = source.error(f"{text[:60]!r} is not a ballot", line, "a ballot looks like 12: 3,1,{2,4}")
     if found is None or int(found[1]) < 1:
@@ -181,15 +186,15 @@ def _check_ballot(flat: list[int], code: dict[int, int], source: Source, line: i
             )
 
 
-def _lines(p: Preferences) -> Iterator[bytes]:
+def _format_election(p: Preferences) -> Iterator[bytes]:
     t = p.lists
-    names = texts(p.index.items, "item", "preflib")
+    names = format_ids(p.index.items, "item", "preflib")
     for name in names:
         if name.encode() != name.encode().strip() or any(c in name for c in "\n\r\0"):
             remedy = "names are one line without blanks at the ends"
             raise InputError(f"the item id {name[:80]!r} cannot be written as preflib", remedy=remedy)
     ballots = [
-        _ballot_text(t.item[a:b].tolist(), t.rank[a:b].tolist())
+        _format_ballot(t.item[a:b].tolist(), t.rank[a:b].tolist())
         for a, b in zip(t.starts[:-1].tolist(), t.starts[1:].tolist(), strict=True)
     ]
     tied = any("{" in b for b in ballots)
@@ -206,7 +211,7 @@ def _lines(p: Preferences) -> Iterator[bytes]:
         yield f"1: {ballot}\n".encode()
 
 
-def _ballot_text(items: list[int], ranks: list[int]) -> str:
+def _format_ballot(items: list[int], ranks: list[int]) -> str:
     groups: dict[int, list[str]] = {}
     for item, rank in zip(items, ranks, strict=True):
         groups.setdefault(rank, []).append(str(item + 1))

@@ -19,7 +19,7 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["TemporaryFile", "hold", "is_held"]
+__all__ = ["TemporaryFile", "hold_lock", "is_locked"]
 
 
 class TemporaryFile:
@@ -40,14 +40,14 @@ class TemporaryFile:
         self._published = False
         self._file: int | None = None  # open as long as the lock is wanted
         number = 0
-        while (created := _create(_beside(target, number))) is None:
-            if not _remove_abandoned(_beside(target, number)):
+        while (created := _create_locked(_temporary_path(target, number))) is None:
+            if not _remove_abandoned(_temporary_path(target, number)):
                 number += 1  # another writer of the same target is at work
-        self._file, self.path = created, _beside(target, number)
-        while _remove_abandoned(_beside(target, number + 1)):
+        self._file, self.path = created, _temporary_path(target, number)
+        while _remove_abandoned(_temporary_path(target, number + 1)):
             number += 1
         if fcntl is None:
-            self._release()  # there, an open file cannot be renamed
+            self._release_lock()  # there, an open file cannot be renamed
 
     def open(self) -> BinaryIO:
         """A stream into the file, which takes no further descriptor where the file is open for its lock already."""
@@ -59,33 +59,33 @@ class TemporaryFile:
         """Give the file its name, in one step."""
         os.replace(self.path, target or self.target)
         self._published = True
-        self._release()
+        self._release_lock()
 
     def discard(self) -> None:
         """Remove the file, unless it has been published."""
         if not self._published:
             self.path.unlink(missing_ok=True)
             self._published = True
-        self._release()
+        self._release_lock()
 
-    def _release(self) -> None:
+    def _release_lock(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
 
 @contextlib.contextmanager
-def hold(path: Path) -> Iterator[None]:
+def hold_lock(path: Path) -> Iterator[None]:
     """Hold the lock of a file that says that work is going on."""
     file = os.open(path, os.O_RDWR)
     try:
-        _lock(file, wait=True)
+        _lock_file(file, wait=True)
         yield
     finally:
         os.close(file)
 
 
-def is_held(path: Path) -> bool:
+def is_locked(path: Path) -> bool:
     """Whether a live process holds the lock of a file."""
     if fcntl is None:
         return False
@@ -101,18 +101,18 @@ def is_held(path: Path) -> bool:
     return False
 
 
-def _beside(target: Path, number: int) -> Path:
+def _temporary_path(target: Path, number: int) -> Path:
     return target.with_name(f".{target.name[:100]}.podium-{number}.tmp")
 
 
-def _create(path: Path) -> int | None:
+def _create_locked(path: Path) -> int | None:
     """A new file, open and locked; None if there is one, or if somebody took it for abandoned before it was locked."""
     try:
         file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
     except FileExistsError:
         return None
-    _lock(file, wait=True)
-    if _is_at(file, path):
+    _lock_file(file, wait=True)
+    if _is_same_file(file, path):
         return file
     os.close(file)
     return None
@@ -128,7 +128,7 @@ def _remove_abandoned(path: Path) -> bool:
     except OSError:
         return False
     try:
-        if not _lock(file, wait=False) or not _is_at(file, path):
+        if not _lock_file(file, wait=False) or not _is_same_file(file, path):
             return False
         path.unlink()
     except OSError:
@@ -138,14 +138,14 @@ def _remove_abandoned(path: Path) -> bool:
     return True
 
 
-def _is_at(file: int, path: Path) -> bool:
+def _is_same_file(file: int, path: Path) -> bool:
     try:
         return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(file))
     except FileNotFoundError:
         return False
 
 
-def _lock(file: int, *, wait: bool) -> bool:
+def _lock_file(file: int, *, wait: bool) -> bool:
     """Lock a file; False where somebody else has it, or where the file system has no locks."""
     if fcntl is None:
         return False

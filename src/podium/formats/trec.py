@@ -11,20 +11,20 @@ import numpy as np
 from podium.data.build import Duplicates
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
-from podium.data.vocabulary import Coded, Ids, code_ids
+from podium.data.vocabulary import CodedColumn, Ids, code_ids
 from podium.errors import InputError, Option, ParameterError, PodiumWarning
 from podium.formats import trec_large
 from podium.formats.base import Content, Format
-from podium.formats.files import Source, distinct_names
-from podium.formats.ids import plain_texts
-from podium.formats.lines import QRELS, RUN, parse_lines
+from podium.formats.files import Source, derive_distinct_names
+from podium.formats.text_ids import format_plain_ids
+from podium.formats.text_lines import QRELS, RUN, parse_lines
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I4, I8, is_large
 
 __all__ = ["Qrels", "TrecRun"]
 
-Order = Literal["auto", "rank", "score"]
-Expert = Literal["tag", "file"]
+RunOrder = Literal["auto", "rank", "score"]
+ExpertSource = Literal["tag", "file"]
 
 
 class TrecRun(Format):
@@ -51,19 +51,19 @@ class TrecRun(Format):
         self,
         sources: Sequence[Source],
         *,
-        order: Order | None = None,
-        expert: Expert = "tag",
+        order: RunOrder | None = None,
+        expert: ExpertSource = "tag",
         unlisted: Unlisted = "below",
         duplicates: Duplicates = "error",
     ) -> Content:
         by = order or "auto"
-        _check("order", by, "auto", "rank", "score")
-        _check("expert", expert, "tag", "file")
-        names = Ids(distinct_names(sources)) if expert == "file" else None
+        _check_choice("order", by, "auto", "rank", "score")
+        _check_choice("expert", expert, "tag", "file")
+        names = Ids(derive_distinct_names(sources)) if expert == "file" else None
         found = None
-        if duplicates == "error" and is_large(sum(s.rows for s in sources)):
+        if duplicates == "error" and is_large(sum(s.estimated_rows for s in sources)):
             found = trec_large.read_runs(sources, by, names)
-        preferences, changed = found or _small_runs(sources, by, names, duplicates)
+        preferences, changed = found or _read_small_runs(sources, by, names, duplicates)
         if order is None:
             _warn_of_disagreement(changed, sources)
         return Content(preferences=preferences.with_unlisted(unlisted))
@@ -75,23 +75,23 @@ class TrecRun(Format):
                 "there are no lists to write", remedy="a TREC run holds rankings; write labels as qrels"
             )
         unranked = len(p.index.items) - len(np.unique(p.lists.item))
-        self.leave_out(
+        self.warn_of_omitted(
             labels=content.labels,
             features=content.features,
             comparisons=len(p.comparisons),
             items_nobody_ranks=unranked,
         )
         queries, experts = (
-            plain_texts(p.queries, "query", self.name),
-            plain_texts(p.experts, "expert", self.name),
+            format_plain_ids(p.queries, "query", self.name),
+            format_plain_ids(p.experts, "expert", self.name),
         )
-        items = plain_texts(p.index.items, "item", self.name, p.index.query_of_slot)
-        return self._lines(p, queries, experts, items)
+        items = format_plain_ids(p.index.items, "item", self.name, p.index.query_of_slot)
+        return self._format_lines(p, queries, experts, items)
 
-    def _lines(
+    def _format_lines(
         self, p: Preferences, queries: list[str], experts: list[str], items: list[str]
     ) -> Iterator[bytes]:
-        t, scores = p.lists, p.lists.scores(p.index.sizes)
+        t, scores = p.lists, p.lists.fill_scores(p.index.sizes)
         for begin in range(0, len(t), 2000):
             lines = []
             for k in range(begin, min(begin + 2000, len(t))):
@@ -117,7 +117,7 @@ class Qrels(Format):
         return 0.9 if lines and all(len(f) == 4 and _is_number(f[3]) for f in lines) else 0.0
 
     def read(self, sources: Sequence[Source]) -> Content:
-        if is_large(sum(s.rows for s in sources)):
+        if is_large(sum(s.estimated_rows for s in sources)):
             found = trec_large.read_qrels(sources)
             if found is not None:
                 return Content(labels=found)
@@ -129,24 +129,26 @@ class Qrels(Format):
         if labels is None:
             raise InputError("there are no labels to write", remedy="qrels hold labels; write lists as trec")
         unjudged = int(np.isnan(labels.grades).sum())
-        self.leave_out(preferences=content.preferences, features=content.features, unjudged_items=unjudged)
-        queries = plain_texts(labels.queries, "query", self.name)
-        items = plain_texts(labels.index.items, "item", self.name, labels.index.query_of_slot)
-        return self._lines(labels, queries, items)
+        self.warn_of_omitted(
+            preferences=content.preferences, features=content.features, unjudged_items=unjudged
+        )
+        queries = format_plain_ids(labels.queries, "query", self.name)
+        items = format_plain_ids(labels.index.items, "item", self.name, labels.index.query_of_slot)
+        return self._format_lines(labels, queries, items)
 
-    def _lines(self, labels: Labels, queries: list[str], items: list[str]) -> Iterator[bytes]:
+    def _format_lines(self, labels: Labels, queries: list[str], items: list[str]) -> Iterator[bytes]:
         grades, query_of = labels.grades.tolist(), labels.index.query_of_slot.tolist()
         for begin in range(0, len(items), 100_000):
             block = range(begin, min(begin + 100_000, len(items)))
             lines = [
-                f"{queries[query_of[k]]} 0 {items[k]} {_grade(grades[k])}\n"
+                f"{queries[query_of[k]]} 0 {items[k]} {_format_grade(grades[k])}\n"
                 for k in block
                 if grades[k] == grades[k]
             ]
             yield "".join(lines).encode()
 
 
-def _grade(value: float) -> str:
+def _format_grade(value: float) -> str:
     return repr(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
 
 
@@ -158,19 +160,19 @@ def _is_number(token: bytes) -> bool:
     return True
 
 
-def _check(name: str, value: str, *accepted: str) -> None:
+def _check_choice(name: str, value: str, *accepted: str) -> None:
     if value not in accepted:
         raise ParameterError(f"{name} is {value!r}; accepted: {', '.join(accepted)}")
 
 
-def _small_runs(
-    sources: Sequence[Source], order: Order, names: Ids | None, duplicates: Duplicates
+def _read_small_runs(
+    sources: Sequence[Source], order: RunOrder, names: Ids | None, duplicates: Duplicates
 ) -> tuple[Preferences, I8]:
     """Preferences, and the file of each list that is ranked against its ranks."""
     rows = parse_lines(sources, RUN, ranks=order != "score", lowest_rank=1 if order == "rank" else 0)
     query = code_ids(rows.query, "query")
     file = np.array(rows.file, np.int64)
-    experts = code_ids(rows.expert, "expert") if names is None else Coded(file, names)
+    experts = code_ids(rows.expert, "expert") if names is None else CodedColumn(file, names)
     key = query.codes * max(len(experts.ids), 1) + experts.codes
     if len(sources) > 1:
         trec_large.refuse_same_run_twice(key, file, sources, query.ids, experts.ids)
@@ -178,7 +180,7 @@ def _small_runs(
     if order != "score":
         rank = np.array(rows.rank, np.int32)
     if rank is not None and order == "auto":
-        rank, first = _settle(key, rank, score)
+        rank, first = _rerank_by_score(key, rank, score)
         changed = file[first]
     made = Preferences.from_rows(
         query, experts, rows.item, rank=rank, score=score, origin=rows.origin, duplicates=duplicates
@@ -186,7 +188,7 @@ def _small_runs(
     return made, changed
 
 
-def _settle(key: I8, rank: I4, score: F8) -> tuple[I4, I8]:
+def _rerank_by_score(key: I8, rank: I4, score: F8) -> tuple[I4, I8]:
     """Ranks by score for the lists (rows of one key) whose ranks do not agree with their scores, and a row of each."""
     order = np.lexsort((rank, key))
     k, r, s = key[order], rank[order], score[order]

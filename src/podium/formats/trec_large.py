@@ -7,15 +7,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.data.build import warn_if_upside_down
+from podium.data.build import warn_if_reversed
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Coded, Ids
+from podium.data.vocabulary import CodedColumn, Ids
 from podium.errors import ALLOW_REPEATS, InputError, Option
 from podium.formats.files import Source
-from podium.formats.lines import QRELS, RUN, Layout, number, parse_line, place_of, refuse
+from podium.formats.text_lines import (
+    QRELS,
+    RUN,
+    LineLayout,
+    build_line_error,
+    locate_line,
+    parse_line,
+    parse_number,
+)
 from podium.kernels import text_columns
 from podium.kernels.dispatch import F8, I8, U1
 
@@ -25,13 +33,13 @@ __all__ = ["read_qrels", "read_runs", "refuse_same_run_twice"]
 _NEWLINE = 10
 
 
-class Parsed(NamedTuple):
+class ParsedBytes(NamedTuple):
     """The joined bytes of the files, where each begins, and their rows."""
 
     data: U1
     bounds: I8
     rows: text_columns.TextRows
-    query: Coded  # of runs
+    query: CodedColumn  # of runs
 
 
 def read_runs(sources: Sequence[Source], order: str, names: Ids | None) -> tuple[Preferences, I8] | None:
@@ -39,42 +47,42 @@ def read_runs(sources: Sequence[Source], order: str, names: Ids | None) -> tuple
 
     `names` are those of the experts where each file is one.
     """
-    parsed = _parse(sources, RUN, ranks=order != "score", lowest=1 if order == "rank" else 0)
+    parsed = _parse_files(sources, RUN, ranks=order != "score", lowest=1 if order == "rank" else 0)
     if parsed is None:
         return None
     data, bounds, rows, query = parsed
     file = np.searchsorted(bounds, rows.query_at, side="right") - 1
     if names is not None:
-        experts = Coded(file, names).sorted()
+        experts = CodedColumn(file, names).with_sorted_ids()
     else:
-        experts = _interned(data, rows.expert_at, rows.expert_len).sorted()
+        experts = _code_spans(data, rows.expert_at, rows.expert_len).with_sorted_ids()
     width = len(experts.ids)
     key = query.codes * width + experts.codes
     if len(sources) > 1:
         refuse_same_run_twice(key, file, sources, query.ids, experts.ids)
-    index, items = _index(parsed)
+    index, items = _build_index(parsed)
     heads, first, codes = np.unique(key, return_index=True, return_inverse=True)
     grouped = text_columns.group_runs(codes, len(heads), rows.run_rows)
     filled = text_columns.sort_lists(
         rows, items, grouped, heads // width, {"auto": 0, "rank": 1, "score": 2}[order]
     )
     if filled.repeat is not None:
-        raise _repeat(parsed, sources, index, items, filled.repeat)
+        raise _repeat_error(parsed, sources, index, items, filled.repeat)
     query_starts = np.searchsorted(heads // width, np.arange(len(index) + 1)).astype(np.int64)
     expert_of = (heads % width).astype(np.int32)
     lists = Lists(query_starts, expert_of, grouped.row_starts, filled.item, filled.rank, filled.score)
     if order == "rank":
-        warn_if_upside_down(lists)
-    made = Preferences(index, experts.ids, lists, Comparisons.none(len(index)))
+        warn_if_reversed(lists)
+    made = Preferences(index, experts.ids, lists, Comparisons.empty(len(index)))
     return made, file[first[filled.disagree]]
 
 
 def read_qrels(sources: Sequence[Source]) -> Labels | None:
     """Labels, or None if plain Python has to read the files."""
-    parsed = _parse(sources, QRELS, ranks=False, lowest=0)
+    parsed = _parse_files(sources, QRELS, ranks=False, lowest=0)
     if parsed is None:
         return None
-    index, items = _index(parsed)
+    index, items = _build_index(parsed)
     if len(index.items) < len(items.slot):
         return None  # an item twice: plain Python finds where
     rows = parsed.rows
@@ -84,7 +92,9 @@ def read_qrels(sources: Sequence[Source]) -> Labels | None:
     return Labels(index, grades)
 
 
-def _parse(sources: Sequence[Source], layout: Layout, *, ranks: bool, lowest: int) -> Parsed | None:
+def _parse_files(
+    sources: Sequence[Source], layout: LineLayout, *, ranks: bool, lowest: int
+) -> ParsedBytes | None:
     ends = [s.view[-1] == _NEWLINE for s in sources]
     sizes = [len(s.view) + (not end) for s, end in zip(sources, ends, strict=True)]
     bounds = np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)
@@ -97,15 +107,15 @@ def _parse(sources: Sequence[Source], layout: Layout, *, ranks: bool, lowest: in
     shape = layout.shape if ranks else layout.shape._replace(rank=-1)
     rows = text_columns.tokenize_lines(data, shape, bounds, lowest)
     if isinstance(rows, int):
-        source, line, bad = place_of(sources, bounds, rows)
+        source, line, bad = locate_line(sources, bounds, rows)
         parse_line(bad, layout, source, line, ranks, lowest)  # says what is wrong
         return None
     _finish_scores(data, rows, layout, sources, bounds)
-    return Parsed(data, bounds, rows, _interned(data, rows.query_at, rows.query_len))
+    return ParsedBytes(data, bounds, rows, _code_spans(data, rows.query_at, rows.query_len))
 
 
 def _finish_scores(
-    data: U1, rows: text_columns.TextRows, layout: Layout, sources: Sequence[Source], bounds: I8
+    data: U1, rows: text_columns.TextRows, layout: LineLayout, sources: Sequence[Source], bounds: I8
 ) -> None:
     """Numbers with more digits than a double holds exactly: Arrow's parser rounds them correctly."""
     if not np.isnan(rows.score).any():
@@ -117,43 +127,43 @@ def _finish_scores(
     try:
         values: F8 = column.cast(pa.float64()).to_numpy()
     except pa.ArrowInvalid:
-        values = np.array([_number_or_nan(t) for t in column.to_pylist()])
+        values = np.array([_parse_number_or_nan(t) for t in column.to_pylist()])
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         token = column[int(bad[0])].as_py()
         remedy = f"a {layout.value} is a finite number; leave the row out if it is unknown"
         at = int(rows.item_at[which[bad[0]]])
-        raise refuse(f"the {layout.value} is {token[:80]!r}", sources, bounds, at, remedy)
+        raise build_line_error(f"the {layout.value} is {token[:80]!r}", sources, bounds, at, remedy)
     rows.score[which] = values
 
 
-def _number_or_nan(token: str) -> float:
+def _parse_number_or_nan(token: str) -> float:
     try:
-        return number(token)
+        return parse_number(token)
     except ValueError:
         return float("nan")
 
 
-def _interned(data: U1, at: I8, length: I8) -> Coded:
+def _code_spans(data: U1, at: I8, length: I8) -> CodedColumn:
     codes, firsts = text_columns.encode_spans(data, at, length)
-    return Coded(codes, Ids.from_text(*text_columns.concat_spans(data, at[firsts], length[firsts])))
+    return CodedColumn(codes, Ids.from_text(*text_columns.concat_spans(data, at[firsts], length[firsts])))
 
 
-def _index(parsed: Parsed) -> tuple[ItemIndex, text_columns.ItemSlots]:
+def _build_index(parsed: ParsedBytes) -> tuple[ItemIndex, text_columns.ItemSlots]:
     queries = text_columns.group_runs(parsed.query.codes, len(parsed.query.ids), parsed.rows.run_rows)
     items = text_columns.index_items(parsed.data, parsed.rows, queries)
     ids = Ids.from_text(items.buffer, items.offsets)
     return ItemIndex(parsed.query.ids, items.starts, ids, items.arrival), items
 
 
-def _repeat(
-    parsed: Parsed, sources: Sequence[Source], index: ItemIndex, items: text_columns.ItemSlots, row: int
+def _repeat_error(
+    parsed: ParsedBytes, sources: Sequence[Source], index: ItemIndex, items: text_columns.ItemSlots, row: int
 ) -> InputError:
     at, rows = int(parsed.rows.item_at[row]), parsed.rows
     query = int(parsed.query.codes[np.searchsorted(rows.run_rows, row, side="right") - 1])
     item = index.items[int(items.starts[query] + items.slot[row])]
     problem = f"item {item!r} appears twice in one list for query {index.queries[query]!r}"
-    return refuse(problem, sources, parsed.bounds, at, ALLOW_REPEATS)
+    return build_line_error(problem, sources, parsed.bounds, at, ALLOW_REPEATS)
 
 
 def refuse_same_run_twice(key: I8, file: I8, sources: Sequence[Source], queries: Ids, experts: Ids) -> None:

@@ -188,7 +188,9 @@ def parse(spec: MetricSpec) -> Metric:
     known = {f.name for f in dataclasses.fields(cls)}
     for key in given:
         if key not in known:
-            what = "dialects" if key == "dialect" else f"parameter {key!r}; {params.suggest(key, known)}"
+            what = (
+                "dialects" if key == "dialect" else f"parameter {key!r}; {params.suggest_names(key, known)}"
+            )
             raise ParameterError(f"{cls.name} has no {what}")
     return cls(**given)
 

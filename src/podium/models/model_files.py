@@ -14,7 +14,7 @@ import numpy as np
 
 from podium import registry
 from podium.errors import ModelFileError, Option, ParameterError
-from podium.formats.files import save as write_whole
+from podium.formats.files import write_atomically as write_whole
 
 __all__ = ["compute_fingerprint", "dumps", "load", "loads", "read_contents", "save"]
 

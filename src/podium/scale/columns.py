@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from podium.data.grouped import Experts
+from podium.data.grouped import ListExperts
 from podium.data.vocabulary import LAST_INTEGER, Ids, code_ids
 from podium.errors import InputError
 from podium.kernels.dispatch import I8
 from podium.kernels.local_items import TextColumn, find_list_starts
-from podium.params import suggest
+from podium.params import suggest_names
 from podium.scale.arrays import arrow, numbers, one
 
 __all__ = [
@@ -50,7 +50,7 @@ def role_of(schema: Any) -> tuple[str, ...]:
     needed = ("query", "expert", "winner", "loser") if votes else ("query", "expert", "item")
     for name in needed:
         if name not in there:
-            hint = suggest(name, there) if there else "it has no columns"
+            hint = suggest_names(name, there) if there else "it has no columns"
             raise InputError(f"the batch has no column {name!r} ({hint})", remedy=_REMEDY)
     read = tuple(name for name in (VOTES if votes else LISTS) if name in there)
     if not votes and "rank" not in read and "score" not in read:
@@ -222,7 +222,7 @@ def scores_of(table: Any) -> npt.NDArray[np.float64] | None:
     return numbers(one(table.column("score")).cast(pa.float64(), safe=False))
 
 
-def experts_of(column: Any, row_starts: I8, extra: Ids | None) -> Experts:
+def experts_of(column: Any, row_starts: I8, extra: Ids | None) -> ListExperts:
     """Lists, with codes over the experts that speak here and those that are known besides."""
     import pyarrow as pa
 
@@ -234,5 +234,5 @@ def experts_of(column: Any, row_starts: I8, extra: Ids | None) -> Experts:
     _, firsts, which = np.unique(raw[starts[:-1]], return_index=True, return_inverse=True)
     names = flat.take(arrow(starts[firsts]))
     known = names.cast(plain(names.type)).to_pylist() + ([] if extra is None else extra.tolist())
-    codes, ids = code_ids(known, "expert").sorted()
-    return Experts(starts, codes[which].astype(np.int32), ids)
+    codes, ids = code_ids(known, "expert").with_sorted_ids()
+    return ListExperts(starts, codes[which].astype(np.int32), ids)

@@ -134,7 +134,7 @@ class ExpertCounts:
         return Measured(preferences.experts, len(preferences), count, rows, alone, shared)
 
     def add(self, a: Measured, b: Measured) -> Measured:
-        both = code_ids(a.experts.tolist() + b.experts.tolist(), "expert").sorted()
+        both = code_ids(a.experts.tolist() + b.experts.tolist(), "expert").with_sorted_ids()
         n, parts = len(both.ids), (both.codes[: len(a.experts)], both.codes[len(a.experts) :])
         sums = {name: np.zeros(n, np.int64) for name in ("lists", "rows", "alone")}
         shared = np.zeros((n, n), np.int64)

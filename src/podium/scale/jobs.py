@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import podium
 from podium.errors import InputError, ParameterError, PodiumError
-from podium.formats.files import save
+from podium.formats.files import write_atomically
 from podium.formats.temporary import TemporaryFile
 from podium.scale.arrays import numbers
 from podium.scale.batches import BatchFunction
@@ -307,7 +307,7 @@ def store(out: str, record: Record) -> None:
     """Write a record, whole or not at all."""
     place = _place(out, record.name)
     place.parent.mkdir(parents=True, exist_ok=True)
-    save([json.dumps(asdict(record)).encode()], place, overwrite=True)
+    write_atomically([json.dumps(asdict(record)).encode()], place, overwrite=True)
 
 
 def records(out: str) -> list[Record]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from podium.data.grouped import Grouped, from_grouped
+from podium.data.grouped import GroupedPreferences, from_grouped
 from podium.data.preferences import Preferences, Unlisted
 from podium.data.vocabulary import Ids, code_ids
 from podium.kernels.dispatch import I8, is_large
@@ -56,7 +56,7 @@ def with_experts(made: Preferences, more: Ids | None) -> Preferences:
     from dataclasses import replace
 
     known = made.experts
-    both = code_ids(known.tolist() + more.tolist(), "expert").sorted()
+    both = code_ids(known.tolist() + more.tolist(), "expert").with_sorted_ids()
     new = both.codes[: len(known)].astype(np.int32)
     lists = replace(made.lists, expert=new[made.lists.expert])
     votes = replace(made.comparisons, expert=new[made.comparisons.expert])
@@ -71,7 +71,7 @@ def _fast(table: Any, unlisted: Unlisted, extra: Ids | None) -> Read | None:
     if queries is None or item is None or (rank is None and "rank" in table.column_names):
         return None
     expert = columns.experts_of(table.column("expert"), starts, extra)
-    found: Grouped | None = from_grouped(queries, starts, expert, item, rank, score, unlisted)
+    found: GroupedPreferences | None = from_grouped(queries, starts, expert, item, rank, score, unlisted)
     return None if found is None else Read(found.preferences, found.first_row, starts[:-1])
 
 

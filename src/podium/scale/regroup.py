@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from podium.errors import InputError, Option, ParameterError
-from podium.formats.files import save
-from podium.formats.temporary import TemporaryFile, hold, is_held
+from podium.formats.files import write_atomically
+from podium.formats.temporary import TemporaryFile, hold_lock, is_locked
 from podium.scale.arrays import arrow
 from podium.scale.columns import LISTS, VOTES, heads, plain, role_of, settled
 from podium.scale.jobs import RECORDS
@@ -59,7 +59,7 @@ def regroup(
     if _said(mark) == about:
         return names
     if _said(begun) == about:  # these very rows, by another run
-        if is_held(begun):
+        if is_locked(begun):
             raise ParameterError(
                 f"another run is regrouping into {target}; wait for it, or give a new folder"
             )
@@ -67,9 +67,9 @@ def regroup(
     if target.exists() and any(target.iterdir()):
         raise ParameterError(f"{target} is not empty; give --regroup a new folder, or remove it")
     begun.parent.mkdir(parents=True)
-    save([json.dumps(about).encode()], begun)
+    write_atomically([json.dumps(about).encode()], begun)
     try:
-        with hold(begun):
+        with hold_lock(begun):
             scratch = target / f".{secrets.token_hex(6)}.tmp"
             scratch.mkdir()
             unlisted = _deal(found, scratch, count, format, options or {})

@@ -145,10 +145,12 @@ def _query_rows(column: Any, queries: Ids) -> I8:
 def _field(schema: Any, name: str) -> Any:
     import pyarrow as pa
 
-    from podium.params import suggest
+    from podium.params import suggest_names
 
     if name not in schema.names:
-        raise InputError(f"the batch has no column {name!r} to keep", remedy=suggest(name, schema.names))
+        raise InputError(
+            f"the batch has no column {name!r} to keep", remedy=suggest_names(name, schema.names)
+        )
     field = schema.field(name)
     if pa.types.is_nested(field.type):
         raise InputError(

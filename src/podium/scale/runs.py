@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podium.errors import InputError, Option, ParameterError, PodiumWarning
-from podium.formats.files import save
-from podium.params import suggest
+from podium.formats.files import write_atomically
+from podium.params import suggest_names
 from podium.scale.apart import check_apart
 from podium.scale.batches import batch_function
 from podium.scale.columns import LISTS, VOTES
@@ -131,7 +131,7 @@ def _check_parquet(format: str | None, options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in (*LISTS, *VOTES, "duplicates"):
             known = sorted({*LISTS, *VOTES, "duplicates"})
-            raise ParameterError(f"Parquet shards have no option {name!r}; {suggest(name, known)}")
+            raise ParameterError(f"Parquet shards have no option {name!r}; {suggest_names(name, known)}")
 
 
 def _claim(job: Job, shards: Sequence[Shard], overwrite: bool) -> None:
@@ -169,7 +169,7 @@ def _claim(job: Job, shards: Sequence[Shard], overwrite: bool) -> None:
         )
     place.parent.mkdir(parents=True, exist_ok=True)
     if _read_claim(place) != about:
-        save([json.dumps(about).encode()], place, overwrite=True)
+        write_atomically([json.dumps(about).encode()], place, overwrite=True)
 
 
 def _read_claim(place: Path) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.errors import InputError, ParameterError
-from podium.params import suggest
+from podium.params import suggest_names
 from podium.scale.arrays import arrow
 from podium.scale.columns import heads, plain, role_of, settled
 from podium.scale.streams import ROWS
@@ -127,7 +127,7 @@ def open_parquet(
         there = as_roles(schema, names or {})
         roles = list(dict.fromkeys((*role_of(there), *keep)))
         for name in set(keep) - set(there.names):
-            raise InputError(f"there is no column {name!r} to keep", remedy=suggest(name, there.names))
+            raise InputError(f"there is no column {name!r} to keep", remedy=suggest_names(name, there.names))
     except InputError as error:
         raise InputError(error.problem, source=path, remedy=error.remedies) from None
     columns = {role: (names or {}).get(role, role) for role in roles}
@@ -145,7 +145,7 @@ def as_roles(schema: Any, names: Mapping[str, str]) -> Any:
     for role, column in names.items():
         if column not in schema.names:
             raise InputError(
-                f"there is no column {column!r} for {role!r}", remedy=suggest(column, schema.names)
+                f"there is no column {column!r} for {role!r}", remedy=suggest_names(column, schema.names)
             )
     back = {column: role for role, column in names.items()}
     kept = [f for f in schema if f.name in back or f.name not in names]
@@ -205,7 +205,9 @@ def queries_of(path: str, names: Mapping[str, str] | None = None) -> Iterator[An
         about = pq.read_metadata(path)
     schema = about.schema.to_arrow_schema()
     if column not in schema.names:
-        raise InputError(f"there is no column {column!r} ({suggest(column, schema.names)})", source=path)
+        raise InputError(
+            f"there is no column {column!r} ({suggest_names(column, schema.names)})", source=path
+        )
     coded = pa.types.is_string(plain(schema.field(column).type)) and repeats(about, column)
     file = pq.ParquetFile(path, read_dictionary=[column] if coded else None, pre_buffer=False)
     for batch in _batches(file, path, {"query": column}, ROWS):

@@ -17,7 +17,7 @@ from podium.scale import columns
 from podium.scale.arrays import arrow, one
 
 if TYPE_CHECKING:
-    from podium.data.grouped import Experts
+    from podium.data.grouped import ListExperts
     from podium.data.vocabulary import Ids
     from podium.kernels.dispatch import I4, I8
     from podium.kernels.positional_rank import RankedItems
@@ -85,7 +85,7 @@ def _ranks(table: Any, list_starts: I8) -> I4 | None:
     return None if found is None or found.min() < 1 or found.max() > TABLE_LIMIT else found
 
 
-def _in_order(row_starts: I8, expert: Experts) -> bool:
+def _in_order(row_starts: I8, expert: ListExperts) -> bool:
     """Whether the lists of every query come in the order of the ids of their experts."""
     rising = expert.codes[1:] > expert.codes[:-1]
     rising[np.searchsorted(expert.starts, row_starts[1:-1]) - 1] = True

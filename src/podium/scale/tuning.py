@@ -18,7 +18,7 @@ import numpy as np
 from podium.aggregators.base import Aggregator, make
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError
-from podium.params import suggest
+from podium.params import suggest_names
 from podium.scale.counts import Trial, Tried
 from podium.scale.fitting import experts, try_out
 from podium.scale.runs import Paths
@@ -62,7 +62,7 @@ def tune(
     for name in values or {}:
         if name not in given.parameters() or name == "weights":
             raise ParameterError(
-                f"{given.name} has no parameter {name!r}; {suggest(name, given.parameters())}"
+                f"{given.name} has no parameter {name!r}; {suggest_names(name, given.parameters())}"
             )
     if not given.tags.weighted and not values:
         raise ParameterError(f"{given.name} takes no weights; say which values of its parameters to try")

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 import podium
-from podium.errors import hearing
+from podium.errors import capture_warnings
 from podium.studio import api, login, pages
 from podium.studio.gate import Gate
 from podium.studio.metrics import Meters
@@ -43,7 +43,7 @@ def create_app(settings: Settings) -> FastAPI:
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    with hearing():  # one swap of the filters for all requests
+    with capture_warnings():  # one swap of the filters for all requests
         app.state.ready = True
         yield
     app.state.ready = False

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from podium.errors import InputError, hearing
+from podium.errors import InputError, capture_warnings
 from podium.studio import logs
 from podium.studio.limits import TooLarge
 from podium.studio.metrics import Meters
@@ -89,7 +89,7 @@ class Gate:
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length[:20]) > most:
             raise _too_long(most)
-        with hearing():  # warnings may hold ids, and do not go to the log
+        with capture_warnings():  # warnings may hold ids, and do not go to the log
             await self._app(scope, _counted(receive, most, limits.seconds), out)
 
 

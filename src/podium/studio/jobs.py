@@ -228,7 +228,7 @@ def _do(store: Store, job: Job, owner: str, roots: Sequence[Path]) -> None:
         store.finish(job.id, owner, "cancelled", "it was stopped")
     except PodiumError as error:
         pulse.stop()
-        store.finish(job.id, owner, "failed", error.spelled(spell))
+        store.finish(job.id, owner, "failed", error.format_message(spell))
     except Exception as error:
         pulse.stop()
         store.finish(job.id, owner, "failed", f"an error in Podium itself: {type(error).__name__}: {error}")

@@ -15,7 +15,7 @@ from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
-from podium.errors import InputError, ParameterError, PodiumError, hearing
+from podium.errors import InputError, ParameterError, PodiumError, capture_warnings
 from podium.formats.files import Source, open_source
 from podium.studio.fields import options_for_reading, spell
 from podium.studio.limits import TooLarge, bounded_decompress
@@ -77,7 +77,7 @@ def open_input(
         raise ParameterError("no file was given; choose at least one")
     given = options_for_reading(options or {})
     encoding = given.pop("encoding", "utf-8")
-    with hearing(spell) as said:
+    with capture_warnings(spell) as said:
         sources = [_source(i, encoding) for i in inputs]
         try:
             content = formats.read(sources, given.pop("format", None), **given)
@@ -101,13 +101,13 @@ def open_labels(data: Opened, files: Sequence[tuple[str, bytes]], *, check: bool
     >>> open_labels(data, [("qrels", b"q1 0 d1 1\\n")]).labels
     Labels(1 query, 1 judged item, grades 1..1)
     """
-    from podium.formats.base import Content, combine
+    from podium.formats.base import Content, merge_contents
 
     known = () if data.labels is None else (data.labels,)
-    with hearing(spell) as said:
+    with capture_warnings(spell) as said:
         try:
             new = _labels(files)
-            whole = combine([Content(labels=labels) for labels in (*known, new)]).labels
+            whole = merge_contents([Content(labels=labels) for labels in (*known, new)]).labels
         except InputError as error:
             if error.source is None or error.source in {name for name, _ in files}:
                 raise
@@ -320,7 +320,7 @@ def folder_files(roots: Sequence[Path], path: Path, encoding: str = "utf-8") -> 
             formats.sniff(place, encoding)
             kept.append(place)
         except PodiumError as error:
-            left_out.append(f"{name} was left out: {error.spelled(spell).removeprefix(f'{place}: ')}")
+            left_out.append(f"{name} was left out: {error.format_message(spell).removeprefix(f'{place}: ')}")
     if not kept:
         raise InputError(
             "no file in this folder can be read", remedy="choose a folder of runs, ratings or votes"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from podium.errors import InputError, PodiumError, hearing
+from podium.errors import InputError, PodiumError, capture_warnings
 from podium.evaluate.screening import Screen
 from podium.studio.limits import TooLarge, check_pairs
 from podium.studio.opening import Opened, open_input, open_labels, still_allowed
@@ -52,7 +52,7 @@ class Kept:
 
     def _run(self, key: Hashable, future: Future[Any], make: Callable[[], Any]) -> None:
         try:
-            with hearing():  # what nobody asked for stays out of the log
+            with capture_warnings():  # what nobody asked for stays out of the log
                 found = make()
             future.set_result(found)
         except BaseException as error:

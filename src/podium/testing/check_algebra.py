@@ -11,24 +11,33 @@ from podium.aggregators.base import Aggregator, Tags
 from podium.data.preferences import Form, Preferences
 from podium.data.vocabulary import Id
 from podium.errors import ParameterError
-from podium.testing.checks import answer, check, close, each, fitted, groups
-from podium.testing.samples import EXPERTS, ITEMS, Answers, of_form, rebuilt
+from podium.testing.checks import (
+    assert_close,
+    build_samples,
+    check,
+    fit_aggregator,
+    fit_and_aggregate,
+    tie_groups,
+)
+from podium.testing.samples import EXPERTS, ITEMS, PreferenceRows, reorder_rows, sample_rows
 
 
-def _map(
-    answers: Answers, item: Mapping[Id, Id] | None = None, expert: Mapping[Id, Id] | None = None
-) -> Answers:
-    def i(name: Id) -> Id:
+def _rename_ids(
+    answers: PreferenceRows, item: Mapping[Id, Id] | None = None, expert: Mapping[Id, Id] | None = None
+) -> PreferenceRows:
+    def rename_item(name: Id) -> Id:
         return (item or {}).get(name, name)
 
-    def e(name: Id) -> Id:
+    def rename_expert(name: Id) -> Id:
         return (expert or {}).get(name, name)
 
     return dataclasses.replace(
         answers,
-        lists=tuple((q, e(x), i(y), v) for q, x, y, v in answers.lists),
-        votes=tuple((q, e(x), i(a), i(b), t, w) for q, x, a, b, t, w in answers.votes),
-        candidates=tuple((q, i(y)) for q, y in answers.candidates),
+        lists=tuple((q, rename_expert(x), rename_item(y), v) for q, x, y, v in answers.lists),
+        votes=tuple(
+            (q, rename_expert(x), rename_item(a), rename_item(b), t, w) for q, x, a, b, t, w in answers.votes
+        ),
+        candidates=tuple((q, rename_item(y)) for q, y in answers.candidates),
     )
 
 
@@ -36,10 +45,13 @@ def _map(
 def renaming_items(cls: type[Aggregator]) -> None:
     """Other names for the items give the same tie groups under the new names."""
     names: dict[Id, Id] = dict(zip(ITEMS, reversed(ITEMS), strict=True))
-    for answers in each(cls, 6):
-        a, b = answer(cls(), answers.build()), answer(cls(), _map(answers, item=names).build())
+    for answers in build_samples(cls, 6):
+        a, b = (
+            fit_and_aggregate(cls(), answers.to_preferences()),
+            fit_and_aggregate(cls(), _rename_ids(answers, item=names).to_preferences()),
+        )
         for query in a.queries:
-            assert [{names.get(i, i) for i in g} for g in groups(a, query)] == groups(b, query), (
+            assert [{names.get(i, i) for i in g} for g in tie_groups(a, query)] == tie_groups(b, query), (
                 answers,
                 query,
             )
@@ -49,27 +61,33 @@ def renaming_items(cls: type[Aggregator]) -> None:
 def renaming_experts(cls: type[Aggregator]) -> None:
     """Who said it does not matter, only what was said."""
     names: dict[Id, Id] = dict(zip(EXPERTS, reversed(EXPERTS), strict=True))
-    for answers in each(cls):
-        close(answer(cls(), answers.build()), answer(cls(), _map(answers, expert=names).build()))
+    for answers in build_samples(cls):
+        assert_close(
+            fit_and_aggregate(cls(), answers.to_preferences()),
+            fit_and_aggregate(cls(), _rename_ids(answers, expert=names).to_preferences()),
+        )
 
 
 @check()
 def row_order(cls: type[Aggregator]) -> None:
     """Rows in another order, and with them queries and experts, give the same answer."""
     random = np.random.default_rng(0)
-    for answers in each(cls):
-        shuffled = rebuilt(answers, random.permutation(max(len(answers.lists), len(answers.votes))))
-        close(answer(cls(), answers.build()), answer(cls(), shuffled.build()))
+    for answers in build_samples(cls):
+        shuffled = reorder_rows(answers, random.permutation(max(len(answers.lists), len(answers.votes))))
+        assert_close(
+            fit_and_aggregate(cls(), answers.to_preferences()),
+            fit_and_aggregate(cls(), shuffled.to_preferences()),
+        )
 
 
 @check(lambda tags: tags.per_query)
 def other_queries_do_not_matter(cls: type[Aggregator]) -> None:
     """A query on its own gets the same answer as among others."""
-    for answers in each(cls):
-        method = fitted(cls(), answers.build())
-        whole = method.aggregate(answers.build())
+    for answers in build_samples(cls):
+        method = fit_aggregator(cls(), answers.to_preferences())
+        whole = method.aggregate(answers.to_preferences())
         for query in whole.queries:
-            alone = method.aggregate(answers.build().select([query]))
+            alone = method.aggregate(answers.to_preferences().select([query]))
             assert alone.ranking(query) == whole.ranking(query)
             np.testing.assert_allclose(
                 [r.score for r in alone[query]], [r.score for r in whole[query]], rtol=1e-9
@@ -82,59 +100,63 @@ def unanimity(cls: type[Aggregator]) -> None:
     for seed in range(3):
         order = [str(i) for i in np.random.default_rng(seed).permutation(ITEMS)]
         preferences = Preferences.from_lists({"q": dict.fromkeys(EXPERTS, order)})
-        assert answer(cls(), preferences).ranking("q") == order
+        assert fit_and_aggregate(cls(), preferences).ranking("q") == order
 
 
-def _doubled(answers: Answers) -> Answers:
-    twins = _map(answers, expert={e: f"{e}-again" for e in EXPERTS})
+def _duplicate_experts(answers: PreferenceRows) -> PreferenceRows:
+    twins = _rename_ids(answers, expert={e: f"{e}-again" for e in EXPERTS})
     return dataclasses.replace(answers, lists=answers.lists + twins.lists, votes=answers.votes + twins.votes)
 
 
 @check(lambda tags: not tags.supervised)  # those learn how much to make of twice as many voices
 def doubling(cls: type[Aggregator]) -> None:
     """Everybody saying the same twice changes nothing in the order."""
-    for answers in each(cls):
-        close(answer(cls(), answers.build()), answer(cls(), _doubled(answers).build()), scores=False)
+    for answers in build_samples(cls):
+        assert_close(
+            fit_and_aggregate(cls(), answers.to_preferences()),
+            fit_and_aggregate(cls(), _duplicate_experts(answers).to_preferences()),
+            scores=False,
+        )
 
 
-def _can_weigh(tags: Tags) -> bool:
+def _can_weight(tags: Tags) -> bool:
     return tags.weighted and not tags.supervised
 
 
-def _weights(preferences: Preferences, **given: float) -> dict[object, float]:
+def _build_weights(preferences: Preferences, **given: float) -> dict[object, float]:
     return {e: given.get(str(e), 1.0) for e in preferences.experts}
 
 
-@check(_can_weigh)
+@check(_can_weight)
 def weight_two(cls: type[Aggregator]) -> None:
     """An expert of weight two counts as two experts who say the same."""
-    for answers in each(cls):
-        preferences = answers.build()
-        twin = _map(answers, expert={"e1": "e1-again"})
+    for answers in build_samples(cls):
+        preferences = answers.to_preferences()
+        twin = _rename_ids(answers, expert={"e1": "e1-again"})
         more = dataclasses.replace(
             answers,
             lists=answers.lists + tuple(r for r in twin.lists if r[1] == "e1-again"),
             votes=answers.votes + tuple(r for r in twin.votes if r[1] == "e1-again"),
         )
-        weighted = answer(cls(weights=_weights(preferences, e1=2.0)), preferences)  # type: ignore[arg-type]
-        close(weighted, answer(cls(), more.build()), scores=False)
+        weighted = fit_and_aggregate(cls(weights=_build_weights(preferences, e1=2.0)), preferences)  # type: ignore[arg-type]
+        assert_close(weighted, fit_and_aggregate(cls(), more.to_preferences()), scores=False)
 
 
-@check(_can_weigh)
+@check(_can_weight)
 def weight_zero(cls: type[Aggregator]) -> None:
     """An expert of weight zero counts as absent."""
-    for answers in each(cls):
-        preferences = answers.build()
-        weighted = answer(cls(weights=_weights(preferences, e1=0.0)), preferences)  # type: ignore[arg-type]
-        close(weighted, answer(cls(), preferences.without_expert("e1")))
+    for answers in build_samples(cls):
+        preferences = answers.to_preferences()
+        weighted = fit_and_aggregate(cls(weights=_build_weights(preferences, e1=0.0)), preferences)  # type: ignore[arg-type]
+        assert_close(weighted, fit_and_aggregate(cls(), preferences.without_expert("e1")))
 
 
-@check(lambda tags: _can_weigh(tags) and Form.RANKING in tags.accepts)
+@check(lambda tags: _can_weight(tags) and Form.RANKING in tags.accepts)
 def weights_matter(cls: type[Aggregator]) -> None:
     """Weights (1, 0), (0, 1) and (1, 1) give three different answers, and a wrong number of them is an error."""
     preferences = Preferences.from_lists({"q": {"a": ["x", "y", "z"], "b": ["z", "y", "x"]}})
     found = [
-        tuple(map(frozenset, groups(answer(cls(weights=w), preferences), "q")))
+        tuple(map(frozenset, tie_groups(fit_and_aggregate(cls(weights=w), preferences), "q")))
         for w in ([1, 0], [0, 1], [1, 1])
     ]
     assert len(set(found)) == 3, found
@@ -153,7 +175,7 @@ def larger_is_better(cls: type[Aggregator]) -> None:
     preferences = Preferences.from_lists(
         {"q": {"a": ["m", "x", "y"], "b": ["m", "y", "z"], "c": ["m", "z", "x"]}}
     )
-    consensus = answer(cls(), preferences)
+    consensus = fit_and_aggregate(cls(), preferences)
     assert consensus.ranking("q")[0] == "m"
     assert consensus.scores[preferences.index.slot("q", "m")] == consensus.scores.max()
 
@@ -163,13 +185,13 @@ def condorcet_winner_first(cls: type[Aggregator]) -> None:
     """An item that beats every other by majority comes first, alone."""
     found = 0
     for seed in range(40):
-        preferences = of_form(Form.RANKING, seed, complete=True).build()
-        consensus = answer(cls(), preferences)
+        preferences = sample_rows(Form.RANKING, seed, complete=True).to_preferences()
+        consensus = fit_and_aggregate(cls(), preferences)
         for query in preferences.queries:
             winner = _condorcet_winner(preferences, query)
             if winner is not None:
                 found += 1
-                assert groups(consensus, query)[0] == {winner}
+                assert tie_groups(consensus, query)[0] == {winner}
     assert found > 10
 
 
@@ -186,15 +208,15 @@ def _condorcet_winner(preferences: Preferences, query: object) -> object | None:
 @check(lambda tags: tags.additive)
 def contributions_add_up(cls: type[Aggregator]) -> None:
     """What the experts are said to add up to is the score."""
-    for answers in each(cls, 1):
-        preferences = answers.build()
+    for answers in build_samples(cls, 1):
+        preferences = answers.to_preferences()
         if cls.tags.supervised:
-            learned = fitted(cls(), preferences)
+            learned = fit_aggregator(cls(), preferences)
             for place in learned.aggregate(preferences)["q1"]:
                 parts = learned.explain(preferences, "q1", place.item).values()
                 np.testing.assert_allclose(sum(parts), place.score, rtol=1e-9, atol=1e-12)
             continue
-        method = cls(weights=_weights(preferences, e1=2.0, e3=0.5)) if cls.tags.weighted else cls()  # type: ignore[arg-type]
+        method = cls(weights=_build_weights(preferences, e1=2.0, e3=0.5)) if cls.tags.weighted else cls()  # type: ignore[arg-type]
         place = method.aggregate(preferences)["q1"][0]
         np.testing.assert_allclose(
             sum(method.explain(preferences, "q1", place.item).values()), place.score, rtol=1e-9

@@ -10,31 +10,31 @@ from podium.aggregators.base import Aggregator
 from podium.aggregators.fuse import fuse
 from podium.data.consensus import Consensus
 from podium.data.preferences import Form, Preferences
-from podium.testing.check_contract import _compiled, _reads_lists
-from podium.testing.checks import check, close, each, fitted
-from podium.testing.samples import Answers
+from podium.testing.check_contract import _force_compiled, _reads_lists
+from podium.testing.checks import assert_close, build_samples, check, fit_aggregator
+from podium.testing.samples import PreferenceRows
 
 
 @check(_reads_lists)
 def one_answer_at_every_batch_size(cls: type[Aggregator]) -> None:
     """In memory, from `fuse`, and from Arrow batches of one query or of all, small or large, queries rank the same."""
-    for answers in each(cls, 1):
+    for answers in build_samples(cls, 1):
         if answers.form is Form.COMPARISON:
             continue
         given = dataclasses.replace(answers, candidates=())
-        preferences = given.build()
-        method = fitted(cls(), preferences)
+        preferences = given.to_preferences()
+        method = fit_aggregator(cls(), preferences)
         expected = method.aggregate(preferences)
         if cls.tags.per_query:
-            for table in _batched(method, given):
-                close(cast(Consensus, _Results(table.to_pylist())), expected)
+            for table in _iterate_batch_results(method, given):
+                assert_close(cast(Consensus, _BatchResults(table.to_pylist())), expected)
         if (
             not cls.tags.supervised and answers.form is not Form.TOP_K
         ):  # `fuse` knows nothing of unlisted items
             _check_fuse(cls, given)
 
 
-def _batched(method: Aggregator, answers: Answers) -> Iterator[Any]:
+def _iterate_batch_results(method: Aggregator, answers: PreferenceRows) -> Iterator[Any]:
     """Results of all queries, from one batch and from a stream of one query at a time, by either kernels."""
     import pyarrow as pa
 
@@ -46,17 +46,17 @@ def _batched(method: Aggregator, answers: Answers) -> Iterator[Any]:
     table = pa.table({"query": query, "expert": expert, "item": item, "score" if rated else "rank": number})
     rank = batch_function(method, unlisted="below" if answers.form is Form.TOP_K else "unknown")
     yield rank(table)
-    with _compiled():
+    with _force_compiled():
         yield rank(table)
         yield pa.Table.from_batches(rank.over(table.to_batches(), rows=1))
 
 
-class _Results(dict[Any, list[Any]]):
-    """Rows of results by query, in the shape that `close` compares."""
+class _BatchResults(dict[Any, list[Any]]):
+    """Rows of results by query, in the shape that `assert_close` compares."""
 
     def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
         for row in rows:
-            self.setdefault(row["query"], []).append(_Place(row["item"], row["score"], row["tied"]))
+            self.setdefault(row["query"], []).append(_RankedPlace(row["item"], row["score"], row["tied"]))
 
     @property
     def queries(self) -> list[Any]:
@@ -65,7 +65,7 @@ class _Results(dict[Any, list[Any]]):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Place:
+class _RankedPlace:
     """One item of a ranking."""
 
     item: Any
@@ -73,7 +73,7 @@ class _Place:
     tied: bool
 
 
-def _check_fuse(cls: type[Aggregator], answers: Answers) -> None:
+def _check_fuse(cls: type[Aggregator], answers: PreferenceRows) -> None:
     """`fuse` gives one query of plain lists the answer that they get as preferences."""
     for asked in dict.fromkeys(row[0] for row in answers.lists):
         lists: dict[Any, dict[Any, float]] = {}
@@ -83,8 +83,8 @@ def _check_fuse(cls: type[Aggregator], answers: Answers) -> None:
         rated = answers.form is Form.RATING
         plain: list[Any] = [r if rated else sorted(r, key=r.__getitem__) for r in lists.values()]
         preferences = Preferences.from_lists({0: dict(enumerate(plain))})
-        method = fitted(cls(), preferences)
+        method = fit_aggregator(cls(), preferences)
         found = fuse(plain, method)
         rows = zip(found.ranking, found.scores, found.tied, strict=True)
-        results = _Results({"query": 0, "item": i, "score": s, "tied": t} for i, s, t in rows)
-        close(cast(Consensus, results), method.aggregate(preferences))
+        results = _BatchResults({"query": 0, "item": i, "score": s, "tied": t} for i, s, t in rows)
+        assert_close(cast(Consensus, results), method.aggregate(preferences))

@@ -21,8 +21,16 @@ from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
 from podium.errors import ParameterError, PodiumError, UnsupportedFormError
 from podium.kernels import dispatch
-from podium.testing.checks import agreeing_labels, answer, check, close, each, fitted, lesson
-from podium.testing.samples import of_form
+from podium.testing.checks import (
+    assert_close,
+    build_agreeing_labels,
+    build_agreeing_preferences,
+    build_samples,
+    check,
+    fit_aggregator,
+    fit_and_aggregate,
+)
+from podium.testing.samples import sample_rows
 
 
 @check()
@@ -42,7 +50,7 @@ def folder_matches_tags(cls: type[Aggregator]) -> None:
 
 
 @check()
-def documented(cls: type[Aggregator]) -> None:
+def has_documentation(cls: type[Aggregator]) -> None:
     """The class says in a sentence what it does, with an example and, unless it is one's own idea, a citation."""
     text = inspect.getdoc(cls) or ""
     assert text.split("\n")[0].endswith("."), "the first line of the docstring is a sentence"
@@ -53,16 +61,16 @@ def documented(cls: type[Aggregator]) -> None:
 @check()
 def repr_round_trip(cls: type[Aggregator]) -> None:
     """The printed form makes an equal aggregator."""
-    for one in _variants(cls):
+    for one in _make_variants(cls):
         assert make(repr(one)).parameters() == one.parameters()
 
 
 @check()
 def save_load_round_trip(cls: type[Aggregator]) -> None:
     """A saved aggregator gives the same bytes after loading."""
-    for answers in each(cls, 1):
-        preferences = answers.build()
-        one = fitted(cls(), preferences)
+    for answers in build_samples(cls, 1):
+        preferences = answers.to_preferences()
+        one = fit_aggregator(cls(), preferences)
         with tempfile.TemporaryDirectory() as folder:
             models.save(one, f"{folder}/model.podium")
             again = models.load(f"{folder}/model.podium")
@@ -75,30 +83,30 @@ def bad_parameters_are_refused(cls: type[Aggregator]) -> None:
     """A value outside its declared range, and an unknown name, raise ParameterError."""
     for p in params.parameters(cls):
         bad: Any = p.accepts.high * 2 + 1 if isinstance(p.accepts, params.Range) else object()
-        _refused(functools.partial(cls, **{p.name: bad}))
-    _refused(lambda: make(cls.name, no_such_parameter=1))
+        _assert_refused(functools.partial(cls, **{p.name: bad}))
+    _assert_refused(lambda: make(cls.name, no_such_parameter=1))
 
 
 @check()
 def input_untouched(cls: type[Aggregator]) -> None:
     """Aggregating changes nothing in its input."""
-    for answers in each(cls, 1):
-        preferences = answers.build()
-        before = [c.copy() for c in _arrays(preferences)]
-        answer(cls(), preferences)
+    for answers in build_samples(cls, 1):
+        preferences = answers.to_preferences()
+        before = [c.copy() for c in _collect_arrays(preferences)]
+        fit_and_aggregate(cls(), preferences)
         assert all(
             np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
-            for a, b in zip(before, _arrays(preferences), strict=True)
+            for a, b in zip(before, _collect_arrays(preferences), strict=True)
         )
 
 
 @check()
 def same_call_same_bytes(cls: type[Aggregator]) -> None:
     """Two calls give the same bytes, and do not touch global random state, environment or threads."""
-    for answers in each(cls, 1):
-        preferences = answers.build()
+    for answers in build_samples(cls, 1):
+        preferences = answers.to_preferences()
         state = _global_state()
-        a, b = answer(cls(), preferences), answer(cls(), preferences)
+        a, b = fit_and_aggregate(cls(), preferences), fit_and_aggregate(cls(), preferences)
         assert a.scores.tobytes() == b.scores.tobytes()
         assert a.order.tobytes() == b.order.tobytes()
         assert state == _global_state()
@@ -114,12 +122,12 @@ def compiled_equals_plain(cls: type[Aggregator]) -> None:
     """The compiled kernels, on one thread and on two, give what the small-input paths give."""
     asked = os.environ.get("PODIUM_THREADS")
     try:
-        for answers in each(cls, 1):
-            plain = answer(cls(), answers.build())
-            with _compiled():
+        for answers in build_samples(cls, 1):
+            plain = fit_and_aggregate(cls(), answers.to_preferences())
+            with _force_compiled():
                 for count in ("1", "2"):
                     os.environ["PODIUM_THREADS"] = count
-                    close(answer(cls(), answers.build()), plain)
+                    assert_close(fit_and_aggregate(cls(), answers.to_preferences()), plain)
     finally:
         os.environ.pop("PODIUM_THREADS", None)
         if asked is not None:
@@ -127,13 +135,13 @@ def compiled_equals_plain(cls: type[Aggregator]) -> None:
 
 
 @check()
-def what_was_done_before_does_not_matter(cls: type[Aggregator]) -> None:
+def earlier_calls_do_not_matter(cls: type[Aggregator]) -> None:
     """A call gives the same bytes before and after another one that used the compiled kernels."""
-    for answers in each(cls, 1):
-        before = answer(cls(), answers.build())
-        with _compiled():
-            answer(cls(), answers.build())
-        after = answer(cls(), answers.build())
+    for answers in build_samples(cls, 1):
+        before = fit_and_aggregate(cls(), answers.to_preferences())
+        with _force_compiled():
+            fit_and_aggregate(cls(), answers.to_preferences())
+        after = fit_and_aggregate(cls(), answers.to_preferences())
         assert before.scores.tobytes() == after.scores.tobytes()
         assert before.order.tobytes() == after.order.tobytes()
 
@@ -141,9 +149,9 @@ def what_was_done_before_does_not_matter(cls: type[Aggregator]) -> None:
 @check()
 def covers_exactly_the_items(cls: type[Aggregator]) -> None:
     """Every item of every query comes out once, listed or not, and nothing else."""
-    for answers in each(cls):
-        preferences = answers.build()
-        consensus = answer(cls(), preferences)
+    for answers in build_samples(cls):
+        preferences = answers.to_preferences()
+        consensus = fit_and_aggregate(cls(), preferences)
         for query in preferences.queries:
             items = preferences.index.items[preferences.index.slots(query)]
             assert sorted(map(str, consensus.ranking(query))) == sorted(map(str, items))
@@ -152,8 +160,8 @@ def covers_exactly_the_items(cls: type[Aggregator]) -> None:
 @check()
 def score_order_is_rank_order(cls: type[Aggregator]) -> None:
     """Scores are finite and fall down the ranking; equal scores, and only they, are marked as tied."""
-    for answers in each(cls):
-        consensus = answer(cls(), answers.build())
+    for answers in build_samples(cls):
+        consensus = fit_and_aggregate(cls(), answers.to_preferences())
         for query in consensus.queries:
             scores = [r.score for r in consensus[query]]
             assert np.isfinite(scores).all()
@@ -172,14 +180,14 @@ def one_item(cls: type[Aggregator]) -> None:
     preferences = Preferences.from_lists(
         {"q": {"a": ["x"], "b": ["x"]}, "r": {"a": ["x", "y"], "b": ["y", "x"]}}
     )
-    assert answer(cls(), preferences).ranking("q") == ["x"]
+    assert fit_and_aggregate(cls(), preferences).ranking("q") == ["x"]
 
 
 @check(_reads_lists)
 def one_expert(cls: type[Aggregator]) -> None:
     """With one expert the consensus is its list."""
     preferences = Preferences.from_lists({"q": {"a": ["z", "x", "y", "w"]}})
-    assert answer(cls(), preferences).ranking("q") == ["z", "x", "y", "w"]
+    assert fit_and_aggregate(cls(), preferences).ranking("q") == ["z", "x", "y", "w"]
 
 
 @check(lambda tags: Form.RATING in tags.accepts)
@@ -188,7 +196,7 @@ def all_tied(cls: type[Aggregator]) -> None:
     preferences = Preferences.from_lists(
         {"q": {"a": dict.fromkeys("dbca", 1.0), "b": dict.fromkeys("bcda", 2.0)}}
     )
-    consensus = answer(cls(), preferences)
+    consensus = fit_and_aggregate(cls(), preferences)
     assert consensus.ranking("q") == list("abcd")
     assert all(r.tied for r in consensus["q"])
 
@@ -199,7 +207,7 @@ def nobody_lists_anything(cls: type[Aggregator]) -> None:
     preferences = Preferences.from_rows(
         ["q", "q"], ["a", "b"], ["x", "x"], rank=[1, 1], candidates=(["q", "r", "r"], ["y", "u", "v"])
     )
-    consensus = answer(cls(), preferences)
+    consensus = fit_and_aggregate(cls(), preferences)
     assert consensus.ranking("q") == ["x", "y"]
     assert consensus.ranking("r") == ["u", "v"]
     assert all(r.tied for r in consensus["r"])
@@ -210,14 +218,14 @@ def no_queries(cls: type[Aggregator]) -> None:
     """Empty preferences give an empty consensus."""
     method = cls()
     if cls.tags.supervised:
-        method = fitted(method, next(iter(each(cls, 1))).build())
+        method = fit_aggregator(method, next(iter(build_samples(cls, 1))).to_preferences())
     assert len(method.aggregate(Preferences.from_rows([], [], [], rank=[]))) == 0
 
 
 @check(lambda tags: tags.supervised)
-def learning_is_asked_for(cls: type[Aggregator]) -> None:
+def fit_is_required(cls: type[Aggregator]) -> None:
     """No answer before `fit`; no labels, labels of one grade and labels of other items are refused in words."""
-    preferences = next(iter(each(cls, 1))).build()
+    preferences = next(iter(build_samples(cls, 1))).to_preferences()
     same = Labels(preferences.index, np.ones(len(preferences.index.items)))
     strange = Labels.from_dict({"q1": {"nobody": 1, "no one": 0}})
     says: list[tuple[str, Callable[[], Any]]] = [
@@ -238,10 +246,13 @@ def learning_is_asked_for(cls: type[Aggregator]) -> None:
 @check(lambda tags: tags.supervised)
 def training_queries_are_known_again(cls: type[Aggregator]) -> None:
     """A model that was saved and loaded says which labelled queries it was fitted on, and no others."""
-    preferences = next(iter(each(cls, 1))).build()
-    model = fitted(cls(), preferences)
+    preferences = next(iter(build_samples(cls, 1))).to_preferences()
+    model = fit_aggregator(cls(), preferences)
     again = models.model_files.loads(models.model_files.dumps(model))
-    lessons = agreeing_labels(preferences), agreeing_labels(lesson(preferences))
+    lessons = (
+        build_agreeing_labels(preferences),
+        build_agreeing_labels(build_agreeing_preferences(preferences)),
+    )
     assert any(_all_known(again, labels) for labels in lessons), "the queries of training are not known again"
     other = Labels.from_dict({q: {"another item": 1.0, "one more": 0.0} for q in preferences.queries})
     seen = find_fitted_queries(again, other)
@@ -255,18 +266,18 @@ def _all_known(model: Aggregator, labels: Labels) -> bool:
 
 
 @check(lambda tags: tags.supervised)
-def strangers_are_refused_unless_allowed(cls: type[Aggregator]) -> None:
+def unknown_experts_are_refused_unless_allowed(cls: type[Aggregator]) -> None:
     """An expert that training did not see is an error that names it, or is left out when `unseen="ignore"`."""
-    answers = next(iter(each(cls, 1)))
-    preferences = answers.build()
+    answers = next(iter(build_samples(cls, 1)))
+    preferences = answers.to_preferences()
     fewer = preferences.without_expert("e1")
     said = "'e1'"  # a method that shares weights may take strangers in
     try:
-        fitted(cls(), fewer).aggregate(preferences)
+        fit_aggregator(cls(), fewer).aggregate(preferences)
     except ParameterError as error:
         said = str(error)
     assert "'e1'" in said, said
-    ignoring = fitted(cls(unseen="ignore"), fewer)  # type: ignore[call-arg]
+    ignoring = fit_aggregator(cls(unseen="ignore"), fewer)  # type: ignore[call-arg]
     assert len(ignoring.aggregate(preferences)) == len(preferences)
 
 
@@ -275,7 +286,7 @@ def other_forms_are_refused(cls: type[Aggregator]) -> None:
     """Preferences of a form the method cannot read raise UnsupportedFormError."""
     for form in set(Form) - cls.tags.accepts:
         try:
-            cls().aggregate(of_form(form, 0).build())
+            cls().aggregate(sample_rows(form, 0).to_preferences())
         except UnsupportedFormError as error:
             said = str(error)
         else:
@@ -283,7 +294,7 @@ def other_forms_are_refused(cls: type[Aggregator]) -> None:
         assert form.value in said
 
 
-def _iterates(cls: type[Aggregator]) -> bool:
+def _is_iterative(cls: type[Aggregator]) -> bool:
     return {"tolerance", "max_iterations"} <= {p.name for p in params.parameters(cls)}
 
 
@@ -293,27 +304,30 @@ def default_stop_is_near_the_limit(cls: type[Aggregator]) -> None:
     tight = next((p for p in params.parameters(cls) if p.name == "tolerance"), None)
     if tight is None or not isinstance(tight.accepts, params.Range):
         return
-    with _compiled():
-        for answers in each(cls, 2):
-            preferences = answers.build()
-            a, b = answer(cls(), preferences), answer(cls(tolerance=tight.accepts.low), preferences)  # type: ignore[call-arg]
+    with _force_compiled():
+        for answers in build_samples(cls, 2):
+            preferences = answers.to_preferences()
+            tightest = cls(tolerance=tight.accepts.low)  # type: ignore[call-arg]
+            a, b = fit_and_aggregate(cls(), preferences), fit_and_aggregate(tightest, preferences)
             np.testing.assert_allclose(a.scores, b.scores, rtol=1e-6, atol=1e-9)
 
 
 @check()
 def says_when_it_did_not_converge(cls: type[Aggregator]) -> None:
     """Where there are `max_iterations`, one is too few, and the result says so."""
-    if not _iterates(cls):
+    if not _is_iterative(cls):
         return
-    with _compiled():
-        for answers in each(cls, 1):
-            found = fitted(cls(max_iterations=1), answers.build()).aggregate(answers.build()).diagnostics  # type: ignore[call-arg]
-            assert not found.converged
-            assert found.notes
+    with _force_compiled():
+        for answers in build_samples(cls, 1):
+            preferences = answers.to_preferences()
+            hurried = cls(max_iterations=1)  # type: ignore[call-arg]
+            diagnostics = fit_aggregator(hurried, preferences).aggregate(preferences).diagnostics
+            assert not diagnostics.converged
+            assert diagnostics.notes
 
 
 @contextlib.contextmanager
-def _compiled() -> Iterator[None]:
+def _force_compiled() -> Iterator[None]:
     """Large-input paths for small inputs: those are the ones that iterate."""
     small, dispatch.SMALL = dispatch.SMALL, 0
     try:
@@ -322,7 +336,7 @@ def _compiled() -> Iterator[None]:
         dispatch.SMALL = small
 
 
-def _variants(cls: type[Aggregator]) -> list[Aggregator]:
+def _make_variants(cls: type[Aggregator]) -> list[Aggregator]:
     made = [cls()]
     for p in params.parameters(cls):
         if isinstance(p.accepts, params.Choice):
@@ -332,7 +346,7 @@ def _variants(cls: type[Aggregator]) -> list[Aggregator]:
     return made
 
 
-def _refused(call: Any) -> None:
+def _assert_refused(call: Any) -> None:
     try:
         call()
     except ParameterError:
@@ -340,7 +354,7 @@ def _refused(call: Any) -> None:
     raise AssertionError("no ParameterError")
 
 
-def _arrays(preferences: Preferences) -> list[Any]:
+def _collect_arrays(preferences: Preferences) -> list[Any]:
     tables = (preferences.index, preferences.lists, preferences.comparisons)
     return [
         v for t in tables for f in dataclasses.fields(t) if isinstance(v := getattr(t, f.name), np.ndarray)

@@ -11,7 +11,7 @@ from typing import Any
 from podium import registry
 from podium.aggregators.base import Aggregator
 from podium.errors import InputError
-from podium.testing.checks import check, each, fitted
+from podium.testing.checks import build_samples, check, fit_aggregator
 
 REFUSAL = r"^{name} needs about .+ for [\d,]+ .+, and the limit is .+; .+"
 
@@ -20,15 +20,15 @@ REFUSAL = r"^{name} needs about .+ for [\d,]+ .+, and the limit is .+; .+"
 def refuses_what_costs_too_much(cls: type[Aggregator]) -> None:
     """A method that compares items with each other estimates what that needs, and refuses beyond the limits."""
     compares = False
-    for answers in each(cls, 1):
-        preferences = answers.build()
-        one = fitted(cls(), preferences) if cls.tags.supervised else cls()
+    for answers in build_samples(cls, 1):
+        preferences = answers.to_preferences()
+        one = fit_aggregator(cls(), preferences) if cls.tags.supervised else cls()
         usual = one.aggregate(preferences).scores.tobytes()
         needs = any(max(c.memory, c.operations) > 0 for c in one._estimate_costs(preferences))
         compares |= needs
-        with _no_room():
+        with _zero_limits():
             if needs:
-                _refused(one, preferences)
+                _assert_refused(one, preferences)
             else:
                 assert one.aggregate(preferences).scores.tobytes() == usual
     if cls.tags.pairwise == "none":
@@ -37,8 +37,8 @@ def refuses_what_costs_too_much(cls: type[Aggregator]) -> None:
         assert compares, "the tag pairwise='items' needs an estimate from _costs"
 
 
-def _refused(one: Aggregator, preferences: Any) -> None:
-    refusal = _refusal(one, preferences)
+def _assert_refused(one: Aggregator, preferences: Any) -> None:
+    refusal = _catch_refusal(one, preferences)
     assert refusal is not None, "nothing was refused, though nothing is allowed"
     assert re.match(REFUSAL.format(name=one.name), str(refusal)), str(refusal)
     known = {*registry.aggregators.all(), *one.parameters()} - {one.name}
@@ -46,13 +46,13 @@ def _refused(one: Aggregator, preferences: Any) -> None:
     assert named, f"the refusal names no method or option to use instead: {refusal}"
 
 
-def _refusal(one: Aggregator, preferences: Any) -> InputError | None:
+def _catch_refusal(one: Aggregator, preferences: Any) -> InputError | None:
     """How the method refuses; computing anything first is an error."""
 
-    def computed(*_: Any) -> Any:
+    def fail_if_computed(*_: Any) -> Any:
         raise AssertionError("the method computed before it refused")
 
-    vars(one)["_compute_raw_outcome"] = computed
+    vars(one)["_compute_raw_outcome"] = fail_if_computed
     try:
         one.aggregate(preferences)
     except InputError as refusal:
@@ -63,7 +63,7 @@ def _refusal(one: Aggregator, preferences: Any) -> InputError | None:
 
 
 @contextlib.contextmanager
-def _no_room() -> Iterator[None]:
+def _zero_limits() -> Iterator[None]:
     """Limits of zero, for what grows faster than the input."""
     before = {name: os.environ.get(name) for name in ("PODIUM_MEMORY", "PODIUM_OPERATIONS")}
     os.environ.update(dict.fromkeys(before, "0"))

@@ -20,17 +20,17 @@ from podium.aggregators.base import Aggregator, Tags
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
-from podium.testing.samples import Answers, by_crowd, samples
+from podium.testing.samples import PreferenceRows, iterate_samples, sample_crowd_rows
 
 __all__ = [
     "CHECKS",
     "Check",
-    "agreeing_labels",
+    "assert_close",
+    "build_agreeing_labels",
+    "build_agreeing_preferences",
     "check",
     "check_all",
-    "close",
-    "fitted",
-    "lesson",
+    "fit_aggregator",
     "more_cases",
     "plan",
     "run",
@@ -67,7 +67,7 @@ def check(applies: Callable[[Tags], bool] = lambda _: True) -> Callable[[Any], A
 
 def plan(cls: type[Aggregator]) -> dict[str, str]:
     """For every check: 'run', 'does not apply', or 'exempt: reason'."""
-    _load()
+    _import_checks()
     unknown = set(cls.exempt) - set(CHECKS)
     assert not unknown, f"{cls.name} is exempt from checks that do not exist: {unknown}"
     return {
@@ -80,7 +80,7 @@ def plan(cls: type[Aggregator]) -> dict[str, str]:
 
 def run(cls: type[Aggregator], name: str) -> None:
     """Run one check; warnings on clean data are failures."""
-    _load()
+    _import_checks()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         CHECKS[name].function(cls)
@@ -97,7 +97,7 @@ def check_all(cls: type[Aggregator]) -> None:
             run(cls, name)
 
 
-def _load() -> None:
+def _import_checks() -> None:
     # defining them registers them
     from podium.testing import check_algebra, check_batches, check_contract, check_cost  # noqa: F401
 
@@ -105,23 +105,23 @@ def _load() -> None:
 # -- helpers the checks share ----------------------------------------------------------------------------------
 
 
-def fitted(aggregator: Aggregator, preferences: Preferences) -> Aggregator:
+def fit_aggregator(aggregator: Aggregator, preferences: Preferences) -> Aggregator:
     """The aggregator, fitted where it needs to be, with labels that say what the experts say on the whole.
 
     Where they say nothing that could be learned, it learns from a lesson that the same experts give.
     """
     if not aggregator.tags.supervised:
         return aggregator.fit(preferences)
-    labels = agreeing_labels(preferences)
+    labels = build_agreeing_labels(preferences)
     index = preferences.index
     spans = [np.ptp(labels.grades[index.slots(q)]) for q in preferences.queries]
     if max(spans, default=0.0) == 0.0:
-        preferences = lesson(preferences)
-        labels = agreeing_labels(preferences)
+        preferences = build_agreeing_preferences(preferences)
+        labels = build_agreeing_labels(preferences)
     return aggregator.fit(preferences, labels)
 
 
-def agreeing_labels(preferences: Preferences) -> Labels:
+def build_agreeing_labels(preferences: Preferences) -> Labels:
     """Grades 2, 1, 0 for the upper, middle and lower third by a plain count of voices; equal counts, equal grades."""
     index, lists, votes = preferences.index, preferences.lists, preferences.comparisons
     count = np.bincount(lists.item, weights=1.0 / (1.0 + lists.rank), minlength=len(index.items))
@@ -137,7 +137,7 @@ def agreeing_labels(preferences: Preferences) -> Labels:
     return Labels(index, grades)
 
 
-def lesson(preferences: Preferences) -> Preferences:
+def build_agreeing_preferences(preferences: Preferences) -> Preferences:
     """Six queries on which the same experts agree, in the same form."""
     experts = preferences.experts.tolist()
     random = np.random.default_rng(0)
@@ -152,18 +152,21 @@ def lesson(preferences: Preferences) -> Preferences:
     return Preferences.from_lists(given)
 
 
-def answer(aggregator: Aggregator, preferences: Preferences) -> Consensus:
+def fit_and_aggregate(aggregator: Aggregator, preferences: Preferences) -> Consensus:
     """Fit if needed, then aggregate."""
-    return fitted(aggregator, preferences).aggregate(preferences)
+    return fit_aggregator(aggregator, preferences).aggregate(preferences)
 
 
-def each(cls: type[Aggregator], seeds: int = 3) -> list[Answers]:
+def build_samples(cls: type[Aggregator], seeds: int = 3) -> list[PreferenceRows]:
     """Sample answers of every form the class accepts: so many of experts, and half as many of annotators."""
     seeds *= CASES.get()
     crowds = [
-        by_crowd(form, seed) for form in Form if form in cls.tags.accepts for seed in range((seeds + 1) // 2)
+        sample_crowd_rows(form, seed)
+        for form in Form
+        if form in cls.tags.accepts
+        for seed in range((seeds + 1) // 2)
     ]
-    return [*samples(cls.tags.accepts, seeds), *crowds]
+    return [*iterate_samples(cls.tags.accepts, seeds), *crowds]
 
 
 @contextlib.contextmanager
@@ -176,7 +179,7 @@ def more_cases(factor: int) -> Iterator[None]:
         CASES.reset(before)
 
 
-def close(a: Consensus, b: Consensus, *, scores: bool = True) -> None:
+def assert_close(a: Consensus, b: Consensus, *, scores: bool = True) -> None:
     """Assert the same order, tie groups and (to rounding) scores for the same queries and items."""
     assert set(a.queries) == set(b.queries)
     for query in a.queries:
@@ -187,7 +190,7 @@ def close(a: Consensus, b: Consensus, *, scores: bool = True) -> None:
             np.testing.assert_allclose([r.score for r in x], [r.score for r in y], rtol=1e-7, atol=1e-9)
 
 
-def groups(consensus: Consensus, query: Any) -> list[set[Any]]:
+def tie_groups(consensus: Consensus, query: Any) -> list[set[Any]]:
     """Tie groups of a query, best first."""
     found: list[set[Any]] = []
     last = None

@@ -17,7 +17,7 @@ from podium.kernels.dispatch import F8, I8
 
 __all__ = ["SimulatedCrowd", "add_spammers", "annotators", "simulate"]
 
-Kind = Literal["random", "malicious"]
+SpammerKind = Literal["random", "malicious"]
 Random = np.random.Generator
 Spammer = tuple[int, str, int]  # query, name, and the expert it imitates
 
@@ -74,7 +74,7 @@ def simulate(
         (q, who, *answer)
         for q, true in grades.items()
         for who, right in quality.items()
-        for answer in zip(*DRAW[form](true, right, judgements, levels, chance), strict=True)
+        for answer in zip(*SAMPLERS[form](true, right, judgements, levels, chance), strict=True)
     ]
     query, expert, first, second = zip(*rows, strict=True) if rows else [()] * 4
     if form == "pairs":
@@ -82,17 +82,17 @@ def simulate(
     else:
         every = np.repeat(list(grades), items), np.tile(ids, queries)
         made = Preferences.from_rows(query, expert, ids[list(first)], score=second, candidates=every)
-    return SimulatedCrowd(made, _labels(grades, ids.tolist()), dict(quality))
+    return SimulatedCrowd(made, _build_labels(grades, ids.tolist()), dict(quality))
 
 
-def _labels(grades: Mapping[int, I8], ids: list[str]) -> Labels:
+def _build_labels(grades: Mapping[int, I8], ids: list[str]) -> Labels:
     truth: dict[Id, dict[Id, float]] = {
         q: {i: float(g) for i, g in zip(ids, true.tolist(), strict=True)} for q, true in grades.items()
     }
     return Labels.from_dict(truth)
 
 
-def _pairs(grades: I8, right: float, count: int, _: int, chance: Random) -> tuple[I8, I8]:
+def _sample_votes(grades: I8, right: float, count: int, _: int, chance: Random) -> tuple[I8, I8]:
     """Winners and losers of pairs drawn by lot."""
     n = len(grades)
     a = chance.integers(0, n, count)
@@ -101,18 +101,22 @@ def _pairs(grades: I8, right: float, count: int, _: int, chance: Random) -> tupl
     return np.where(swap, b, a), np.where(swap, a, b)
 
 
-def _ratings(grades: I8, right: float, count: int, levels: int, chance: Random) -> tuple[I8, I8]:
+def _sample_ratings(grades: I8, right: float, count: int, levels: int, chance: Random) -> tuple[I8, I8]:
     """Items drawn by lot, and their ratings."""
     item = chance.permutation(len(grades))[:count]
     shift = np.where(chance.random(len(item)) < right, 0, chance.integers(1, levels, len(item)))
     return item, (grades[item] + shift) % levels
 
 
-DRAW = {"pairs": _pairs, "ratings": _ratings}
+SAMPLERS = {"pairs": _sample_votes, "ratings": _sample_ratings}
 
 
 def add_spammers(
-    preferences: Preferences, share: float, kind: Kind = "random", seed: int = 0, labels: Labels | None = None
+    preferences: Preferences,
+    share: float,
+    kind: SpammerKind = "random",
+    seed: int = 0,
+    labels: Labels | None = None,
 ) -> Preferences:
     """The same preferences with spammers: in every query `share` times as many as it has experts.
 
@@ -130,20 +134,20 @@ def add_spammers(
         raise ParameterError(f"share is {share!r}; accepted: finite numbers from 0")
     chance, index = np.random.default_rng(seed), preferences.index
     grades = np.full(len(index.items), np.nan) if labels is None else labels.align(index)
-    names = _free_names(preferences)
+    names = _find_free_names(preferences)
     drawn = [
         (query, names.format(n), expert)
         for query in range(len(preferences))
-        for n, expert in enumerate(_drawn(preferences, query, share, chance), 1)
+        for n, expert in enumerate(_sample_experts(preferences, query, share, chance), 1)
     ]
     if not drawn:
         return preferences
-    votes = _votes(preferences, drawn, kind == "random", grades, chance)
-    lists = _lists(preferences, drawn, kind == "random", grades, chance)
+    votes = _imitate_votes(preferences, drawn, kind == "random", grades, chance)
+    lists = _imitate_lists(preferences, drawn, kind == "random", grades, chance)
     return Preferences.concat([preferences, *(p for p in (votes, lists) if p is not None)])
 
 
-def _free_names(preferences: Preferences) -> str:
+def _find_free_names(preferences: Preferences) -> str:
     """A pattern of names that no expert has."""
     taken, mark = [str(e) for e in preferences.experts], "spammer"
     while any(t.startswith(mark) for t in taken):
@@ -151,7 +155,7 @@ def _free_names(preferences: Preferences) -> str:
     return mark + " {}"
 
 
-def _drawn(preferences: Preferences, query: int, share: float, chance: Random) -> list[int]:
+def _sample_experts(preferences: Preferences, query: int, share: float, chance: Random) -> list[int]:
     """The experts that the spammers of a query imitate."""
     tables = preferences.lists, preferences.comparisons
     own = [t.expert[t.query_starts[query] : t.query_starts[query + 1]] for t in tables]
@@ -160,7 +164,7 @@ def _drawn(preferences: Preferences, query: int, share: float, chance: Random) -
     return [int(e) for e in chance.choice(experts, count)] if count else []
 
 
-def _rows(table: Comparisons | Lists, drawn: Sequence[Spammer]) -> tuple[I8, list[str]]:
+def _find_imitated_rows(table: Comparisons | Lists, drawn: Sequence[Spammer]) -> tuple[I8, list[str]]:
     """The votes or lists that are imitated, and who does so."""
     rows, who = [np.zeros(0, np.int64)], []
     for query, name, expert in drawn:
@@ -171,12 +175,12 @@ def _rows(table: Comparisons | Lists, drawn: Sequence[Spammer]) -> tuple[I8, lis
     return np.concatenate(rows), who
 
 
-def _votes(
+def _imitate_votes(
     p: Preferences, drawn: Sequence[Spammer], by_lot: bool, grades: F8, chance: Random
 ) -> Preferences | None:
     """The comparisons of the spammers."""
     votes = p.comparisons
-    row, who = _rows(votes, drawn)
+    row, who = _find_imitated_rows(votes, drawn)
     if not who:
         return None
     a, b = votes.winner[row], votes.loser[row]
@@ -194,12 +198,12 @@ def _votes(
     )
 
 
-def _lists(
+def _imitate_lists(
     p: Preferences, drawn: Sequence[Spammer], by_lot: bool, grades: F8, chance: Random
 ) -> Preferences | None:
     """The lists of the spammers."""
     lists = p.lists
-    which, names = _rows(lists, drawn)
+    which, names = _find_imitated_rows(lists, drawn)
     if not names:
         return None
     score = None if lists.score is None or np.isnan(lists.score).any() else lists.score
@@ -209,7 +213,7 @@ def _lists(
         rows = slice(*lists.starts[n : n + 2].tolist())
         items = lists.item[rows]
         given = lists.rank[rows].astype(np.float64) if score is None else score[rows]
-        value.append(_answers(given, grades[items], levels, by_lot, chance))
+        value.append(_imitate_answer(given, grades[items], levels, by_lot, chance))
         slot += items.tolist()
         who += [name] * len(items)
         query += [p.queries[int(lists.query_of_list[n])]] * len(items)
@@ -219,7 +223,7 @@ def _lists(
     return Preferences.from_rows(query, who, names_of, rank=rank, score=rating, unlisted=p.unlisted)
 
 
-def _answers(given: F8, grades: F8, levels: F8, by_lot: bool, chance: Random) -> F8:
+def _imitate_answer(given: F8, grades: F8, levels: F8, by_lot: bool, chance: Random) -> F8:
     """The ratings (or ranks, where there are no levels) of a spammer for the items of one list."""
     if len(levels):
         if by_lot:

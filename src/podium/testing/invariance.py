@@ -24,7 +24,7 @@ INVARIANCE = (
     "renaming_experts",
     "weight_zero",
     "compiled_equals_plain",
-    "what_was_done_before_does_not_matter",
+    "earlier_calls_do_not_matter",
     "one_answer_at_every_batch_size",
 )
 
@@ -46,13 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for cls in classes:
         for name in asked.checks:
             if checks.plan(cls)[name] == "run":
-                ran, failed = ran + 1, failed + _failed(cls, name, asked.cases)
+                ran, failed = ran + 1, failed + _run_and_report(cls, name, asked.cases)
     seconds = time.perf_counter() - begin
     print(f"{ran} checks of {len(classes)} methods, {failed} failed, {seconds:.0f} s")
     return int(failed > 0)
 
 
-def _failed(cls: type[Aggregator], name: str, cases: int) -> bool:
+def _run_and_report(cls: type[Aggregator], name: str, cases: int) -> bool:
     try:
         with checks.more_cases(cases):
             checks.run(cls, name)

@@ -27,7 +27,7 @@ from podium.formats.base import Content
 from podium.kernels import dispatch
 from podium.registry import formats
 
-__all__ = ["MutatedFile", "failure_of", "mutated_file", "sample_files"]
+__all__ = ["MutatedFile", "find_failure", "mutated_file", "sample_files"]
 
 
 class MutatedFile(NamedTuple):
@@ -85,11 +85,11 @@ def sample_files() -> tuple[tuple[str, bytes], ...]:
     for cls in formats.all().values():
         for content in contents:
             if cls.holds & content.parts and (cls.name != "letor" or content.labels is not None):
-                found.append((cls.suffixes[0], _written(cls(), content)))
+                found.append((cls.suffixes[0], _write_content(cls(), content)))
     return tuple(found)
 
 
-def _written(writer: Any, content: Content) -> bytes:
+def _write_content(writer: Any, content: Content) -> bytes:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -126,20 +126,20 @@ def mutated_file(seed: int, number: int) -> MutatedFile:
     suffix, raw = pick.choice(sample_files())
     options = pick.choice(_OPTIONS)
     if suffix == ".parquet" and pick.random() < 0.7:
-        raw = _odd_parquet(raw, pick)
+        raw = _replace_parquet_columns(raw, pick)
     else:
         for _ in range(pick.choice((0, 1, 1, 1, 2, 3, 8))):
-            raw = _damaged(raw, pick)
+            raw = _damage_bytes(raw, pick)
     if pick.random() < 0.25:
         raw, suffix = gzip.compress(raw, 1), f"{suffix}.gz"
         for _ in range(pick.choice((0, 0, 1, 2))):
-            raw = _damaged(raw, pick)
+            raw = _damage_bytes(raw, pick)
     if pick.random() < 0.1:
         suffix = pick.choice(("", ".csv", ".run", ".json", ".parquet", ".txt", ".gz"))
     return MutatedFile(f"file{suffix}" if suffix else "file.", raw, options)
 
 
-def failure_of(file: MutatedFile, folder: str | os.PathLike[str], *, compiled: bool = False) -> str | None:
+def find_failure(file: MutatedFile, folder: str | os.PathLike[str], *, compiled: bool = False) -> str | None:
     """Read a file, and write what it holds in every format; the traceback of anything but an error in Podium's words.
 
     `compiled` takes the readers of large files.
@@ -153,7 +153,7 @@ def failure_of(file: MutatedFile, folder: str | os.PathLike[str], *, compiled: b
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # arithmetic that went wrong says so in a warning
             warnings.simplefilter("ignore", PodiumWarning)
-            _use(path, file.options)
+            _read_and_write(path, file.options)
     except PodiumError as error:
         return None if str(error).strip() else "an error without words"
     except Exception:
@@ -163,7 +163,7 @@ def failure_of(file: MutatedFile, folder: str | os.PathLike[str], *, compiled: b
     return None
 
 
-def _use(path: str, options: dict[str, Any]) -> None:
+def _read_and_write(path: str, options: dict[str, Any]) -> None:
     try:
         content = read(path, **options)
     except ParameterError:  # the format has no such option
@@ -176,39 +176,39 @@ def _use(path: str, options: dict[str, Any]) -> None:
                 b"".join(cls().write(content))
 
 
-def _damaged(raw: bytes, pick: random.Random) -> bytes:
+def _damage_bytes(raw: bytes, pick: random.Random) -> bytes:
     return pick.choice(_DAMAGES)(raw, pick)
 
 
-def _range(raw: bytes, pick: random.Random, longest: int = 40) -> tuple[int, int]:
+def _sample_range(raw: bytes, pick: random.Random, longest: int = 40) -> tuple[int, int]:
     begin = pick.randrange(len(raw) + 1)
     return begin, min(len(raw), begin + pick.randrange(longest))
 
 
-def _flip(raw: bytes, pick: random.Random) -> bytes:
+def _flip_bit(raw: bytes, pick: random.Random) -> bytes:
     if not raw:
         return raw
     at = pick.randrange(len(raw))
     return raw[:at] + bytes([raw[at] ^ (1 << pick.randrange(8))]) + raw[at + 1 :]
 
 
-def _delete(raw: bytes, pick: random.Random) -> bytes:
-    begin, end = _range(raw, pick)
+def _delete_range(raw: bytes, pick: random.Random) -> bytes:
+    begin, end = _sample_range(raw, pick)
     return raw[:begin] + raw[end:]
 
 
-def _repeat(raw: bytes, pick: random.Random) -> bytes:
-    begin, end = _range(raw, pick)
+def _repeat_range(raw: bytes, pick: random.Random) -> bytes:
+    begin, end = _sample_range(raw, pick)
     at = pick.randrange(len(raw) + 1)
     return raw[:at] + raw[begin:end] * pick.choice((1, 2, 5)) + raw[at:]
 
 
-def _truncate(raw: bytes, pick: random.Random) -> bytes:
+def _truncate_end(raw: bytes, pick: random.Random) -> bytes:
     return raw[: pick.randrange(len(raw) + 1)]
 
 
-def _insert(raw: bytes, pick: random.Random) -> bytes:
-    begin, end = _range(raw, pick, 6)
+def _insert_token(raw: bytes, pick: random.Random) -> bytes:
+    begin, end = _sample_range(raw, pick, 6)
     return raw[:begin] + pick.choice(_TOKENS) + raw[pick.choice((begin, end)) :]
 
 
@@ -221,7 +221,7 @@ def _replace_token(raw: bytes, pick: random.Random) -> bytes:
     return raw[: token.start()] + pick.choice(_TOKENS) + raw[token.end() :]
 
 
-def _splice(raw: bytes, pick: random.Random) -> bytes:
+def _splice_files(raw: bytes, pick: random.Random) -> bytes:
     other = pick.choice(sample_files())[1]
     return raw[: pick.randrange(len(raw) + 1)] + other[pick.randrange(len(other) + 1) :]
 
@@ -232,17 +232,18 @@ def _shuffle_lines(raw: bytes, pick: random.Random) -> bytes:
     return b"\n".join(lines)
 
 
-def _begin_with(raw: bytes, pick: random.Random) -> bytes:
+def _prepend_token(raw: bytes, pick: random.Random) -> bytes:
     return pick.choice(_TOKENS) + raw
 
 
 _DAMAGES: Sequence[Callable[[bytes, random.Random], bytes]] = (
-    _flip, _delete, _repeat, _truncate, _insert, _insert, _replace_token, _replace_token, _replace_token, _splice,
-    _shuffle_lines, _begin_with,
+    _flip_bit, _delete_range, _repeat_range, _truncate_end, _insert_token, _insert_token, _replace_token,
+    _replace_token, _replace_token, _splice_files,
+    _shuffle_lines, _prepend_token,
 )  # fmt: skip
 
 
-def _odd_parquet(raw: bytes, pick: random.Random) -> bytes:
+def _replace_parquet_columns(raw: bytes, pick: random.Random) -> bytes:
     """A Parquet file that is sound as such, and whose columns are not what they are called."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -268,7 +269,7 @@ def _odd_parquet(raw: bytes, pick: random.Random) -> bytes:
     return out.getvalue()
 
 
-def _not_text(pa: Any, n: int) -> Any:
+def _build_invalid_text(pa: Any, n: int) -> Any:
     """Text that is not UTF-8, which Arrow writes and reads without looking."""
     import numpy as np
 
@@ -277,7 +278,7 @@ def _not_text(pa: Any, n: int) -> Any:
 
 
 _COLUMNS: Sequence[Callable[[Any, int], Any]] = (
-    _not_text,
+    _build_invalid_text,
     lambda pa, n: pa.nulls(n),
     lambda pa, n: pa.nulls(n, pa.string()),
     lambda pa, n: pa.array([None, *range(n)][:n], pa.int64()),

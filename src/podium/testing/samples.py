@@ -11,7 +11,7 @@ from podium.data.preferences import Form, Preferences
 from podium.data.vocabulary import Id
 from podium.kernels.dispatch import I8
 
-__all__ = ["Answers", "by_crowd", "of_form", "rebuilt", "samples"]
+__all__ = ["PreferenceRows", "iterate_samples", "reorder_rows", "sample_crowd_rows", "sample_rows"]
 
 ITEMS = ("ant", "bee", "cat", "dog", "elk", "fox")
 EXPERTS = ("e1", "e2", "e3", "e4")
@@ -19,7 +19,7 @@ QUERIES = ("q1", "q2", "q3")
 
 
 @dataclasses.dataclass(frozen=True)
-class Answers:
+class PreferenceRows:
     """Preferences as plain rows, so that a check can rename, reorder or repeat them."""
 
     form: Form
@@ -27,7 +27,7 @@ class Answers:
     votes: tuple[tuple[Id, Id, Id, Id, bool, float], ...] = ()  # query, expert, winner, loser, tie, weight
     candidates: tuple[tuple[Id, Id], ...] = ()
 
-    def build(self) -> Preferences:
+    def to_preferences(self) -> Preferences:
         """The same rows as `Preferences`."""
         if self.form is Form.COMPARISON:
             columns = list(zip(*self.votes, strict=True))
@@ -46,11 +46,11 @@ class Answers:
         )
 
 
-def of_form(form: Form, seed: int, *, complete: bool = False) -> Answers:
+def sample_rows(form: Form, seed: int, *, complete: bool = False) -> PreferenceRows:
     """Random answers of four experts to three queries; partial and with ties unless `complete`."""
     random = np.random.default_rng((seed, list(Form).index(form)))
     if form is Form.COMPARISON:
-        return Answers(form, votes=tuple(_votes(random)))
+        return PreferenceRows(form, votes=tuple(_sample_votes(random)))
     rows: list[tuple[Id, Id, Id, float]] = []
     for query in QUERIES:
         for expert in EXPERTS:
@@ -64,10 +64,10 @@ def of_form(form: Form, seed: int, *, complete: bool = False) -> Answers:
             else:
                 rows += [(query, expert, str(i), float(r)) for r, i in enumerate(items, 1)]
     candidates = ((QUERIES[0], "zebu"),) if form is Form.RANKING and not complete else ()
-    return Answers(form, lists=tuple(rows), candidates=candidates)
+    return PreferenceRows(form, lists=tuple(rows), candidates=candidates)
 
 
-def _votes(random: np.random.Generator) -> Iterator[tuple[Id, Id, Id, Id, bool, float]]:
+def _sample_votes(random: np.random.Generator) -> Iterator[tuple[Id, Id, Id, Id, bool, float]]:
     for query in QUERIES:
         for expert in EXPERTS:
             for _ in range(6):
@@ -82,7 +82,7 @@ def _votes(random: np.random.Generator) -> Iterator[tuple[Id, Id, Id, Id, bool, 
                 )
 
 
-def by_crowd(form: Form, seed: int) -> Answers:
+def sample_crowd_rows(form: Form, seed: int) -> PreferenceRows:
     """Few answers of annotators who are good, careless or malicious; one of them may rate on a scale of its own.
 
     Many of these cases are degenerate: even votes, annotators who contradict each other, items judged once. Sums that
@@ -97,13 +97,13 @@ def by_crowd(form: Form, seed: int) -> Answers:
         truth = random.permutation(len(items))
         for expert, quality in zip(experts, right, strict=True):
             if form is Form.COMPARISON:
-                votes += _crowd_votes(random, query, expert, items, truth, quality)
+                votes += _sample_crowd_votes(random, query, expert, items, truth, quality)
             else:
-                lists += _crowd_list(random, form, query, expert, items, truth, quality)
-    return Answers(form, tuple(lists), tuple(votes))
+                lists += _sample_crowd_list(random, form, query, expert, items, truth, quality)
+    return PreferenceRows(form, tuple(lists), tuple(votes))
 
 
-def _crowd_votes(
+def _sample_crowd_votes(
     random: np.random.Generator, query: Id, expert: Id, items: tuple[str, ...], truth: I8, quality: float
 ) -> Iterator[tuple[Id, Id, Id, Id, bool, float]]:
     for _ in range(random.integers(1, 4)):
@@ -114,7 +114,7 @@ def _crowd_votes(
         yield query, expert, items[a], items[b], bool(random.random() < 0.1), weight
 
 
-def _crowd_list(
+def _sample_crowd_list(
     random: np.random.Generator,
     form: Form,
     query: Id,
@@ -135,14 +135,14 @@ def _crowd_list(
         yield query, expert, items[i], float(rank)
 
 
-def samples(accepts: frozenset[Form], seeds: int = 3) -> Iterator[Answers]:
+def iterate_samples(accepts: frozenset[Form], seeds: int = 3) -> Iterator[PreferenceRows]:
     """A few answers of every accepted form."""
     for form in Form:
         if form in accepts:
-            yield from (of_form(form, seed) for seed in range(seeds))
+            yield from (sample_rows(form, seed) for seed in range(seeds))
 
 
-def rebuilt(answers: Answers, order: I8) -> Answers:
+def reorder_rows(answers: PreferenceRows, order: I8) -> PreferenceRows:
     """The same rows in another order."""
     if answers.form is Form.COMPARISON:
         return dataclasses.replace(answers, votes=tuple(answers.votes[i] for i in order))

@@ -37,7 +37,7 @@ def answers(item: st.SearchStrategy[Id] = simple_ids, *, max_items: int = 6) -> 
     return st.lists(item, min_size=1, max_size=max_items, unique_by=lambda v: (type(v).__name__, v))
 
 
-def _nested(
+def _nested_answers(
     answer: st.SearchStrategy[Any], name: st.SearchStrategy[Id], queries: int, experts: int
 ) -> st.SearchStrategy[Any]:
     return st.dictionaries(
@@ -49,14 +49,14 @@ def rankings(
     name: st.SearchStrategy[Id] = simple_ids, *, queries: int = 3, experts: int = 4
 ) -> st.SearchStrategy[Preferences]:
     """Partial rankings without ties."""
-    return _nested(answers(name), name, queries, experts).map(Preferences.from_lists)
+    return _nested_answers(answers(name), name, queries, experts).map(Preferences.from_lists)
 
 
 def top_k(
     name: st.SearchStrategy[Id] = simple_ids, *, queries: int = 3, experts: int = 4
 ) -> st.SearchStrategy[Preferences]:
     """Top lists: what is not listed is below."""
-    nested = _nested(answers(name), name, queries, experts)
+    nested = _nested_answers(answers(name), name, queries, experts)
     return nested.map(lambda n: Preferences.from_lists(n, unlisted="below"))
 
 
@@ -66,7 +66,7 @@ def ratings(
     """Ratings on a short scale (so with ties), or any finite scores."""
     score = st.one_of(st.integers(0, 4).map(float), st.floats(-1e6, 1e6, width=32))
     answer = st.dictionaries(name, score, min_size=1, max_size=6)
-    return _nested(answer, name, queries, experts).map(Preferences.from_lists)
+    return _nested_answers(answer, name, queries, experts).map(Preferences.from_lists)
 
 
 @st.composite

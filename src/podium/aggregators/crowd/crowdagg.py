@@ -301,13 +301,13 @@ class NetVotes(Aggregator):
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         lists, votes, slots = preferences.lists, preferences.comparisons, len(preferences.index.items)
         weights, unit = whole_weights(weights)
-        for_or_against = np.sign(lists.scores(preferences.index.sizes) - self.middle)
+        for_or_against = np.sign(lists.fill_scores(preferences.index.sizes) - self.middle)
         value = weights[lists.expert][lists.list_of_row] * for_or_against
         total = np.bincount(lists.item, weights=value, minlength=slots).astype(np.float64)
         value = np.where(votes.tie, 0.0, weights[votes.expert] * votes.weight)
         for side, sign in ((votes.winner, 1.0), (votes.loser, -1.0)):
             total += np.bincount(side, weights=sign * value, minlength=slots)
-        several = len(for_or_against) > 0 and bool(np.ptp(lists.scores(preferences.index.sizes)) > 0)
+        several = len(for_or_against) > 0 and bool(np.ptp(lists.fill_scores(preferences.index.sizes)) > 0)
         one_sided = several and bool((for_or_against == for_or_against[0]).all())
         note = f"all ratings lie on one side of middle={self.middle:g}, so that they only count how many rated an item"
         return Outcome(total * unit, notes=(note,) if one_sided else ())

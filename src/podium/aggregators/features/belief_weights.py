@@ -13,7 +13,7 @@ from podium.aggregators.supervised.examples import Progress, no_progress
 from podium.errors import ParameterError
 from podium.kernels.belief_lambdas import compute_belief_lambdas
 from podium.kernels.dispatch import F8, I8
-from podium.params import Range, Tune, suggest
+from podium.params import Range, Tune, suggest_names
 
 __all__ = [
     "BeliefFit",
@@ -97,7 +97,7 @@ def grades_for(beliefs: Mapping[str, float], names: Sequence[object], what: str)
 
 def _suggest_names(name: str, known: Sequence[str]) -> str:
     """What may have been meant; of many names that are nothing like it, only the first."""
-    said = suggest(name, known)
+    said = suggest_names(name, known)
     if len(known) <= MANY or not said.startswith("known"):
         return said
     return f"there are {len(known)}: {', '.join(known[:MANY])}, ..."

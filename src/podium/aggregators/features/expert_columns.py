@@ -46,7 +46,7 @@ def _scale_rows(lists: Lists, places: I8, sizes: I8, scale: str) -> tuple[F8, F8
     """The value of each row, and the value below all of a list; `places` counts the places of a list."""
     of_row, length = lists.list_of_row, lists.lengths
     if scale == "score":
-        given = lists.scores(sizes)
+        given = lists.fill_scores(sizes)
         stats = segments.compute_list_statistics(lists.starts, given)
         spread = np.where(stats.high > stats.low, stats.high - stats.low, np.inf)
         return (given - stats.low[of_row]) / spread[of_row], -1.0 / np.maximum(length, 1)

@@ -139,7 +139,7 @@ class LabelledFeaturesAggregator(Aggregator):
     def _match_experts(self, preferences: Preferences) -> I8:
         known = {(type(e), e): c for c, e in enumerate(self.experts_)}
         codes = np.array([known.get((type(e), e), -1) for e in preferences.experts], np.int64)
-        strange = np.flatnonzero((codes < 0) & preferences.speaking)
+        strange = np.flatnonzero((codes < 0) & preferences.active_experts)
         if len(strange):
             raise ParameterError(
                 f"{self.name} was not fitted with expert {preferences.experts[int(strange[0])]!r}; fitted with "

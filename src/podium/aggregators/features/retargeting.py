@@ -127,7 +127,9 @@ class MonotoneRetargeting(Aggregator):
         """A column for every one of these experts; an expert that is not among them is an error."""
         place = {(type(e), e): k for k, e in enumerate(experts)}
         codes = np.array([place.get((type(e), e), -1) for e in preferences.experts], np.int64)
-        strangers = preferences.experts.take(np.flatnonzero((codes < 0) & preferences.speaking)).tolist()
+        strangers = preferences.experts.take(
+            np.flatnonzero((codes < 0) & preferences.active_experts)
+        ).tolist()
         if strangers:
             raise ParameterError(
                 f"{self.name} has no weight for expert {strangers[0]!r}; it learned those of "
@@ -256,7 +258,7 @@ class MonotoneRetargeting(Aggregator):
         """Without `pooled`: experts have no weight that could be set to 0, so they are left out of the query."""
         whole = self._score_by_query(one, features).scores[at]
         told: dict[Id, float] = {}
-        for expert in one.experts.take(np.flatnonzero(one.speaking)):
+        for expert in one.experts.take(np.flatnonzero(one.active_experts)):
             alone = len(one.experts) < 2
             rest = 0.0 if alone else self._score_by_query(one.without_expert(expert), features).scores[at]
             told[expert] = float(whole - rest)

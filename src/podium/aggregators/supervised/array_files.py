@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.errors import InputError, ParameterError
-from podium.formats.files import save
+from podium.formats.files import write_atomically
 
 __all__ = ["CacheFolder", "CacheOption", "PreparedArrays", "open_cache_folder", "read_arrays", "write_arrays"]
 
@@ -70,7 +70,7 @@ def open_cache_folder(folder: CacheOption) -> Iterator[CacheFolder]:
 def write_arrays(part: PreparedArrays, path: Path) -> None:
     """Write a part, whole or not at all."""
     try:
-        save(_encode_chunks(part), path, overwrite=True)
+        write_atomically(_encode_chunks(part), path, overwrite=True)
     except InputError as error:
         remedy = (
             "prepared shards need room: give a folder on another disk (cache), or keep none (cache=False)"

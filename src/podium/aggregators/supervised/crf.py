@@ -268,7 +268,7 @@ class CrfAggregator(SupervisedAggregator):
 
     def _find_groups(self, preferences: Preferences) -> I8:
         """The group of weights of every expert here; -1 leaves out."""
-        return self._find_groups_by_id(preferences.experts, preferences.speaking)
+        return self._find_groups_by_id(preferences.experts, preferences.active_experts)
 
     def _find_groups_by_id(self, experts: Ids, speaking: B1) -> I8:
         if self.sharing == "own":

@@ -24,7 +24,7 @@ from podium.data.labels import Labels
 from podium.data.vocabulary import Id
 from podium.errors import InputError, Option, ParameterError
 from podium.kernels.dispatch import F8
-from podium.params import Choice, suggest
+from podium.params import Choice, suggest_names
 
 __all__ = ["LambdaRank"]
 
@@ -171,7 +171,7 @@ class LambdaRank(FeatureModel, Learner):
         for name in self.prior:
             if name not in names:
                 raise ParameterError(
-                    f"LambdaRank: the prior names the feature {name!r}; {suggest(name, names)}"
+                    f"LambdaRank: the prior names the feature {name!r}; {suggest_names(name, names)}"
                 )
         return np.array([float(self.prior.get(name, 0.0)) for name in names])
 

@@ -145,7 +145,7 @@ class ShardedCrfObjective:
     ) -> PreparedArrays:
         model = self.model
         model._check_forms(preferences)
-        heard = np.flatnonzero(preferences.speaking)
+        heard = np.flatnonzero(preferences.active_experts)
         preferences = preferences.with_experts(preferences.experts.take(heard).tolist())
         found = collect_statements(
             preferences, cast(Transform, model.transform), model.length_power, np.ones(len(heard), np.bool_)

@@ -67,7 +67,7 @@ class SupervisedAggregator(Aggregator):
         """
         self._check_forms(preferences)
         # an expert that says nothing here is not trained on, although a larger table named it
-        heard = np.flatnonzero(preferences.speaking)
+        heard = np.flatnonzero(preferences.active_experts)
         preferences = preferences.with_experts(preferences.experts.take(heard).tolist())
         chosen = None
         if validation is not None:
@@ -139,7 +139,7 @@ class SupervisedAggregator(Aggregator):
         parts = self._compute_contributions(one, features)
         if parts is not None:
             return {expert: float(values[at]) for expert, values in parts.items()}
-        codes = np.flatnonzero(one.speaking).tolist()
+        codes = np.flatnonzero(one.active_experts).tolist()
         whole = self._compute_raw_outcome(one, np.zeros(0), features).scores[at]
         left = {one.experts[c]: one.without_expert(one.experts[c]) for c in codes}
         return {
@@ -156,7 +156,7 @@ class SupervisedAggregator(Aggregator):
 
     def _match_experts(self, preferences: Preferences) -> I8:
         """For every expert here its number in training, -1 for those that training did not see."""
-        return self._match_expert_ids(preferences.experts, preferences.speaking)
+        return self._match_expert_ids(preferences.experts, preferences.active_experts)
 
     def _match_expert_ids(self, experts: Ids, speaking: B1) -> I8:
         known = {(type(e), e): c for c, e in enumerate(self.experts_)}

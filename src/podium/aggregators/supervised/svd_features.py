@@ -13,9 +13,9 @@ from podium.aggregators.supervised.learner import Learner, LearningTask
 from podium.aggregators.supervised.supervised_method import SupervisedAggregator, Training
 from podium.data.features import Features
 from podium.data.preferences import Preferences
-from podium.data.restrict import restricted
+from podium.data.restrict import restrict_items
 from podium.data.vocabulary import Id
-from podium.errors import InputError, Option, Words
+from podium.errors import InputError, MessageText, Option
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.preference_svd import (
     LeadingVectors,
@@ -95,7 +95,7 @@ def _compute_leading_on_device(m: PreferenceMatrices, device: str) -> LeadingVec
     return there(resolve_device(device), m)
 
 
-def check_table_size(preferences: Preferences, columns: int, remedy: Words) -> None:
+def check_table_size(preferences: Preferences, columns: int, remedy: MessageText) -> None:
     """Refuse a table of features that would not fit in memory."""
     items = len(preferences.index.items)
     if items * columns * 8 > LARGEST:
@@ -200,7 +200,9 @@ class SvdAggregator(SupervisedAggregator, Learner):
         keep = np.zeros(len(preferences.index.items), np.bool_)
         keep[rows] = True
         place = np.cumsum(keep) - 1
-        return np.asarray(self._build_columns(restricted(preferences, keep), self.device).values[place[rows]])
+        return np.asarray(
+            self._build_columns(restrict_items(preferences, keep), self.device).values[place[rows]]
+        )
 
     # -- using it ------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from podium.aggregators.supervised.supervised_method import SupervisedAggregator
 from podium.aggregators.supervised.weighted_rules import select_weights
 from podium.data.features import Features
 from podium.data.preferences import Preferences
-from podium.data.restrict import restricted
+from podium.data.restrict import restrict_items
 from podium.data.vocabulary import Id
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.stagewise_model import compute_coset_distances
@@ -161,5 +161,5 @@ def _example_places(training: Training, width: int) -> F8:
     given, rows = training.preferences, training.examples.rows
     keep = np.zeros(len(given.index.items), np.bool_)
     keep[rows] = True
-    places = mean_places(restricted(given, keep), np.arange(width), width)
+    places = mean_places(restrict_items(given, keep), np.arange(width), width)
     return np.asarray(places[(np.cumsum(keep) - 1)[rows]], np.float64)

@@ -115,7 +115,7 @@ class WeightedRule(SupervisedAggregator):
     def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
         weights, rule, found = select_weights(self.weights_, self._match_experts(one)), self._make_rule(), {}
         for code, expert in enumerate(one.experts):
-            if one.speaking[code]:
+            if one.active_experts[code]:
                 alone = np.zeros(len(weights))
                 alone[code] = weights[code]
                 found[expert] = rule._compute_raw_outcome(one, alone, None).scores
@@ -281,7 +281,7 @@ def _mean_ndcg(training: Training) -> F8:
         order = np.lexsort((-np.arange(len(rows)), -scores, labels.index.query_of_slot))
         place = np.empty(len(rows))
         place[order] = np.arange(len(rows))
-        silent = one.silent(np.ones(1, np.bool_))
+        silent = one.unranked_slots(np.ones(1, np.bool_))
         spoken = np.ones(len(rows), np.bool_) if silent is None else ~silent[rows]
         heard = np.zeros(len(labels.index), np.bool_)
         heard[labels.index.query_of_slot[spoken]] = True

@@ -18,7 +18,7 @@ from podium.evaluate.annotators.crowd import Crowd
 from podium.evaluate.leaderboard.judges import Agreement, agreement, side_effects_by_judge, sides_by_judge
 from podium.evaluate.leaderboard.tally import Tally
 from podium.kernels.dispatch import F8
-from podium.params import suggest
+from podium.params import suggest_names
 
 __all__ = ["Beside", "Sides", "Speed", "beside", "effective", "sides", "speed"]
 
@@ -91,7 +91,7 @@ def _as_votes(crowd: Crowd) -> Preferences:
     who, won, lost = (c[order].astype(np.int32) for c in (expert, winner, loser))
     query_starts = np.searchsorted(query[order], np.arange(len(old) + 1))
     votes = Comparisons(query_starts, who, won, lost, tie[order], weight[order], side[order])
-    return Preferences(index, p.experts, Lists.none(len(old)), votes)
+    return Preferences(index, p.experts, Lists.empty(len(old)), votes)
 
 
 def effective(crowd: Crowd, found: Agreement | None) -> float:
@@ -113,7 +113,7 @@ def sides(crowd: Crowd) -> Sides:
     p, unknown = crowd.preferences, np.full(len(crowd), np.nan)
     if p.comparisons.side is None or not p.comparisons.side.any():
         return Sides(unknown, unknown, {})
-    tally = Tally.of(Preferences(p.index, p.experts, Lists.none(len(p.index)), p.comparisons))
+    tally = Tally.of(Preferences(p.index, p.experts, Lists.empty(len(p.index)), p.comparisons))
     e = uncertainty.estimate(tally.contests(), tolerance=1e-6)
     effects = side_effects_by_judge(tally, e)
     share = np.array([f.first_share if f.known else np.nan for f in effects])
@@ -130,7 +130,7 @@ def speed(crowd: Crowd, times: Times | None) -> Speed:
         code = experts.code_of(who)
         if code is None:
             raise InputError(
-                f"there are times of {who!r}, who judged nothing; {suggest(str(who), map(str, experts))}"
+                f"there are times of {who!r}, who judged nothing; {suggest_names(str(who), map(str, experts))}"
             )
         given = np.asarray(seconds, np.float64)
         if given.ndim != 1 or not np.isfinite(given).all() or (given < 0).any():

@@ -13,9 +13,9 @@ import numpy as np
 
 from podium.aggregators.base import make
 from podium.data.consensus import Consensus
-from podium.data.frames import Frame, records_frame
+from podium.data.frames import FrameBackend, records_frame
 from podium.data.labels import Labels
-from podium.data.markup import Grid, block, paragraph, table
+from podium.data.markup import Grid, render_block, render_paragraph, render_table
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError, PodiumWarning
@@ -25,7 +25,7 @@ from podium.evaluate.annotators.judges import FAR, Sides, Times, beside, effecti
 from podium.evaluate.annotators.sentences import sentences
 from podium.evaluate.annotators.verdicts import LEAD, TOLD, VERDICTS, Judged, judge, posterior
 from podium.kernels.dispatch import B1, F8
-from podium.params import suggest
+from podium.params import suggest_names
 
 __all__ = ["VERDICTS", "Annotator", "Annotators", "annotators"]
 
@@ -91,7 +91,7 @@ class Annotators:
             if row.annotator == annotator:
                 return row
         known = [str(row.annotator) for row in self.rows]
-        raise ParameterError(f"there is no annotator {annotator!r}; {suggest(str(annotator), known)}")
+        raise ParameterError(f"there is no annotator {annotator!r}; {suggest_names(str(annotator), known)}")
 
     def __repr__(self) -> str:
         return f"Annotators({self.lines[0]})"
@@ -103,8 +103,10 @@ class Annotators:
              f"{r.judgements:,}")
             for r in self.rows[:ROWS]
         )  # fmt: skip
-        said = "".join(map(paragraph, self.lines))
-        return block("Annotators", said, table(Grid(head, rows, 3), more=len(self.rows) - len(rows)))
+        said = "".join(map(render_paragraph, self.lines))
+        return render_block(
+            "Annotators", said, render_table(Grid(head, rows, 3), more=len(self.rows) - len(rows))
+        )
 
     @property
     def counts(self) -> dict[str, int]:
@@ -127,10 +129,10 @@ class Annotators:
         kept = tuple(r for r in self.rows if any(f.startswith(word.lower()) for f in (r.verdict, *r.flags)))
         known = [*VERDICTS, *FLAGS]
         if not kept and not any(name.startswith(word.lower()) for name in known):
-            raise ParameterError(f"there is no flag {word!r}; {suggest(word, known)}")
+            raise ParameterError(f"there is no flag {word!r}; {suggest_names(word, known)}")
         return Annotators(kept, self.method, self.level, self.effective, self.copies, self.reversal)
 
-    def to_frame(self, backend: Frame = "pyarrow") -> Any:
+    def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
         """A dataframe with a row per annotator, those that need a look first; the columns are those of `Annotator`."""
         return records_frame(self.rows, Annotator, "annotator", backend)
 

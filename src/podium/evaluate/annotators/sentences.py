@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from podium.data.markup import p_value
+from podium.data.markup import format_p_value
 from podium.evaluate.annotators.verdicts import FEW, MALICIOUS, OVERLAP, RANDOM, TOLD
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _advice(reversal: Reversal | None) -> str:
         return "leave them out"
     shares = f"{reversal.left_out:.1%} of the others' held-out pairs are predicted without them, "
     shares += f"{reversal.reversed:.1%} with their answers reversed"
-    p = p_value(reversal.p)
+    p = format_p_value(reversal.p)
     if reversal.helps:
         return f"reversed they help: {shares} (p {p if p.startswith('<') else f'= {p}'})"
     return f"leave them out, reversing them is not seen to help: {shares}"

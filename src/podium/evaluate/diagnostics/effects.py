@@ -102,7 +102,7 @@ def leave_one_out(
     moved, effects = np.full(n, math.nan), np.full((n, len(which)), math.nan)
     base = measure((metric,), whole, labels, which)[0] if labels is not None else np.zeros(0)
     if n > 1:
-        for code in np.flatnonzero(preferences.speaking):
+        for code in np.flatnonzero(preferences.active_experts):
             expert = preferences.experts[int(code)]
             others = _without(method, expert, preferences)
             if others is None:

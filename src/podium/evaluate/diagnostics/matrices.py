@@ -47,7 +47,7 @@ def rows_of(preferences: Preferences) -> Rows:
     number = np.full(len(lists), -1, np.int64)
     number[by_expert] = np.arange(len(by_expert))
     mine = number[lists.list_of_row]
-    scores = lists.scores(preferences.index.sizes)
+    scores = lists.fill_scores(preferences.index.sizes)
     order = np.lexsort((lists.item, -scores, mine))
     length = lists.lengths[by_expert]
     place = np.arange(len(order)) - np.repeat(np.cumsum(length) - length, length) + 1

@@ -13,14 +13,14 @@ from podium.aggregators.base import Aggregator
 from podium.data import markup
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.data.unlisted import describe_reading
+from podium.data.unlisted_rule import describe_unlisted_rule
 from podium.data.vocabulary import Id, Ids
-from podium.errors import InputError, ParameterError, expect
+from podium.errors import InputError, ParameterError, check_type
 from podium.evaluate.diagnostics import effects, matrices, overlaps, words
 from podium.evaluate.evaluation import mean_of
 from podium.kernels.dispatch import B1, F8, I8
 from podium.metrics.base import Metric, MetricSpec, parse
-from podium.params import suggest
+from podium.params import suggest_names
 
 if TYPE_CHECKING:
     from podium.data.features import Features
@@ -97,7 +97,7 @@ class Diagnosis:
         code = self.experts.code_of(expert)
         if code is None:
             raise ParameterError(
-                f"there is no expert {expert!r}; {suggest(str(expert), map(str, self.experts))}"
+                f"there is no expert {expert!r}; {suggest_names(str(expert), map(str, self.experts))}"
             )
         return self.rows[code]
 
@@ -135,12 +135,12 @@ class Diagnosis:
             **{name: getattr(self, name) for name in facts},
             "warnings": list(self.warnings),
         }
-        plain: dict[str, Any] = markup.finite(document)
+        plain: dict[str, Any] = markup.replace_nonfinite(document)
         return plain
 
     def to_json(self) -> str:
         """The same as JSON text."""
-        return markup.json_text(self.to_dict())
+        return markup.format_json(self.to_dict())
 
     def grid(self) -> markup.Grid:
         """The table of experts as text."""
@@ -184,7 +184,7 @@ def diagnose(
     >>> print(found.warnings[0])
     'odd' orders what it shares with the others mostly the other way round (median tau-b -1.00): is it read upside down?
     """
-    expect(preferences, Preferences, "diagnose", "give preferences and labels, not a data set of both")
+    check_type(preferences, Preferences, "diagnose", "give preferences and labels, not a data set of both")
     if not len(preferences.experts) or not preferences.forms:
         raise InputError("there is nothing in the preferences", remedy="give lists or votes of some experts")
     chosen, asked = effects.method_for(method, preferences), parse(metric)
@@ -271,7 +271,7 @@ def _assembled(about: _About, c: _Columns, said: list[str]) -> Diagnosis:
     flags = _flags(experts, c, copies, apart, 1 - about.level)
     typical = _mean_with_others(c.matrix.agreement)
     overlap = None if c.matrix.overlap is None else _mean_with_others(c.matrix.overlap)
-    speaking = about.preferences.speaking
+    speaking = about.preferences.active_experts
     return Diagnosis(
         experts,
         tuple(
@@ -290,7 +290,7 @@ def _assembled(about: _About, c: _Columns, said: list[str]) -> Diagnosis:
         about.level,
         (*said, *words.on_experts(experts, c, copies, apart, flags, about.metric)),
         about.preferences.fingerprint,
-        describe_reading(about.preferences),
+        describe_unlisted_rule(about.preferences),
     )
 
 

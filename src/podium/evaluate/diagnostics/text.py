@@ -20,15 +20,17 @@ def experts_grid(found: Diagnosis) -> markup.Grid:
     share = found.measure != "tau-b"
     columns: dict[str, Callable[[Expert], str]] = {
         "queries": lambda r: f"{r.queries:,}",
-        "length": lambda r: markup.figure(r.length, 1),
-        "alone": lambda r: markup.percent(r.alone),
-        found.measure: lambda r: markup.percent(r.agreement) if share else markup.figure(r.agreement, 2),
-        "RBO": lambda r: markup.figure(r.overlap, 2),
-        "judged": lambda r: markup.percent(r.judged),
-        str(found.metric): lambda r: markup.figure(r.value),
-        "effect": lambda r: markup.figure(r.effect, sign=True),
-        "interval": lambda r: markup.span(r.low, r.high),
-        "moved": lambda r: markup.figure(r.moved, 2),
+        "length": lambda r: markup.format_decimal(r.length, 1),
+        "alone": lambda r: markup.format_percent(r.alone),
+        found.measure: lambda r: (
+            markup.format_percent(r.agreement) if share else markup.format_decimal(r.agreement, 2)
+        ),
+        "RBO": lambda r: markup.format_decimal(r.overlap, 2),
+        "judged": lambda r: markup.format_percent(r.judged),
+        str(found.metric): lambda r: markup.format_decimal(r.value),
+        "effect": lambda r: markup.format_decimal(r.effect, sign=True),
+        "interval": lambda r: markup.format_interval(r.low, r.high),
+        "moved": lambda r: markup.format_decimal(r.moved, 2),
     }
     order = sorted(found.rows, key=_rank)
     cells = {name: [of(r) for r in order] for name, of in columns.items()}
@@ -60,7 +62,7 @@ def matrix_grid(found: Diagnosis, which: str) -> markup.Grid:
         raise ParameterError("votes have no RBO; there are agreement and shared")
     digits = 0 if which == "shared" else 2
     rows = tuple(
-        (name, *(markup.figure(v, digits) for v in row))
+        (name, *(markup.format_decimal(v, digits) for v in row))
         for name, row in zip(names, matrix.tolist(), strict=True)
     )
     return markup.Grid(("", *names), rows, 1, title)
@@ -68,10 +70,10 @@ def matrix_grid(found: Diagnosis, which: str) -> markup.Grid:
 
 def as_html(found: Diagnosis) -> str:
     """Warnings first."""
-    said = "".join(f"<li>{markup.escape(w)}</li>" for w in found.warnings)
+    said = "".join(f"<li>{markup.escape_html(w)}</li>" for w in found.warnings)
     parts = [f"<ul>{said}</ul>" if said else ""]
-    parts.append(markup.table(replace(experts_grid(found), title=""), most=MOST))
+    parts.append(markup.render_table(replace(experts_grid(found), title=""), most=MOST))
     if len(found) <= MOST:
-        parts.append(markup.table(matrix_grid(found, "agreement")))
-        parts.append("" if found.overlap is None else markup.table(matrix_grid(found, "overlap")))
-    return markup.block(found.headline(), *parts)
+        parts.append(markup.render_table(matrix_grid(found, "agreement")))
+        parts.append("" if found.overlap is None else markup.render_table(matrix_grid(found, "overlap")))
+    return markup.render_block(found.headline(), *parts)

@@ -19,7 +19,7 @@ from podium.aggregators.base import Aggregator
 from podium.data.features import Features
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
-from podium.errors import hearing
+from podium.errors import capture_warnings
 from podium.evaluate.explanation import edits
 
 __all__ = ["Change", "Search", "reweighted"]
@@ -82,7 +82,7 @@ class Search:
     def changes(self) -> tuple[Change, ...]:
         """All of them, the smallest of each kind first."""
         found: list[Change] = []
-        with hearing():  # what a trial warns of is no news of the data
+        with capture_warnings():  # what a trial warns of is no news of the data
             for expert in self.gaps:
                 if self.given_up:
                     break

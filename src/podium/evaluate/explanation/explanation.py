@@ -10,13 +10,13 @@ import numpy as np
 
 from podium.aggregators.base import Aggregator, make
 from podium.data import markup
-from podium.data.consensus import Ranked
+from podium.data.consensus import RankedItem
 from podium.data.features import Features
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import ParameterError
 from podium.evaluate.explanation.changes import Change, Search
-from podium.params import suggest
+from podium.params import suggest_names
 
 __all__ = ["Explanation", "Voice", "explain"]
 
@@ -50,14 +50,14 @@ class Explanation:
 
     method: str
     query: Id
-    item: Ranked
-    over: Ranked | None
+    item: RankedItem
+    over: RankedItem | None
     of: int  # items of the query
     exact: bool
     experts: int  # among the voices; the others are item features
     voices: tuple[Voice, ...]
-    above: Ranked | None  # the neighbours of the item
-    below: Ranked | None
+    above: RankedItem | None  # the neighbours of the item
+    below: RankedItem | None
     changes: tuple[Change, ...] = ()
     complete: bool = True  # False: the search for changes was cut short
 
@@ -88,8 +88,8 @@ class Explanation:
             for v in self.voices
         )
         value = "adds" if self.over is None else f"speaks for {self.item.item}"
-        table = markup.table(markup.Grid(("expert", *heads, value), rows))
-        return markup.block(self.method, *map(markup.paragraph, self.lines), table)
+        table = markup.render_table(markup.Grid(("expert", *heads, value), rows))
+        return markup.render_block(self.method, *map(markup.render_paragraph, self.lines), table)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -150,7 +150,9 @@ def explain(
     return found if other is None else _with_changes(found, aggregator, one, features)
 
 
-def _asked(places: list[Ranked], query: Id, item: Id | None, over: Id | None) -> tuple[Ranked, Ranked | None]:
+def _asked(
+    places: list[RankedItem], query: Id, item: Id | None, over: Id | None
+) -> tuple[RankedItem, RankedItem | None]:
     """The items that are meant, where they are."""
     if not places:
         raise ParameterError(f"query {query!r} has no items, so there is nothing to explain")
@@ -162,10 +164,10 @@ def _asked(places: list[Ranked], query: Id, item: Id | None, over: Id | None) ->
     return mine, other
 
 
-def _known(ranking: dict[Id, Ranked], item: Id, query: Id) -> Ranked:
+def _known(ranking: dict[Id, RankedItem], item: Id, query: Id) -> RankedItem:
     if item not in ranking:
         raise ParameterError(
-            f"there is no item {item!r} of query {query!r}; {suggest(str(item), map(str, ranking))}"
+            f"there is no item {item!r} of query {query!r}; {suggest_names(str(item), map(str, ranking))}"
         )
     return ranking[item]
 
@@ -206,7 +208,7 @@ def _left_out(
     slots = [everything.index.slot(query, item) for item in items]
     whole = aggregator.aggregate(everything, features).scores[slots]
     out: list[dict[Id, float]] = [{} for _ in items]
-    for code in np.flatnonzero(here.speaking).tolist():
+    for code in np.flatnonzero(here.active_experts).tolist():
         expert = everything.experts[code]
         if len(everything.experts) < 2:
             rest = np.zeros(len(slots))
@@ -259,7 +261,7 @@ def _with_changes(
     found: Explanation, aggregator: Aggregator, one: Preferences, features: Features | None
 ) -> Explanation:
     assert found.lower is not None
-    query = one.index.code(found.query)
+    query = one.index.query_code(found.query)
     upper, lower = (one.index.slot(found.query, i) for i in (found.upper, found.lower))
     sign = 1 if found.upper == found.item.item else -1
     gaps = {v.expert: sign * v.value for v in found.voices}

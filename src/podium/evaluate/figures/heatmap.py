@@ -105,7 +105,7 @@ def _grid(
     kept = np.isin(lists.item, list(slots))
     who = lists.expert[lists.list_of_row]
     said = np.bincount(who[kept], minlength=len(one.experts))
-    speaking = np.flatnonzero((said > 0) if (said > 0).sum() > FEW else one.speaking)
+    speaking = np.flatnonzero((said > 0) if (said > 0).sum() > FEW else one.active_experts)
     chosen = speaking[np.argsort(-said[speaking], kind="stable")][:experts]
     names = dict(zip(chosen.tolist(), shown_names([one.experts[int(c)] for c in chosen]), strict=True))
     rows = shown_names(order)
@@ -253,7 +253,7 @@ def _grades(alt: Any, grid: Grid, y: Any) -> Any:
 
 
 def _note(grid: Grid, one: Preferences, first: str) -> str:
-    total, speaking = len(one.index.items), int(one.speaking.sum())
+    total, speaking = len(one.index.items), int(one.active_experts.sum())
     text = f"items in the order of {first}"
     if len(grid.items) < total:
         text += f", the first {len(grid.items) - grid.below} of {total}"

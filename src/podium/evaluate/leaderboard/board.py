@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from podium.data.frames import Frame, records_frame
-from podium.data.markup import Grid, block, p_value, paragraph, table
+from podium.data.frames import FrameBackend, records_frame
+from podium.data.markup import Grid, format_p_value, render_block, render_paragraph, render_table
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError, PodiumWarning
@@ -23,7 +23,7 @@ from podium.evaluate.leaderboard.tally import Tally, check_items
 from podium.evaluate.leaderboard.trust import Check, trust
 from podium.evaluate.next_pair import EQUAL, Stopping, next_pairs, stopping
 from podium.kernels.dispatch import F8
-from podium.params import suggest
+from podium.params import suggest_names
 
 __all__ = ["Leaderboard", "Proposal", "Settings", "Standing", "leaderboard"]
 
@@ -182,7 +182,9 @@ class Leaderboard:
         )  # fmt: skip
         left_out = len(self.rows) - len(rows)
         words = f"Verdict: {self.verdict}; {self.scheme.text}."
-        return block(repr(self), table(Grid(head, rows, 2), more=left_out), paragraph(words))
+        return render_block(
+            repr(self), render_table(Grid(head, rows, 2), more=left_out), render_paragraph(words)
+        )
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -195,7 +197,7 @@ class Leaderboard:
             if row.item == item:
                 return row
         raise ParameterError(
-            f"there is no item {item!r}; {suggest(str(item), [str(r.item) for r in self.rows])}"
+            f"there is no item {item!r}; {suggest_names(str(item), [str(r.item) for r in self.rows])}"
         )
 
     @property
@@ -230,7 +232,7 @@ class Leaderboard:
         old = dict(zip(self.tally.items.tolist(), self.estimate.solution.scores.tolist(), strict=True))
         return leaderboard(self.tally + other, settings=self.settings, start=old)
 
-    def to_frame(self, backend: Frame = "pyarrow", *, top: int | None = None) -> Any:
+    def to_frame(self, backend: FrameBackend = "pyarrow", *, top: int | None = None) -> Any:
         """A dataframe with a row per item, best first, at most `top` of them; the columns are those of `Standing`."""
         return records_frame(self.rows[:top], Standing, "item", backend)
 
@@ -307,7 +309,7 @@ def _settings(settings: Settings | None, changes: dict[str, Any]) -> Settings:
     known = [f.name for f in fields(Settings)]
     for name in changes:
         if name not in known:
-            raise ParameterError(f"a leaderboard has no setting {name!r}; {suggest(name, known)}")
+            raise ParameterError(f"a leaderboard has no setting {name!r}; {suggest_names(name, known)}")
     return replace(settings or Settings(), **changes)
 
 
@@ -340,7 +342,7 @@ def _code(tally: Tally, item: Id) -> int:
     code = tally.items.code_of(item)
     if code is None:
         raise ParameterError(
-            f"there is no item {item!r} to measure from; {suggest(str(item), map(str, tally.items))}"
+            f"there is no item {item!r} to measure from; {suggest_names(str(item), map(str, tally.items))}"
         )
     return code
 
@@ -396,7 +398,7 @@ def _words(found: Stopping, board: Leaderboard, top: int | None) -> tuple[bool, 
     a, b = (board.tally.items[i] for i in found.between)
     if found.reason == "never met":
         return found.stop, f"go on: {a} and {b} are in groups that never met"
-    p = p_value(board.p_value(a, b))
+    p = format_p_value(board.p_value(a, b))
     text = (
         f"go on: the votes do not separate {a} and {b} at {level} (p {p if p.startswith('<') else f'= {p}'})"
     )

@@ -65,8 +65,8 @@ class Tally:
     def of(cls, preferences: Preferences) -> Tally:
         """Everything that lists and comparisons say about two items."""
         index = preferences.index
-        item = code_ids(index.items.tolist(), "item").sorted()
-        query = code_ids(index.queries.tolist(), "query").sorted()
+        item = code_ids(index.items.tolist(), "item").with_sorted_ids()
+        query = code_ids(index.queries.tolist(), "query").with_sorted_ids()
         tables = [t for t in (_compared(preferences), _listed(preferences)) if len(t[0])]
         if not tables:
             raise InputError("there are no votes", remedy="a leaderboard needs lists or comparisons")
@@ -92,7 +92,7 @@ class Tally:
         ids, codes = [], []
         for name in ("items", "experts", "queries"):
             mine, theirs = getattr(self, name), getattr(other, name)
-            both = code_ids(mine.tolist() + theirs.tolist(), name[:-1]).sorted()
+            both = code_ids(mine.tolist() + theirs.tolist(), name[:-1]).with_sorted_ids()
             _check_types(both.ids, name)
             ids.append(both.ids)
             codes.append((both.codes[: len(mine)], both.codes[len(mine) :]))
@@ -136,10 +136,10 @@ class Tally:
         known = {str(e): e for e in self.experts}
         for expert in experts:
             if str(expert) not in known:
-                from podium.params import suggest
+                from podium.params import suggest_names
 
                 raise ParameterError(
-                    f"there is no expert {expert!r} to leave out; {suggest(str(expert), known)}"
+                    f"there is no expert {expert!r} to leave out; {suggest_names(str(expert), known)}"
                 )
         left_out = {self.experts.code_of(known[str(e)]) for e in experts}
         kept = np.flatnonzero([c not in left_out for c in range(len(self.experts))])

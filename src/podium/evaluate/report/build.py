@@ -9,9 +9,9 @@ from podium.aggregators.base import Aggregator, make
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.data.unlisted import describe_reading
+from podium.data.unlisted_rule import describe_unlisted_rule
 from podium.data.vocabulary import Id
-from podium.errors import expect
+from podium.errors import check_type
 from podium.evaluate.comparison_text import INTERVALS
 from podium.evaluate.report.content import Report
 from podium.evaluate.report.findings import findings
@@ -53,7 +53,7 @@ def report(
     >>> [s.name for s in found.sections]
     ['methods', 'queries', 'experts']
     """
-    expect(preferences, Preferences, "report", "give preferences and labels, not a data set of both")
+    check_type(preferences, Preferences, "report", "give preferences and labels, not a data set of both")
     parse_all(metrics)
     asked = Asked(
         preferences, labels, features, times, _named(methods), tuple(metrics), tuple(queries), learn
@@ -64,7 +64,7 @@ def report(
         title
         or f"{len(found.results)} methods on {len(preferences):,} quer{'y' if len(preferences) == 1 else 'ies'}"
     )
-    lines = (*verdict(found, checks), *filter(None, (describe_reading(preferences),)))
+    lines = (*verdict(found, checks), *filter(None, (describe_unlisted_rule(preferences),)))
     return Report(heading, lines, checks, sections(found, tuning), _made(found) | dict(made or {}))
 
 

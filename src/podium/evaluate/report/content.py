@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from podium.data import markup
-from podium.data.markup import Grid, finite
+from podium.data.markup import Grid, replace_nonfinite
 from podium.errors import Option, ParameterError
 from podium.evaluate import pictures
 
@@ -73,8 +73,8 @@ class Report:
     def _repr_html_(self) -> str:
         """The verdict and the checks; the whole page is `to_html()`, or a file by `save`."""
         rows = tuple((f.name, f.verdict, f.text) for f in self.findings)
-        checks = markup.table(markup.Grid(("check", "verdict", "why"), rows, 3))
-        return markup.block(self.title, *map(markup.paragraph, self.verdict), checks)
+        checks = markup.render_table(markup.Grid(("check", "verdict", "why"), rows, 3))
+        return markup.render_block(self.title, *map(markup.render_paragraph, self.verdict), checks)
 
     @property
     def figures(self) -> list[Figure]:
@@ -91,9 +91,9 @@ class Report:
         self, path: str | os.PathLike[str], *, interactive: bool = False, overwrite: bool = False
     ) -> None:
         """Write the page, whole or not at all."""
-        from podium.formats.files import save
+        from podium.formats.files import write_atomically
 
-        save([self.to_html(interactive=interactive).encode()], path, overwrite=overwrite)
+        write_atomically([self.to_html(interactive=interactive).encode()], path, overwrite=overwrite)
 
     def save_figures(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> list[Path]:
         """Every picture as .svg and .png in a folder, which is made if it is not there."""
@@ -111,7 +111,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the pictures as plain values."""
-        document: dict[str, Any] = finite(
+        document: dict[str, Any] = replace_nonfinite(
             {
                 "title": self.title,
                 "verdict": list(self.verdict),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from podium.data.labels import Labels
-from podium.data.markup import figure, percent
+from podium.data.markup import format_decimal, format_percent
 from podium.evaluate.report.content import Finding, Verdict
 from podium.evaluate.report.material import Material
 from podium.metrics.base import parse
@@ -93,8 +93,9 @@ def _choice(found: Material) -> Iterator[Finding]:
     if count > 1 and found.judged and found.expected == found.expected:
         mean = found.comparison.row(found.best, metric).mean
         text = (
-            f"{found.best} is the best of {count} on these queries, with {metric} {figure(mean)}; choosing by all "
-            f"other queries gives {figure(found.expected)} on a query"
+            f"{found.best} is the best of {count} on these queries, with {metric} {format_decimal(mean)}; choosing by "
+            "all "
+            f"other queries gives {format_decimal(found.expected)} on a query"
         )
         luck = mean - found.expected > LUCK
         yield Finding(
@@ -121,7 +122,7 @@ def _judged(found: Material) -> Finding:
             "judged items", "wrong", f"no item {where} of any result is judged; the figures say nothing"
         )
     verdict: Verdict = "ok" if share >= WELL else "look" if share >= POORLY else "wrong"
-    text = f"{percent(share)} {where} of {found.best} is judged"
+    text = f"{format_percent(share)} {where} of {found.best} is judged"
     return Finding(
         "judged items", verdict, text if verdict == "ok" else f"{text}; the rest counts as not relevant"
     )
@@ -168,7 +169,7 @@ def _results(found: Material) -> Iterator[Finding]:
     place = np.arange(len(best.order)) - best.index.starts[best.index.query_of_slot]
     top = place < TOP
     share = float(best.tied[top].mean()) if top.any() else 0.0
-    text = f"{percent(share)} of the first {TOP} places of {found.best} are tied"
+    text = f"{format_percent(share)} of the first {TOP} places of {found.best} are tied"
     if share > TIED:
         yield Finding("ties", "look", f"{text}; there the tie rule decides, not the experts")
     else:
@@ -182,7 +183,7 @@ def _judges(found: Material) -> Iterator[Finding]:
     total = sum(r.judgements for r in crowd.rows) or 1
     bad = [r for r in crowd.rows if r.verdict in ("random", "malicious")]
     share = sum(r.judgements for r in bad) / total
-    text = f"{len(bad)} of {len(crowd):,} annotators look random or malicious, with {percent(share)} of the judgements"
+    text = f"{len(bad)} of {len(crowd):,} annotators look random or malicious: {format_percent(share)} of judgements"
     yield Finding("annotators", "look" if share > BAD_JUDGES else "ok", text)
     worth = f"by volume and independence they are worth {crowd.effective:.1f} judges"
     if crowd.copies:

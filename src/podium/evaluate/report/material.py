@@ -16,7 +16,7 @@ from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
 from podium.data.vocabulary import Id
-from podium.errors import ParameterError, PodiumError, hearing
+from podium.errors import ParameterError, PodiumError, capture_warnings
 from podium.evaluate.annotators import Annotators, annotators
 from podium.evaluate.comparison import Comparison, compare, usual_methods
 from podium.evaluate.curves import Curve, curves
@@ -171,7 +171,7 @@ def gather(asked: Asked) -> Material:
     """All of it; what cannot be computed for want of data is left out, what was refused is said."""
     if not len(asked.preferences) or not asked.preferences.forms:
         raise ParameterError("there is nothing in the preferences; give lists or votes of some experts")
-    with hearing() as said:
+    with capture_warnings() as said:
         found = _gathered(asked)
     return replace(found, said=tuple(dict.fromkeys((*found.said, *said))))
 

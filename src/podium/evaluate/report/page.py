@@ -29,11 +29,11 @@ def page(report: Report, *, interactive: bool = False) -> str:
     if interactive and report.figures:
         code = re.sub(r"</(script)", r"<\\/\1", pictures.browser_code(), flags=re.IGNORECASE)
         parts.append(f'<script type="module">{code}\n{DRAW}</script>')
-    return markup.page(report.title, *parts, style=style)
+    return markup.render_page(report.title, *parts, style=style)
 
 
 def _verdict(report: Report) -> str:
-    said = "".join(map(markup.paragraph, report.verdict))
+    said = "".join(map(markup.render_paragraph, report.verdict))
     return f'<div class="verdict" role="note" aria-label="Verdict">{said}</div>'
 
 
@@ -44,15 +44,15 @@ def _contents(report: Report) -> str:
         "made": "How this was made",
     }
     links = "".join(
-        f'<li><a href="#{name}">{markup.escape(title)}</a></li>' for name, title in titles.items()
+        f'<li><a href="#{name}">{markup.escape_html(title)}</a></li>' for name, title in titles.items()
     )
     return f'<nav aria-label="Contents"><ul>{links}</ul></nav>'
 
 
 def _checks(findings: tuple[Finding, ...]) -> str:
     rows = "".join(
-        f'<tr><td><span class="mark {f.verdict}">{WORDS[f.verdict]}</span></td><td>{markup.escape(f.name)}</td>'
-        f"<td>{markup.escape(f.text)}</td></tr>"
+        f'<tr><td><span class="mark {f.verdict}">{WORDS[f.verdict]}</span></td><td>{markup.escape_html(f.name)}</td>'
+        f"<td>{markup.escape_html(f.text)}</td></tr>"
         for f in findings
     )
     head = '<tr><th scope="col">verdict</th><th scope="col">check</th><th scope="col">reason</th></tr>'
@@ -64,32 +64,34 @@ def _checks(findings: tuple[Finding, ...]) -> str:
 
 def _section(section: Section, interactive: bool) -> str:
     body = "\n".join(_block(b, interactive) for b in section.blocks)
-    return f'<section id="{section.name}"><h2>{markup.escape(section.title)}</h2>\n{body}</section>'
+    return f'<section id="{section.name}"><h2>{markup.escape_html(section.title)}</h2>\n{body}</section>'
 
 
 def _block(block: Block, interactive: bool) -> str:
     if isinstance(block, str):
-        return markup.paragraph(block)
+        return markup.render_paragraph(block)
     if isinstance(block, Table):
-        return f'<div class="scroll">{markup.table(block.grid, most=block.most)}</div>'
+        return f'<div class="scroll">{markup.render_table(block.grid, most=block.most)}</div>'
     if isinstance(block, Figure):
         return _figure(block, interactive)
-    return '<ul class="points">' + "".join(f"<li>{markup.escape(line)}</li>" for line in block) + "</ul>"
+    return '<ul class="points">' + "".join(f"<li>{markup.escape_html(line)}</li>" for line in block) + "</ul>"
 
 
 def _figure(figure: Figure, interactive: bool) -> str:
     drawn = pictures.svg(figure.chart, figure.name)
-    label = f'role="img" aria-label="{markup.escape(figure.caption)}"'
+    label = f'role="img" aria-label="{markup.escape_html(figure.caption)}"'
     spec = ""
     if interactive:
         text = json.dumps(pictures.drawing(figure.chart), ensure_ascii=False).replace("<", "\\u003c")
         spec = f'<script type="application/json">{text}</script>'
     holder = f"<div {label}>{drawn}</div>{spec}"
-    caption = f"<figcaption>{markup.escape(figure.caption)}</figcaption>"
+    caption = f"<figcaption>{markup.escape_html(figure.caption)}</figcaption>"
     return f'<figure id="figure-{figure.name}">{holder}{caption}</figure>'
 
 
 def _made(report: Report) -> str:
     rows = tuple((k, v) for k, v in report.made.items())
-    body = "".join(f"<tr><td>{markup.escape(k)}</td><td>{markup.escape(v)}</td></tr>" for k, v in rows)
+    body = "".join(
+        f"<tr><td>{markup.escape_html(k)}</td><td>{markup.escape_html(v)}</td></tr>" for k, v in rows
+    )
     return f'<section id="made"><h2>How this was made</h2><table class="made"><tbody>{body}</tbody></table></section>'

@@ -10,7 +10,7 @@ from podium.data.vocabulary import Id
 from podium.errors import ParameterError
 from podium.evaluate.report.material import Material
 from podium.kernels.dispatch import B1, F8, I8
-from podium.params import suggest
+from podium.params import suggest_names
 
 __all__ = ["Chosen", "choose"]
 
@@ -30,9 +30,9 @@ def choose(found: Material) -> list[Chosen]:
         for query in found.asked.queries:
             if query not in known:
                 raise ParameterError(
-                    f"there is no query {query!r}; {suggest(str(query), map(str, p.queries))}"
+                    f"there is no query {query!r}; {suggest_names(str(query), map(str, p.queries))}"
                 )
-        return [Chosen(q, "asked for") for q in found.asked.queries if _listed(found)[p.index.code(q)]]
+        return [Chosen(q, "asked for") for q in found.asked.queries if _listed(found)[p.index.query_code(q)]]
     listed = np.flatnonzero(_listed(found))
     if len(listed) < 2:
         return [Chosen(p.queries[int(q)], "the only one with lists") for q in listed]

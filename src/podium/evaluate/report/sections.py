@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from podium.data.markup import Grid, figure, percent
+from podium.data.markup import Grid, format_decimal, format_percent
 from podium.errors import PodiumError
 from podium.evaluate.comparison_plot import curve_chart, difference_chart
 from podium.evaluate.comparison_text import metric_grid
@@ -108,10 +108,10 @@ def _differences(found: Material) -> list[Block]:
     lines = tuple(
         (
             str(r.query),
-            figure(r.values[best]),
-            figure(r.values[other]),
-            figure(r.difference, sign=True),
-            percent(r.judged[best]),
+            format_decimal(r.values[best]),
+            format_decimal(r.values[other]),
+            format_decimal(r.difference, sign=True),
+            format_percent(r.judged[best]),
         )
         for r in moved[:ROWS]
     )
@@ -164,7 +164,7 @@ def _figures(found: Material, chosen: Chosen, order: list[str]) -> str:
     code = c.evaluations[order[0]].queries.code_of(chosen.query)
     if code is None:
         return "It has no labels."
-    said = ", ".join(f"{n} {figure(float(c.evaluations[n][metric][code]))}" for n in order)
+    said = ", ".join(f"{n} {format_decimal(float(c.evaluations[n][metric][code]))}" for n in order)
     return f"{metric}: {said}."
 
 
@@ -174,7 +174,7 @@ def _why(found: Material, chosen: Chosen) -> list[Block]:
     p = found.preferences
     places = found.results[found.best].ranking(chosen.query, 2)
     rows = p.lists.rows + len(p.comparisons)
-    many = int(p.select([chosen.query]).speaking.sum()) > VOICES
+    many = int(p.select([chosen.query]).active_experts.sum()) > VOICES
     if len(places) < 2 or many or (not method.tags.per_query and rows > EXPLAINED):
         return []
     features = found.asked.features if method.tags.uses_features else None
@@ -251,7 +251,8 @@ def _board(found: Material) -> list[Block]:
 
     level = f"{100 * board.settings.level:g}%"
     lines = tuple(
-        (str(r.rank), str(r.item), figure(r.score, 0), f"{figure(r.low, 0) or 'open'} .. {figure(r.high, 0) or 'open'}",
+        (str(r.rank), str(r.item), format_decimal(r.score, 0),
+         f"{format_decimal(r.low, 0) or 'open'} .. {format_decimal(r.high, 0) or 'open'}",
          f"{r.rank_low}..{r.rank_high}", f"{r.votes:,.10g}", f"{r.wins:,.10g}", f"{r.ties:,.10g}")
         for r in board.rows
     )  # fmt: skip
@@ -277,8 +278,9 @@ def _annotators(found: Material) -> list[Block]:
     from podium.evaluate.annotators.plot import chart
 
     lines = tuple(
-        (str(r.annotator), r.verdict, ", ".join(r.flags), figure(r.quality, 2), f"{r.low:.2f} .. {r.high:.2f}",
-         f"{r.judgements:,}", figure(r.agreement, 2), figure(r.accuracy, 2), figure(r.seconds, 1))
+        (str(r.annotator), r.verdict, ", ".join(r.flags), format_decimal(r.quality, 2), f"{r.low:.2f} .. {r.high:.2f}",
+         f"{r.judgements:,}", format_decimal(r.agreement, 2), format_decimal(r.accuracy, 2),
+         format_decimal(r.seconds, 1))
         for r in crowd.rows
     )  # fmt: skip
     level = f"{100 * crowd.level:g}%"

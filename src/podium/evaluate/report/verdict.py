@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from podium.data.markup import figure, p_value
+from podium.data.markup import format_decimal, format_p_value
 from podium.evaluate.comparison import Comparison
 from podium.evaluate.report.content import Finding
 from podium.evaluate.report.material import Material
@@ -35,12 +35,12 @@ def _by_labels(found: Material, c: Comparison) -> list[str]:
     mean = c.row(best, metric).mean
     if c.queries < 2:
         return [
-            f"On the one query that has labels, {best} has {metric} {figure(mean)}; one query decides nothing."
+            f"On the one query that has labels, {best} has {metric} {format_decimal(mean)}; one query decides nothing."
         ]
     rivals = [lead for lead in found.leads if lead.over != found.run]
     against = _against_run(found, c.level)
     if rivals and all(lead.wins == lead.losses == 0 for lead in rivals):
-        same = f"All {len(found.measured)} methods do equally well on every query ({metric} {figure(mean)})"
+        same = f"All {len(found.measured)} methods do equally well on every query ({metric} {format_decimal(mean)})"
         return [f"{same}; take the simplest.", *against]
     return [_winner(best, mean, metric, rivals, c.level), *against, *_if_learned(found, c)]
 
@@ -54,16 +54,18 @@ def _if_learned(found: Material, c: Comparison) -> list[str]:
     metric = c.metrics[0]
     top = max(plain, key=lambda n: c.row(n, metric).mean, default=None)
     other = (
-        "" if top is None else f" The best that learned nothing is {top} ({figure(c.row(top, metric).mean)})."
+        ""
+        if top is None
+        else f" The best that learned nothing is {top} ({format_decimal(c.row(top, metric).mean)})."
     )
     return [f"{found.best} learned from labels: if from these, measure it on others first.{other}"]
 
 
 def _winner(best: str, mean: float, metric: str, rivals: list[Lead], level: float) -> str:
     if not rivals:
-        return f"{best} has {metric} {figure(mean)}; it is the only method."
+        return f"{best} has {metric} {format_decimal(mean)}; it is the only method."
     open_ = [lead.over for lead in rivals if not _shown(lead, level)]
-    first = f"Use {best}: its {metric} of {figure(mean)} is the highest of {len(rivals) + 1} methods"
+    first = f"Use {best}: its {metric} of {format_decimal(mean)} is the highest of {len(rivals) + 1} methods"
     if not open_:
         return f"{first}, and by more than luck (nearest: {rivals[0].over}, {_lead(rivals[0])})."
     more = f" and {len(open_) - NAMED} more" if len(open_) > NAMED else ""
@@ -95,9 +97,11 @@ def _shown(lead: Lead, level: float) -> bool:
 def _lead(lead: Lead) -> str:
     """A difference with its interval and p, turned so that it is positive."""
     ends = (lead.low, lead.high) if lead.difference >= 0 else (-lead.high, -lead.low)
-    low, high, p = *(figure(end, sign=True) for end in ends), p_value(lead.p)
+    low, high, p = *(format_decimal(end, sign=True) for end in ends), format_p_value(lead.p)
     span = f" [{low}, {high}]" if low and high else ""
-    return f"{figure(abs(lead.difference), sign=True)}{span}, p {p if p.startswith('<') else f'= {p}'}"
+    return (
+        f"{format_decimal(abs(lead.difference), sign=True)}{span}, p {p if p.startswith('<') else f'= {p}'}"
+    )
 
 
 def _by_votes(found: Material) -> list[str]:

@@ -25,7 +25,7 @@ from podium.evaluate.reproduce.crowd import Qualities, qualities
 from podium.evaluate.reproduce.rows import Figures, Row, Table
 from podium.evaluate.reproduce.tables import table
 from podium.evaluate.splits import random_splits
-from podium.params import parse_spec, suggest
+from podium.params import parse_spec, suggest_names
 
 __all__ = ["Reproduction", "RowResult", "SetResult", "reproduce"]
 
@@ -128,7 +128,7 @@ def _chosen(what: str, asked: Sequence[str], known: Sequence[str]) -> list[str]:
     plain = {name.lower() for name in known}
     for name in asked:
         if name.lower() not in plain:
-            raise ParameterError(f"the table has no {what} {name!r}; {suggest(name, known)}")
+            raise ParameterError(f"the table has no {what} {name!r}; {suggest_names(name, known)}")
     wanted = {name.lower() for name in asked} or plain
     return [name for name in known if name.lower() in wanted]
 

@@ -12,10 +12,10 @@ import numpy as np
 from podium import formats
 from podium.data.dataset import Dataset
 from podium.data.labels import Labels
-from podium.data.restrict import restricted
+from podium.data.restrict import restrict_items
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError
-from podium.params import suggest
+from podium.params import suggest_names
 
 __all__ = ["labelled_items", "load", "with_features", "without_experts"]
 
@@ -23,7 +23,7 @@ __all__ = ["labelled_items", "load", "with_features", "without_experts"]
 def load(name: str, folder: str | os.PathLike[str]) -> Dataset:
     """A data set by name; the files lie in a folder of that name, packed by gzip or not."""
     if name not in READERS:
-        raise ParameterError(f"there is no data set {name!r}; {suggest(name, READERS)}")
+        raise ParameterError(f"there is no data set {name!r}; {suggest_names(name, READERS)}")
     if not Path(folder).is_dir():
         raise InputError(
             "there is no such folder", source=os.fspath(folder), remedy="give the one with the data sets"
@@ -36,7 +36,7 @@ def labelled_items(data: Dataset) -> Dataset:
     if data.labels is None:
         return data
     keep = ~np.isnan(data.labels.align(data.preferences.index))
-    return dataclasses.replace(data, preferences=restricted(data.preferences, keep))
+    return dataclasses.replace(data, preferences=restrict_items(data.preferences, keep))
 
 
 def without_experts(data: Dataset, experts: Sequence[Id]) -> Dataset:

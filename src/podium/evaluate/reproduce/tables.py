@@ -8,7 +8,7 @@ from __future__ import annotations
 from podium.errors import ParameterError
 from podium.evaluate.reproduce import beliefs_table, crowd, retargeting, retargeting_synthetic
 from podium.evaluate.reproduce.rows import Figures, Row, Table, figures
-from podium.params import suggest
+from podium.params import suggest_names
 
 __all__ = ["TABLES", "table"]
 
@@ -192,5 +192,5 @@ TABLES = {t.name: t for t in (_METASEARCH, _CRF, _CROWD, _FUSED, *crowd.TABLES, 
 def table(name: str) -> Table:
     """The table of that name, or an error that says which there are."""
     if name not in TABLES:
-        raise ParameterError(f"there is no table {name!r}; {suggest(name, TABLES)}")
+        raise ParameterError(f"there is no table {name!r}; {suggest_names(name, TABLES)}")
     return TABLES[name]

@@ -11,7 +11,7 @@ from podium.data import markup
 from podium.evaluate.comparison import ComparisonRow
 from podium.evaluate.reproduce.rows import Table
 from podium.evaluate.reproduce.runner import Reproduction, RowResult, SetResult
-from podium.formats.files import save
+from podium.formats.files import write_atomically
 from podium.metrics.base import parse
 
 __all__ = [
@@ -43,7 +43,7 @@ def figure_lines(table: Table, found: SetResult) -> list[list[str]]:
             figures = getattr(row, what)
             if figures is not None:
                 sign = what == "difference"
-                lines.append([row.name, what, *(markup.figure(f, 2, sign=sign) for f in figures)])
+                lines.append([row.name, what, *(markup.format_decimal(f, 2, sign=sign) for f in figures)])
     return lines
 
 
@@ -57,7 +57,8 @@ def test_lines(table: Table, tests: Iterable[ComparisonRow]) -> list[list[str]]:
     ]
     for t in tested:
         low, high, difference = (
-            markup.figure(None if v is None else 100 * v, 2, sign=True) for v in (t.low, t.high, t.difference)
+            markup.format_decimal(None if v is None else 100 * v, 2, sign=True)
+            for v in (t.low, t.high, t.difference)
         )
         lines.append(
             [
@@ -65,7 +66,7 @@ def test_lines(table: Table, tests: Iterable[ComparisonRow]) -> list[list[str]]:
                 short(t.metric),
                 difference,
                 f"{low} .. {high}" if low and high else "",
-                markup.p_value(t.p_holm),
+                markup.format_p_value(t.p_holm),
                 f"{t.wins}/{t.ties}/{t.losses}",
             ]
         )
@@ -103,7 +104,7 @@ def as_markdown(found: Reproduction) -> str:
 
 def _grid(lines: Sequence[Sequence[str]], left: int) -> list[str]:
     head, *body = (tuple(line) for line in lines)
-    return [markup.markdown(markup.Grid(head, tuple(body), left))]
+    return [markup.format_markdown(markup.Grid(head, tuple(body), left))]
 
 
 def as_csv(found: Reproduction) -> str:
@@ -115,11 +116,11 @@ def as_csv(found: Reproduction) -> str:
             for i, metric in enumerate(one.columns or found.table.metrics):
                 cells = [_cell(figures, i) for figures in (row.published, row.ours, row.difference)]
                 lines.append([found.table.name, one.name, row.name, row.method or "", metric, *cells])
-    return markup.csv_text(head, lines)
+    return markup.format_csv(head, lines)
 
 
 def _cell(figures: Sequence[float] | None, at: int) -> str:
-    return "" if figures is None else markup.figure(figures[at], 2)
+    return "" if figures is None else markup.format_decimal(figures[at], 2)
 
 
 def document(found: Reproduction) -> dict[str, Any]:
@@ -164,7 +165,7 @@ def _test(test: ComparisonRow) -> dict[str, Any]:
 
 def as_json(found: Reproduction) -> str:
     """The document as JSON."""
-    return markup.json_text(document(found))
+    return markup.format_json(document(found))
 
 
 WRITERS = {".md": as_markdown, ".csv": as_csv, ".json": as_json}
@@ -174,7 +175,7 @@ def write(found: Reproduction, name: str, *, overwrite: bool = False) -> list[st
     """Write NAME.md, NAME.csv and NAME.json, or one of them when the name ends so; returns the files' names."""
     names = paths(name)
     for path in names:
-        save([WRITERS[Path(path).suffix](found).encode()], path, overwrite=overwrite)
+        write_atomically([WRITERS[Path(path).suffix](found).encode()], path, overwrite=overwrite)
     return names
 
 

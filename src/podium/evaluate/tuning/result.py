@@ -16,7 +16,7 @@ from podium.kernels.dispatch import F8
 from podium.metrics.base import Metric
 
 if TYPE_CHECKING:
-    from podium.data.frames import Frame
+    from podium.data.frames import FrameBackend
 
 __all__ = ["Trial", "Tuning", "Verdict", "check_document"]
 
@@ -72,15 +72,15 @@ class Tuning:
         return f"Tuning({self.config}: {self.verdict()}, {self.metric} {self.tuned:.4f}, {len(self.trials)} trials)"
 
     def _repr_html_(self) -> str:
-        best = tuple((t.config, markup.figure(t.mean)) for t in self.trials[:SHOWN] if not t.failed)
+        best = tuple((t.config, markup.format_decimal(t.mean)) for t in self.trials[:SHOWN] if not t.failed)
         tried = markup.Grid(("best configurations", f"{self.metric}, too high: chosen by it"), best)
         notes = [self.sentence(), *self.notes]
-        return markup.block(
+        return markup.render_block(
             f"Tuning: {self.config}",
-            *map(markup.paragraph, notes),
-            markup.table(self.grid()),
-            markup.table(tried),
-            markup.table(self.weights_grid(), most=WEIGHTS) if self.weights else "",
+            *map(markup.render_paragraph, notes),
+            markup.render_table(self.grid()),
+            markup.render_table(tried),
+            markup.render_table(self.weights_grid(), most=WEIGHTS) if self.weights else "",
         )
 
     def grid(self) -> markup.Grid:
@@ -90,14 +90,14 @@ class Tuning:
         rows = [
             (
                 r.name,
-                markup.figure(r.mean),
-                markup.figure(r.difference, sign=True),
-                markup.span(r.low, r.high),
-                markup.p_value(r.p),
+                markup.format_decimal(r.mean),
+                markup.format_decimal(r.difference, sign=True),
+                markup.format_interval(r.low, r.high),
+                markup.format_p_value(r.p),
             )
             for r in self.rows
         ]
-        return markup.Grid(head, (("tuned", markup.figure(self.tuned), "", "", ""), *rows))
+        return markup.Grid(head, (("tuned", markup.format_decimal(self.tuned), "", "", ""), *rows))
 
     @property
     def weights(self) -> dict[Id, float]:
@@ -185,7 +185,7 @@ class Tuning:
             "queries": len(self.queries),
         }
 
-    def to_frame(self, backend: Frame = "pyarrow") -> Any:
+    def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
         """A dataframe of the values on held-out queries: a row per query, a column for tuned and for each rival."""
         from podium.data.frames import values_frame
 

@@ -15,8 +15,8 @@ from podium.aggregators.supervised.examples import Progress, no_progress
 from podium.aggregators.supervised.provenance import note_queries
 from podium.data.consensus import TieRule
 from podium.data.dataset import Dataset
-from podium.data.unlisted import describe_reading
-from podium.errors import ParameterError, expect
+from podium.data.unlisted_rule import describe_unlisted_rule
+from podium.errors import ParameterError, check_type
 from podium.evaluate.checkpoints import Folder
 from podium.evaluate.crossvalidation import STEPS
 from podium.evaluate.evaluation import mean_of
@@ -74,7 +74,7 @@ def tune(
     >>> found.verdict() in ("better", "no difference"), len(found.trials), len(found.chosen)
     (True, 10, 5)
     """
-    expect(dataset, Dataset, "tune", "give podium.Dataset(preferences, labels)")
+    check_type(dataset, Dataset, "tune", "give podium.Dataset(preferences, labels)")
     methods = [methods] if isinstance(methods, str) else methods
     _check(folds, level, rounds, workers, budget)
     times = _Times(time.monotonic(), math.inf if budget is None else budget)
@@ -269,5 +269,5 @@ def _notes(table: Table, budget: float | None) -> tuple[str, ...]:
     failed = sum(row < table.reached for row in table.failed)
     if failed:
         notes.append(f"{failed:,} configurations could not be computed")
-    reading = describe_reading(problem.data.preferences)
+    reading = describe_unlisted_rule(problem.data.preferences)
     return tuple(notes) + ((reading[:1].lower() + reading[1:].rstrip("."),) if reading else ())

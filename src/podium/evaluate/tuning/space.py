@@ -126,7 +126,7 @@ def axes(cls: type) -> tuple[Parameter, ...]:
     >>> [p.name for p in axes(registry.aggregators.get("svp"))]
     ['strength', 'combine', 'shrink']
     """
-    return tuple(p for p in params.parameters(cls) if p.searched)
+    return tuple(p for p in params.parameters(cls) if p.is_tunable)
 
 
 def sample(axis: Parameter, random: np.random.Generator) -> Any:

@@ -67,7 +67,7 @@ class Stack:
             Ids(np.arange(slots[-1])),  # in the order of the true ids, so ties fall the same way
             np.concatenate([i.arrival for i in index]),
         )
-        none = Comparisons.none(len(own))
+        none = Comparisons.empty(len(own))
         unlisted = parts[0].unlisted
         return cls(groups, Preferences(own, Ids(np.arange(experts * len(groups))), table, none, unlisted))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from podium.errors import ParameterError
-from podium.params import suggest
+from podium.params import suggest_names
 from podium.scale.shards import Shard
 
 __all__ = ["ENGINES", "Engine", "Work", "engine"]
@@ -31,7 +31,7 @@ class Engine(Protocol):
 def engine(name: str) -> Engine:
     """The engine of a name; one whose library is missing says how to get it."""
     if name not in ENGINES:
-        raise ParameterError(f"there is no engine {name!r}; {suggest(name, ENGINES)}")
+        raise ParameterError(f"there is no engine {name!r}; {suggest_names(name, ENGINES)}")
     library = {"ray": "ray", "spark": "pyspark"}.get(name)
     if library is not None:
         try:

@@ -81,7 +81,7 @@ def explain(given: requests.Explain, state: Any) -> Document:
 
 def _the_query(given: Id | None, preferences: Preferences) -> Id:
     if given is not None:
-        preferences.index.code(given)  # an error names the queries there are
+        preferences.index.query_code(given)  # an error names the queries there are
         return given
     if len(preferences) != 1:
         raise ParameterError(f"there are {len(preferences)} queries; say which one with `query`")

@@ -112,7 +112,7 @@ def _plain(lists: list[list[Any]]) -> Preferences:
     item = np.fromiter(map(slot.__getitem__, rows), np.int32, len(rows))
     index = ItemIndex(_ZERO, np.array((0, len(items)), np.int64), Ids(items), _NOTHING)
     return Preferences(
-        index, experts, Lists(query_starts, expert, starts, item, rank, None), Comparisons.none(1)
+        index, experts, Lists(query_starts, expert, starts, item, rank, None), Comparisons.empty(1)
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from podium.errors import hearing
+from podium.errors import capture_warnings
 from podium.studio.metrics import Meters
 from podium.studio.security import Refused
 from podium.studio.settings import Limits
@@ -71,7 +71,7 @@ class Pool:
             result, error = None, None
             try:
                 # what overflows is refused by the library in words, or answered as null
-                with hearing() as heard, np.errstate(all="ignore"):
+                with capture_warnings() as heard, np.errstate(all="ignore"):
                     result = work(), heard
             except BaseException as problem:
                 error = problem

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Coded, code_ids
+from podium.data.vocabulary import CodedColumn, code_ids
 from podium.errors import InputError, ParameterError
 from podium.studio.api import requests
 from podium.studio.limits import TooLarge, check_pairs
@@ -162,10 +162,10 @@ def _lists(given: requests.Source, rows: Sequence[requests.Row], limits: Limits)
     candidates = None
     if more:
         wide = np.repeat(queries.codes[len(rows) :], [len(c.items) for c in more])
-        candidates = (Coded(wide, queries.ids), [i for c in more for i in c.items])
+        candidates = (CodedColumn(wide, queries.ids), [i for c in more for i in c.items])
     return Preferences.from_rows(
-        Coded(np.repeat(queries.codes[: len(rows)], lengths), queries.ids),
-        Coded(np.repeat(experts.codes, lengths), experts.ids),
+        CodedColumn(np.repeat(queries.codes[: len(rows)], lengths), queries.ids),
+        CodedColumn(np.repeat(experts.codes, lengths), experts.ids),
         [item for r in rows for item in r.items],
         rank=_ranks(rows),
         score=_scores(rows) if scored else None,

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from podium.data.markup import figure, percent
+from podium.data.markup import format_decimal, format_percent
 from podium.errors import ParameterError
 from podium.evaluate.comparison import Comparison, compare_evaluations
 from podium.evaluate.comparison_plot import difference_chart
@@ -124,7 +124,14 @@ def _blocks(
         chart.concat[0] = chart.concat[0].properties(width=700, height=170)
         blocks.append(Figure("differences", chart, f"{a} less {b} in {metric}, one bar per query: {counts}."))
     lines = tuple(
-        (str(r[0]), figure(r[1]), figure(r[2]), figure(r[3], sign=True), percent(r[4]), percent(r[5]))
+        (
+            str(r[0]),
+            format_decimal(r[1]),
+            format_decimal(r[2]),
+            format_decimal(r[3], sign=True),
+            format_percent(r[4]),
+            format_percent(r[5]),
+        )
         for r in rows
     )
     head = ("query", a, b, "difference", f"judged, {a}", f"judged, {b}")

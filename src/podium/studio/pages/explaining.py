@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from podium.aggregators.base import Aggregator
-from podium.data.consensus import Ranked
+from podium.data.consensus import RankedItem
 from podium.data.markup import Grid
 from podium.data.vocabulary import Id, Ids
 from podium.errors import ParameterError
@@ -58,13 +58,13 @@ def _weighted(c: Context, method: Aggregator, factors: Mapping[Id, float]) -> Ag
     return method
 
 
-def _places(c: Context, method: Aggregator, query: Id) -> list[Ranked]:
+def _places(c: Context, method: Aggregator, query: Id) -> list[RankedItem]:
     p = c.data.preferences
     one = p.select([query]) if method.tags.per_query else p
     return method.aggregate(one, c.features_for(method))[query]
 
 
-def _moved(c: Context) -> tuple[str, Aggregator, Id, dict[Id, float], list[Ranked], dict[Id, int]]:
+def _moved(c: Context) -> tuple[str, Aggregator, Id, dict[Id, float], list[RankedItem], dict[Id, int]]:
     """The method with its weights, and where it puts the items; with where they were without them."""
     spec, method = c.method()
     q = c.query()
@@ -99,7 +99,7 @@ def rank(c: Context) -> View:
     return View("Ranking", document, HEAD, rows)
 
 
-def _words(places: list[Ranked], before: Mapping[Id, int]) -> str:
+def _words(places: list[RankedItem], before: Mapping[Id, int]) -> str:
     """What the weights changed, for those who cannot see it."""
     moved = [r for r in places if r.rank != before[r.item]]
     if not moved:

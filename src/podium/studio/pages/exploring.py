@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from podium.data.consensus import Consensus
-from podium.data.markup import Grid, figure
+from podium.data.markup import Grid, format_decimal
 from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import ParameterError
@@ -54,7 +54,9 @@ def _listed(c: Context, head: Sequence[str], rows: list[tuple[Any, ...]], what: 
     at = c.whole("page", 1, 1, 1_000_000)
     shown = rows[(at - 1) * PAGE : at * PAGE]
     ids = c.data.preferences.queries
-    lines = tuple((str(r[0]), f"{r[1]:,}", f"{r[2]:,}", *(figure(v, 3) for v in r[3:])) for r in shown)
+    lines = tuple(
+        (str(r[0]), f"{r[1]:,}", f"{r[2]:,}", *(format_decimal(v, 3) for v in r[3:])) for r in shown
+    )
     links = {str(r[0]): c.link("query", ("q", id_text(r[0], ids))) for r in shown}
     title = f"{len(rows):,} queries; figures: {what}"
     more = {"page": at, "pages": pages, "sort": c.one("sort", "none"), "find": c.one("find"), "links": links}

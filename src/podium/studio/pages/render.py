@@ -38,7 +38,7 @@ def safe_cell(value: Any) -> Any:
 
 def csv_document(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Comma-separated values that a spreadsheet can open without harm."""
-    return markup.csv_text([safe_cell(h) for h in head], ([safe_cell(v) for v in row] for row in rows))
+    return markup.format_csv([safe_cell(h) for h in head], ([safe_cell(v) for v in row] for row in rows))
 
 
 def svg(chart: Any) -> str:
@@ -67,24 +67,24 @@ def _own(name: str) -> str:
 def html(block: Block, picture: str, links: dict[str, str] | None = None) -> Markup:
     """A block of a report; `picture` is where its pictures are, with a {} for their names."""
     if isinstance(block, str):
-        return Markup(markup.paragraph(block))
+        return Markup(markup.render_paragraph(block))
     if isinstance(block, Table):
         leads = [(links or {}).get(row[0], "") for row in block.grid.rows] if links else ()
         return Markup(f'<div class="scroll" tabindex="0">{_table(block, leads)}</div>')
     if isinstance(block, Figure):
         return _figure(block, picture)
     return Markup(
-        '<ul class="points">' + "".join(f"<li>{markup.escape(line)}</li>" for line in block) + "</ul>"
+        '<ul class="points">' + "".join(f"<li>{markup.escape_html(line)}</li>" for line in block) + "</ul>"
     )
 
 
 def _table(table: Table, links: Sequence[str]) -> str:
-    drawn = markup.table(table.grid, most=table.most, links=links, inline=False)
+    drawn = markup.render_table(table.grid, most=table.most, links=links, inline=False)
     return drawn.replace("<th ", '<th scope="col" ')
 
 
 def _figure(figure: Figure, picture: str) -> Markup:
-    where, caption = markup.escape(picture.format(figure.name)), markup.escape(figure.caption)
+    where, caption = markup.escape_html(picture.format(figure.name)), markup.escape_html(figure.caption)
     image = f'<img src="{where}" alt="{caption}">'
     live = f'<button type="button" class="live" data-plot="{where}&amp;plot=1" hidden>Interactive</button>'
     holder = f'<div class="picture" tabindex="0">{image}</div>'
@@ -109,7 +109,12 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    found.filters |= {"when": _when, "slug": _slug, "short": markup.shortened, "figure": markup.figure}
+    found.filters |= {
+        "when": _when,
+        "slug": _slug,
+        "short": markup.shorten_text,
+        "figure": markup.format_decimal,
+    }
     found.globals |= {"version": podium.__version__, "WORDS": report_page.WORDS}
     return found
 

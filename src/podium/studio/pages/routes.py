@@ -96,12 +96,14 @@ def failed(request: Request, error: PodiumError, **values: Any) -> Response:
     status = 404 if isinstance(error, Missing) else 413 if isinstance(error, TooLarge) else 422
     if request.url.path.endswith(".json"):
         remedy = getattr(error, "remedy", None) or ""
-        told = {"error": {"type": type(error).__name__, "message": error.spelled(spell), "remedy": remedy}}
-        return Response(markup.json_text(told), status, media_type="application/json")
+        told = {
+            "error": {"type": type(error).__name__, "message": error.format_message(spell), "remedy": remedy}
+        }
+        return Response(markup.format_json(told), status, media_type="application/json")
     if request.url.path.endswith((".csv", ".svg")):
-        return Response(f"{error.spelled(spell)}\n", status, media_type="text/plain")
+        return Response(f"{error.format_message(spell)}\n", status, media_type="text/plain")
     return _page(
-        request, "error.html", status, title="This did not work", error=error.spelled(spell), **values
+        request, "error.html", status, title="This did not work", error=error.format_message(spell), **values
     )
 
 
@@ -172,7 +174,7 @@ def view(request: Request, project: str, view: str) -> Response:
     except PodiumError as error:
         return failed(request, error)
     if kind == "json":
-        return Response(markup.json_text(found.document), media_type="application/json", headers=FRESH)
+        return Response(markup.format_json(found.document), media_type="application/json", headers=FRESH)
     if kind == "csv":
         text = render.csv_document(found.head, found.rows)
         return _download(text.encode(), "text/csv; charset=utf-8", f"podium-{name}.csv")
@@ -274,7 +276,7 @@ def _again(request: Request, error: PodiumError, form: Sent | None, root: int | 
     if form is None or isinstance(error, security.Refused):
         return failed(request, error)
     status = 413 if isinstance(error, TooLarge) else 422
-    kept = {"error": error.spelled(spell), "entered": {k: v for k, v in form.options.items() if v}}
+    kept = {"error": error.format_message(spell), "entered": {k: v for k, v in form.options.items() if v}}
     if root is None:
         return _home(request, status, **kept)
     try:

@@ -10,28 +10,28 @@ from typing import Any, Literal
 import numpy as np
 
 from podium.data.build import Duplicates
+from podium.data.column_roles import LIST_ROLES, VOTE_ROLES, assign_roles
 from podium.data.features import Features
-from podium.data.ignored import Reading, warn_of_ignored_columns
+from podium.data.ignored_columns import TableReading, warn_of_ignored_columns
 from podium.data.labels import Labels
-from podium.data.outcomes import Codes, WinnerCodes, read_codes
 from podium.data.preferences import Preferences, Unlisted
-from podium.data.roles import LIST_ROLES, VOTE_ROLES, assign
-from podium.data.vocabulary import Coded, Id, Ids, code_ids
-from podium.errors import InputError, Option, ParameterError, PodiumWarning, Words
-from podium.formats.base import Content, Format, combine
-from podium.formats.files import Source, names_of, refuse_same_names
-from podium.formats.lines import number
-from podium.formats.votes import read_votes, skip_self_votes
+from podium.data.vocabulary import CodedColumn, Id, Ids, code_ids
+from podium.data.vote_outcomes import AnswerCodes, WinnerCodes, parse_winner_codes
+from podium.errors import InputError, MessageText, Option, ParameterError, PodiumWarning
+from podium.formats.base import Content, Format, merge_contents
+from podium.formats.files import Source, derive_expert_names, refuse_same_names
+from podium.formats.text_lines import parse_number
+from podium.formats.vote_tables import read_votes, skip_self_votes
 from podium.kernels.dispatch import F8, I8
 
-__all__ = ["Kind", "Table", "TableFormat"]
+__all__ = ["FileTable", "TableFormat", "TableKind"]
 
-Kind = Literal["auto", "lists", "votes", "ratings", "labels", "features"]
+TableKind = Literal["auto", "lists", "votes", "ratings", "labels", "features"]
 _KINDS = ("auto", "lists", "votes", "ratings", "labels", "features")
 
 
 @dataclass(frozen=True)
-class Table:
+class FileTable:
     """Named columns of one file, and where each row came from."""
 
     source: Source
@@ -44,7 +44,7 @@ class Table:
     def __len__(self) -> int:
         return len(self.lines)
 
-    def error(self, row: int, problem: str, remedy: Words) -> InputError:
+    def error(self, row: int, problem: str, remedy: MessageText) -> InputError:
         """An error at a row."""
         source, line = self.origin(row)
         return InputError(problem, source=source, line=line, remedy=remedy)
@@ -55,11 +55,11 @@ class Table:
             return f"{self.source.name}, element {self.lines[row]}", None
         return self.source.name, self.lines[row]
 
-    def absent(self, value: Any) -> bool:
+    def is_missing(self, value: Any) -> bool:
         """Whether a cell says that there is no value."""
         return value is None or (bool(self.missing) and str(value) in self.missing)
 
-    def ids(self, name: str, role: str) -> Coded:
+    def read_ids(self, name: str, role: str) -> CodedColumn:
         """A column of ids."""
         cells = self.columns[name]
         if not set(map(type, cells)) <= {str, int} or "" in cells:
@@ -70,51 +70,51 @@ class Table:
                     raise self.error(row, f"the {role} is {shown}", remedy)
         return code_ids(cells, role)
 
-    def numbers(self, name: str, role: str) -> F8:
+    def read_numbers(self, name: str, role: str) -> F8:
         """A column of finite numbers."""
         cells = self.columns[name]
-        quick = _all_numbers(cells)
+        quick = _parse_all_numbers(cells)
         if quick is not None:
             return quick
         return np.fromiter(
-            (self._number(v, row, role) for row, v in enumerate(cells)), np.float64, len(cells)
+            (self._parse_cell(v, row, role) for row, v in enumerate(cells)), np.float64, len(cells)
         )
 
-    def _number(self, value: Any, row: int, role: str) -> float:
+    def _parse_cell(self, value: Any, row: int, role: str) -> float:
         try:
             return (
-                number(value)
+                parse_number(value)
                 if isinstance(value, str)
-                else number(repr(value))
+                else parse_number(repr(value))
                 if type(value) in (int, float)
-                else number("")
+                else parse_number("")
             )
         except ValueError:
             shown = "missing" if value is None or value == "" else repr(value)[:80]
             remedy = f"a {role} is a finite number; leave the row out, or name the cells that mean 'none' by "
             raise self.error(row, f"the {role} is {shown}", (remedy, Option("missing"))) from None
 
-    def only(self, rows: I8) -> Table:
+    def select_rows(self, rows: I8) -> FileTable:
         """Some of the rows."""
         where = rows.tolist()
         columns = {name: [cells[k] for k in where] for name, cells in self.columns.items()}
         return replace(self, columns=columns, lines=[self.lines[k] for k in where])
 
-    def numbers_or_nan(self, name: str, role: str) -> F8:
+    def read_numbers_or_nan(self, name: str, role: str) -> F8:
         """A column of finite numbers in which cells that are empty, or a missing mark, are NaN."""
-        given = np.flatnonzero([v != "" and not self.absent(v) and v == v for v in self.columns[name]])
+        given = np.flatnonzero([v != "" and not self.is_missing(v) and v == v for v in self.columns[name]])
         found = np.full(len(self), np.nan)
-        found[given] = self.only(given).numbers(name, role)
+        found[given] = self.select_rows(given).read_numbers(name, role)
         return found
 
-    def with_values(self, name: str) -> Table:
+    def drop_missing(self, name: str) -> FileTable:
         """Without the rows whose cell in a column is one of the missing marks."""
         if not self.missing:
             return self
-        return self.only(np.flatnonzero([not self.absent(v) for v in self.columns[name]]))
+        return self.select_rows(np.flatnonzero([not self.is_missing(v) for v in self.columns[name]]))
 
 
-def _all_numbers(cells: Sequence[Any]) -> F8 | None:
+def _parse_all_numbers(cells: Sequence[Any]) -> F8 | None:
     """The whole column at once, or None where some cell has to be looked at."""
     kinds = set(map(type, cells))
     try:
@@ -147,9 +147,9 @@ class TableFormat(Format):
 
     holds = frozenset({"lists", "votes", "labels"})
 
-    def table(
+    def read_table(
         self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]
-    ) -> Table:
+    ) -> FileTable:
         """The columns of one file."""
         raise NotImplementedError
 
@@ -157,7 +157,7 @@ class TableFormat(Format):
         self,
         sources: Sequence[Source],
         *,
-        kind: Kind = "auto",
+        kind: TableKind = "auto",
         columns: Sequence[str] | None = None,
         delimiter: str | None = None,
         missing: str | Sequence[str] | None = None,
@@ -189,80 +189,84 @@ class TableFormat(Format):
             "winner": winner, "loser": loser, "item_a": item_a, "item_b": item_b, "tie": tie, "weight": weight,
             "seconds": seconds,
         }  # fmt: skip
-        codes = read_codes(winner_codes)
+        codes = parse_winner_codes(winner_codes)
         found, unnamed = [], []
-        for source, name in zip(sources, names_of(sources), strict=True):
-            table = replace(self.table(source, columns, delimiter, marks), called=name)
-            roles = assign(list(table.columns), asked, source.name)
+        for source, name in zip(sources, derive_expert_names(sources), strict=True):
+            table = replace(self.read_table(source, columns, delimiter, marks), called=name)
+            roles = assign_roles(list(table.columns), asked, source.name)
             if self_votes == "skip":
                 table = skip_self_votes(table, roles)
-            found.append(_content(table, roles, kind, duplicates, unlisted, codes, warn=missing is None))
+            found.append(_read_content(table, roles, kind, duplicates, unlisted, codes, warn=missing is None))
             if (p := found[-1].preferences) is not None:
                 _warn_of_ignored(table, roles, asked, votes=not p.lists.rows)
             if "expert" not in roles and p is not None:
                 unnamed.append((name, source))
         if unnamed:
             refuse_same_names(*zip(*unnamed, strict=True))
-        return combine(found)
+        return merge_contents(found)
 
 
 def _warn_of_ignored(
-    table: Table, roles: dict[str, str], asked: Mapping[str, str | None], *, votes: bool
+    table: FileTable, roles: dict[str, str], asked: Mapping[str, str | None], *, votes: bool
 ) -> None:
     read = VOTE_ROLES if votes else (*LIST_ROLES, "grade")
     used = {role: name for role, name in roles.items() if role in (*read, "seconds")}
     settled = [role for role, name in asked.items() if name is not None]
-    warn_of_ignored_columns(Reading(table.columns, used, settled, table.source.name))
+    warn_of_ignored_columns(TableReading(table.columns, used, settled, table.source.name))
 
 
-def _content(
-    table: Table,
+def _read_content(
+    table: FileTable,
     roles: dict[str, str],
     kind: str,
     duplicates: Duplicates,
     unlisted: Unlisted,
-    codes: Codes,
+    codes: AnswerCodes,
     *,
     warn: bool,
 ) -> Content:
     if kind == "auto":
-        kind = _kind(roles, table)
+        kind = _detect_kind(roles, table)
     if kind == "votes":
         if "winner" in roles:
-            table = table.with_values(roles["winner"])
-        query, expert = _shared(table, roles)
+            table = table.drop_missing(roles["winner"])
+        query, expert = _read_query_and_expert(table, roles)
         votes = read_votes(table, roles, query, expert, codes)
-        return Content(preferences=votes, seconds=_seconds(table, roles, expert))
+        return Content(preferences=votes, seconds=_read_seconds(table, roles, expert))
     if "item" not in roles:
-        raise _unreadable(table, "no column of items")
+        raise _columns_error(table, "no column of items")
     if kind == "labels" and "grade" not in roles:
-        raise _unreadable(table, "no column of grades")
+        raise _columns_error(table, "no column of grades")
     if kind == "labels":
-        return Content(labels=_labels(table, roles, warn))
+        return Content(labels=_read_labels(table, roles, warn))
     if kind == "features":
-        labels = _labels(table, roles, warn) if "grade" in roles else None
-        return Content(labels=labels, features=read_features(table, roles, _shared(table, roles)[0]))
+        labels = _read_labels(table, roles, warn) if "grade" in roles else None
+        return Content(
+            labels=labels, features=read_features(table, roles, _read_query_and_expert(table, roles)[0])
+        )
     if "items" not in roles and "rank" not in roles and "score" not in roles and "grade" in roles:
         roles = {**roles, "score": roles["grade"]}
         roles.pop("grade")
     if "rank" not in roles and "score" not in roles:
-        raise _unreadable(table, "no column of ranks or scores")
-    lists = _lists(table, roles, duplicates, unlisted, warn)
-    labels = _labels(table, roles, warn) if "grade" in roles else None
-    return Content(lists, labels, seconds=_seconds(table, roles, _shared(table, roles)[1]))
+        raise _columns_error(table, "no column of ranks or scores")
+    lists = _read_lists(table, roles, duplicates, unlisted, warn)
+    labels = _read_labels(table, roles, warn) if "grade" in roles else None
+    return Content(
+        lists, labels, seconds=_read_seconds(table, roles, _read_query_and_expert(table, roles)[1])
+    )
 
 
-def _kind(roles: dict[str, str], table: Table) -> str:
+def _detect_kind(roles: dict[str, str], table: FileTable) -> str:
     if "winner" in roles and ("loser" in roles or {"item_a", "item_b"} <= roles.keys()):
         return "votes"
     if "item" in roles and ("rank" in roles or "score" in roles or ("grade" in roles and "expert" in roles)):
         return "lists"
     if "item" in roles and "grade" in roles:
         return "labels"
-    raise _unreadable(table, "the columns are not those of lists, votes, ratings or labels")
+    raise _columns_error(table, "the columns are not those of lists, votes, ratings or labels")
 
 
-def _unreadable(table: Table, problem: str) -> InputError:
+def _columns_error(table: FileTable, problem: str) -> InputError:
     names = ", ".join(map(repr, list(table.columns)[:12]))
     example = [part for role in ("query", "expert", "item", "rank") for part in (Option(role, "..."), ", ")]
     rest = ("; ", Option("columns"), " names those of a file without header")
@@ -270,38 +274,38 @@ def _unreadable(table: Table, problem: str) -> InputError:
     return table.source.error(f"{problem}: {names}", 1, remedy)
 
 
-def _shared(table: Table, roles: dict[str, str]) -> tuple[Coded, Coded]:
+def _read_query_and_expert(table: FileTable, roles: dict[str, str]) -> tuple[CodedColumn, CodedColumn]:
     """The query and expert columns, or one for all rows."""
     n = len(table)
     nobody = {"query": "all", "expert": table.called}
     found = []
     for role, name in nobody.items():
         if role in roles:
-            found.append(table.ids(roles[role], role))
+            found.append(table.read_ids(roles[role], role))
         else:
-            found.append(Coded(np.zeros(n, np.int64), Ids([name] if n else [])))
+            found.append(CodedColumn(np.zeros(n, np.int64), Ids([name] if n else [])))
     return found[0], found[1]
 
 
-def _lists(
-    table: Table, roles: dict[str, str], duplicates: Duplicates, unlisted: Unlisted, warn: bool
+def _read_lists(
+    table: FileTable, roles: dict[str, str], duplicates: Duplicates, unlisted: Unlisted, warn: bool
 ) -> Preferences:
     needed = roles.get("rank", roles.get("score"))
     assert needed is not None
-    table = table.with_values(needed)
-    q, e = _shared(table, roles)
-    rank = table.numbers(roles["rank"], "rank") if "rank" in roles else None
+    table = table.drop_missing(needed)
+    q, e = _read_query_and_expert(table, roles)
+    rank = table.read_numbers(roles["rank"], "rank") if "rank" in roles else None
     score = None
     if "score" in roles:
         score = _scores(table, roles["score"], optional=rank is not None)
         if rank is None and warn:
             _warn_of_minus_one(score, roles["score"], table)
     if rank is not None and score is not None:
-        _refuse_half_scored(table, q, e, score)
+        _refuse_partial_scores(table, q, e, score)
     return Preferences.from_rows(
         q,
         e,
-        table.ids(roles["item"], "item"),
+        table.read_ids(roles["item"], "item"),
         rank=rank,
         score=None if score is None or np.isnan(score).all() else score,
         duplicates=duplicates,
@@ -311,45 +315,47 @@ def _lists(
     )
 
 
-def read_features(table: Table, roles: Mapping[str, str], query: Coded) -> Features:
+def read_features(table: FileTable, roles: Mapping[str, str], query: CodedColumn) -> Features:
     """Every column that is not the query, the item or the grade; empty cells are missing values."""
     taken = {roles.get(role) for role in ("query", "item", "grade")}
     names = [name for name in table.columns if name not in taken]
     if not names:
-        raise _unreadable(table, "no column is left to be a feature")
-    values = np.stack([table.numbers_or_nan(name, f"feature {name!r}") for name in names], axis=1)
-    return Features.from_rows(query, table.ids(roles["item"], "item"), values, names, origin=table.origin)
+        raise _columns_error(table, "no column is left to be a feature")
+    values = np.stack([table.read_numbers_or_nan(name, f"feature {name!r}") for name in names], axis=1)
+    return Features.from_rows(
+        query, table.read_ids(roles["item"], "item"), values, names, origin=table.origin
+    )
 
 
-def _seconds(table: Table, roles: dict[str, str], expert: Coded) -> dict[Id, F8] | None:
+def _read_seconds(table: FileTable, roles: dict[str, str], expert: CodedColumn) -> dict[Id, F8] | None:
     """The times of each expert's judgements; cells without a number tell nothing."""
     if "seconds" not in roles:
         return None
     cells = table.columns[roles["seconds"]]
-    given = _all_numbers(cells)
+    given = _parse_all_numbers(cells)
     if given is None:
-        given = np.array([_number_or_nan(v) for v in cells], np.float64)
+        given = np.array([_parse_number_or_nan(v) for v in cells], np.float64)
     known = np.flatnonzero(np.isfinite(given))
     known = known[np.argsort(expert.codes[known], kind="stable")]
     ends = np.searchsorted(expert.codes[known], np.arange(len(expert.ids) + 1))
     return {who: given[known[ends[k] : ends[k + 1]]] for k, who in enumerate(expert.ids.tolist())}
 
 
-def _number_or_nan(value: Any) -> float:
+def _parse_number_or_nan(value: Any) -> float:
     try:
-        return number(str(value))
+        return parse_number(str(value))
     except ValueError:
         return np.nan
 
 
-def _scores(table: Table, name: str, optional: bool) -> F8:
+def _scores(table: FileTable, name: str, optional: bool) -> F8:
     """Scores; beside ranks they may be left empty (NaN)."""
     if not optional:
-        return table.numbers(name, "score")
-    return table.numbers_or_nan(name, "score")
+        return table.read_numbers(name, "score")
+    return table.read_numbers_or_nan(name, "score")
 
 
-def _refuse_half_scored(table: Table, q: Coded, e: Coded, score: F8) -> None:
+def _refuse_partial_scores(table: FileTable, q: CodedColumn, e: CodedColumn, score: F8) -> None:
     empty = np.isnan(score)
     key = q.codes * max(len(e.ids), 1) + e.codes
     mixed = np.flatnonzero(empty & np.isin(key, key[~empty]))
@@ -359,13 +365,13 @@ def _refuse_half_scored(table: Table, q: Coded, e: Coded, score: F8) -> None:
         )
 
 
-def _labels(table: Table, roles: dict[str, str], warn: bool) -> Labels:
+def _read_labels(table: FileTable, roles: dict[str, str], warn: bool) -> Labels:
     """Grades; a grade repeated for the rows of several experts counts once."""
-    table = table.with_values(roles["grade"])
-    grade = table.numbers(roles["grade"], "grade")
+    table = table.drop_missing(roles["grade"])
+    grade = table.read_numbers(roles["grade"], "grade")
     if warn:
         _warn_of_minus_one(grade, roles["grade"], table)
-    q, i = _shared(table, roles)[0], table.ids(roles["item"], "item")
+    q, i = _read_query_and_expert(table, roles)[0], table.read_ids(roles["item"], "item")
     if "expert" not in roles:
         return Labels.from_rows(q, i, grade, origin=table.origin)
     pair = q.codes * max(len(i.ids), 1) + i.codes
@@ -379,10 +385,12 @@ def _labels(table: Table, roles: dict[str, str], warn: bool) -> Labels:
             ("an item has one grade; leave the column out by ", Option("grade", "")),
         )
     first = np.sort(first)
-    return Labels.from_rows(Coded(q.codes[first], q.ids), Coded(i.codes[first], i.ids), grade[first])
+    return Labels.from_rows(
+        CodedColumn(q.codes[first], q.ids), CodedColumn(i.codes[first], i.ids), grade[first]
+    )
 
 
-def _warn_of_minus_one(values: F8, name: str, table: Table) -> None:
+def _warn_of_minus_one(values: F8, name: str, table: FileTable) -> None:
     """-1 among numbers that are otherwise not negative often means "unknown"; it is kept, and said."""
     if len(values) and (values == -1).any() and (values[values != -1] >= 0).all():
         count = int((values == -1).sum())

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from podium.data.preferences import Preferences
 
-__all__ = ["describe_reading"]
+__all__ = ["describe_unlisted_rule"]
 
 
-def describe_reading(preferences: Preferences) -> str:
+def describe_unlisted_rule(preferences: Preferences) -> str:
     """How unlisted items were read, in one sentence; empty where every list names all candidates of its query.
 
     >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b"]}})
-    >>> describe_reading(p)
+    >>> describe_unlisted_rule(p)
     'Items that an expert does not list count as unknown to it (unlisted: unknown).'
-    >>> describe_reading(Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "a"]}}))
+    >>> describe_unlisted_rule(Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "a"]}}))
     ''
     """
     lists = preferences.lists

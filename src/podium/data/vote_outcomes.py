@@ -9,21 +9,21 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from podium.data.build import Origin
+from podium.data.column_roles import WORDS, normalize_name
 from podium.data.preferences import Preferences
-from podium.data.roles import WORDS, plain_name
-from podium.data.vocabulary import Coded, code_ids
+from podium.data.vocabulary import CodedColumn, code_ids
 from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import B1, F8, I8
 
 __all__ = [
-    "Codes",
-    "Outcomes",
-    "Pairs",
-    "Soft",
+    "AnswerCodes",
+    "PairAnswers",
+    "PreferenceScale",
+    "VoteOutcomes",
     "WinnerCodes",
     "build_votes",
     "decode_outcomes",
-    "read_codes",
+    "parse_winner_codes",
     "refuse_sides_as_items",
 ]
 
@@ -42,14 +42,14 @@ _SCALE = re.compile(r"\s*([-+]?[\d.]+)\s*\.\.\s*([-+]?[\d.]+)\s*")
 _EXAMPLES = "'1=a,2=b,0=tie' for codes, '1..2' for numbers from 1 (the first item) to 2 (the second)"
 
 
-class Soft(NamedTuple):
+class PreferenceScale(NamedTuple):
     """A scale of preference: at `first` the first item wins, at `second` the second, halfway is a tie."""
 
     first: float
     second: float
 
 
-class Pairs(NamedTuple):
+class PairAnswers(NamedTuple):
     """Rows that each show two items, and the answer; `names` are those of the columns of the two items."""
 
     first: Sequence[Any]
@@ -58,7 +58,7 @@ class Pairs(NamedTuple):
     names: tuple[str, str]
 
 
-class Outcomes(NamedTuple):
+class VoteOutcomes(NamedTuple):
     """Votes; a soft preference is two of them, one for each side."""
 
     row: I8  # the row a vote comes from
@@ -67,35 +67,35 @@ class Outcomes(NamedTuple):
     share: F8  # of the weight of the row
 
 
-Codes = dict[str, Side] | Soft
+AnswerCodes = dict[str, Side] | PreferenceScale
 
 
-def read_codes(given: WinnerCodes | None) -> Codes:
+def parse_winner_codes(given: WinnerCodes | None) -> AnswerCodes:
     """What the cells of a winner column mean, from text, a mapping, or the two ends of a scale.
 
-    >>> read_codes("1=a, 2=b, 0=tie"), read_codes("1..2")
-    ({'1': 'a', '2': 'b', '0': 'tie'}, Soft(first=1.0, second=2.0))
+    >>> parse_winner_codes("1=a, 2=b, 0=tie"), parse_winner_codes("1..2")
+    ({'1': 'a', '2': 'b', '0': 'tie'}, PreferenceScale(first=1.0, second=2.0))
     """
     if given is None:
         return {}
     if isinstance(given, str):
         scale = _SCALE.fullmatch(given)
         if scale is not None:
-            return _read_scale(scale[1], scale[2], given)
+            return _parse_scale(scale[1], scale[2], given)
         words = [word.rpartition("=") for word in given.split(",")]
         if not all(equals and code.strip() for code, equals, _ in words):
             raise ParameterError(f"winner_codes is {given!r}; write {_EXAMPLES}")
         given = {code: side for code, _, side in words}
     if isinstance(given, Mapping):
-        return _read_sides(given)
+        return _parse_sides(given)
     if isinstance(given, Sequence) and len(given) == 2:
-        return _read_scale(given[0], given[1], given)
+        return _parse_scale(given[0], given[1], given)
     raise ParameterError(f"winner_codes is {given!r}; write {_EXAMPLES}")
 
 
-def _read_scale(first: Any, second: Any, given: object) -> Soft:
+def _parse_scale(first: Any, second: Any, given: object) -> PreferenceScale:
     try:
-        ends = Soft(float(first), float(second))
+        ends = PreferenceScale(float(first), float(second))
     except (TypeError, ValueError):
         raise ParameterError(f"winner_codes is {given!r}; write {_EXAMPLES}") from None
     if not np.isfinite(ends).all() or ends.first == ends.second:
@@ -103,7 +103,7 @@ def _read_scale(first: Any, second: Any, given: object) -> Soft:
     return ends
 
 
-def _read_sides(given: Mapping[Any, str]) -> dict[str, Side]:
+def _parse_sides(given: Mapping[Any, str]) -> dict[str, Side]:
     codes: dict[str, Side] = {}
     for cell, word in given.items():
         side = SIDES.get(word.strip().lower()) if isinstance(word, str) else None
@@ -111,42 +111,42 @@ def _read_sides(given: Mapping[Any, str]) -> dict[str, Side]:
             raise ParameterError(
                 f"winner_codes says that {cell!r} means {word!r}; accepted: a (the first item), b (the second), tie"
             )
-        if codes.setdefault(_code(cell), side) != side:
+        if codes.setdefault(_normalize_code(cell), side) != side:
             raise ParameterError(f"winner_codes gives {cell!r} two meanings")
     return codes
 
 
-def _code(cell: Any) -> str:
+def _normalize_code(cell: Any) -> str:
     """A cell in the form codes are compared in: 1, '1' and '1.0' are one code."""
     text = str(cell).strip().lower()
     return text.removesuffix(".0") if re.fullmatch(r"[-+]?\d+\.0", text) else text
 
 
-def decode_outcomes(pairs: Pairs, codes: Codes, error: RowError, blank: str) -> Outcomes:
+def decode_outcomes(pairs: PairAnswers, codes: AnswerCodes, error: RowError, blank: str) -> VoteOutcomes:
     """The votes of all rows; `blank` says what to do about rows without an answer."""
-    if isinstance(codes, Soft):
-        return _soften(pairs, codes, error, blank)
+    if isinstance(codes, PreferenceScale):
+        return _decode_scale(pairs, codes, error, blank)
     quick = _decode_sides(pairs, codes)
     sides = quick if quick is not None else _decode_rows(pairs, codes, error, blank)
     n = len(sides)
     second, tie = (np.fromiter((s == side for s in sides), np.bool_, n) for side in ("b", "tie"))
-    return Outcomes(np.arange(n), second, tie, np.ones(n))
+    return VoteOutcomes(np.arange(n), second, tie, np.ones(n))
 
 
-def _decode_sides(pairs: Pairs, codes: Mapping[str, Side]) -> list[Side] | None:
+def _decode_sides(pairs: PairAnswers, codes: Mapping[str, Side]) -> list[Side] | None:
     """The usual case: only words for sides, none of which is an item's id; None where a row has to be looked at."""
     if set(map(type, pairs.answers)) != {str}:
         return None
-    words = {answer: _side(answer, codes, pairs.names) for answer in set(pairs.answers)}
+    words = {answer: _decode_answer(answer, codes, pairs.names) for answer in set(pairs.answers)}
     clear = words.keys().isdisjoint(pairs.first) and words.keys().isdisjoint(pairs.second)
     if None in words.values() or not clear:
         return None
     return [words[answer] for answer in pairs.answers]  # type: ignore[misc]
 
 
-def _side(answer: Any, codes: Mapping[str, Side], names: tuple[str, str]) -> Side | None:
+def _decode_answer(answer: Any, codes: Mapping[str, Side], names: tuple[str, str]) -> Side | None:
     """The side a cell stands for: by the caller's codes, else as the name of a column, else by a common word."""
-    if codes and (side := codes.get(_code(answer))) is not None:
+    if codes and (side := codes.get(_normalize_code(answer))) is not None:
         return side
     if not isinstance(answer, str):
         return None
@@ -156,16 +156,16 @@ def _side(answer: Any, codes: Mapping[str, Side], names: tuple[str, str]) -> Sid
     return SIDES.get(word.lower())
 
 
-def _decode_rows(pairs: Pairs, codes: Mapping[str, Side], error: RowError, blank: str) -> list[Side]:
+def _decode_rows(pairs: PairAnswers, codes: Mapping[str, Side], error: RowError, blank: str) -> list[Side]:
     sides: list[Side] = []
     for row, (a, b, answer) in enumerate(zip(pairs.first, pairs.second, pairs.answers, strict=True)):
-        if codes and (coded := codes.get(_code(answer))) is not None:
+        if codes and (coded := codes.get(_normalize_code(answer))) is not None:
             sides.append(coded)
             continue
-        side = _side(answer, {}, pairs.names)
+        side = _decode_answer(answer, {}, pairs.names)
         named: Side | None = "a" if answer == a else "b" if answer == b else None
         if side and named and side != named:
-            problem = f"the winner {_shown(answer)} is both the id of one item and the word for the side of the other"
+            problem = f"the winner {_format_value(answer)} is the id of one item and the word for the side of the other"
             raise error(row, problem, "rename the items, or say winner_codes='...=a,...=b'")
         found = named or side
         if found is None:
@@ -174,21 +174,29 @@ def _decode_rows(pairs: Pairs, codes: Mapping[str, Side], error: RowError, blank
                 f"accepted: the id of one of the two, or {accepted}; "
                 f"winner_codes= says what other cells mean, {_EXAMPLES}; {blank}"
             )
-            raise error(row, f"the winner of {_shown(a)} and {_shown(b)} is {_shown(answer)}", remedy)
+            raise error(
+                row,
+                f"the winner of {_format_value(a)} and {_format_value(b)} is {_format_value(answer)}",
+                remedy,
+            )
         sides.append(found)
     return sides
 
 
-def _soften(pairs: Pairs, scale: Soft, error: RowError, blank: str) -> Outcomes:
+def _decode_scale(pairs: PairAnswers, scale: PreferenceScale, error: RowError, blank: str) -> VoteOutcomes:
     """Numbers on a scale as votes for both sides, with the weights by which each is preferred."""
     low, high = sorted(scale)
     chance = np.empty(len(pairs.answers))  # that the second item wins
     for row, answer in enumerate(pairs.answers):
-        value = _number(answer)
+        value = _parse_number(answer)
         if value is None or not low <= value <= high:
             remedy = f"winner_codes says that winners are numbers from {scale.first:g} to {scale.second:g}; {blank}"
             a, b = pairs.first[row], pairs.second[row]
-            raise error(row, f"the winner of {_shown(a)} and {_shown(b)} is {_shown(answer)}", remedy)
+            raise error(
+                row,
+                f"the winner of {_format_value(a)} and {_format_value(b)} is {_format_value(answer)}",
+                remedy,
+            )
         chance[row] = (value - scale.first) / (scale.second - scale.first)
     # one vote where one side has everything or both have half, else one vote per side
     both = (chance > 0) & (chance < 1) & (chance != 0.5)
@@ -197,10 +205,10 @@ def _soften(pairs: Pairs, scale: Soft, error: RowError, blank: str) -> Outcomes:
     follows[1:] = rows[1:] == rows[:-1]
     second = np.where(both[rows], follows, chance[rows] == 1)
     share = np.where(both[rows], np.where(second, chance[rows], 1 - chance[rows]), 1.0)
-    return Outcomes(rows, second, chance[rows] == 0.5, share)
+    return VoteOutcomes(rows, second, chance[rows] == 0.5, share)
 
 
-def _number(value: Any) -> float | None:
+def _parse_number(value: Any) -> float | None:
     if isinstance(value, bool | np.bool_) or not isinstance(value, str | int | float | np.number):
         return None
     try:
@@ -209,17 +217,17 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """A value for a message; what is long is cut in the middle, each value for itself."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:40]} ... {text[-15:]}"
 
 
 def build_votes(
-    query: Coded,
-    expert: Coded,
-    items: tuple[Coded, Coded],
-    found: Outcomes,
+    query: CodedColumn,
+    expert: CodedColumn,
+    items: tuple[CodedColumn, CodedColumn],
+    found: VoteOutcomes,
     weight: F8 | None,
     origin: Origin,
 ) -> Preferences:
@@ -229,10 +237,10 @@ def build_votes(
     row, n = found.row, len(first.ids)
     a, b = union.codes[:n][first.codes[row]], union.codes[n:][second.codes[row]]
     return Preferences.from_comparisons(
-        Coded(query.codes[row], query.ids),
-        Coded(expert.codes[row], expert.ids),
-        Coded(np.where(found.second, b, a), union.ids),
-        Coded(np.where(found.second, a, b), union.ids),
+        CodedColumn(query.codes[row], query.ids),
+        CodedColumn(expert.codes[row], expert.ids),
+        CodedColumn(np.where(found.second, b, a), union.ids),
+        CodedColumn(np.where(found.second, a, b), union.ids),
         tie=found.tie,
         weight=found.share if weight is None else found.share * weight[row],
         side=np.where(found.second, -1, 1),
@@ -240,14 +248,16 @@ def build_votes(
     )
 
 
-def refuse_sides_as_items(winner: Coded, loser: Coded, names: tuple[str, str], source: str) -> None:
+def refuse_sides_as_items(
+    winner: CodedColumn, loser: CodedColumn, names: tuple[str, str], source: str
+) -> None:
     """Refuse a winner column that names sides where the ids of the winners are asked for.
 
     Letters alone may well be ids, unless the losers come from a column that is the side of a pair.
     """
     winners, losers = set(winner.ids.tolist()), set(loser.ids.tolist())
     words = {w for w in winners if isinstance(w, str) and w.strip().lower() in SIDES}
-    sure = plain_name(names[1]) in (*WORDS["item_a"], *WORDS["item_b"]) or any(len(w) > 1 for w in words)
+    sure = normalize_name(names[1]) in (*WORDS["item_a"], *WORDS["item_b"]) or any(len(w) > 1 for w in words)
     # items that are called so lose as well as win
     if words and words == winners and sure and not losers >= winners:
         listed = ", ".join(map(repr, sorted(words)))

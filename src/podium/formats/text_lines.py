@@ -7,16 +7,25 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from podium.errors import InputError, Option, Words
+from podium.errors import InputError, MessageText, Option
 from podium.formats.files import Source
 from podium.kernels.dispatch import I8
 from podium.kernels.text_columns import LineShape
 
-__all__ = ["QRELS", "RUN", "Columns", "Layout", "number", "parse_line", "parse_lines", "shown"]
+__all__ = [
+    "QRELS",
+    "RUN",
+    "LineLayout",
+    "ParsedLines",
+    "parse_line",
+    "parse_lines",
+    "parse_number",
+    "quote_bytes",
+]
 
 
 @dataclass(frozen=True)
-class Layout:
+class LineLayout:
     """A line format: its fields, and what to call it in messages."""
 
     shape: LineShape
@@ -24,18 +33,18 @@ class Layout:
     value: str  # what the last number is called
 
 
-RUN = Layout(
+RUN = LineLayout(
     LineShape(6, query=0, item=2, rank=3, score=4, expert=5),
     "a TREC run has 6: query Q0 item rank score tag",
     "score",
 )
-QRELS = Layout(
+QRELS = LineLayout(
     LineShape(4, query=0, item=2, rank=-1, score=3, expert=-1), "qrels have 4: query 0 item grade", "grade"
 )
 
 
 @dataclass
-class Columns:
+class ParsedLines:
     """Rows of several files."""
 
     sources: Sequence[Source]
@@ -52,12 +61,12 @@ class Columns:
         return self.sources[self.file[row]].name, self.line[row]
 
 
-def shown(raw: bytes) -> str:
+def quote_bytes(raw: bytes) -> str:
     """The beginning of a token or line, quoted for a message."""
     return repr(raw[:60].decode(errors="replace"))
 
 
-def number(token: str) -> float:
+def parse_number(token: str) -> float:
     """The finite number a token spells in ASCII, or a ValueError."""
     if not token.isascii() or "_" in token:
         raise ValueError(token)
@@ -68,12 +77,12 @@ def number(token: str) -> float:
 
 
 def parse_lines(
-    sources: Sequence[Source], layout: Layout, *, ranks: bool = True, lowest_rank: int = 0
-) -> Columns:
+    sources: Sequence[Source], layout: LineLayout, *, ranks: bool = True, lowest_rank: int = 0
+) -> ParsedLines:
     """All lines of all files, or an InputError that names file, line and remedy."""
-    rows = Columns(sources)
+    rows = ParsedLines(sources)
     for index, source in enumerate(sources):
-        for line, text in source.lines():
+        for line, text in source.iterate_lines():
             query, expert, item, rank, score = parse_line(text, layout, source, line, ranks, lowest_rank)
             rows.query.append(query)
             rows.expert.append(expert)
@@ -86,7 +95,7 @@ def parse_lines(
 
 
 def parse_line(
-    text: bytes, layout: Layout, source: Source, line: int, ranks: bool, lowest_rank: int
+    text: bytes, layout: LineLayout, source: Source, line: int, ranks: bool, lowest_rank: int
 ) -> tuple[str, str, str, int, float]:
     """Query, expert, item, rank and score of one line."""
     shape, fields = layout.shape, text.split()
@@ -96,10 +105,14 @@ def parse_line(
             line,
             ("ids hold no blanks; for tables with a header or other columns give ", Option("format", "csv")),
         )
-    rank = _rank(fields[shape.rank].decode(), source, line, lowest_rank) if shape.rank >= 0 and ranks else 0
+    rank = (
+        _parse_rank(fields[shape.rank].decode(), source, line, lowest_rank)
+        if shape.rank >= 0 and ranks
+        else 0
+    )
     token = fields[shape.score].decode()
     try:
-        score = number(token)
+        score = parse_number(token)
     except ValueError:
         remedy = f"a {layout.value} is a finite number; leave the row out if it is unknown"
         raise source.error(f"the {layout.value} is {token[:80]!r}", line, remedy) from None
@@ -107,9 +120,9 @@ def parse_line(
     return fields[shape.query].decode(), expert, fields[shape.item].decode(), rank, score
 
 
-def _rank(token: str, source: Source, line: int, lowest: int) -> int:
+def _parse_rank(token: str, source: Source, line: int, lowest: int) -> int:
     try:
-        value = number(token)
+        value = parse_number(token)
     except ValueError:
         raise source.error(f"the rank is {token[:80]!r}", line, "ranks are whole numbers from 1") from None
     if value != int(value) or not lowest <= value <= 2**31 - 1:
@@ -119,7 +132,7 @@ def _rank(token: str, source: Source, line: int, lowest: int) -> int:
     return int(value)
 
 
-def place_of(sources: Sequence[Source], bounds: I8, at: int) -> tuple[Source, int, bytes]:
+def locate_line(sources: Sequence[Source], bounds: I8, at: int) -> tuple[Source, int, bytes]:
     """The file, the line number and the line at a place in the joined bytes of the files."""
     index = int(np.searchsorted(bounds, at, side="right")) - 1
     source, inside = sources[index], at - int(bounds[index])
@@ -128,7 +141,9 @@ def place_of(sources: Sequence[Source], bounds: I8, at: int) -> tuple[Source, in
     return source, source.data.count(b"\n", 0, inside) + 1, source.data[begin : end if end >= 0 else None]
 
 
-def refuse(problem: str, sources: Sequence[Source], bounds: I8, at: int, remedy: Words) -> InputError:
+def build_line_error(
+    problem: str, sources: Sequence[Source], bounds: I8, at: int, remedy: MessageText
+) -> InputError:
     """An error at a place in the joined bytes of the files."""
-    source, line, _ = place_of(sources, bounds, at)
+    source, line, _ = locate_line(sources, bounds, at)
     return source.error(problem, line, remedy)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from podium.errors import InputError
-from podium.params import suggest
+from podium.params import suggest_names
 
-__all__ = ["LIST_ROLES", "ROLES", "VOTE_ROLES", "WORDS", "assign", "plain_name"]
+__all__ = ["LIST_ROLES", "ROLES", "VOTE_ROLES", "WORDS", "assign_roles", "normalize_name"]
 
 # role -> the words people use, compared without case, blanks and punctuation; the role's own name comes first
 WORDS: dict[str, tuple[str, ...]] = {
@@ -39,19 +39,19 @@ LIST_ROLES = ("query", "expert", "item", "rank", "score")
 VOTE_ROLES = ("query", "expert", "winner", "loser", "item_a", "item_b", "tie", "weight")
 
 
-def plain_name(name: str) -> str:
+def normalize_name(name: str) -> str:
     """A column name without case, blanks and punctuation."""
     return re.sub(r"[\W_]+", "", name.lower())
 
 
-def assign(
+def assign_roles(
     names: Sequence[str], asked: Mapping[str, str | None], source: str, among: Collection[str] = ROLES
 ) -> dict[str, str]:
     """Role -> column name: what was asked for, else by the words; a role asked for as '' is left out.
 
     Roles that are not `among` those wanted are only assigned where they are asked for.
 
-    >>> assign(["topicID", "workerID", "docID", "label"], {}, "f.csv")
+    >>> assign_roles(["topicID", "workerID", "docID", "label"], {}, "f.csv")
     {'query': 'topicID', 'expert': 'workerID', 'item': 'docID', 'grade': 'label'}
     """
     found: dict[str, str] = {}
@@ -59,13 +59,15 @@ def assign(
     for role, name in asked.items():
         if name:
             if name not in names:
-                raise InputError(f"there is no column {name!r}", source=source, remedy=suggest(name, names))
+                raise InputError(
+                    f"there is no column {name!r}", source=source, remedy=suggest_names(name, names)
+                )
             found[role] = name
             taken.add(name)
     for role, words in WORDS.items():
         if asked.get(role) is not None or role not in among:
             continue
-        fits = [n for n in names if n not in taken and plain_name(n) in words]
+        fits = [n for n in names if n not in taken and normalize_name(n) in words]
         exact = [n for n in fits if n.lower() == role]
         if len(fits) > 1 and len(exact) != 1:
             raise InputError(

@@ -11,14 +11,14 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError
 from podium.formats.base import Content, Format
-from podium.formats.ids import refuse_surrogates
+from podium.formats.text_ids import refuse_surrogates
 
-__all__ = ["Writable", "list_rows", "pick"]
+__all__ = ["WritableKind", "iterate_lists", "resolve_kind"]
 
-Writable = Literal["lists", "votes", "labels"]
+WritableKind = Literal["lists", "votes", "labels"]
 
 
-def pick(content: Content, kind: str, format: Format) -> str:
+def resolve_kind(content: Content, kind: str, format: Format) -> str:
     """What of a content a table should hold: lists, votes or labels."""
     p = content.preferences
     there = {name: name in content.parts for name in ("lists", "votes", "labels")}
@@ -38,11 +38,11 @@ def pick(content: Content, kind: str, format: Format) -> str:
     if p is not None and kind == "lists":
         unranked = len(p.index.items) - len(np.unique(p.lists.item))
     others = {k: has for k, has in there.items() if k != kind}
-    format.leave_out(**others, features=content.features, items_nobody_ranks=unranked)
+    format.warn_of_omitted(**others, features=content.features, items_nobody_ranks=unranked)
     return kind
 
 
-def list_rows(p: Preferences) -> Iterator[tuple[Id, Id, list[Id], list[int], list[float] | None]]:
+def iterate_lists(p: Preferences) -> Iterator[tuple[Id, Id, list[Id], list[int], list[float] | None]]:
     """Every list as (query, expert, items, ranks, scores or None)."""
     t = p.lists
     queries, experts = p.queries.tolist(), p.experts.tolist()

@@ -8,25 +8,25 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.data.roles import WORDS, plain_name
+from podium.data.column_roles import WORDS, normalize_name
 from podium.errors import PodiumWarning
 
-__all__ = ["Reading", "warn_of_ignored_columns"]
+__all__ = ["TableReading", "warn_of_ignored_columns"]
 
 # words that mean the role and little else: a column of them that is not read is always named
-_PROMPTS = ("prompt", "promptid", "instruction", "instructionid")
+_PROMPT_WORDS = ("prompt", "promptid", "instruction", "instructionid")
 # words that also mean other things: not taken for the column unasked, and named where the cells look like it
-_PERHAPS = ("task", "taskid", "question", "questionid", "search", "searchid")
-_PEOPLE = (
+_POSSIBLE_QUERY_WORDS = ("task", "taskid", "question", "questionid", "search", "searchid")
+_PEOPLE_WORDS = (
     "labeler", "labelerid", "labeller", "labellerid", "reviewer", "reviewerid", "evaluator", "evaluatorid",
     "crowdworker", "participant", "participantid", "respondent", "grader", "graderid", "juror", "coder",
     "annotatorname", "judgename", "workername", "username",
 )  # fmt: skip
-_WEIGHTS = ("weights", "frequency", "multiplicity", "importance", "confidence", "votes", "nvotes")
+_WEIGHT_WORDS = ("weights", "frequency", "multiplicity", "importance", "confidence", "votes", "nvotes")
 
 
 @dataclass(frozen=True)
-class Reading:
+class TableReading:
     """How a table was read: the column of each role that was used, and the roles the caller has settled."""
 
     columns: Mapping[str, Sequence[Any]]
@@ -36,32 +36,36 @@ class Reading:
     none: str = "''"  # how a caller writes that a role has no column
 
     @property
-    def left(self) -> list[str]:
+    def unused_columns(self) -> list[str]:
         """The columns that were not used."""
         return [name for name in self.columns if name not in self.roles.values()]
 
     @property
-    def items(self) -> list[Sequence[Any]]:
+    def item_columns(self) -> list[Sequence[Any]]:
         """The columns of items."""
         pair = ("winner", "loser") if "loser" in self.roles else ("item_a", "item_b")
         return [self.columns[self.roles[r]] for r in ("item", *pair) if r in self.roles]
 
 
-def warn_of_ignored_columns(reading: Reading) -> None:
+def warn_of_ignored_columns(reading: TableReading) -> None:
     """Warn of columns that look like queries, experts or weights and were not read."""
-    for text in (*_queries(reading), *_experts(reading), *_weights(reading)):
+    for text in (
+        *_describe_unused_queries(reading),
+        *_describe_unused_experts(reading),
+        *_describe_unused_weights(reading),
+    ):
         warnings.warn(f"{reading.source}: {text}", PodiumWarning, stacklevel=5)
 
 
-def _queries(reading: Reading) -> Iterator[str]:
+def _describe_unused_queries(reading: TableReading) -> Iterator[str]:
     """Without a column of queries all rows are one query."""
     if "query" in reading.settled:
         return
     if "query" in reading.roles:
-        found = [n for n in _named(reading, _PROMPTS) if _divides(reading, "query", n)]
+        found = [n for n in _select_by_words(reading, _PROMPT_WORDS) if _splits_groups(reading, "query", n)]
         read = f"the queries are in {reading.roles['query']!r}" if found else ""
     else:
-        found = [n for n in reading.left if _like_queries(n, reading)]
+        found = [n for n in reading.unused_columns if _looks_like_queries(n, reading)]
         read = "no column of queries, all rows are query 'all'"
     if found:
         yield (
@@ -70,10 +74,14 @@ def _queries(reading: Reading) -> Iterator[str]:
         )
 
 
-def _experts(reading: Reading) -> Iterator[str]:
+def _describe_unused_experts(reading: TableReading) -> Iterator[str]:
     if "expert" in reading.settled:
         return
-    found = [n for n in _named(reading, (*WORDS["expert"], *_PEOPLE)) if _divides(reading, "expert", n)]
+    found = [
+        n
+        for n in _select_by_words(reading, (*WORDS["expert"], *_PEOPLE_WORDS))
+        if _splits_groups(reading, "expert", n)
+    ]
     if found:
         used = reading.roles.get("expert")
         read = "no column of experts, all rows are by one" if used is None else f"the experts are in {used!r}"
@@ -84,12 +92,12 @@ def _experts(reading: Reading) -> Iterator[str]:
         )
 
 
-def _weights(reading: Reading) -> Iterator[str]:
+def _describe_unused_weights(reading: TableReading) -> Iterator[str]:
     if "weight" in reading.settled:
         return
     lists = "item" in reading.roles  # there, counts and the like are remarks on the item
-    words = ("weight", "weights") if lists else (*WORDS["weight"], *_WEIGHTS)
-    found = [n for n in _named(reading, words) if _varies(reading.columns[n])]
+    words = ("weight", "weights") if lists else (*WORDS["weight"], *_WEIGHT_WORDS)
+    found = [n for n in _select_by_words(reading, words) if _has_several_values(reading.columns[n])]
     if not found:
         return
     named = ", ".join(map(repr, found))
@@ -101,28 +109,28 @@ def _weights(reading: Reading) -> Iterator[str]:
     yield f"not used: {named}; {remedy}"
 
 
-def _named(reading: Reading, words: Collection[str]) -> list[str]:
-    return [name for name in reading.left if plain_name(name) in words]
+def _select_by_words(reading: TableReading, words: Collection[str]) -> list[str]:
+    return [name for name in reading.unused_columns if normalize_name(name) in words]
 
 
-def _varies(cells: Sequence[Any]) -> bool:
+def _has_several_values(cells: Sequence[Any]) -> bool:
     """Whether a column has more than one value."""
     first = next(iter(cells), None)
     return any(cell != first for cell in cells)
 
 
-def _divides(reading: Reading, role: str, name: str) -> bool:
+def _splits_groups(reading: TableReading, role: str, name: str) -> bool:
     """Whether rows that are one query or expert as read would be several by this column."""
     cells = reading.columns[name]
     if role not in reading.roles:
-        return _varies(cells)
+        return _has_several_values(cells)
     if not set(map(type, cells)) <= {str, int, float, type(None)}:
         return False  # nested values cannot be ids
     used = reading.columns[reading.roles[role]]
     return len(set(zip(used, cells, strict=True))) > len(set(used))
 
 
-def _like_queries(name: str, reading: Reading) -> bool:
+def _looks_like_queries(name: str, reading: TableReading) -> bool:
     """Whether a column may well be queries: it has a word for them, or it parts the items.
 
     Other than prompts it has several values, all of them ids, each with two rows or more on average, or each with
@@ -130,18 +138,18 @@ def _like_queries(name: str, reading: Reading) -> bool:
     value, and a value has two items or more on average: remarks on the annotator or on the single judgement do not,
     and neither does a second name of the item.
     """
-    word, cells = plain_name(name), reading.columns[name]
-    if word in _PROMPTS:
-        return _varies(cells)
+    word, cells = normalize_name(name), reading.columns[name]
+    if word in _PROMPT_WORDS:
+        return _has_several_values(cells)
     if not set(map(type, cells)) <= {str, int}:
         return False
     values = set(cells)
     if len(values) < 2 or "" in values:
         return False
-    pairs = {pair for items in reading.items for pair in zip(items, cells, strict=True)}
+    pairs = {pair for items in reading.item_columns for pair in zip(items, cells, strict=True)}
     several = len({item for item, _ in pairs})
     votes = "item" not in reading.roles
-    if word in _PERHAPS:
+    if word in _POSSIBLE_QUERY_WORDS:
         return len(values) <= len(cells) / 2 or (votes and len(pairs) == several)
     if votes or len(values) > len(cells) / 2:
         return False

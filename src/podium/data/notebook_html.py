@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.data.markup import Grid, block, figure, paragraph, percent, table
+from podium.data.markup import (
+    Grid,
+    format_decimal,
+    format_percent,
+    render_block,
+    render_paragraph,
+    render_table,
+)
 
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus
@@ -15,7 +22,7 @@ if TYPE_CHECKING:
     from podium.data.labels import Labels
     from podium.data.preferences import Preferences
 
-__all__ = ["of_consensus", "of_dataset", "of_features", "of_labels", "of_preferences"]
+__all__ = ["render_consensus", "render_dataset", "render_features", "render_labels", "render_preferences"]
 
 QUERIES = 3
 ITEMS = 5
@@ -24,22 +31,22 @@ PARTS = 10
 FEATURES = 10
 
 
-def of_consensus(consensus: Consensus) -> str:
+def render_consensus(consensus: Consensus) -> str:
     """The top of a few queries, and what the method had to say."""
-    parts = [paragraph(note) for note in consensus.diagnostics.notes]
+    parts = [render_paragraph(note) for note in consensus.diagnostics.notes]
     if not consensus.diagnostics.converged:
-        parts.insert(0, paragraph("The method did not converge; the order may still change."))
+        parts.insert(0, render_paragraph("The method did not converge; the order may still change."))
     for query in consensus.queries[:QUERIES]:
         ranked = consensus[query]
         rows = tuple(
             (str(r.rank), str(r.item), f"{r.score:.6g}", "tied" if r.tied else "") for r in ranked[:ITEMS]
         )
         grid = Grid(("rank", "item", "score", ""), rows, 2, f"query {query}")
-        parts.append(table(grid, more=len(ranked) - len(rows)))
-    return block(repr(consensus), *parts, _further(len(consensus) - QUERIES, "queries"))
+        parts.append(render_table(grid, more=len(ranked) - len(rows)))
+    return render_block(repr(consensus), *parts, _further(len(consensus) - QUERIES, "queries"))
 
 
-def of_preferences(preferences: Preferences) -> str:
+def render_preferences(preferences: Preferences) -> str:
     """Who said how much."""
     lists, votes, names = preferences.lists, preferences.comparisons, preferences.experts
     answers = np.bincount(lists.expert[lists.lengths > 0], minlength=len(names))
@@ -51,51 +58,57 @@ def of_preferences(preferences: Preferences) -> str:
     shown = []
     for code, name in enumerate(names[:EXPERTS]):
         mean = rows[code] / answers[code] if answers[code] else None
-        cells = (f"{answers[code]:,}", f"{rows[code]:,.0f}", figure(mean, 1)) if lists.rows else ()
+        cells = (f"{answers[code]:,}", f"{rows[code]:,.0f}", format_decimal(mean, 1)) if lists.rows else ()
         shown.append((str(name), *cells, *((f"{voted[code]:,}",) if len(votes) else ())))
     forms = ", ".join(sorted(f.value for f in preferences.forms)) or "nothing"
     below = "below those it lists" if preferences.unlisted == "below" else "unknown"
-    about = paragraph(f"Forms: {forms}. Items that an expert does not list are {below}.")
+    about = render_paragraph(f"Forms: {forms}. Items that an expert does not list are {below}.")
     grid = Grid(head, tuple(shown))
-    return block(repr(preferences), about, table(grid, more=max(0, len(names) - EXPERTS)))
+    return render_block(repr(preferences), about, render_table(grid, more=max(0, len(names) - EXPERTS)))
 
 
-def of_labels(labels: Labels) -> str:
+def render_labels(labels: Labels) -> str:
     """How often each grade was given."""
     known = labels.grades[~np.isnan(labels.grades)]
     values, counts = np.unique(known, return_counts=True)
     rows = tuple(
-        (f"{v:g}", f"{n:,}", percent(n / len(known)))
+        (f"{v:g}", f"{n:,}", format_percent(n / len(known)))
         for v, n in zip(values[:EXPERTS].tolist(), counts[:EXPERTS].tolist(), strict=True)
     )
     grid = Grid(("grade", "items", "share"), rows, 0)
-    return block(repr(labels), table(grid, more=max(0, len(values) - EXPERTS)) if len(known) else "")
+    return render_block(
+        repr(labels), render_table(grid, more=max(0, len(values) - EXPERTS)) if len(known) else ""
+    )
 
 
-def of_features(features: Features) -> str:
+def render_features(features: Features) -> str:
     """How much of each feature is known, and its range."""
     rows = []
     for name, column in zip(features.names[:FEATURES], features.values.T, strict=False):
         known = column[~np.isnan(column)]
         span = (known.min(), known.mean(), known.max()) if len(known) else ()
         cells = [f"{value:.6g}" for value in span] or [""] * 3
-        rows.append((name, percent(len(known) / len(column) if len(column) else None), *cells))
+        rows.append((name, format_percent(len(known) / len(column) if len(column) else None), *cells))
     grid = Grid(("feature", "known", "smallest", "mean", "largest"), tuple(rows))
-    return block(repr(features), table(grid, more=max(0, len(features.names) - FEATURES)))
+    return render_block(repr(features), render_table(grid, more=max(0, len(features.names) - FEATURES)))
 
 
-def of_dataset(data: Dataset) -> str:
+def render_dataset(data: Dataset) -> str:
     """Its preferences, labels, features and parts, each as it shows itself."""
-    shown = [of_preferences(data.preferences)]
-    shown += [of_labels(data.labels)] if data.labels is not None else [paragraph("There are no labels.")]
-    shown += [of_features(data.features)] if data.features is not None else []
+    shown = [render_preferences(data.preferences)]
+    shown += (
+        [render_labels(data.labels)]
+        if data.labels is not None
+        else [render_paragraph("There are no labels.")]
+    )
+    shown += [render_features(data.features)] if data.features is not None else []
     if data.part is not None:
         numbers, counts = np.unique(data.part, return_counts=True)
         pairs = zip(numbers[:PARTS].tolist(), counts[:PARTS].tolist(), strict=True)
         grid = Grid(("part", "queries"), tuple((str(part), f"{n:,}") for part, n in pairs))
-        shown.append(table(grid, more=max(0, len(numbers) - PARTS)))
-    return block(f"Dataset {data.name}".rstrip(), *shown)
+        shown.append(render_table(grid, more=max(0, len(numbers) - PARTS)))
+    return render_block(f"Dataset {data.name}".rstrip(), *shown)
 
 
 def _further(count: int, what: str) -> str:
-    return paragraph(f"... {count:,} more {what}") if count > 0 else ""
+    return render_paragraph(f"... {count:,} more {what}") if count > 0 else ""

@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.roles import ROLES, WORDS, plain_name
+from podium.data.column_roles import ROLES, WORDS, normalize_name
 from podium.data.vocabulary import Ids
 from podium.errors import InputError, ParameterError
 from podium.formats.base import Content
 from podium.formats.files import Source
-from podium.formats.ids import texts
-from podium.formats.table import Table, TableFormat
-from podium.formats.writing import Writable, pick
+from podium.formats.table_format import FileTable, TableFormat
+from podium.formats.table_writing import WritableKind, resolve_kind
+from podium.formats.text_ids import format_ids
 from podium.kernels.dispatch import I8, is_large
 
 __all__ = ["Csv"]
 
 _DELIMITERS = (",", "\t", ";", "|")
-_CELL = 8  # how many numbers one row of a table is worth when Arrow's reader is weighed
-_KNOWN = {word for words in WORDS.values() for word in words}
+_ROW_COST = 8  # how many numbers one row of a table is worth when Arrow's reader is weighed
+_KNOWN_WORDS = {word for words in WORDS.values() for word in words}
 
 
 class Csv(TableFormat):
@@ -37,7 +37,7 @@ class Csv(TableFormat):
 
     def sniff(self, head: bytes) -> float:
         first = head[:65536].split(b"\n", 1)[0].decode(errors="replace")  # the names that count come early
-        best = max(_known(first, d) for d in _DELIMITERS)
+        best = max(_count_known_names(first, d) for d in _DELIMITERS)
         return min(0.4 + 0.2 * best, 0.95) if best >= 2 else 0.0
 
     def fits(self, head: bytes, options: Mapping[str, Any]) -> bool:
@@ -47,39 +47,41 @@ class Csv(TableFormat):
         named = {value for role in ROLES if isinstance(value := options.get(role), str)}
         return "columns" in options or "delimiter" in options or bool(named & names)
 
-    def table(
+    def read_table(
         self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]
-    ) -> Table:
+    ) -> FileTable:
         first = source.data.lstrip().split(b"\n", 1)[0].decode()
-        mark = delimiter if delimiter is not None else _guess(first, header=columns is None)
+        mark = delimiter if delimiter is not None else _detect_delimiter(first, header=columns is None)
         if len(mark) != 1 or mark in '"\r\n':
             raise ParameterError(
                 f"delimiter is {mark!r}; accepted: one character such as ',' or ';', a tab, or ' ' for blanks"
             )
-        rows = _rows(source, mark)
+        rows = _iterate_rows(source, mark)
         names = list(columns) if columns is not None else [n.strip() for n in next(rows)[1]]
         if len(set(names)) < len(names):
             twice = next(n for n in names if names.count(n) > 1)
             raise source.error(f"two columns are called {twice!r}", 1, "rename one")
-        if is_large(source.rows * _CELL):
-            quick = _arrow_columns(source, mark, names, header=columns is None)
+        if is_large(source.estimated_rows * _ROW_COST):
+            quick = _read_with_arrow(source, mark, names, header=columns is None)
             if quick is not None:
                 first_line = 1 if columns is not None else 2
-                return Table(source, quick, range(first_line, first_line + len(quick[names[0]])), missing)
-        lines, cells = _checked(
+                return FileTable(source, quick, range(first_line, first_line + len(quick[names[0]])), missing)
+        lines, cells = _check_rows(
             rows, names, source, "are named" if columns is not None else "are in the header"
         )
-        return Table(source, dict(zip(names, zip(*cells, strict=True), strict=True)), lines, missing)
+        return FileTable(source, dict(zip(names, zip(*cells, strict=True), strict=True)), lines, missing)
 
     def write(
-        self, content: Content, *, kind: Writable | str = "auto", delimiter: str = ","
+        self, content: Content, *, kind: WritableKind | str = "auto", delimiter: str = ","
     ) -> Iterator[bytes]:
-        kind = pick(content, kind, self)
-        rows = {"lists": _list_rows, "votes": _vote_rows, "labels": _label_rows}[kind](content)
-        return _blocks(rows, delimiter)
+        kind = resolve_kind(content, kind, self)
+        rows = {"lists": _iterate_list_rows, "votes": _iterate_vote_rows, "labels": _iterate_label_rows}[
+            kind
+        ](content)
+        return _encode_rows(rows, delimiter)
 
 
-def _blocks(rows: Iterator[Sequence[Any]], delimiter: str) -> Iterator[bytes]:
+def _encode_rows(rows: Iterator[Sequence[Any]], delimiter: str) -> Iterator[bytes]:
     out = io.StringIO()
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
     for row in rows:
@@ -91,22 +93,22 @@ def _blocks(rows: Iterator[Sequence[Any]], delimiter: str) -> Iterator[bytes]:
     yield out.getvalue().encode()
 
 
-def _known(line: str, delimiter: str) -> int:
-    return sum(plain_name(name) in _KNOWN for name in line.strip().split(delimiter))
+def _count_known_names(line: str, delimiter: str) -> int:
+    return sum(normalize_name(name) in _KNOWN_WORDS for name in line.strip().split(delimiter))
 
 
-def _guess(first: str, header: bool) -> str:
+def _detect_delimiter(first: str, header: bool) -> str:
     """The delimiter under which the header makes sense, else the one that occurs most; blanks if none does."""
     if header:
-        best = max(_DELIMITERS, key=lambda d: (_known(first, d), first.count(d)))
-        if _known(first, best) or first.count(best):
+        best = max(_DELIMITERS, key=lambda d: (_count_known_names(first, d), first.count(d)))
+        if _count_known_names(first, best) or first.count(best):
             return best
         return " "
     best = max(_DELIMITERS, key=first.count)
     return best if first.count(best) else " "
 
 
-def _checked(
+def _check_rows(
     rows: Iterator[tuple[int, list[str]]], names: list[str], source: Source, words: str
 ) -> tuple[list[int], list[list[str]]]:
     """Line numbers and cells of all rows, each as wide as the header."""
@@ -122,7 +124,7 @@ def _checked(
     return lines, cells
 
 
-def _arrow_columns(
+def _read_with_arrow(
     source: Source, delimiter: str, names: list[str], header: bool
 ) -> dict[str, list[str]] | None:
     """The columns by Arrow's reader, where lines are rows and nothing is quoted; None if that is not so."""
@@ -152,13 +154,13 @@ def _arrow_columns(
     return None if blank or not table.num_rows else {n: table.column(n).to_pylist() for n in names}
 
 
-def _rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _iterate_rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Numbered rows; a row may span lines inside quotes."""
     if delimiter == " ":
-        yield from ((line, text.decode().split()) for line, text in source.lines())
+        yield from ((line, text.decode().split()) for line, text in source.iterate_lines())
         return
     if b'"' not in source.data:
-        for line, text in source.lines():
+        for line, text in source.iterate_lines():
             yield line, text.decode().rstrip("\r").split(delimiter)
         return
     reader = csv.reader(io.StringIO(source.data.decode(), newline=""), delimiter=delimiter, strict=True)
@@ -174,8 +176,8 @@ def _rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         ) from None
 
 
-def _cells(ids: Ids, what: str, group: I8 | None = None) -> list[str]:
-    found = texts(ids, what, "csv", group)
+def _format_ids(ids: Ids, what: str, group: I8 | None = None) -> list[str]:
+    found = format_ids(ids, what, "csv", group)
     for value in found:
         if "\0" in value or "\r" in value:
             raise InputError(
@@ -184,12 +186,12 @@ def _cells(ids: Ids, what: str, group: I8 | None = None) -> list[str]:
     return found
 
 
-def _list_rows(content: Content) -> Iterator[Sequence[Any]]:
+def _iterate_list_rows(content: Content) -> Iterator[Sequence[Any]]:
     p = content.preferences
     assert p is not None
     t = p.lists
-    queries, experts = _cells(p.queries, "query"), _cells(p.experts, "expert")
-    items = _cells(p.index.items, "item", p.index.query_of_slot)
+    queries, experts = _format_ids(p.queries, "query"), _format_ids(p.experts, "expert")
+    items = _format_ids(p.index.items, "item", p.index.query_of_slot)
     yield ("query", "expert", "item", "rank", "score")[: 5 if t.score is not None else 4]
     for k in range(len(t)):
         a, b = int(t.starts[k]), int(t.starts[k + 1])
@@ -201,12 +203,12 @@ def _list_rows(content: Content) -> Iterator[Sequence[Any]]:
             yield row
 
 
-def _vote_rows(content: Content) -> Iterator[Sequence[Any]]:
+def _iterate_vote_rows(content: Content) -> Iterator[Sequence[Any]]:
     p = content.preferences
     assert p is not None
     v = p.comparisons
-    queries, experts = _cells(p.queries, "query"), _cells(p.experts, "expert")
-    items = _cells(p.index.items, "item", p.index.query_of_slot)
+    queries, experts = _format_ids(p.queries, "query"), _format_ids(p.experts, "expert")
+    items = _format_ids(p.index.items, "item", p.index.query_of_slot)
     yield "query", "expert", "winner", "loser", "tie", "weight"
     for q, e, w, o, tie, weight in zip(
         v.query_of_row.tolist(),
@@ -220,12 +222,12 @@ def _vote_rows(content: Content) -> Iterator[Sequence[Any]]:
         yield queries[q], experts[e], items[w], items[o], "true" if tie else "false", repr(weight)
 
 
-def _label_rows(content: Content) -> Iterator[Sequence[Any]]:
+def _iterate_label_rows(content: Content) -> Iterator[Sequence[Any]]:
     labels = content.labels
     assert labels is not None
     queries, items = (
-        _cells(labels.queries, "query"),
-        _cells(labels.index.items, "item", labels.index.query_of_slot),
+        _format_ids(labels.queries, "query"),
+        _format_ids(labels.index.items, "item", labels.index.query_of_slot),
     )
     yield "query", "item", "grade"
     for q, item, grade in zip(

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Coded, Ids, code_ids
+from podium.data.vocabulary import CodedColumn, Ids, code_ids
 from podium.errors import InputError
-from podium.formats.base import Content, Format, combine
-from podium.formats.files import Source, distinct_names
-from podium.formats.ids import refuse_surrogates
+from podium.formats.base import Content, Format, merge_contents
+from podium.formats.files import Source, derive_distinct_names
 from podium.formats.jsonl import refuse_surrogates_in
+from podium.formats.text_ids import refuse_surrogates
 
-__all__ = ["Counts"]
+__all__ = ["WinCounts"]
 
 LARGEST = 2**53  # whole numbers up to here are exact as floats
 
 
-class Counts(Format):
+class WinCounts(Format):
     """`{"models": [ids], "X": [[i, j], ...], "Y": [[wins of i, wins of j, ties, ...], ...]}`, i and j from 0.
 
     Columns of Y after the second are ties. A count is the weight of one vote; pairs without votes are left out.
@@ -37,21 +37,24 @@ class Counts(Format):
         return 1.0 if re.match(rb'\s*\{\s*"(models|X|Y)"\s*:\s*\[', head) else 0.0
 
     def read(self, sources: Sequence[Source]) -> Content:
-        names = distinct_names(sources)
-        return combine(
-            [Content(preferences=_votes(source, name)) for source, name in zip(sources, names, strict=True)]
+        names = derive_distinct_names(sources)
+        return merge_contents(
+            [
+                Content(preferences=_read_votes(source, name))
+                for source, name in zip(sources, names, strict=True)
+            ]
         )
 
     def write(self, content: Content) -> Iterator[bytes]:
         p = content.preferences
         if p is None or not len(p.comparisons):
             raise InputError("there are no votes to write", remedy="files of counts hold votes")
-        self.leave_out(
+        self.warn_of_omitted(
             lists=p.lists.rows, labels=content.labels, features=content.features, queries=len(p) > 1,
             experts=len(p.experts) > 1,
         )  # fmt: skip
         refuse_surrogates(p.index.items, "item", self.name)
-        v, item = p.comparisons, code_ids(p.index.items.tolist(), "item").sorted()
+        v, item = p.comparisons, code_ids(p.index.items.tolist(), "item").with_sorted_ids()
         winner, loser = item.codes[v.winner], item.codes[v.loser]
         pair = np.minimum(winner, loser) * len(item.ids) + np.maximum(winner, loser)
         unique, which = np.unique(pair, return_inverse=True)
@@ -67,8 +70,8 @@ class Counts(Format):
         yield json.dumps({"models": item.ids.tolist(), "X": pairs, "Y": whole}, ensure_ascii=False).encode()
 
 
-def _votes(source: Source, expert: str) -> Preferences:
-    items, pairs, counts = _parts(source)
+def _read_votes(source: Source, expert: str) -> Preferences:
+    items, pairs, counts = _parse_counts(source)
     width = counts.shape[1]
     rows = np.repeat(np.arange(len(pairs)), width)
     outcome = np.tile(np.arange(width), len(pairs))
@@ -81,17 +84,17 @@ def _votes(source: Source, expert: str) -> Preferences:
     a, b = pairs[rows].T
     one = np.zeros(len(rows), np.int64)
     return Preferences.from_comparisons(
-        Coded(one, Ids(["all"])),
-        Coded(one, Ids([expert])),
-        Coded(np.where(second, b, a), items),
-        Coded(np.where(second, a, b), items),
+        CodedColumn(one, Ids(["all"])),
+        CodedColumn(one, Ids([expert])),
+        CodedColumn(np.where(second, b, a), items),
+        CodedColumn(np.where(second, a, b), items),
         tie=outcome >= 2,
         weight=weight,
         origin=lambda row: (f"{source.name}, pair {int(rows[row]) + 1}", None),
     )
 
 
-def _parts(source: Source) -> tuple[Ids, Any, Any]:
+def _parse_counts(source: Source) -> tuple[Ids, Any, Any]:
     """Items, pairs and counts, all checked."""
     try:
         found = json.loads(source.data)

@@ -8,20 +8,20 @@ from podium.data.vocabulary import Ids
 from podium.errors import InputError
 from podium.kernels.dispatch import I8
 
-__all__ = ["plain_texts", "refuse_surrogates", "texts"]
+__all__ = ["format_ids", "format_plain_ids", "refuse_surrogates"]
 
 _SPACE = re.compile(r"[ \t\n\r\v\f]")
 
 
-def texts(ids: Ids, what: str, format: str, group: I8 | None = None) -> list[str]:
+def format_ids(ids: Ids, what: str, format: str, group: I8 | None = None) -> list[str]:
     """Ids as text that is not empty and has a UTF-8 form.
 
     Whole numbers are written as digits, unless that makes two ids of a group the same.
     """
     values = ids.tolist()
     found = [v if isinstance(v, str) else str(v) for v in values]
-    if "" in found or not _encodes("".join(found)):
-        bad = next(v for v in found if not v or not _encodes(v))
+    if "" in found or not _is_encodable("".join(found)):
+        bad = next(v for v in found if not v or not _is_encodable(v))
         raise InputError(
             f"the {what} id {bad[:80]!r} cannot be written as {format}",
             remedy="ids are text that is not empty",
@@ -37,9 +37,9 @@ def texts(ids: Ids, what: str, format: str, group: I8 | None = None) -> list[str
     return found
 
 
-def plain_texts(ids: Ids, what: str, format: str, group: I8 | None = None) -> list[str]:
+def format_plain_ids(ids: Ids, what: str, format: str, group: I8 | None = None) -> list[str]:
     """Ids as text without blanks, for formats whose columns are separated by them."""
-    found = texts(ids, what, format, group)
+    found = format_ids(ids, what, format, group)
     joined = "\0".join(found)
     if _SPACE.search(joined) or joined.count("\0") >= max(len(found), 1):
         bad = next(v for v in found if _SPACE.search(v) or "\0" in v)
@@ -55,15 +55,15 @@ def refuse_surrogates(ids: Ids, what: str, format: str) -> None:
     if ids.is_text or ids.integers is not None:
         return
     found = [v for v in ids.tolist() if isinstance(v, str)]
-    if not _encodes("".join(found)):
-        bad = next(v for v in found if not _encodes(v))
+    if not _is_encodable("".join(found)):
+        bad = next(v for v in found if not _is_encodable(v))
         raise InputError(
             f"the {what} id {bad[:80]!r} cannot be written as {format}: half a surrogate pair is not a character",
             remedy="rename it",
         )
 
 
-def _encodes(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:  # lone surrogates

@@ -6,26 +6,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.data.outcomes import Codes, Pairs, build_votes, decode_outcomes, refuse_sides_as_items
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Coded
+from podium.data.vocabulary import CodedColumn
+from podium.data.vote_outcomes import (
+    AnswerCodes,
+    PairAnswers,
+    build_votes,
+    decode_outcomes,
+    refuse_sides_as_items,
+)
 from podium.errors import Option
 from podium.kernels.dispatch import B1
 
 if TYPE_CHECKING:
-    from podium.formats.table import Table
+    from podium.formats.table_format import FileTable
 
 __all__ = ["read_votes", "skip_self_votes"]
 
 TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
 
 
-def read_votes(table: Table, roles: dict[str, str], query: Coded, expert: Coded, codes: Codes) -> Preferences:
+def read_votes(
+    table: FileTable, roles: dict[str, str], query: CodedColumn, expert: CodedColumn, codes: AnswerCodes
+) -> Preferences:
     """Comparisons from a table of votes."""
-    weight = table.numbers(roles["weight"], "weight") if "weight" in roles else None
-    tie = _truth(table, roles["tie"]) if "tie" in roles else None
+    weight = table.read_numbers(roles["weight"], "weight") if "weight" in roles else None
+    tie = _read_tie_marks(table, roles["tie"]) if "tie" in roles else None
     if "loser" in roles and "winner" in roles:
-        one, two = table.ids(roles["winner"], "winner"), table.ids(roles["loser"], "loser")
+        one, two = table.read_ids(roles["winner"], "winner"), table.read_ids(roles["loser"], "loser")
         refuse_sides_as_items(one, two, (roles["winner"], roles["loser"]), table.source.name)
         return Preferences.from_comparisons(
             query, expert, one, two, tie=tie, weight=weight, origin=table.origin
@@ -39,26 +47,29 @@ def read_votes(table: Table, roles: dict[str, str], query: Coded, expert: Coded,
                 ("say ", Option(role), ", or ", Option("winner"), " and ", Option("loser")),
             )
     names = roles["item_a"], roles["item_b"]
-    items = table.ids(names[0], "item_a"), table.ids(names[1], "item_b")
+    items = table.read_ids(names[0], "item_a"), table.read_ids(names[1], "item_b")
     first, second, answers = (table.columns[name] for name in (*names, roles["winner"]))
     found = decode_outcomes(
-        Pairs(first, second, answers, names), codes, table.error, "missing= leaves out cells without answer"
+        PairAnswers(first, second, answers, names),
+        codes,
+        table.error,
+        "missing= leaves out cells without answer",
     )
     if tie is not None:
         found = found._replace(tie=found.tie | tie[found.row])
     return build_votes(query, expert, items, found, weight, table.origin)
 
 
-def skip_self_votes(table: Table, roles: dict[str, str]) -> Table:
+def skip_self_votes(table: FileTable, roles: dict[str, str]) -> FileTable:
     """Without the votes between an item and itself."""
     pair = ("winner", "loser") if "loser" in roles else ("item_a", "item_b")
     if not set(pair) <= roles.keys():
         return table
     one, two = (table.columns[roles[role]] for role in pair)
-    return table.only(np.flatnonzero([a != b for a, b in zip(one, two, strict=True)]))
+    return table.select_rows(np.flatnonzero([a != b for a, b in zip(one, two, strict=True)]))
 
 
-def _truth(table: Table, name: str) -> B1:
+def _read_tie_marks(table: FileTable, name: str) -> B1:
     found = np.zeros(len(table), np.bool_)
     for row, value in enumerate(table.columns[name]):
         word = "" if value is None else str(value).strip().lower()
