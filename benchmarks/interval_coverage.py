@@ -164,7 +164,7 @@ def of_population(scores: F8, opinions: float) -> F8:
     mean = expit(gap) @ (masses / masses.sum())
     ends = np.array([0, len(scores)]), np.array([0, len(a)])
     sides = a.astype(np.int32), b.astype(np.int32)
-    return u.estimate(Contests(*ends, *sides, 1e5 * mean, 1e5 * (1 - mean), np.zeros(len(a)))).scores
+    return u.estimate_scores(Contests(*ends, *sides, 1e5 * mean, 1e5 * (1 - mean), np.zeros(len(a)))).scores
 
 
 # -- copies ----------------------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def covered(draw: Draw, settings: dict[str, Any], repeats: int) -> dict[str, Any
             continue
         rows = sorted(board.rows, key=lambda r: int(r.item))
         truth = votes.truth - votes.truth.mean()
-        place = u.ranks_of(truth[None])[0]
+        place = u.rank_draws(truth[None])[0]
         low, high = (np.array([getattr(r, n) for r in rows]) for n in ("low", "high"))
         inside.append(np.mean((low <= truth) & (truth <= high)))
         ranks.append(all(r.rank_low <= k <= r.rank_high for r, k in zip(rows, place, strict=True)))

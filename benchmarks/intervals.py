@@ -34,11 +34,11 @@ def votes(items: int, count: int, random: np.random.Generator, spread: float = 1
 
 def one(met: Contests, truth: F8, rounds: int, seed: int) -> Iterator[tuple[str, float]]:
     """What one repeat covers, by the name of the interval."""
-    e = u.estimate(met)
+    e = u.estimate_scores(met)
     truth = truth - truth[e.origin].mean()
     z, inside = u.critical_value(0.95), e.origin
     for errors in ("fisher", "sandwich"):
-        matrix = u.covariance(e, errors)
+        matrix = u.compute_covariance(e, errors)
         yield errors, _share(e.scores, z * np.sqrt(matrix.diagonal()), truth, inside)
     wide = u.critical_value(0.95, matrix)
     yield (
@@ -46,9 +46,9 @@ def one(met: Contests, truth: F8, rounds: int, seed: int) -> Iterator[tuple[str,
         float(_share(e.scores, wide * np.sqrt(matrix.diagonal()), truth, inside) == 1),
     )
     low, high = u.rank_bounds(e.scores, u.pairwise_p(e.scores, matrix))
-    true_rank = u.ranks_of(truth[None])[0]
+    true_rank = u.rank_draws(truth[None])[0]
     yield "ranks by tests, all at once", float(((low <= true_rank) & (true_rank <= high)).all())
-    drawn = u.bootstrap(e, rounds, seed=seed)
+    drawn = u.bootstrap_scores(e, rounds, seed=seed)
     yield "bootstrap, normal", _share(e.scores, z * drawn.std(axis=0, ddof=1), truth, inside)
     low_, high_ = np.quantile(drawn, (0.025, 0.975), axis=0)
     yield "bootstrap, percentile", float(((low_ <= truth) & (truth <= high_))[inside].mean())

@@ -20,7 +20,7 @@ import numpy as np
 from podium import LambdaRank
 from podium.aggregators.features.belief_weights import grades_for
 from podium.evaluate import pictures
-from podium.evaluate.reproduce.beliefs import BELIEFS, DRAWS, Problem, curve, load
+from podium.evaluate.reproduce.belief_curves import BELIEFS, DRAWS, BeliefProblem, compute_curve, load_problem
 
 LABELLED = (1, 2, 5, 10, 20)
 HELD = (
@@ -28,11 +28,11 @@ HELD = (
 )
 
 
-def curves(problem: Problem, draws: int, seed: int) -> list[dict[str, Any]]:
+def curves(problem: BeliefProblem, draws: int, seed: int) -> list[dict[str, Any]]:
     """One line per set of beliefs and number of unlabelled queries."""
     lines = []
     for beliefs in BELIEFS[problem.name]:
-        found = curve(problem, beliefs, seed=seed, draws=draws, told=lambda *_: None)
+        found = compute_curve(problem, beliefs, seed=seed, draws=draws, told=lambda *_: None)
         lines += [
             {"set": problem.name, "beliefs": beliefs, "queries": p.queries, "ndcg@10": p.quality, "naive": found.naive,
              "gain": p.gain, "low": p.gain - p.error, "high": p.gain + p.error}
@@ -42,7 +42,7 @@ def curves(problem: Problem, draws: int, seed: int) -> list[dict[str, Any]]:
 
 
 def with_labels(
-    problem: Problem, beliefs: str, draws: int, seed: int, held: float = HELD
+    problem: BeliefProblem, beliefs: str, draws: int, seed: int, held: float = HELD
 ) -> list[dict[str, Any]]:
     """Labels only, beliefs only and both, by the number of labelled queries."""
     random, names = np.random.default_rng(seed), problem.features.names
@@ -51,7 +51,7 @@ def with_labels(
     for _ in range(draws):
         order = random.permutation(len(problem))
         pool, test = order[: len(problem) // 2], order[len(problem) // 2 :]
-        believed = problem.learn(np.sort(pool), grades, 0.5).weights
+        believed = problem.learn_weights(np.sort(pool), grades, 0.5).weights
         prior = dict(zip(names, believed.tolist(), strict=True))
         for count in LABELLED:
             codes = np.sort(pool[:count])
@@ -62,7 +62,7 @@ def with_labels(
                 model = LambdaRank(**settings, prior=before).fit(*given)
                 weights[name] = np.array(list(model.weights().values()))
             for name, w in weights.items():
-                found.setdefault((count, name), []).append(float(problem.quality(w)[test].mean()))
+                found.setdefault((count, name), []).append(float(problem.measure_quality(w)[test].mean()))
     return [
         {"set": problem.name, "beliefs": beliefs, "labelled": count, "from": name, "ndcg@10": float(np.mean(v)),
          "error": float(np.std(v, ddof=1) / np.sqrt(len(v)))}
@@ -72,7 +72,7 @@ def with_labels(
 
 def draw(lines: Sequence[dict[str, Any]], path: str) -> None:
     """The gain over the graded sum, one standard error shaded, a panel for each data set."""
-    alt = pictures.altair()
+    alt = pictures.import_altair()
     panels = []
     for name in dict.fromkeys(line["set"] for line in lines):
         data = alt.Data(values=[line for line in lines if line["set"] == name])
@@ -82,7 +82,7 @@ def draw(lines: Sequence[dict[str, Any]], path: str) -> None:
         line = base.mark_line(point=True).encode(y="gain:Q")
         zero = alt.Chart(alt.Data(values=[{"y": 0}])).mark_rule(strokeDash=[4, 4]).encode(y="y:Q")
         panels.append((band + line + zero).properties(width=240, height=220, title=name))
-    pictures.save(alt.hconcat(*panels), path)
+    pictures.save_chart(alt.hconcat(*panels), path)
 
 
 def main() -> None:
@@ -99,7 +99,7 @@ def main() -> None:
     asked = parser.parse_args()
     lines: list[dict[str, Any]] = []
     for name in asked.sets or list(BELIEFS):
-        problem = load(name, asked.data)
+        problem = load_problem(name, asked.data)
         if asked.labels:
             lines += with_labels(problem, asked.beliefs, asked.draws, asked.seed, asked.held)
         else:

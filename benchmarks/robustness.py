@@ -23,7 +23,7 @@ import numpy as np
 from podium import make
 from podium.data.dataset import Dataset
 from podium.evaluate import evaluate, judged_only
-from podium.evaluate.reproduce.sets import load
+from podium.evaluate.reproduce.paper_datasets import load_dataset
 from podium.testing.crowds import add_spammers
 
 KINDS = ("random", "malicious")
@@ -116,9 +116,9 @@ def report(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], published:
 
 def draw(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], name: str) -> None:
     """One figure a kind of spammer, one panel a metric."""
-    from podium.evaluate.pictures import altair, save
+    from podium.evaluate.pictures import import_altair, save_chart
 
-    alt = altair()
+    alt = import_altair()
     for kind in KINDS:
         panels = []
         for metric in metrics:
@@ -133,7 +133,7 @@ def draw(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], name: str) -
             panels.append(
                 chart.encode(x=x, y=y, color=alt.Color("method:N", title=None)).properties(width=300)
             )
-        save(alt.hconcat(*panels), f"{name}-{kind}.svg")
+        save_chart(alt.hconcat(*panels), f"{name}-{kind}.svg")
         print(f"{name}-{kind}.svg drawn")
 
 
@@ -152,7 +152,7 @@ def main() -> None:
     parser.add_argument("--json", help="file for all figures")
     parser.add_argument("--plot", help="beginning of the names of the figures")
     options = parser.parse_args()
-    data = load(options.set, options.data)
+    data = load_dataset(options.set, options.data)
     shares = np.round(np.linspace(0, 1, 5 if options.quick else 21), 2).tolist()
     draws = 2 if options.quick else options.draws
     methods = {n: s for n, s in METHODS.items() if not options.only or n in options.only}

@@ -1,6 +1,6 @@
 """Time of every method per step of its cost class: python benchmarks/screening.py [LETOR FILE ...]
 
-`podium.evaluate.screening` says from tags and sizes which methods are quick; this shows what that costs, on the
+`podium.evaluate.method_screening` says from tags and sizes which methods are quick; this shows what that costs, on the
 embedded data or on the files given.
 """
 
@@ -13,15 +13,15 @@ import warnings
 from podium import formats, make, registry
 from podium.data.demo import demo
 from podium.errors import PodiumWarning
-from podium.evaluate.report.material import default_methods
-from podium.evaluate.screening import screen, steps_of
+from podium.evaluate.method_screening import estimate_steps, screen_methods
+from podium.evaluate.report.inputs import default_methods
 
 
 def main(files: list[str]) -> None:
     warnings.simplefilter("ignore", PodiumWarning)
     p = formats.read(files).preferences if files else demo().preferences
     assert p is not None
-    found = screen(p, default_methods(p))
+    found = screen_methods(p, default_methods(p))
     print(p)
     total = 0.0
     for name in found.methods:
@@ -32,7 +32,7 @@ def main(files: list[str]) -> None:
             method.aggregate(p)
             spent.append(time.process_time() - begin)
         total += min(spent)
-        steps = steps_of(tags, p)
+        steps = estimate_steps(tags, p)
         each = 1e9 * min(spent) / max(steps, 1)
         print(
             f"{name:20} {tags.pairwise:6} {tags.cost:8} {steps:12,} steps {min(spent):8.3f} s {each:8.1f} ns a step"

@@ -25,7 +25,9 @@ autodoc_use_type_comments = False
 autodoc_preserve_defaults = True
 autodoc_default_options = {"members": True}
 # names of types that say more than what they stand for
-_NAMES = "Answer B1 Candidate Column Differences F8 Frame I4 I8 Id MetricSpec Path Progress Scores Times"
+_NAMES = (
+    "Answer B1 Candidate Column Differences F8 FrameBackend I4 I8 Id MetricSpec Path Progress Scores Times"
+)
 autodoc_type_aliases = {name: name for name in [*_NAMES.split(), "Weights"]}
 default_role = "code"  # docstrings mark code with single quotes of this kind
 add_module_names = False

@@ -253,9 +253,9 @@ def test_labels_that_say_nothing_are_refused(cls):
 
 @pytest.mark.data
 def test_confusion_tables_pay_on_the_trec_crowd(data_dir):
-    from podium.evaluate.reproduce.sets import load
+    from podium.evaluate.reproduce.paper_datasets import load_dataset
 
-    data = load("trec2011-crowd", data_dir)
+    data = load_dataset("trec2011-crowd", data_dir)
     plain, found = (
         evaluate(
             judged_only(DawidSkene(quality=q).aggregate(data.preferences), data.labels),

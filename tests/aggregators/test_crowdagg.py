@@ -14,7 +14,7 @@ from podium.aggregators.crowd.annotator_contests import collect_annotator_contes
 from podium.data.preferences import Form
 from podium.errors import InputError, ParameterError
 from podium.evaluate import evaluate, judged_only
-from podium.evaluate.reproduce import sets
+from podium.evaluate.reproduce import paper_datasets
 from podium.kernels import dispatch
 from podium.testing import strategies
 from podium.testing.checks import check_all
@@ -365,7 +365,7 @@ def test_net_votes():
 @pytest.mark.data
 def test_crowd_of_trec_2011(data_dir):
     """Every step counts: the published model, judged items as scale, typical strangers, pooled quality."""
-    data = sets.load("trec2011-crowd", data_dir)
+    data = paper_datasets.load_dataset("trec2011-crowd", data_dir)
     found = {}
     for spec in (
         "majority",

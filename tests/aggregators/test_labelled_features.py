@@ -366,15 +366,15 @@ def test_a_believed_model_is_a_prior_and_misuse_is_told():
 
 @pytest.mark.parametrize(("beliefs", "least"), [("one belief", 0.02), ("five beliefs", 0.005)])
 def test_the_learned_model_is_above_the_graded_sum_on_real_queries(data_dir, beliefs, least):
-    from podium.evaluate.reproduce.beliefs import BELIEFS, load
+    from podium.evaluate.reproduce.belief_curves import BELIEFS, load_problem
 
-    problem = load("mslr-web10k-sample", data_dir)
+    problem = load_problem("mslr-web10k-sample", data_dir)
     model = LabelledFeatures(beliefs=BELIEFS[problem.name][beliefs])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(problem.features)
     naive = np.array([model.beliefs.get(name, 0.0) for name in problem.features.names])
-    before, after = problem.quality(naive).mean(), problem.quality(model.learned).mean()
+    before, after = problem.measure_quality(naive).mean(), problem.measure_quality(model.learned).mean()
     assert after > before + least
     if beliefs == "one belief":
         assert before == pytest.approx(0.3004, abs=5e-5)  # a prototype's figure for the graded sum

@@ -11,14 +11,14 @@ from podium.aggregators.base import FEATURES
 from podium.aggregators.features.retargeting_search import compute_agreement_weights
 from podium.errors import InputError, NotFittedError, ParameterError
 from podium.evaluate.reproduce.retargeting import BASELINES
-from podium.evaluate.reproduce.retargeting_synthetic import Problem, as_preferences, problem
+from podium.evaluate.reproduce.retargeting_synthetic import SyntheticProblem, as_preferences, sample_problem
 
 
-def features_of(one: Problem, item: list[str], values=None) -> Features:
+def features_of(one: SyntheticProblem, item: list[str], values=None) -> Features:
     return Features.from_rows(["q"] * len(item), item, one.features if values is None else values)
 
 
-def learned(one: Problem, spec: str = "retargeting", form: str = "score"):
+def learned(one: SyntheticProblem, spec: str = "retargeting", form: str = "score"):
     preferences, item = as_preferences(one, form)
     x = features_of(one, item)
     model = make(spec).fit(preferences, features=x)
@@ -32,7 +32,7 @@ def learned(one: Problem, spec: str = "retargeting", form: str = "score"):
 @pytest.mark.parametrize("form", ["score", "rank"])
 def test_one_clean_list_among_noise_is_found_exactly(kind, form):
     for seed in range(6):
-        one = problem(kind, clean=True, seed=seed)
+        one = sample_problem(kind, clean=True, seed=seed)
         model, scores = learned(one, form=form)
         assert kendalltau(scores, one.truth)[0] == pytest.approx(1.0, abs=1e-12)
         assert list(model.expert_weights().values()) == [1.0] + [0.0] * 9
@@ -42,7 +42,7 @@ def test_one_clean_list_among_noise_is_found_exactly(kind, form):
 
 @pytest.mark.parametrize("method", BASELINES.values())
 def test_baselines_do_not_find_it(method):
-    one = problem("gaussian", clean=True, seed=0)
+    one = sample_problem("gaussian", clean=True, seed=0)
     preferences, _ = as_preferences(one)
     assert kendalltau(make(method).aggregate(preferences).scores, one.truth)[0] < 0.95
 
@@ -51,7 +51,7 @@ def test_baselines_do_not_find_it(method):
 def test_without_a_clean_list_the_features_lead(kind):
     taus, out = [], []
     for seed in range(8):
-        one = problem(kind, clean=False, seed=seed)
+        one = sample_problem(kind, clean=False, seed=seed)
         model, scores = learned(one)
         taus.append(kendalltau(scores, one.truth)[0])
         out += [w == 0 for w in list(model.expert_weights().values())[-3:]]
@@ -61,7 +61,7 @@ def test_without_a_clean_list_the_features_lead(kind):
 
 @pytest.mark.parametrize("loss", ["poisson", "kl"])
 def test_the_other_losses_find_the_clean_list_too(loss):
-    one = problem("poisson", clean=True, seed=1)
+    one = sample_problem("poisson", clean=True, seed=1)
     _, scores = learned(one, f"retargeting(loss={loss})")
     assert kendalltau(scores, one.truth)[0] == pytest.approx(1.0, abs=1e-12)
 
@@ -75,7 +75,7 @@ def test_a_list_and_its_reverse_are_told_apart():
 
 
 def test_features_that_say_nothing_are_not_believed():
-    one = problem("gaussian", clean=False, seed=3)
+    one = sample_problem("gaussian", clean=False, seed=3)
     preferences, item = as_preferences(one)
     x = features_of(one, item, np.random.default_rng(0).normal(size=(len(item), 5)))
     model = make("retargeting").fit(preferences, features=x)
@@ -98,22 +98,22 @@ def test_agreement_weights_are_the_first_principal_direction():
 
 
 @pytest.fixture(scope="module")
-def hard() -> Problem:
-    return problem("gaussian", clean=False, seed=5)
+def hard() -> SyntheticProblem:
+    return sample_problem("gaussian", clean=False, seed=5)
 
 
 def test_monotone_transforms_of_a_list(hard):
     changed = hard.lists.copy()
     changed[:, 0], changed[:, 3] = np.exp(changed[:, 0]), changed[:, 3] ** 3 + 7
     _, scores = learned(hard)
-    _, other = learned(Problem(hard.features, hard.truth, changed))
+    _, other = learned(SyntheticProblem(hard.features, hard.truth, changed))
     assert np.array_equal(scores, other)
 
 
 def test_scale_and_shift_of_features(hard):
     scale = np.array([1e-3, 5.0, 1e4, *[2.0] * 7])
     _, scores = learned(hard)
-    _, other = learned(Problem(hard.features * scale + 11.0, hard.truth, hard.lists))
+    _, other = learned(SyntheticProblem(hard.features * scale + 11.0, hard.truth, hard.lists))
     assert np.allclose(scores, other, atol=1e-8)
 
 
@@ -121,14 +121,14 @@ def test_the_order_of_items_and_lists(hard):
     random = np.random.default_rng(0)
     rows, columns = random.permutation(len(hard.truth)), random.permutation(hard.lists.shape[1])
     _, scores = learned(hard)
-    _, other = learned(Problem(hard.features[rows], hard.truth[rows], hard.lists[rows][:, columns]))
+    _, other = learned(SyntheticProblem(hard.features[rows], hard.truth[rows], hard.lists[rows][:, columns]))
     assert np.allclose(scores[rows], other, atol=1e-7)
 
 
 def test_a_list_given_twice_counts_once(hard):
     twice = np.column_stack((hard.lists, hard.lists[:, 2], hard.lists[:, 2]))
     model, scores = learned(hard)
-    more, other = learned(Problem(hard.features, hard.truth, twice))
+    more, other = learned(SyntheticProblem(hard.features, hard.truth, twice))
     assert np.allclose(scores, other, atol=1e-9)
     weights, split = list(model.expert_weights().values()), list(more.expert_weights().values())
     assert split[2] == pytest.approx(weights[2] / 3)
@@ -215,7 +215,7 @@ def test_known_labels_steer_the_weights():
 
 
 def test_l1_on_features_makes_them_sparse():
-    one = problem("gaussian", clean=True, seed=2)
+    one = sample_problem("gaussian", clean=True, seed=2)
     wide = np.column_stack((one.features, np.random.default_rng(0).normal(size=(100, 20))))
     preferences, item = as_preferences(one)
     x = features_of(one, item, wide)

@@ -7,8 +7,8 @@ import pytest
 
 from podium import Preferences
 from podium.evaluate.annotators import annotators
-from podium.evaluate.annotators.crowd import Crowd
-from podium.evaluate.annotators.heldout import check_reversal
+from podium.evaluate.annotators.crowd_judgements import CrowdJudgements
+from podium.evaluate.annotators.reversal_check import measure_reversal
 from podium.testing.crowds import simulate
 
 BAD = ("random", "malicious")
@@ -172,13 +172,13 @@ def test_the_held_out_check_is_no_self_fulfilling_one():
     helps = []
     for seed in range(60):
         quality = {f"honest {k}": 0.7 for k in range(8)} | {f"guess {k}": 0.5 for k in range(4)}
-        crowd = Crowd(simulate(quality, items=15, judgements=40, seed=seed).preferences)
-        counts = crowd.against_others()
+        crowd = CrowdJudgements(simulate(quality, items=15, judgements=40, seed=seed).preferences)
+        counts = crowd.count_against_others()
         suspects = (counts.same_worth < counts.other_worth) & np.array(
             ["guess" in str(e) for e in crowd.preferences.experts]
         )
         if suspects.any():
-            helps.append(check_reversal(crowd, suspects).helps)
+            helps.append(measure_reversal(crowd, suspects).helps)
     assert len(helps) > 40
     assert np.mean(helps) <= 0.12  # .05 promised, in about fifty draws
 

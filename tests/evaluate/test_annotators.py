@@ -10,7 +10,7 @@ import pytest
 from podium import Labels, Preferences
 from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.evaluate.annotators import annotators
-from podium.evaluate.annotators.crowd import Crowd
+from podium.evaluate.annotators.crowd_judgements import CrowdJudgements
 from podium.metrics.agreement import compute_pair_accuracies, count_concordant_pairs
 
 COPELAND = "copeland"
@@ -93,11 +93,11 @@ def test_own_judgements_do_not_speak_for_their_author():
 def test_leaving_out_is_exact():
     """Quality is that of a crowd from which the annotator's votes are gone, in the first round."""
     p = crowd_of_votes([0.8] * 6, 30, items=9, seed=4)
-    crowd = Crowd(p)
-    times = np.bincount(crowd._vote_cell)
+    crowd = CrowdJudgements(p)
+    times = np.bincount(crowd._pair_cells)
     assert times.max() > 1  # several votes of one annotator on one pair are one voice
-    one = 1 / times[crowd._vote_cell]
-    _, margin = crowd._others(np.ones(6))
+    one = 1 / times[crowd._pair_cells]
+    _, margin = crowd._summarize_others(np.ones(6))
     for code, who in enumerate(p.experts):
         rest, voice = p.without_expert(who).comparisons, one[p.comparisons.expert != code]
         mine = np.flatnonzero(p.comparisons.expert == code)
@@ -203,7 +203,7 @@ def test_copying_judges_count_as_few():
     for row in found.rows:
         assert any(f.startswith("copies") for f in row.flags) == str(row.annotator).startswith("copy")
     assert found.effective == pytest.approx(100 / (6 * 6 + 4), rel=0.02)
-    assert {r.annotator for r in found.flagged("copies").rows} == {f"copy{w}" for w in range(6)}
+    assert {r.annotator for r in found.filter_by_flag("copies").rows} == {f"copy{w}" for w in range(6)}
 
 
 def test_repeated_pairs_show_who_contradicts_itself():
@@ -283,10 +283,10 @@ def test_rows_are_in_order_and_can_be_asked_for():
     found = annotators(crowd_of_votes([0.9] * 6 + [0.1, 0.5], 200), method=COPELAND)
     assert [r.verdict for r in found.rows] == ["malicious", "random", *["reliable"] * 6]
     assert found.counts["reliable"] == 6
-    assert [r.annotator for r in found.flagged("malicious").rows] == ["w006"]
-    assert len(found.flagged("very slow")) == 0
+    assert [r.annotator for r in found.filter_by_flag("malicious").rows] == ["w006"]
+    assert len(found.filter_by_flag("very slow")) == 0
     with pytest.raises(ParameterError, match="no flag 'evil'"):
-        found.flagged("evil")
+        found.filter_by_flag("evil")
     with pytest.raises(ParameterError, match="no annotator 'w9'"):
         found["w9"]
     with pytest.raises(ParameterError, match="level is 2"):
@@ -309,11 +309,11 @@ def test_the_worth_of_pairs():
     rank = {"full": list("abcdefghij")}
     two = {"pair": ["a", "b"]}
     p = Preferences.from_lists({"q": {**rank, **two}})
-    worth = dict(zip([p.experts[int(e)] for e in p.lists.expert], Crowd(p).worth, strict=True))
+    worth = dict(zip([p.experts[int(e)] for e in p.lists.expert], CrowdJudgements(p).pair_worth, strict=True))
     assert worth["pair"] == pytest.approx(1.0)
     assert worth["full"] * 45 == pytest.approx(9 * 90 / (2 * 25))
     graded = Preferences.from_lists({"q": {"g": {c: int(c < "e") for c in "abcdefghij"}}})
-    assert Crowd(graded).worth[0] * 24 == pytest.approx(3 * 24 / 11)
+    assert CrowdJudgements(graded).pair_worth[0] * 24 == pytest.approx(3 * 24 / 11)
 
 
 def test_concordances_are_those_of_the_definition():
@@ -344,9 +344,9 @@ def test_many_annotators():
 
 @pytest.mark.data
 def test_qualities_of_real_crowds_are_borne_out_by_gold(data_dir):
-    from podium.evaluate.reproduce.sets import load
+    from podium.evaluate.reproduce.paper_datasets import load_dataset
 
-    data = load("trec2011-crowd", data_dir)
+    data = load_dataset("trec2011-crowd", data_dir)
     found = annotators(data.preferences, method=COPELAND, labels=data.labels)
     assert len(found) == 762
     pairs = {v: sum(r.gold_pairs for r in found.rows if r.verdict == v) for v in ("reliable", "random")}

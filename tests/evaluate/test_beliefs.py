@@ -10,8 +10,8 @@ import pytest
 from podium import Features, Labels
 from podium.aggregators.features.labelled_features import LabelledFeatures
 from podium.evaluate.beliefs import belief_report
-from podium.evaluate.reproduce import TABLES, beliefs, figure_lines, reproduce
-from podium.evaluate.reproduce.columns import COLUMNS
+from podium.evaluate.reproduce import TABLES, belief_curves, figure_lines, reproduce
+from podium.evaluate.reproduce.letor_columns import COLUMNS
 from podium.metrics.agreement import kendall_tau
 
 
@@ -72,7 +72,7 @@ def test_every_believed_feature_is_a_column():
     )
     assert [COLUMNS["mslr-web10k-sample"].index(n) + 1 for n in ("PageRank", "quality")] == [130, 132]
     assert [COLUMNS["mq2008"].index(n) + 1 for n in ("BM25 title", "PageRank")] == [23, 41]
-    for name, kinds in beliefs.BELIEFS.items():
+    for name, kinds in belief_curves.BELIEFS.items():
         assert len(set(COLUMNS[name])) == len(COLUMNS[name])
         for grades in kinds.values():
             assert set(grades) <= set(COLUMNS[name])
@@ -91,7 +91,7 @@ def test_the_quality_of_a_random_order_is_the_mean_over_all_orders():
         ]
         for p in permutations(range(4))
     ]
-    assert beliefs._random_quality(labels) == pytest.approx(np.mean(values))
+    assert belief_curves._random_quality(labels) == pytest.approx(np.mean(values))
 
 
 def test_the_table_is_computed_from_files(tmp_path, monkeypatch):
@@ -111,7 +111,7 @@ def test_the_table_is_computed_from_files(tmp_path, monkeypatch):
                 for k, (y, x) in enumerate(zip(labels, cells, strict=True))
             ]
         (folder / f"Fold{part}.test.txt").write_text("\n".join(lines) + "\n")
-    monkeypatch.setattr(beliefs, "DRAWS", 3)
+    monkeypatch.setattr(belief_curves, "DRAWS", 3)
     found = reproduce("labelled-features", tmp_path, sets=["ohsumed"])
     [one] = found.sets
     assert one.columns == ("10 queries", "15 queries", "all 30")

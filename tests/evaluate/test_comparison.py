@@ -18,8 +18,8 @@ from podium.data.demo import demo
 from podium.errors import InputError, ParameterError
 from podium.evaluate import compare, evaluate
 from podium.evaluate.comparison import compare_evaluations
-from podium.evaluate.curves import curves
 from podium.evaluate.evaluation import Evaluation
+from podium.evaluate.metric_curves import curves
 from podium.evaluate.significance import assess_differences, mean_interval
 from podium.metrics.base import parse_all
 from podium.metrics.binary import Judged

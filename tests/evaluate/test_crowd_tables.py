@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from podium import make
 from podium.cli import program
 from podium.evaluate import evaluate, judged_only
-from podium.evaluate.reproduce import TABLES, Row, reproduce, write
-from podium.evaluate.reproduce.crowd import qualities
-from podium.evaluate.reproduce.sets import load
+from podium.evaluate.reproduce import TABLES, PublishedRow, reproduce, write
+from podium.evaluate.reproduce.crowd_tables import compare_qualities
+from podium.evaluate.reproduce.paper_datasets import load_dataset
 
 CROWD = [t for name, t in TABLES.items() if name.startswith("crowd-")]
 
@@ -52,7 +52,7 @@ def folder(tmp_path):
 
 
 def test_the_data_sets_are_read(folder):
-    melodies, texts = load("mirex2005", folder), load("reading-level", folder)
+    melodies, texts = load_dataset("mirex2005", folder), load_dataset("reading-level", folder)
     assert len(melodies.preferences.comparisons) == 4 * 6 * 6 - 4  # four have no answer
     assert melodies.preferences.comparisons.tie.any()
     assert melodies.preferences.comparisons.side is not None
@@ -64,7 +64,7 @@ def test_the_data_sets_are_read(folder):
 @pytest.mark.parametrize("table", CROWD, ids=[t.name for t in CROWD])
 def test_a_row_is_the_measure_of_its_method_on_all_queries(folder, table):
     [one] = reproduce(table, folder, only=["Copeland", "GreedyOrder"]).sets
-    data = load(table.sets[0], folder)
+    data = load_dataset(table.sets[0], folder)
     assert one.queries == len(data)
     for row, spec in zip(one.rows, ("copeland", "greedy"), strict=True):
         ranking = make(spec).aggregate(data.preferences)
@@ -81,8 +81,10 @@ def test_differences_only_where_figures_can_be_compared(folder):
 
 
 def test_qualities_are_compared_with_the_truth(folder):
-    data = load("reading-level", folder)
-    ours, *others = qualities([Row("equal", "copeland"), Row("learned", "crowd_bt", quality=True)], data)
+    data = load_dataset("reading-level", folder)
+    ours, *others = compare_qualities(
+        [PublishedRow("equal", "copeland"), PublishedRow("learned", "crowd_bt", quality=True)], data
+    )
     assert ours.name == "podium annotators"
     assert [q.name for q in others] == ["learned"]  # copeland has nothing to say of annotators
     assert ours.annotators == 8
@@ -95,7 +97,7 @@ def test_qualities_are_compared_with_the_truth(folder):
 
 def test_rows_without_a_method_are_left_out_and_named(folder):
     table = TABLES["crowd-reading"]
-    more = dataclasses.replace(table, rows=(*table.rows, Row("Tomorrow", "not_there_yet")))
+    more = dataclasses.replace(table, rows=(*table.rows, PublishedRow("Tomorrow", "not_there_yet")))
     found = reproduce(more, folder, only=["Copeland", "Tomorrow"])
     assert [row.name for row in found.sets[0].rows] == ["Copeland"]
     assert found.notes[-1] == "Not part of this version, so left out: Tomorrow."

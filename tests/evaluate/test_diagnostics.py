@@ -17,8 +17,8 @@ from podium.data.demo import demo
 from podium.errors import InputError, ParameterError
 from podium.evaluate import evaluate, expert_rankings
 from podium.evaluate.diagnostics import diagnose
-from podium.evaluate.diagnostics.matrices import effective_number
-from podium.evaluate.diagnostics.overlaps import hint
+from podium.evaluate.diagnostics.agreement_matrices import effective_number
+from podium.evaluate.diagnostics.id_overlap import suggest_id_repair
 from podium.metrics.agreement import rbo
 
 
@@ -203,7 +203,7 @@ def test_a_planted_mismatch_of_query_ids():
     (["msmarco:7"], ["7"], "colon"),
 ])  # fmt: skip
 def test_hints(mine, theirs, words):
-    assert words in hint(mine, theirs)
+    assert words in suggest_id_repair(mine, theirs)
 
 
 def test_labels_of_others_are_said():

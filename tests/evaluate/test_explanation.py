@@ -278,10 +278,10 @@ def test_bad_questions():
 
 
 def test_large_data_cut_the_search_short(monkeypatch):
-    from podium.evaluate.explanation import changes
+    from podium.evaluate.explanation import counterfactuals
 
-    monkeypatch.setattr(changes, "WORK", 1)
-    monkeypatch.setattr(changes, "LEAST", 3)
+    monkeypatch.setattr(counterfactuals, "WORK", 1)
+    monkeypatch.setattr(counterfactuals, "LEAST", 3)
     p = demo(2).preferences
     query = p.queries[0]
     ranking = make("condorcet").aggregate(p).ranking(query)
@@ -307,10 +307,10 @@ def test_notebooks_show_a_table():
 
 def test_chart_draws(tmp_path):
     pytest.importorskip("vl_convert")
-    from podium.evaluate.explanation.plot import plot
+    from podium.evaluate.explanation.chart import plot_explanation
 
     p = Preferences.from_lists({"q": {"<b>": ["a", "b"], "f": ["b", "a", "c"]}})
-    plot(explain(make("rrf"), p, "q", "a", over="c"), tmp_path / "x.svg")
+    plot_explanation(explain(make("rrf"), p, "q", "a", over="c"), tmp_path / "x.svg")
     text = (tmp_path / "x.svg").read_text()
     assert "&lt;b&gt;" in text
     assert "<b>" not in text

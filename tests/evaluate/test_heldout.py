@@ -11,7 +11,7 @@ from podium import Dataset, Labels, Preferences, make, models
 from podium.aggregators.supervised.provenance import find_fitted_queries
 from podium.data.demo import demo
 from podium.errors import NoGainWarning
-from podium.evaluate.heldout import LEAST, held_out
+from podium.evaluate.heldout_labels import LEAST, exclude_fitted_queries
 from podium.evaluate.tuning import tune
 
 
@@ -60,7 +60,7 @@ def test_an_older_model_file_loads_and_does_not_say(data, fitted):
             setattr(old, name, value)
     again = models.model_files.loads(models.model_files.dumps(old))
     assert find_fitted_queries(again, data.labels) is None
-    found = held_out({"crf": again}, data.labels)
+    found = exclude_fitted_queries({"crf": again}, data.labels)
     assert (found.silent, len(found.labels)) == (("crf",), len(data.labels))
     assert "does not say from which" in found.notes[0]
 
@@ -74,19 +74,19 @@ def test_fitting_again_forgets_what_was_noted(data, fitted):
 
 
 def test_figures_are_of_other_queries(data, fitted):
-    found = held_out({"crf": fitted, "rrf": make("rrf")}, data.labels)
+    found = exclude_fitted_queries({"crf": fitted, "rrf": make("rrf")}, data.labels)
     assert set(found.labels.queries) == set(data.preferences.queries.tolist()[20:])
     assert (dict(found.used), found.left_out) == ({"crf": 20}, {})
     assert "all figures are of the 20 others" in found.notes[0]
     untouched = part(data, slice(20, 40)).labels
-    assert held_out({"crf": fitted}, untouched).checked == ("crf",)
+    assert exclude_fitted_queries({"crf": fitted}, untouched).checked == ("crf",)
 
 
 @pytest.mark.parametrize("left", [0, LEAST - 1])
 def test_a_model_without_enough_other_queries_has_no_figures(data, left):
     some = part(data, slice(0, 40 - left))
     model = make("weighted_borda").fit(some.preferences, some.labels)
-    found = held_out({"m": model, "rrf": make("rrf")}, data.labels)
+    found = exclude_fitted_queries({"m": model, "rrf": make("rrf")}, data.labels)
     assert len(found.labels) == len(data.labels)
     assert "labelled queries" in found.left_out["m"]
 
@@ -97,7 +97,7 @@ def test_what_labels_chose_they_cannot_measure(data):
     again = models.model_files.loads(models.model_files.dumps(best))
     assert not again.tags.supervised
     assert find_fitted_queries(again, data.labels).all()
-    assert list(held_out({"tuned": again}, data.labels).left_out) == ["tuned"]
+    assert list(exclude_fitted_queries({"tuned": again}, data.labels).left_out) == ["tuned"]
     assert not find_fitted_queries(make("rrf"), data.labels).any()
 
 

@@ -13,8 +13,8 @@ from scipy.stats import t as student
 from podium import Preferences
 from podium.errors import ModelFileError, ParameterError
 from podium.evaluate import uncertainty as u
-from podium.evaluate.gradients import dispersion
 from podium.evaluate.leaderboard import Tally, leaderboard, load, save
+from podium.evaluate.vote_gradients import compute_dispersion
 from podium.kernels import bootstrap as drawing
 from podium.kernels import dispatch
 
@@ -75,7 +75,7 @@ def test_a_weight_is_a_number_of_votes_or_the_importance_of_one():
         g = np.zeros((200, 5))
         g[np.arange(200), a], g[np.arange(200), b] = slope, -slope
         meat = (g * weight[:, None] ** power).T @ g
-        expected = u.relative(e.inverse @ meat @ e.inverse, e.core)
+        expected = u.center_covariance(e.inverse_hessian @ meat @ e.inverse_hessian, e.core)
         assert np.allclose(board.matrix, expected)
         assert board.scheme.vote_weights == meaning
 
@@ -105,7 +105,7 @@ def test_weights_are_read_by_what_they_are_and_the_board_says_so():
     assert "a vote of weight w counts as w votes (all are whole numbers)" in board.scheme.text
     assert "weight" not in leaderboard(star()).scheme.text
     # two halves of a vote are whole in sum, and still fractions
-    both = Tally.of(star(0.5)) + Tally.of(star(0.5))
+    both = Tally.from_preferences(star(0.5)) + Tally.from_preferences(star(0.5))
     assert leaderboard(both).scheme.vote_weights == "importance"
     with pytest.raises(
         ParameterError, match="vote_weights is 'counts'; accepted: auto, frequency, importance"
@@ -204,9 +204,11 @@ def test_dispersion_is_one_for_judges_who_cast_one_vote_each():
     p = star()
     v, items = p.comparisons, np.array(p.index.items.tolist())
     apart = Preferences.from_comparisons(np.zeros(600, int), np.arange(600), items[v.winner], items[v.loser])
-    tally = Tally.of(apart)
-    e = u.estimate(tally.contests())
-    found = dispersion(e, tally.pair_of_row(), tally.expert, tally.sums, tally.squares("frequency"))
+    tally = Tally.from_preferences(apart)
+    e = u.estimate_scores(tally.to_contests())
+    found = compute_dispersion(
+        e, tally.pair_of_row(), tally.expert, tally.sums, tally.weight_squares("frequency")
+    )
     assert found == pytest.approx(1.0, abs=1e-12)
     assert leaderboard(apart).scheme.over == "votes"
 
@@ -270,16 +272,16 @@ def test_what_was_asked_is_kept_and_decided_anew_with_more_votes(tmp_path):
         "votes",
         "importance",
     )
-    more = again.extended(on_two_items([0.1, 0.9, 0.5], 40))
+    more = again.with_votes(on_two_items([0.1, 0.9, 0.5], 40))
     assert (more.settings.over, more.scheme.over) == ("auto", "experts")
-    whole = leaderboard(again.tally + Tally.of(on_two_items([0.1, 0.9, 0.5], 40)))
+    whole = leaderboard(again.tally + Tally.from_preferences(on_two_items([0.1, 0.9, 0.5], 40)))
     assert more["a"].error == pytest.approx(whole["a"].error, rel=1e-6)
 
 
 def test_files_without_the_squares_of_weights_are_refused(tmp_path, monkeypatch):
-    from podium.evaluate.leaderboard import saving
+    from podium.evaluate.leaderboard import io
 
-    monkeypatch.setattr(saving, "COLUMNS", saving.COLUMNS[:-3])
+    monkeypatch.setattr(io, "COLUMNS", io.COLUMNS[:-3])
     save(leaderboard(star()), tmp_path / "old.podium")
     monkeypatch.undo()
     with pytest.raises(ModelFileError, match="not the file of a leaderboard; save it again"):

@@ -12,8 +12,12 @@ from podium import Preferences, formats, make, read, save
 from podium.errors import InputError, ModelFileError, ParameterError, PodiumWarning
 from podium.evaluate.leaderboard import Tally, leaderboard, leaderboards_by_query, load
 from podium.evaluate.leaderboard import save as keep
-from podium.evaluate.leaderboard.judges import side_effect, side_effects_by_judge, sides_by_judge
-from podium.evaluate.uncertainty import estimate
+from podium.evaluate.leaderboard.judges import (
+    estimate_bias_by_judge,
+    estimate_position_bias,
+    find_one_sided_judges,
+)
+from podium.evaluate.uncertainty import estimate_scores
 
 
 def judged(judges=6, questions=60, items=5, seed=0, spread=1.0):
@@ -108,9 +112,9 @@ def test_lists_count_as_all_their_pairs_and_are_drawn_whole():
     board = leaderboard(p, bootstrap=200)
     assert board["a"].wins == 50
     tally = board.tally
-    assert len(tally.clusters("votes").starts) - 1 == 30
-    below = Tally.of(Preferences.from_lists({"q": {1: ["a"], 2: ["b", "c"]}}, unlisted="below"))
-    wins, losses, _ = below.by_item()
+    assert len(tally.build_clusters("votes").starts) - 1 == 30
+    below = Tally.from_preferences(Preferences.from_lists({"q": {1: ["a"], 2: ["b", "c"]}}, unlisted="below"))
+    wins, losses, _ = below.count_by_item()
     assert wins.tolist() == [2, 2, 1]
     assert losses.tolist() == [2, 1, 2]
 
@@ -216,7 +220,7 @@ def test_one_vote_of_an_enormous_weight_is_answered(weight):
 
 def shown(rows):
     """A tally of rows (judge, shown first, shown second, first won), each on a query of its own."""
-    return Tally.of(preferences([(k, j, a, b, won) for k, (j, a, b, won) in enumerate(rows)]))
+    return Tally.from_preferences(preferences([(k, j, a, b, won) for k, (j, a, b, won) in enumerate(rows)]))
 
 
 def random_pairs(judge, count, choose, seed=0, items=8, spread=1.0):
@@ -238,7 +242,7 @@ def test_the_effect_of_the_side_is_that_of_a_regression_with_the_items():
 
     rows = list(random_pairs("j", 1500, lambda gap, chance: honest(gap + 0.3, chance)))
     tally = shown(rows)
-    e = estimate(tally.contests())
+    e = estimate_scores(tally.to_contests())
     first, second = ([int(r[k][1:]) for r in rows] for k in (1, 2))
     sign = np.where([r[3] for r in rows], 1, -1)
 
@@ -247,7 +251,7 @@ def test_the_effect_of_the_side_is_that_of_a_regression_with_the_items():
         return np.logaddexp(0, -sign * gap).sum() + 0.0005 * (x[:8] ** 2).sum()
 
     best = minimize(loss, np.zeros(9), method="BFGS", options={"gtol": 1e-8})
-    found = side_effect(tally, e)
+    found = estimate_position_bias(tally, e)
     assert found.advantage == pytest.approx(best.x[8], rel=0.03)
     design = np.zeros((len(rows), 9))
     design[np.arange(len(rows)), first] = design[:, 8] = 1
@@ -261,8 +265,8 @@ def test_the_effect_of_the_side_by_judge_leaves_room_for_taste():
     """Against least squares written out: the variance of a vote, and the judge's own opinion of the two items."""
     rows = [r for j in range(3) for r in random_pairs(f"j{j}", 60, honest, seed=j)]
     tally = shown(rows)
-    e = estimate(tally.contests())
-    for code, found in enumerate(side_effects_by_judge(tally, e)):
+    e = estimate_scores(tally.to_contests())
+    for code, found in enumerate(estimate_bias_by_judge(tally, e)):
         own = [r for r in rows if r[0] == f"j{code}"]
         b = np.zeros((60, 8))
         for k, (_, one, two, _) in enumerate(own):
@@ -292,7 +296,7 @@ def test_a_judge_who_loves_one_item_is_not_one_sided():
     others = list(random_pairs("k", 300, honest, items=3))
     fan = [("fan", "m0", "m1", True)] * 38 + [("fan", "m1", "m0", False)] * 2
     tally = shown(others + fan)
-    assert sides_by_judge(tally, estimate(tally.contests())) == []
+    assert find_one_sided_judges(tally, estimate_scores(tally.to_contests())) == []
 
 
 def test_few_honest_judges_are_called_one_sided():
@@ -303,7 +307,7 @@ def test_few_honest_judges_are_called_one_sided():
             r for j in range(40) for r in random_pairs(f"j{j}", 30, honest, seed=100 * seed + j, spread=2.0)
         ]
         tally = shown(rows)
-        flagged += len(sides_by_judge(tally, estimate(tally.contests())))
+        flagged += len(find_one_sided_judges(tally, estimate_scores(tally.to_contests())))
     assert flagged <= 4
 
 
@@ -320,7 +324,7 @@ def test_a_judge_who_always_votes_left_does_not_take_over_and_is_flagged():
     assert check(board, "position").verdict == "warning"
     assert check(clean, "one-sided judges").verdict == "ok"
     assert check(clean, "position").verdict == "ok"
-    left_out = leaderboard(board.tally.without(["lefty"]))
+    left_out = leaderboard(board.tally.without_experts(["lefty"]))
     assert [r.score for r in left_out.rows] == pytest.approx([r.score for r in clean.rows])
 
 
@@ -382,7 +386,7 @@ def test_more_votes_give_the_same_as_all_at_once(tmp_path):
     keep(leaderboard(preferences(rows), bootstrap=20), path)
     again = load(path)
     assert again.settings.bootstrap == 20
-    for board in (again.extended(preferences(extra)), load(path, level=0.9).extended(preferences(extra))):
+    for board in (again.with_votes(preferences(extra)), load(path, level=0.9).with_votes(preferences(extra))):
         assert [r.item for r in board.rows] == [r.item for r in whole.rows]
         for row, twin in zip(board.rows, whole.rows, strict=True):
             assert row.score == pytest.approx(twin.score, abs=1e-6)
@@ -401,12 +405,12 @@ def test_more_votes_give_the_same_as_all_at_once(tmp_path):
 
 def test_files_without_squares_of_weights_are_still_read(tmp_path, monkeypatch):
     """Whole counts of votes are their own sums of squares; sums of fractions cannot be taken apart."""
-    from podium.evaluate.leaderboard import saving, tally
+    from podium.evaluate.leaderboard import io, tally
 
     def keep_as_before(board, path):
         with monkeypatch.context() as patch:
-            patch.setattr(saving, "COLUMNS", [c for c in tally.COLUMNS if c not in tally.SQUARES])
-            patch.setattr(saving, "MARKS", ["listed"])
+            patch.setattr(io, "COLUMNS", [c for c in tally.COLUMNS if c not in tally.SQUARES])
+            patch.setattr(io, "MARKS", ["listed"])
             keep(board, path)
 
     rows = [(0, 0, "a", "b"), (0, 1, "b", "a"), (0, 0, "a", "c"), (0, 1, "c", "b"), (0, 0, "a", "b")]
@@ -530,7 +534,7 @@ def test_numbers_and_text_that_look_alike_are_not_added_up():
     number = Preferences.from_comparisons([0] * 2, ["j"] * 2, [1, 2], [2, 1])
     text = Preferences.from_comparisons([0] * 2, ["j"] * 2, ["1", "3"], ["3", "1"])
     with pytest.raises(InputError, match="'1' and 1, which look like one"):
-        Tally.of(number) + Tally.of(text)
+        Tally.from_preferences(number) + Tally.from_preferences(text)
 
 
 def test_weights_beside_which_the_prior_is_lost_are_refused():
@@ -551,7 +555,7 @@ def test_boards_by_query_are_those_of_each_query_alone():
     votes = by_topic()
     with pytest.warns(PodiumWarning, match=r"2 groups never met.*one leaderboard per query \(--by query\)"):
         leaderboard(votes)
-    for given in (votes, Tally.of(votes)):
+    for given in (votes, Tally.from_preferences(votes)):
         boards = leaderboards_by_query(given, scale="natural")
         assert list(boards) == ["x", "y"]
         for topic, board in boards.items():
@@ -582,7 +586,7 @@ def test_too_many_items_are_refused_before_their_pairs_are_counted(monkeypatch):
     def count(*_):
         raise AssertionError("the pairs were counted")
 
-    monkeypatch.setattr("podium.evaluate.leaderboard.tally.count", count)
+    monkeypatch.setattr("podium.evaluate.leaderboard.tally.count_contests", count)
     with pytest.raises(
         InputError, match=r"5,100 items are too many.*one leaderboard per query \(--by query\)"
     ):

@@ -16,8 +16,8 @@ def board(won):
     rows = [(a, b) for (a, b), times in won.items() for _ in range(times)]
     winner, loser = map(list, zip(*rows, strict=True))
     p = Preferences.from_comparisons([0] * len(rows), ["j"] * len(rows), winner, loser)
-    e = u.estimate(Tally.of(p).contests())
-    return e, u.covariance(e, "fisher")
+    e = u.estimate_scores(Tally.from_preferences(p).to_contests())
+    return e, u.compute_covariance(e, "fisher")
 
 
 WON = {
@@ -33,9 +33,9 @@ WON = {
 
 def test_gain_is_the_information_that_monte_carlo_finds():
     e, matrix = board(WON)
-    drawn = u.normal_draws(e.scores, matrix, draws=200_000)
+    drawn = u.sample_scores(e.scores, matrix, draws=200_000)
     pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
-    gains = n.gains(e, matrix)
+    gains = n.compute_gains(e, matrix)
 
     def entropy(p):
         return -(p * np.log(p) + (1 - p) * np.log(1 - p))
@@ -51,27 +51,28 @@ def test_gain_is_the_information_that_monte_carlo_finds():
 
 def test_the_gain_falls_with_votes_and_with_certainty():
     e, matrix = board({("a", "b"): 4, ("b", "a"): 4, ("b", "c"): 40, ("c", "b"): 40})
-    first, *_ = n.next_pairs(e, matrix, 3)
+    first, *_ = n.find_next_pairs(e, matrix, 3)
     assert {first.first, first.second} == {0, 2}  # never met, so least is known of their difference
     assert first.votes == 0
-    assert n.gains(e, matrix)[1, 2] < n.gains(e, matrix)[0, 1]
+    assert n.compute_gains(e, matrix)[1, 2] < n.compute_gains(e, matrix)[0, 1]
 
 
 @pytest.mark.parametrize("ties", ["davidson", "rao_kupper"])
 def test_chances_add_up_and_information_is_the_expected_curvature(ties):
     tie = [False, True, False, False, True, False]
     p = Preferences.from_comparisons([0] * 6, [0] * 6, list("aabbcc"), list("bbcaab"), tie=tie)
-    e = u.estimate(Tally.of(p).contests(), ties=ties)
+    e = u.estimate_scores(Tally.from_preferences(p).to_contests(), ties=ties)
     gap = np.linspace(-3, 3, 7)
-    win, lose, tie = n.chances(e.solution, gap)
+    win, lose, tie = n.compute_outcome_probabilities(e.solution, gap)
     assert np.allclose(win + lose + tie, 1)
     assert np.allclose(win, lose[::-1])
     assert (tie > 0).all()
     step = 1e-5
     slopes = [(np.log(b) - np.log(a)) / (2 * step) for a, b in zip(
-        n.chances(e.solution, gap - step), n.chances(e.solution, gap + step), strict=True)]  # fmt: skip
+        n.compute_outcome_probabilities(e.solution, gap - step),
+        n.compute_outcome_probabilities(e.solution, gap + step), strict=True)]  # fmt: skip
     fisher = sum(p * s**2 for p, s in zip((win, lose, tie), slopes, strict=True))
-    assert np.allclose(n.information(e.solution, gap), fisher, rtol=1e-4)
+    assert np.allclose(n.compute_information(e.solution, gap), fisher, rtol=1e-4)
 
 
 def test_focus_on_the_top_looks_at_its_boundary():
@@ -80,27 +81,27 @@ def test_focus_on_the_top_looks_at_its_boundary():
         won[i, i + 1] = 400 if i != 1 else 30  # places 2 and 3 are close, all others far apart
         won[i + 1, i] = 100 if i != 1 else 28
     e, matrix = board(won)
-    draws = u.normal_draws(e.scores, matrix)
-    best = n.next_pairs(e, matrix, 1, top=2, draws=draws)[0]
+    draws = u.sample_scores(e.scores, matrix)
+    best = n.find_next_pairs(e, matrix, 1, top=2, draws=draws)[0]
     assert {best.first, best.second} == {1, 2}
-    weight = n.relevance(draws, 2)
+    weight = n.compute_relevance(draws, 2)
     assert weight[1, 2] > 0.1 > weight[0, 5]
 
 
 def test_stopping_rule():
     close = {("a", "b"): 10, ("b", "a"): 9, ("b", "c"): 40, ("c", "b"): 2}
     e, matrix = board(close)
-    found = n.stopping(e, matrix)
+    found = n.decide_stopping(e, matrix)
     assert (found.stop, found.reason, found.between) == (False, "open", (0, 1))
     assert found.votes > 1000
-    assert n.stopping(e, matrix, top=2).stop
+    assert n.decide_stopping(e, matrix, top=2).stop
     clear = {("a", "b"): 100, ("b", "a"): 20, ("b", "c"): 100, ("c", "b"): 20}
-    assert n.stopping(*board(clear)) == n.Stopping(True, "settled")
+    assert n.decide_stopping(*board(clear)) == n.StoppingDecision(True, "settled")
     even = {(a, b): 40_000 for a in "ab" for b in "ab" if a != b}
-    assert n.stopping(*board(even)).reason == "as good as equal"
+    assert n.decide_stopping(*board(even)).reason == "as good as equal"
     few = {(a, b): 20 for a in "ab" for b in "ab" if a != b}  # equal as far as 40 votes go
-    assert not n.stopping(*board(few)).stop
-    apart = n.stopping(*board({("a", "b"): 3, ("b", "a"): 3, ("c", "d"): 3, ("d", "c"): 3}))
+    assert not n.decide_stopping(*board(few)).stop
+    apart = n.decide_stopping(*board({("a", "b"): 3, ("b", "a"): 3, ("c", "d"): 3, ("d", "c"): 3}))
     assert (apart.stop, apart.reason) == (False, "never met")
 
 
@@ -109,7 +110,7 @@ def test_votes_to_separate_do_separate():
     [more] = n.votes_to_separate(e, matrix, np.array([0]), np.array([1]))
     win = 1 / (1 + np.exp(e.scores[1] - e.scores[0]))
     longer, wide = board({("a", "b"): 60 + round(more * win), ("b", "a"): 45 + round(more * (1 - win))})
-    z = (longer.scores[0] - longer.scores[1]) / np.sqrt(n.spread(wide)[0, 1])
+    z = (longer.scores[0] - longer.scores[1]) / np.sqrt(n.compute_difference_variances(wide)[0, 1])
     assert z == pytest.approx(1.96, abs=0.1)  # the scores move a little as votes are whole
 
 

@@ -17,7 +17,7 @@ from podium.data.demo import demo
 from podium.errors import ParameterError
 from podium.evaluate.figures import rank_heatmap, weight_matrix
 from podium.evaluate.report import report
-from podium.evaluate.report.material import Asked, gather
+from podium.evaluate.report.inputs import ReportRequest, collect_inputs
 
 pytest.importorskip("vl_convert")
 NASTY = "<script>alert('x')</script>"
@@ -254,13 +254,13 @@ def test_figures_as_files(tmp_path):
 
 
 def test_of_many_methods_the_best_are_drawn():
-    from podium.evaluate.report.material import DRAWN
+    from podium.evaluate.report.inputs import DRAWN
 
     data = demo(12)
     methods = {"best": make("rrf"), **{f"worse {k}": make("combmax") for k in range(DRAWN + 2)}}
-    found = gather(Asked(data.preferences, data.labels, methods=methods, learn=False))
+    found = collect_inputs(ReportRequest(data.preferences, data.labels, methods=methods, learn=False))
     drawn = [line.name for line in found.lines]
-    assert found.best == "best"
+    assert found.best_method == "best"
     assert len(drawn) == DRAWN
     assert {"best", found.run} <= set(drawn)
 
@@ -300,13 +300,15 @@ def test_a_model_has_no_figures_on_queries_it_was_fitted_on():
     names = data.preferences.queries.tolist()
     some = make("crf(passes=20)").fit(data.preferences.select(names[:20]), data.labels)
     every = make("crf(passes=20)").fit(data.preferences, data.labels)
-    found = gather(
-        Asked(data.preferences, data.labels, methods={"rrf": make("rrf"), "some": some}, learn=False)
+    found = collect_inputs(
+        ReportRequest(data.preferences, data.labels, methods={"rrf": make("rrf"), "some": some}, learn=False)
     )
     assert set(found.comparison.evaluations["some"].queries) == set(names[20:])
     assert found.comparison.queries == 20
-    alone = gather(Asked(data.preferences, data.labels, methods={"every": every}, learn=False))
-    assert (alone.comparison, alone.measured) == (None, [])
+    alone = collect_inputs(
+        ReportRequest(data.preferences, data.labels, methods={"every": every}, learn=False)
+    )
+    assert (alone.comparison, alone.measured_methods) == (None, [])
     whole = report(data.preferences, data.labels, methods={"rrf": "rrf", "every": every})
     told = [f for f in whole.findings if f.name == "held-out queries"]
     assert "every has no figures here: it was fitted on all 40 labelled queries" in told[0].text
@@ -318,18 +320,18 @@ def test_the_verdict_screens_every_quick_method():
     """The best by our own evaluation of all that need not learn, and not the best of a few."""
     from podium import registry
     from podium.evaluate import evaluate
-    from podium.evaluate.report.material import methods_for
+    from podium.evaluate.report.inputs import choose_methods
 
     data = demo(60)
-    found = gather(Asked(data.preferences, data.labels, learn=False))
-    tried = methods_for(data.preferences, data.labels)
+    found = collect_inputs(ReportRequest(data.preferences, data.labels, learn=False))
+    tried = choose_methods(data.preferences, data.labels)
     mean = {}
     for name in tried.methods:
         result = make(name).aggregate(data.preferences).with_ties("trec", single=True)
         mean[name] = evaluate(result, data.labels, "ndcg@10").mean()["ndcg@10"]
     top = max(mean, key=mean.get)
     assert mean[top] > mean["mc4"] + 0.02
-    assert found.comparison.row(found.best, "ndcg@10").mean == pytest.approx(mean[top], abs=1e-6)
+    assert found.comparison.row(found.best_method, "ndcg@10").mean == pytest.approx(mean[top], abs=1e-6)
     plain = {n for n, c in registry.aggregators.all().items() if not c.tags.supervised}
     can = {n for n in plain if data.preferences.forms <= registry.aggregators.get(n).tags.accepts}
     assert set(tried.methods) | set(tried.slow) == can
@@ -338,7 +340,7 @@ def test_the_verdict_screens_every_quick_method():
 
 def test_without_labels_a_few_methods_will_do():
     data = demo(5)
-    assert list(gather(Asked(data.preferences, learn=False)).results) == [
+    assert list(collect_inputs(ReportRequest(data.preferences, learn=False)).results) == [
         "rrf",
         "borda",
         "combmnz",
@@ -355,7 +357,7 @@ def test_the_verdict_on_noise_claims_no_winner():
         items = [f"d{n}" for n in range(10)]
         lists = {f"q{q}": {e: list(rng.permutation(items)) for e in "abcd"} for q in range(30)}
         labels = Labels.from_dict({q: {i: float(rng.random() < 0.3) for i in items} for q in lists})
-        found = gather(Asked(Preferences.from_lists(lists), labels, learn=False))
+        found = collect_inputs(ReportRequest(Preferences.from_lists(lists), labels, learn=False))
         claims += any(lead.p < 0.05 for lead in found.leads)
     assert len(found.results) > 25
     assert claims <= 4  # of 20; 5 % of them are expected at most
@@ -486,11 +488,11 @@ def test_notebooks_show_the_verdict_and_the_checks(whole):
 
 
 def test_the_same_chart_twice_is_the_same_svg():
-    from podium.evaluate.pictures import svg
+    from podium.evaluate.pictures import render_svg
 
     data = demo(5)
     chart = rank_heatmap(data.preferences, "q001", {"rrf": make("rrf").aggregate(data.preferences)})
-    first, again = svg(chart, "h"), svg(chart, "h")
+    first, again = render_svg(chart, "h"), render_svg(chart, "h")
     assert first == again
     ids = re.findall(r'\bid="([^"]+)"', first)
     assert set(re.findall(r"url\([\"']?#([^\"')]+)", first)) <= set(ids)

@@ -13,8 +13,8 @@ from podium import make, registry
 from podium.aggregators.base import Tags
 from podium.aggregators.positional import Positional
 from podium.errors import InputError, ParameterError
-from podium.evaluate.reproduce import TABLES, Row, Table, reproduce, write
-from podium.evaluate.reproduce.sets import READERS, labelled_items, load
+from podium.evaluate.reproduce import TABLES, PublishedRow, PublishedTable, reproduce, write
+from podium.evaluate.reproduce.paper_datasets import READERS, labelled_items, load_dataset
 from podium.metrics import parse_all
 
 
@@ -69,12 +69,12 @@ def folder(tmp_path):
 
 
 ROWS = (
-    Row("RRF", "rrf", {"mq2008-agg": (40.0, 50.0)}),
-    Row("Either", ("rrf(k=1)", "borda"), {"mq2008-agg": (41.0, 51.0)}),
-    Row("Theirs", None, {"mq2008-agg": (1.0, 2.0)}),
-    Row("Less", "rrf", without={"mq2008-agg": ("2", "3")}),
+    PublishedRow("RRF", "rrf", {"mq2008-agg": (40.0, 50.0)}),
+    PublishedRow("Either", ("rrf(k=1)", "borda"), {"mq2008-agg": (41.0, 51.0)}),
+    PublishedRow("Theirs", None, {"mq2008-agg": (1.0, 2.0)}),
+    PublishedRow("Less", "rrf", without={"mq2008-agg": ("2", "3")}),
 )
-TINY = Table(
+TINY = PublishedTable(
     "tiny", "A tiny table", "nobody, 2020", ("mq2008-agg",), ("ndcg@2:letor", "map"), ROWS, "RRF", ("map",)
 )
 
@@ -91,7 +91,7 @@ def test_a_table_is_computed_and_shown_beside_the_published_figures(folder):
     assert set(either.chosen) <= {"rrf(k=1)", "borda"}
     assert (theirs.ours, theirs.method, theirs.difference) == (None, None, None)
     assert (less.published, less.difference) == (None, None)
-    data = load("mq2008-agg", folder)
+    data = load_dataset("mq2008-agg", folder)
     fewer = make("rrf").aggregate(data.preferences.with_experts(["1", "4"]), ties="input")
     from podium.evaluate import evaluate
 
@@ -149,7 +149,7 @@ def test_the_crowd_protocol(folder):
     assert len(row.folds) == 5
     assert row.ours == again.sets[0].rows[0].ours
     assert row.folds != other.sets[0].rows[0].folds
-    data = load("trec2011-crowd", folder)
+    data = load_dataset("trec2011-crowd", folder)
     few = labelled_items(data)
     assert few.preferences.lists.rows == data.preferences.lists.rows * 3 // 4
     assert few.preferences.index.items.tolist() == ["d0", "d1", "d2"] * 10
@@ -170,7 +170,9 @@ def test_work_is_kept_between_runs(folder, tmp_path):
 
     calls: list[int] = []
     try:
-        table = dataclasses.replace(TINY, rows=(Row("RRF", "rrf"), Row("Counted", "counted")))
+        table = dataclasses.replace(
+            TINY, rows=(PublishedRow("RRF", "rrf"), PublishedRow("Counted", "counted"))
+        )
         first = reproduce(table, folder, resume=tmp_path / "kept")
         asked = len(calls)
         assert asked >= 5

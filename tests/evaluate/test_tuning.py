@@ -19,13 +19,13 @@ from podium.aggregators.positional import Positional
 from podium.data.demo import demo
 from podium.errors import InputError, ParameterError
 from podium.evaluate import evaluate, expert_rankings, tune
-from podium.evaluate.checkpoints import Folder
+from podium.evaluate.checkpoints import ResultFolder
 from podium.evaluate.significance import randomisation
-from podium.evaluate.tuning import Trust, space
-from podium.evaluate.tuning.estimate import Nested, nested, outcome
-from podium.evaluate.tuning.search import configurations, finalists
-from podium.evaluate.tuning.space import Config, Family
-from podium.evaluate.tuning.values import Problem, Table, evaluated
+from podium.evaluate.tuning import QualityWeights, search_space
+from podium.evaluate.tuning.config_search import build_configurations, find_finalists
+from podium.evaluate.tuning.nested_estimate import NestedEstimate, compute_tuning_row, estimate_nested
+from podium.evaluate.tuning.score_table import ScoreTable, TuningTask, evaluate_config
+from podium.evaluate.tuning.search_space import MethodSpace, TuningConfig
 from podium.metrics.base import parse
 from podium.params import Choice, Range, Tune
 
@@ -33,7 +33,7 @@ EVERY = sorted(registry.aggregators.all())
 
 
 def problem_of(data, metric="ndcg@5", folds=4, seed=0):
-    return Problem.of(data, parse(metric), "item", folds, seed, Folder.at(None))
+    return TuningTask.from_dataset(data, parse(metric), "item", folds, seed, ResultFolder.open(None))
 
 
 def noise(queries=24, experts=4, items=12, seed=0):
@@ -69,9 +69,9 @@ def test_every_declared_interval_and_choice_is_searched(name):
         for p in params.parameters(cls)
         if (p.tune or isinstance(p.accepts, Choice) or p.kind is bool) and not p.fixed
     }
-    assert {a.name for a in space.axes(cls)} == declared
-    for axis in space.axes(cls):
-        values = space.points(axis)
+    assert {a.name for a in search_space.find_axes(cls)} == declared
+    for axis in search_space.find_axes(cls):
+        values = search_space.grid_values(axis)
         assert values[0] == axis.default
         if axis.tune is None:
             assert set(values) == (set(axis.accepts.values) if axis.accepts else {True, False})
@@ -84,43 +84,47 @@ def test_every_declared_interval_and_choice_is_searched(name):
 @given(st.sampled_from(EVERY), st.integers(0, 2**31))
 @settings(max_examples=60, deadline=None)
 def test_draws_are_accepted_by_the_methods_and_inside_their_intervals(name, seed):
-    family = Family.of(name, False)
+    family = MethodSpace.from_spec(name, False)
     dice = np.random.default_rng(seed)
-    values = {axis.name: space.sample(axis, dice) for axis in family.axes}
+    values = {axis.name: search_space.sample_value(axis, dice) for axis in family.axes}
     for axis in family.axes:
         if axis.tune:
             assert axis.tune.low * 0.99 <= values[axis.name] <= axis.tune.high * 1.01
-    config = family.config(values)
+    config = family.build_config(values)
     if (values.get("strength"), values.get("combine")) == ("difference", "log_odds"):
-        assert not config.accepted
+        assert not config.is_valid
         return
-    made = config.make([])
+    made = config.make_method([])
     assert all(getattr(made, k) == v for k, v in values.items())
 
 
 def test_log_intervals_are_drawn_on_a_log_scale_and_integers_are_whole():
-    k = next(a for a in space.axes(registry.aggregators.get("rrf")) if a.name == "k")
-    drawn = [space.sample(k, np.random.default_rng(s)) for s in range(400)]
+    k = next(a for a in search_space.find_axes(registry.aggregators.get("rrf")) if a.name == "k")
+    drawn = [search_space.sample_value(k, np.random.default_rng(s)) for s in range(400)]
     middle = math.sqrt(k.tune.low * k.tune.high)
     assert 0.4 < np.mean(np.array(drawn) < middle) < 0.6
-    least = next(a for a in space.axes(registry.aggregators.get("svd")) if a.name == "min_preferences")
-    assert all(type(space.sample(least, np.random.default_rng(s))) is int for s in range(20))
+    least = next(
+        a for a in search_space.find_axes(registry.aggregators.get("svd")) if a.name == "min_preferences"
+    )
+    assert all(type(search_space.sample_value(least, np.random.default_rng(s))) is int for s in range(20))
 
 
 def test_what_is_given_stays_and_defaults_come_first():
-    family = Family.of("combsum(normalizer=zscore)", True)
+    family = MethodSpace.from_spec("combsum(normalizer=zscore)", True)
     assert family.axes == ()
-    found = space.random([family, Family.of("rrf", False)], 12, 9, 0)
-    assert found[0].told([]) == "combsum(normalizer='zscore')"
-    assert found[1].told([]) == "rrf"
+    found = search_space.sample_configs([family, MethodSpace.from_spec("rrf", False)], 12, 9, 0)
+    assert found[0].describe([]) == "combsum(normalizer='zscore')"
+    assert found[1].describe([]) == "rrf"
     assert {c.method for c in found} == {"combsum", "rrf"}
     assert all(dict(c.parameters)["normalizer"] == "zscore" for c in found if c.method == "combsum")
     assert len(found) == len(set(found)) == 12
 
 
 def test_draws_of_a_method_do_not_depend_on_the_others():
-    both = space.random([Family.of("rrf", True), Family.of("rbc", True)], 40, 9, 3)
-    alone = space.random([Family.of("rrf", True)], 40, 9, 3)
+    both = search_space.sample_configs(
+        [MethodSpace.from_spec("rrf", True), MethodSpace.from_spec("rbc", True)], 40, 9, 3
+    )
+    alone = search_space.sample_configs([MethodSpace.from_spec("rrf", True)], 40, 9, 3)
     assert {c for c in both if c.method == "rrf"} <= set(alone)
 
 
@@ -135,7 +139,7 @@ def test_a_method_with_beliefs_is_searched_and_kept(tmp_path):
 
 def test_methods_are_timed_with_the_features_they_use(monkeypatch):
     from podium.aggregators.features.retargeting import MonotoneRetargeting
-    from podium.evaluate.tuning.methods import _seconds
+    from podium.evaluate.tuning.method_selection import _measure_seconds
 
     data = demo(4)
     index = data.preferences.index
@@ -144,22 +148,24 @@ def test_methods_are_timed_with_the_features_they_use(monkeypatch):
     problem = problem_of(replace(data, features=x))
     seen = []
     monkeypatch.setattr(MonotoneRetargeting, "_check_features", lambda self, given: seen.append(given))
-    _seconds(problem, make("retargeting"), np.arange(len(problem)))
+    _measure_seconds(problem, make("retargeting"), np.arange(len(problem)))
     assert all(given is not None for given in seen)
     assert seen
 
 
 def test_values_that_a_method_refuses_together_are_not_drawn():
-    found = space.random([Family.of("svp", False)], 60, 3, 0)
+    found = search_space.sample_configs([MethodSpace.from_spec("svp", False)], 60, 3, 0)
     assert len(found) == 60
-    assert all(c.accepted for c in found)
+    assert all(c.is_valid for c in found)
     assert tune(demo(8), "ndcg@5", ["svp"], trials=15, rounds=100).trials[0].failed == ""
 
 
 def test_a_grid_is_the_whole_product_or_an_error():
-    assert len(space.grid([Family.of("svp", False)], 1000)) == 4 * 3 * 5 - 5  # less what svp refuses
+    assert (
+        len(search_space.list_grid_configs([MethodSpace.from_spec("svp", False)], 1000)) == 4 * 3 * 5 - 5
+    )  # less what svp refuses
     with pytest.raises(ParameterError, match="the grid has up to 60 configurations and trials is 10"):
-        space.grid([Family.of("svp", False)], 10)
+        search_space.list_grid_configs([MethodSpace.from_spec("svp", False)], 10)
 
 
 def test_a_toy_method_is_tuned_by_itself():
@@ -192,7 +198,7 @@ def test_a_toy_method_is_tuned_by_itself():
 def test_values_equal_plain_evaluation():
     data = demo(20)
     problem = problem_of(data)
-    found = evaluated(problem, Config("rrf", (("k", 7.0),)), np.arange(20))
+    found = evaluate_config(problem, TuningConfig("rrf", (("k", 7.0),)), np.arange(20))
     plain = evaluate(make("rrf(k=7.0)").aggregate(data.preferences), data.labels, "ndcg@5")
     expected = [plain.values[0][plain.queries.code_of(q)] for q in problem.queries]
     assert found.shape == (4, 20)
@@ -204,8 +210,8 @@ def test_values_equal_plain_evaluation():
 def test_weights_are_learned_without_the_query_and_the_fold_left_out(method):
     """Against the definition, one query and fold at a time."""
     data = one_knows(12)
-    problem, trust = problem_of(data, "ndcg@3", folds=3), Trust(power=2, keep=0.7)
-    found = evaluated(problem, Config(method, (), trust), np.arange(12))
+    problem, trust = problem_of(data, "ndcg@3", folds=3), QualityWeights(power=2, keep=0.7)
+    found = evaluate_config(problem, TuningConfig(method, (), trust), np.arange(12))
     experts = data.preferences.experts.tolist()
     alone = {e: evaluate(expert_rankings(data.preferences, e), data.labels, "ndcg@3") for e in experts}
     queries = problem.queries.tolist()
@@ -228,8 +234,8 @@ def test_weights_are_learned_without_the_query_and_the_fold_left_out(method):
 def test_supervised_methods_never_see_what_is_left_out():
     p, labels = lesson(lambda place: float(place < 2), queries=9)
     problem = problem_of(Dataset(p, labels), folds=3)
-    config = Config("weighted_borda", (("passes", 2),))
-    found = evaluated(problem, config, np.arange(9))
+    config = TuningConfig("weighted_borda", (("passes", 2),))
+    found = evaluate_config(problem, config, np.arange(9))
     o, own = 0, 1
     train = [q for q, f in zip(problem.queries, problem.fold, strict=True) if f not in (o, own)]
     test = [q for q, f in zip(problem.queries, problem.fold, strict=True) if f == own]
@@ -250,7 +256,7 @@ def test_the_one_good_expert_is_found(search):
     assert found.verdict() == "better"
     assert found.tuned > found.rows[0].mean + 0.2
     assert found.sentence().startswith("Tuning pays")
-    assert found.recommended() == found.config
+    assert found.recommendation() == found.config
 
 
 def test_grid_finds_the_planted_k():
@@ -285,12 +291,12 @@ def test_more_workers_other_row_orders_and_names_change_nothing():
 
 
 def test_resuming_gives_the_same_and_computes_nothing_twice(tmp_path, monkeypatch):
-    from podium.evaluate.tuning import values
+    from podium.evaluate.tuning import score_table
 
     data = noise()
     settings = {"metric": "ndcg@5", "methods": ["rrf", "borda"], "trials": 20, "workers": 1}
     whole = tune(data, **settings).to_dict()
-    calls, plain = [], values.evaluated
+    calls, plain = [], score_table.evaluate_config
 
     def interrupted(problem, config, columns):
         calls.append(config)
@@ -298,7 +304,7 @@ def test_resuming_gives_the_same_and_computes_nothing_twice(tmp_path, monkeypatc
             raise KeyboardInterrupt
         return plain(problem, config, columns)
 
-    monkeypatch.setattr(values, "evaluated", interrupted)
+    monkeypatch.setattr(score_table, "evaluate_config", interrupted)
     with pytest.raises(KeyboardInterrupt):
         tune(data, resume=tmp_path / "kept", **settings)
     again = tune(data, resume=tmp_path / "kept", **settings)
@@ -322,37 +328,42 @@ def test_the_model_can_be_saved_and_applied(tmp_path):
 def test_the_nested_estimate_is_the_definition():
     data = noise(20)
     problem = problem_of(data)
-    configs = configurations(
-        "random", [Family.of("rrf", True), Family.of("rbc", False)], 15, 4, 0, Config("rrf")
+    configs = build_configurations(
+        "random",
+        [MethodSpace.from_spec("rrf", True), MethodSpace.from_spec("rbc", False)],
+        15,
+        4,
+        0,
+        TuningConfig("rrf"),
     )
-    table = Table(problem, configs)
-    every = [finalists(table, "random", o, 0, 1) for o in range(problem.folds)]
-    found = nested(table, every, "rrf", 100, 0)
-    for o in range(problem.folds):
+    table = ScoreTable(problem, configs)
+    every = [find_finalists(table, "random", o, 0, 1) for o in range(problem.fold_count)]
+    found = estimate_nested(table, every, "rrf", 100, 0)
+    for o in range(problem.fold_count):
         inside = problem.fold == o
         means = [math.fsum(table.values[c, o, ~inside]) for c in range(len(configs))]
         best = max(range(len(configs)), key=lambda c: round(means[c], 9))
         assert found.chosen[o] == best
         assert found.tuned[inside].tolist() == table.values[best, o, inside].tolist()
-        expert = int(np.argmax(problem.experts[:, ~inside].mean(axis=1)))
+        expert = int(np.argmax(problem.expert_values[:, ~inside].mean(axis=1)))
         assert (
             found.others["best expert in training"][inside].tolist()
-            == problem.experts[expert, inside].tolist()
+            == problem.expert_values[expert, inside].tolist()
         )
 
 
 def test_without_a_choice_the_spread_is_the_usual_bootstrap_and_t_is_scipys():
     random = np.random.default_rng(0)
     data = noise(40)
-    table = Table(problem_of(data), [Config("rrf"), Config("isr")])
-    rows = [finalists(table, "random", o, 0, 1) for o in range(4)]
+    table = ScoreTable(problem_of(data), [TuningConfig("rrf"), TuningConfig("isr")])
+    rows = [find_finalists(table, "random", o, 0, 1) for o in range(4)]
     table.values[0] = random.uniform(0, 0.2, 40)  # the second is always chosen
     table.values[1] = table.values[0] + random.uniform(0.1, 0.9, 40)
-    found = nested(table, rows, "rrf", 4000, 0)
+    found = estimate_nested(table, rows, "rrf", 4000, 0)
     d = found.tuned - found.others["rrf"]
     theirs = stats.bootstrap((d,), np.mean, n_resamples=4000, rng=1).standard_error
     assert found.spread["rrf"].std() == pytest.approx(theirs, rel=0.06)
-    row = outcome(found, "rrf", 0.95, 0)
+    row = compute_tuning_row(found, "rrf", 0.95, 0)
     low, high = stats.ttest_1samp(d, 0).confidence_interval(0.95)
     assert (row.low, row.high) == (pytest.approx(low, rel=0.05), pytest.approx(high, rel=0.05))
     assert row.p == pytest.approx(max(stats.ttest_1samp(d, 0).pvalue, randomisation(d)), abs=1e-4)
@@ -360,7 +371,9 @@ def test_without_a_choice_the_spread_is_the_usual_bootstrap_and_t_is_scipys():
 
 def outcome_of(d, spread):
     zero = np.zeros(len(d))
-    return outcome(Nested(d, {"rrf": zero}, zero, {"rrf": np.array(spread)}), "rrf", 0.95, 0)
+    return compute_tuning_row(
+        NestedEstimate(d, {"rrf": zero}, zero, {"rrf": np.array(spread)}), "rrf", 0.95, 0
+    )
 
 
 def test_interval_and_p_by_hand():
@@ -425,7 +438,7 @@ class Clock:
 @pytest.mark.parametrize("search", ["random", "halving"])
 def test_a_search_that_runs_out_of_time_is_the_search_with_fewer_trials(search, monkeypatch):
     data, methods = one_knows(), ["rrf", "combsum"]
-    monkeypatch.setattr("podium.evaluate.tuning.run.time.monotonic", Clock())
+    monkeypatch.setattr("podium.evaluate.tuning.tuning_run.time.monotonic", Clock())
     seconds = {"random": 30.0, "halving": 90.0}[search]  # a third of it for the first rung
     cut = tune(data, "ndcg@5", methods, search=search, trials=60, workers=1, budget=seconds)
     monkeypatch.undo()
@@ -443,7 +456,7 @@ def test_without_time_the_baseline_is_all_that_was_tried():
     found = tune(one_knows(), "ndcg@5", budget=1e-9)
     assert [t.config for t in found.trials] == ["rrf"]
     assert found.sentence().startswith("There is nothing to choose: only rrf was tried")
-    assert found.recommended() == "rrf"
+    assert found.recommendation() == "rrf"
     assert "budget" in found.left_out["borda"]
     assert found.to_dict()["budget"] == 1e-9
 
@@ -457,7 +470,7 @@ def test_one_query_allows_no_estimate():
     assert found.verdict() == "unknown"
     assert found.sentence().startswith("One judged query allows no estimate")
     assert found.rows[0].p is None
-    assert found.recommended() == "rrf"
+    assert found.recommendation() == "rrf"
     assert any("need three judged queries" in note for note in found.notes)
 
 

@@ -10,7 +10,7 @@ from podium import Labels, Preferences, compare, diagnose, make, report
 from podium.cli import program
 from podium.data.unlisted_rule import describe_unlisted_rule
 from podium.evaluate import evaluate
-from podium.evaluate.unlisted import warn_of_other_reading
+from podium.evaluate.unlisted_reading import warn_of_other_reading
 
 METHODS = ("borda", "condorcet", "mc4")
 READINGS = {"below": "below those it lists", "unknown": "unknown to it"}

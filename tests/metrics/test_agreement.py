@@ -139,7 +139,7 @@ def test_as_metrics_on_labels():
     from podium.data.labels import Labels
     from podium.data.preferences import Preferences
     from podium.evaluate import evaluate
-    from podium.evaluate.rankings import expert_rankings
+    from podium.evaluate.result_rankings import expert_rankings
 
     rng = np.random.default_rng(5)
     run = {q: {i: float(rng.integers(0, 6)) for i in range(12)} for q in range(8)}

@@ -49,7 +49,7 @@ def of_all(tables):
 def test_votes_add_up_to_those_of_all_rows(tmp_path):
     tables = write(tmp_path / "in", {str(k): ballots(k) for k in range(5)})
     got = scale.votes(tmp_path / "in", tmp_path / "counts", workers=1)
-    expected = Tally.of(of_all(tables)).pooled()
+    expected = Tally.from_preferences(of_all(tables)).pool_queries()
     for name in ("expert", "query", "first", "second", "side", "won", "lost", "tied"):
         assert getattr(got, name).tolist() == getattr(expected, name).tolist()
     assert got.items.tolist() == expected.items.tolist()
@@ -63,9 +63,11 @@ def test_only_new_votes_are_counted_and_the_fit_goes_on(tmp_path, monkeypatch):
     before = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "counts").glob("*.counts")}
     tables = write(tmp_path / "in", {str(k): ballots(k) for k in range(4)})
     counted = []
-    real = Tally.of.__func__
+    real = Tally.from_preferences.__func__
     monkeypatch.setattr(
-        Tally, "of", classmethod(lambda cls, p: counted.append(len(p.comparisons)) or real(cls, p))
+        Tally,
+        "from_preferences",
+        classmethod(lambda cls, p: counted.append(len(p.comparisons)) or real(cls, p)),
     )
     second = scale.leaderboard(tmp_path / "in", tmp_path / "counts", workers=1)
     monkeypatch.undo()
@@ -83,7 +85,7 @@ def test_a_changed_shard_is_counted_again(tmp_path):
     scale.votes(tmp_path / "in", tmp_path / "counts", workers=1)
     tables = write(tmp_path / "in", {"a": ballots(0), "b": ballots(7)})
     got = scale.votes(tmp_path / "in", tmp_path / "counts", workers=1)
-    assert got.won.tolist() == Tally.of(of_all(tables)).pooled().won.tolist()
+    assert got.won.tolist() == Tally.from_preferences(of_all(tables)).pool_queries().won.tolist()
 
 
 def test_workers_change_nothing(tmp_path):

@@ -265,7 +265,7 @@ class DistributionBasedFusion(_ScoreFusion):
 
     >>> from podium import fuse
     >>> fuse([{"a": 9, "b": 5, "c": 1}, {"b": 0.9, "c": 0.1}], method="dbsf").ranking
-    ['b', 'a', 'c']
+    ['b', 'c', 'a']
     """
 
     name = "dbsf"

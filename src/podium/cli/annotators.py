@@ -75,9 +75,9 @@ def verb(
     consensus = None if method is None else common.make_method(method).aggregate(preferences)
     gold = _gold(qrels, content)
     found = annotators(preferences, consensus, labels=gold, times=content.seconds, level=level)
-    shown = found if flag is None else found.flagged(flag)
+    shown = found if flag is None else found.filter_by_flag(flag)
     if plot is not None:
-        from podium.evaluate.annotators.plot import plot as draw
+        from podium.evaluate.annotators.chart import plot_annotators as draw
 
         draw(shown, plot)
     if json_:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from podium.data.markup import Grid
     from podium.data.preferences import Preferences
     from podium.evaluate import Comparison
-    from podium.evaluate.curves import Curve
-    from podium.evaluate.heldout import HeldOut
+    from podium.evaluate.heldout_labels import HeldOutLabels
+    from podium.evaluate.metric_curves import Curve
     from podium.formats import Content
 
 ROOM = 100  # characters that the tables take
@@ -111,9 +111,9 @@ def verb(
     from podium.data.unlisted_rule import describe_unlisted_rule
     from podium.errors import capture_warnings
     from podium.evaluate import compare
-    from podium.evaluate.curves import curves
-    from podium.evaluate.heldout import held_out
-    from podium.evaluate.unlisted import warn_of_other_reading
+    from podium.evaluate.heldout_labels import exclude_fitted_queries
+    from podium.evaluate.metric_curves import curves
+    from podium.evaluate.unlisted_reading import warn_of_other_reading
     from podium.metrics.base import parse_all
 
     kind = _checked_targets(output, as_, plot, overwrite)
@@ -123,7 +123,7 @@ def verb(
     asked = parse_all(metrics)
     made, described = _made(methods, preferences, content, features)
     results, left_out = _fused(made, preferences, described, ties)
-    held = held_out(made, labels)
+    held = exclude_fitted_queries(made, labels)
     labels, results = held.labels, {n: c for n, c in results.items() if n not in held.left_out}
     left_out |= held.left_out
     _check_measured(results, held)
@@ -137,7 +137,7 @@ def verb(
     with capture_warnings():  # the comparison has said it
         lines = curves(results, labels, asked[0]) if curve or (plot and has_depth) else ()
     if plot is not None:
-        from podium.evaluate.comparison_plot import plot as draw
+        from podium.evaluate.comparison_chart import plot_comparison as draw
 
         draw(found, lines, plot)
     asked_for = _Extra(lines if curve else (), pairs, per_query, top)
@@ -174,7 +174,7 @@ def _checked_targets(output: str | None, as_: str | None, plot: str | None, over
     return kind
 
 
-def _check_measured(results: dict[str, Consensus], held: HeldOut) -> None:
+def _check_measured(results: dict[str, Consensus], held: HeldOutLabels) -> None:
     """Say on which queries the figures are, and refuse a comparison of models on nothing but their training queries."""
     from podium.errors import ParameterError
 
@@ -207,10 +207,10 @@ def _fused(
     made: dict[str, Aggregator], preferences: Preferences, described: Features | None, ties: Any
 ) -> tuple[dict[str, Consensus], dict[str, str]]:
     """The results of the methods, and why the others gave none."""
-    from podium.evaluate.rankings import aggregated
+    from podium.evaluate.result_rankings import aggregate_methods
 
     work = common.progress(list(made.items()), "aggregating")
-    results, left_out = aggregated(work, preferences, described)
+    results, left_out = aggregate_methods(work, preferences, described)
     return {spec: ranked(found, ties) for spec, found in results.items()}, left_out
 
 
@@ -321,7 +321,7 @@ def _document(found: Comparison, extra: _Extra) -> dict[str, Any]:
 def _further(found: Comparison, extra: _Extra, *, short: bool = False) -> list[Grid]:
     """The tables asked for; a person gets a few depths side by side, a pipe and a file get all."""
     from podium.data.markup import Grid
-    from podium.evaluate import comparison_text as text
+    from podium.evaluate import comparison_tables as text
 
     grids = [(text.curve_summary if short else text.curve_grid)(extra.lines)] if extra.lines else []
     if extra.pairs:

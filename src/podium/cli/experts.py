@@ -73,7 +73,7 @@ def verb(
     own = None if chosen is None else common.features_for(chosen, content, features)
     found = diagnose(preferences, labels, chosen, metric, features=own, level=level)
     if plot is not None:
-        from podium.evaluate.diagnostics.plot import plot as draw
+        from podium.evaluate.diagnostics.chart import plot_agreement as draw
 
         draw(found, plot)
     if json_:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from podium.aggregators.base import Aggregator
     from podium.data.preferences import Preferences
     from podium.data.vocabulary import Id
-    from podium.evaluate.explanation import Explanation, Voice
+    from podium.evaluate.explanation import ExpertContribution, Explanation
 
 
 @click.command(name="explain", short_help="Say why an item is where it is.")
@@ -68,7 +68,7 @@ def verb(
     features = common.features_for(aggregator, content, asked["features"])
     found = _explained(aggregator, everything, features, asked)
     if plot is not None:
-        from podium.evaluate.explanation.plot import plot as draw
+        from podium.evaluate.explanation.chart import plot_explanation as draw
 
         draw(found, plot)
     if heatmap is not None:
@@ -119,11 +119,11 @@ def _heatmap(
     aggregator: Aggregator, everything: Preferences, query: Id, features: Any, labels: Any, path: str
 ) -> None:
     from podium.evaluate.figures import rank_heatmap
-    from podium.evaluate.pictures import save
+    from podium.evaluate.pictures import save_chart
 
     one = everything.select([query]) if aggregator.tags.per_query else everything
     consensus = aggregator.aggregate(one, features)
-    save(rank_heatmap(everything, query, {aggregator.name: consensus}, labels), path)
+    save_chart(rank_heatmap(everything, query, {aggregator.name: consensus}, labels), path)
 
 
 def _tell(found: Explanation) -> None:
@@ -139,7 +139,7 @@ def _tell(found: Explanation) -> None:
     common.say(f"{found.method}: {how}.")
 
 
-def _row(voice: Voice, votes: bool) -> tuple[str, ...]:
+def _row(voice: ExpertContribution, votes: bool) -> tuple[str, ...]:
     cast = "" if voice.votes is None else f"{voice.votes[0]:g}:{voice.votes[1]:g}"
     ranks = ("" if r is None else str(r) for r in voice.ranks)
     return (str(voice.expert), *ranks, *([cast] if votes else []), f"{voice.value:+.6g}")

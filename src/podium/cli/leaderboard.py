@@ -125,7 +125,7 @@ def _keep(board: Leaderboard, plot: str | None, save: str | None, overwrite: boo
 
         keep(board, save, overwrite=overwrite)
     if plot is not None:
-        from podium.evaluate.leaderboard.plot import plot as draw
+        from podium.evaluate.leaderboard.chart import plot_leaderboard as draw
 
         draw(board, plot, top=top)
 
@@ -153,14 +153,14 @@ def _tally(votes: Preferences) -> Tally:
     from podium.evaluate.leaderboard.tally import Tally, check_items
 
     check_items(votes)
-    return Tally.of(votes)
+    return Tally.from_preferences(votes)
 
 
 def _board(
     tally: Tally | None, load: str | None, without: tuple[str, ...], given: dict[str, Any]
 ) -> Leaderboard:
-    from podium.evaluate.leaderboard import Settings, leaderboard
-    from podium.evaluate.leaderboard.saving import read
+    from podium.evaluate.leaderboard import LeaderboardSettings, leaderboard
+    from podium.evaluate.leaderboard.io import read
 
     start = None
     if load is not None:
@@ -168,12 +168,12 @@ def _board(
         start, given = dict(zip(old.items.tolist(), scores, strict=False)), kept | given
         tally = old if tally is None else old + tally
     assert tally is not None
-    tally = tally.without(without) if without else tally
+    tally = tally.without_experts(without) if without else tally
     reference = given.get("reference")
     if reference is not None and tally.items.code_of(reference) is None:  # what was typed is text
         given["reference"] = {str(i): i for i in tally.items}.get(str(reference), reference)
     with capture_warnings():  # the checks say it
-        return leaderboard(tally, settings=Settings(**given), start=start)
+        return leaderboard(tally, settings=LeaderboardSettings(**given), start=start)
 
 
 # -- one per query ---------------------------------------------------------------------------------------------------
@@ -190,12 +190,12 @@ def _refuse_with_by(**given: Any) -> None:
 def _boards_by_query(
     votes: Preferences, without: tuple[str, ...], given: dict[str, Any]
 ) -> dict[Id, Leaderboard]:
-    from podium.evaluate.leaderboard import Settings, leaderboards_by_query
+    from podium.evaluate.leaderboard import LeaderboardSettings, leaderboards_by_query
 
     for judge in without:
         votes = votes.without_expert(judge)
     with capture_warnings() as heard:  # the checks of each leaderboard say the rest
-        boards = leaderboards_by_query(votes, settings=Settings(**given))
+        boards = leaderboards_by_query(votes, settings=LeaderboardSettings(**given))
     for text in heard:
         if text.startswith("no leaderboard"):
             click.echo(f"podium: warning: {text}", err=True)

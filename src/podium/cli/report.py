@@ -108,13 +108,13 @@ def _named(methods: tuple[str, ...], models: tuple[str, ...]) -> dict[str, Aggre
 def _report(files: tuple[str, ...], named: dict[str, Aggregator], asked: dict[str, Any]) -> Report:
     from podium.cli.explain import known
     from podium.evaluate.report import report
-    from podium.evaluate.report.material import methods_for
+    from podium.evaluate.report.inputs import choose_methods
 
     content = _content(files, asked)
     preferences = common.preferences_of(content, files)
     labels = _labels(asked["qrels"], content)
     if named and all(m.tags.supervised for m in named.values()):
-        named = {**methods_for(preferences, labels).methods, **named}  # a model alone says little
+        named = {**choose_methods(preferences, labels).methods, **named}  # a model alone says little
     user = next((m for m in named.values() if m.tags.uses_features), None)
     if asked["features"] and user is None:
         raise ParameterError(

@@ -53,12 +53,12 @@ def verb(
     if table is None:
         _list(json_)
         return
-    what = package.table(table)
+    what = package.find_table(table)
     if data is None and not what.generated:
         raise ParameterError(
             "the data sets are not given; name their folder with --data, or in the variable PODIUM_DATA"
         )
-    for path in package.paths(output) if output else []:
+    for path in package.output_paths(output) if output else []:
         common.check_new(path, overwrite)
     with common.telling() as progress:
         found = package.reproduce(
@@ -66,7 +66,7 @@ def verb(
         )
     written = package.write(found, output, overwrite=overwrite) if output else []
     if json_:
-        common.emit(package.document(found))
+        common.emit(package.to_document(found))
     else:
         _show(found)
     if written:

@@ -9,10 +9,10 @@ from podium.evaluate.comparison import (
     compare_evaluations,
 )
 from podium.evaluate.crossvalidation import CrossValidation, FoldResult, Pruned, cross_validate
-from podium.evaluate.curves import Curve, curves
 from podium.evaluate.diagnostics import Diagnosis, diagnose
 from podium.evaluate.evaluation import Evaluation, evaluate
-from podium.evaluate.rankings import expert_rankings, judged_only
+from podium.evaluate.metric_curves import Curve, curves
+from podium.evaluate.result_rankings import expert_rankings, judged_only
 from podium.evaluate.significance import holm, mean_interval, paired_t, randomisation, wilcoxon
 from podium.evaluate.splits import holdout, random_splits
 from podium.evaluate.tuning import Tuning, tune

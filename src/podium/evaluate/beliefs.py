@@ -17,14 +17,21 @@ from podium.data.vocabulary import Id
 from podium.evaluate.evaluation import evaluate
 from podium.metrics.agreement import compute_taus
 
-__all__ = ["BeliefReport", "Changed", "Conflict", "Quality", "Weight", "belief_report"]
+__all__ = [
+    "BeliefConflict",
+    "BeliefQuality",
+    "BeliefReport",
+    "FeatureWeight",
+    "RankingChange",
+    "belief_report",
+]
 
 AGAINST = -0.2  # correlation from which on two beliefs pull against each other
 CHANCE = 3.0  # times its standard error without any relation
 
 
 @dataclass(frozen=True)
-class Weight:
+class FeatureWeight:
     """A feature, its grade (0: nothing was believed) and what it counts after learning."""
 
     feature: str
@@ -33,7 +40,7 @@ class Weight:
 
 
 @dataclass(frozen=True)
-class Changed:
+class RankingChange:
     """A query, how alike its two rankings are, and what is on top of each."""
 
     query: Id
@@ -43,7 +50,7 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class Conflict:
+class BeliefConflict:
     """Something in the data that speaks against a belief."""
 
     kind: Literal["opposed", "reversed", "silent"]
@@ -53,7 +60,7 @@ class Conflict:
 
 
 @dataclass(frozen=True)
-class Quality:
+class BeliefQuality:
     """Of the graded sum and of the model, on labels that neither has seen."""
 
     metric: str
@@ -70,11 +77,11 @@ class BeliefReport:
     items: int
     passes: int
     converged: bool
-    weights: tuple[Weight, ...]  # largest first
+    weights: tuple[FeatureWeight, ...]  # largest first
     tau: float  # mean over queries in which both orders are defined
-    changed: tuple[Changed, ...]  # least alike first
-    conflicts: tuple[Conflict, ...]
-    quality: Quality | None = None
+    changed: tuple[RankingChange, ...]  # least alike first
+    conflicts: tuple[BeliefConflict, ...]
+    quality: BeliefQuality | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values."""
@@ -106,51 +113,51 @@ def belief_report(
         passes=len(model.history),
         converged=model.converged_,
         weights=tuple(
-            Weight(name, model.beliefs.get(name, 0.0), weight)
+            FeatureWeight(name, model.beliefs.get(name, 0.0), weight)
             for name, weight in sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))
         ),
         tau=float(np.nanmean(alike)) if not np.isnan(alike).all() else float("nan"),
-        changed=tuple(_changed(naive, learned, q, float(alike[q])) for q in told),
-        conflicts=_conflicts(model, features, weights),
-        quality=None if labels is None else _quality(naive, learned, labels, metric),
+        changed=tuple(_build_change(naive, learned, q, float(alike[q])) for q in told),
+        conflicts=_find_conflicts(model, features, weights),
+        quality=None if labels is None else _measure_quality(naive, learned, labels, metric),
     )
 
 
-def _changed(naive: Consensus, learned: Consensus, code: int, tau: float) -> Changed:
+def _build_change(naive: Consensus, learned: Consensus, code: int, tau: float) -> RankingChange:
     query = naive.queries[code]
-    return Changed(query, tau, naive.ranking(query, 1)[0], learned.ranking(query, 1)[0])
+    return RankingChange(query, tau, naive.ranking(query, 1)[0], learned.ranking(query, 1)[0])
 
 
-def _conflicts(
+def _find_conflicts(
     model: LabelledFeatures, features: Features, weights: dict[str, float]
-) -> tuple[Conflict, ...]:
+) -> tuple[BeliefConflict, ...]:
     graded = [name for name, grade in model.beliefs.items() if grade]
     columns = [features.names.index(name) for name in graded]
     signs = np.sign([model.beliefs[name] for name in graded])
     values = normalize_by_query(features.index.starts, features.values[:, columns], model.normalise) * signs
     size = np.sqrt((values * values).sum(axis=0))
     limit = min(AGAINST, -CHANCE / np.sqrt(max(len(values), 1)))
-    found: list[Conflict] = []
+    found: list[BeliefConflict] = []
     for k, name in enumerate(graded):
         if size[k] == 0:
             text = f"{name} is the same for all items of every query, so the belief in it says nothing"
-            found.append(Conflict("silent", (name,), 0.0, text))
+            found.append(BeliefConflict("silent", (name,), 0.0, text))
         elif weights[name] * signs[k] < 0:
             text = (
                 f"{name} was graded {model.beliefs[name]:+g}, but its learned weight is {weights[name]:+.3f}"
             )
-            found.append(Conflict("reversed", (name,), weights[name], text))
+            found.append(BeliefConflict("reversed", (name,), weights[name], text))
         for j in range(k):
             if not size[k] or not size[j]:
                 continue
             correlation = float(values[:, j] @ values[:, k] / (size[j] * size[k]))
             if correlation <= limit:
                 text = f"the beliefs in {graded[j]} and {name} pull against each other (correlation {correlation:+.2f})"
-                found.append(Conflict("opposed", (graded[j], name), correlation, text))
+                found.append(BeliefConflict("opposed", (graded[j], name), correlation, text))
     return tuple(found)
 
 
-def _quality(naive: Consensus, learned: Consensus, labels: Labels, metric: str) -> Quality:
+def _measure_quality(naive: Consensus, learned: Consensus, labels: Labels, metric: str) -> BeliefQuality:
     before, after = (evaluate(c, labels, metric) for c in (naive, learned))
     name = next(iter(before.mean()))
-    return Quality(name, len(before), before.mean()[name], after.mean()[name])
+    return BeliefQuality(name, len(before), before.mean()[name], after.mean()[name])

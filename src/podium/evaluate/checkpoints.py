@@ -22,21 +22,21 @@ from podium.data.index import ItemIndex
 from podium.errors import InputError, PodiumWarning
 from podium.formats.files import write_atomically
 
-__all__ = ["Folder", "digest_of", "digest_of_data"]
+__all__ = ["ResultFolder", "digest_dataset", "digest_values"]
 
 
-def digest_of(facts: Any) -> str:
+def digest_values(facts: Any) -> str:
     """Thirty-two hex digits of a hash of plain values."""
     text = json.dumps(facts, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def digest_of_data(data: Dataset) -> str:
+def digest_dataset(data: Dataset) -> str:
     """The same of preferences, labels and features, ids and order of arrival included."""
     digest = hashlib.blake2b(data.preferences.fingerprint.encode(), digest_size=16)
     digest.update(data.preferences.index.arrival.tobytes())
     for part in (data.labels, data.features):
-        digest.update(b"\0" if part is None else _ids(part.index))
+        digest.update(b"\0" if part is None else _encode_index(part.index))
     if data.labels is not None:
         digest.update(data.labels.grades.tobytes())
     if data.features is not None:
@@ -45,19 +45,19 @@ def digest_of_data(data: Dataset) -> str:
     return digest.hexdigest()
 
 
-def _ids(index: ItemIndex) -> bytes:
+def _encode_index(index: ItemIndex) -> bytes:
     text = repr((index.queries.tolist(), index.starts.tolist(), index.items.tolist()))
     return text.encode(errors="surrogatepass")
 
 
 @dataclass(frozen=True)
-class Folder:
+class ResultFolder:
     """A folder of results, or none: then nothing is found and nothing is kept."""
 
     path: Path | None
 
     @classmethod
-    def at(cls, path: str | os.PathLike[str] | None) -> Folder:
+    def open(cls, path: str | os.PathLike[str] | None) -> ResultFolder:
         """The folder, made if it is not there."""
         if path is None:
             return cls(None)
@@ -71,40 +71,40 @@ class Folder:
             ) from None
         return cls(Path(path))
 
-    def find(self, key: str) -> dict[str, Any] | None:
+    def find_result(self, key: str) -> dict[str, Any] | None:
         """What was kept under a key, or None; a damaged file is warned of and counts as none."""
         if self.path is None or not (file := self.path / f"{key}.json").is_file():
             return None
         try:
             kept = json.loads(file.read_text("utf-8"))
-            if kept["key"] == key and kept["checksum"] == digest_of(kept["result"]):
-                return _with_nan(kept["result"])  # type: ignore[no-any-return]
+            if kept["key"] == key and kept["checksum"] == digest_values(kept["result"]):
+                return _restore_nan(kept["result"])  # type: ignore[no-any-return]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             pass
         warnings.warn(f"{file} is damaged; its result is computed again", PodiumWarning, stacklevel=3)
         return None
 
-    def keep(self, key: str, result: Mapping[str, Any]) -> None:
+    def save_result(self, key: str, result: Mapping[str, Any]) -> None:
         """Write a result under a key."""
         if self.path is None:
             return
-        plain = _without_nan(result)
-        text = json.dumps({"key": key, "checksum": digest_of(plain), "result": plain}, indent=1)
+        plain = _replace_nan(result)
+        text = json.dumps({"key": key, "checksum": digest_values(plain), "result": plain}, indent=1)
         write_atomically([text.encode()], self.path / f"{key}.json", overwrite=True)
 
 
-def _without_nan(value: Any) -> Any:
+def _replace_nan(value: Any) -> Any:
     """JSON has no NaN; None stands for it."""
     if isinstance(value, Mapping):
-        return {k: _without_nan(v) for k, v in value.items()}
+        return {k: _replace_nan(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nan(v) for v in value]
+        return [_replace_nan(v) for v in value]
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _with_nan(value: Any) -> Any:
+def _restore_nan(value: Any) -> Any:
     if isinstance(value, dict):
-        return {k: _with_nan(v) for k, v in value.items()}
+        return {k: _restore_nan(v) for k, v in value.items()}
     if isinstance(value, list):
-        return [_with_nan(v) for v in value]
+        return [_restore_nan(v) for v in value]
     return math.nan if value is None else value

@@ -16,7 +16,7 @@ from podium.data.markup import Grid
 from podium.data.preferences import Form
 from podium.data.vocabulary import Id, id_order
 from podium.errors import InputError, ParameterError, check_type
-from podium.evaluate.evaluation import Evaluation, Queries, evaluate_all, mean_of
+from podium.evaluate.evaluation import Evaluation, QueryScope, evaluate_all, mean_of
 from podium.evaluate.significance import TESTS, assess_differences, holm
 from podium.kernels.dispatch import F8
 from podium.metrics.base import Metric, MetricSpec, parse, parse_all
@@ -120,55 +120,55 @@ class Comparison:
 
     def pairs(self, metric: MetricSpec | None = None) -> tuple[Pair, ...]:
         """All pairs of results on one metric (the first unless given), best first; Holm's correction is over them."""
-        return _pairs(self, self._metric(metric))
+        return _compare_all_pairs(self, self._resolve_metric(metric))
 
     def per_query(self, metric: MetricSpec | None = None, *, name: str | None = None) -> tuple[QueryRow, ...]:
         """One row per query, the largest difference to the baseline first.
 
         The difference is that of the result `name`, or of whichever is farthest from the baseline on that query.
         """
-        return _per_query(self, self._metric(metric), name)
+        return _compare_per_query(self, self._resolve_metric(metric), name)
 
     def verdict(self, metric: MetricSpec | None = None) -> str:
         """What can be said of all results against the baseline, in one or two sentences."""
-        from podium.evaluate.comparison_text import verdict
+        from podium.evaluate.comparison_tables import describe_verdict
 
-        return verdict(self, self._metric(metric))
+        return describe_verdict(self, self._resolve_metric(metric))
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the figures must know: too few queries, too few judged items, methods that failed."""
-        from podium.evaluate.comparison_text import notes
+        from podium.evaluate.comparison_tables import list_notes
 
-        return notes(self)
+        return list_notes(self)
 
     def grids(self) -> list[Grid]:
         """One table of text per metric, best first, with the judged share beside every figure."""
-        from podium.evaluate.comparison_text import metric_grid
+        from podium.evaluate.comparison_tables import metric_grid
 
         return [metric_grid(self, metric) for metric in self.metrics]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the queries' values as plain values; None where a figure is not defined."""
-        from podium.evaluate.comparison_text import document
+        from podium.evaluate.comparison_tables import to_document
 
-        return document(self)
+        return to_document(self)
 
     def to_markdown(self, further: Sequence[Grid] = ()) -> str:
         """Markdown: tables, verdicts and notes; then further tables."""
-        from podium.evaluate.comparison_text import as_markdown
+        from podium.evaluate.comparison_tables import as_markdown
 
         return as_markdown(self, further)
 
     def to_latex(self, further: Sequence[Grid] = ()) -> str:
         """LaTeX tables with the rules of booktabs; verdicts and notes as comments."""
-        from podium.evaluate.comparison_text import as_latex
+        from podium.evaluate.comparison_tables import as_latex
 
         return as_latex(self, further)
 
     def to_csv(self) -> str:
         """One line per result and metric with all digits."""
-        from podium.evaluate.comparison_text import as_csv
+        from podium.evaluate.comparison_tables import as_csv
 
         return as_csv(self)
 
@@ -180,14 +180,14 @@ class Comparison:
 
     def to_html(self, further: Sequence[Grid] = (), *, page: bool = True) -> str:
         """A page that needs no network, or only the part inside it."""
-        from podium.evaluate.comparison_text import as_html
+        from podium.evaluate.comparison_tables import as_html
 
         return as_html(self, further, page=page)
 
     def _repr_html_(self) -> str:
         return self.to_html(page=False)
 
-    def _metric(self, metric: MetricSpec | None) -> Metric:
+    def _resolve_metric(self, metric: MetricSpec | None) -> Metric:
         wanted = parse(self.metrics[0] if metric is None else metric)
         if str(wanted) not in self.metrics:
             raise ParameterError(f"{wanted} was not compared; there are {', '.join(self.metrics)}")
@@ -210,7 +210,7 @@ def compare(
     level: float = 0.95,
     rounds: int = 10_000,
     seed: int = 0,
-    queries: Queries = "all",
+    queries: QueryScope = "all",
 ) -> Comparison:
     """Compare results by name with a baseline (default: the first).
 
@@ -256,11 +256,11 @@ def compare_evaluations(
         )
     if test not in TESTS:
         raise ParameterError(f"test is {test!r}; accepted: {', '.join(TESTS)}")
-    aligned = _on_common_queries(evaluations)
-    how = _How(test, level, rounds, seed)
-    rows = [row for m in parse_all(metrics) for row in _rows(m, aligned, base, how)]
+    aligned = _restrict_to_common_queries(evaluations)
+    how = _TestSettings(test, level, rounds, seed)
+    rows = [row for m in parse_all(metrics) for row in _build_metric_rows(m, aligned, base, how)]
     count = len(next(iter(aligned.values())))
-    return Comparison(base, _corrected(rows), aligned, test, level, count, rounds, seed)
+    return Comparison(base, _correct_p_values(rows), aligned, test, level, count, rounds, seed)
 
 
 def _check_common(results: Mapping[str, Consensus], labels: Labels) -> None:
@@ -275,7 +275,7 @@ def _check_common(results: Mapping[str, Consensus], labels: Labels) -> None:
     )
 
 
-def _on_common_queries(evaluations: Mapping[str, Evaluation]) -> dict[str, Evaluation]:
+def _restrict_to_common_queries(evaluations: Mapping[str, Evaluation]) -> dict[str, Evaluation]:
     """The evaluations on the queries that all of them have, by id: draws must not depend on the order of rows."""
     first, *others = evaluations.values()
     known = [set(e.queries) for e in others]
@@ -291,7 +291,7 @@ def _on_common_queries(evaluations: Mapping[str, Evaluation]) -> dict[str, Evalu
     return out
 
 
-class _How(NamedTuple):
+class _TestSettings(NamedTuple):
     """How differences are tested."""
 
     test: str
@@ -300,7 +300,7 @@ class _How(NamedTuple):
     seed: int
 
 
-class _Paired(NamedTuple):
+class _PairedOutcome(NamedTuple):
     """What two results' differences by query come to."""
 
     difference: float
@@ -312,7 +312,7 @@ class _Paired(NamedTuple):
     losses: int
 
 
-def _paired(differences: F8, how: _How) -> list[_Paired]:
+def _assess_rows(differences: F8, how: _TestSettings) -> list[_PairedOutcome]:
     """One outcome for every row of differences by query; NaN marks queries where the metric is not defined."""
     assessed = assess_differences(differences, **how._asdict())
     found = []
@@ -320,11 +320,13 @@ def _paired(differences: F8, how: _How) -> list[_Paired]:
         d = row[~np.isnan(row)]
         near = np.abs(d) <= NEAR
         counts = int((d[~near] > 0).sum()), int(near.sum()), int((d[~near] < 0).sum())
-        found.append(_Paired(mean_of(d), low, high, p, *counts))
+        found.append(_PairedOutcome(mean_of(d), low, high, p, *counts))
     return found
 
 
-def _rows(metric: Metric, evaluations: Mapping[str, Evaluation], base: str, how: _How) -> list[ComparisonRow]:
+def _build_metric_rows(
+    metric: Metric, evaluations: Mapping[str, Evaluation], base: str, how: _TestSettings
+) -> list[ComparisonRow]:
     """The rows of one metric, in the order of the results."""
     judged = Judged(cutoff=metric.cutoff)
     rows = {
@@ -339,12 +341,12 @@ def _rows(metric: Metric, evaluations: Mapping[str, Evaluation], base: str, how:
     others = [name for name in evaluations if name != base]
     width = len(evaluations[base])
     values = np.array([evaluations[name][metric] for name in others]).reshape(len(others), width)
-    for name, found in zip(others, _paired(values - evaluations[base][metric], how), strict=True):
+    for name, found in zip(others, _assess_rows(values - evaluations[base][metric], how), strict=True):
         rows[name] = replace(rows[name], **found._asdict())
     return list(rows.values())
 
 
-def _corrected(rows: list[ComparisonRow]) -> tuple[ComparisonRow, ...]:
+def _correct_p_values(rows: list[ComparisonRow]) -> tuple[ComparisonRow, ...]:
     tested = [i for i, r in enumerate(rows) if r.p is not None]
     adjusted = holm([math.nan if (p := rows[i].p) is None else p for i in tested])
     out = list(rows)
@@ -353,13 +355,13 @@ def _corrected(rows: list[ComparisonRow]) -> tuple[ComparisonRow, ...]:
     return tuple(out)
 
 
-def _pairs(found: Comparison, metric: Metric) -> tuple[Pair, ...]:
+def _compare_all_pairs(found: Comparison, metric: Metric) -> tuple[Pair, ...]:
     means = {name: mean_of(e[metric]) for name, e in found.evaluations.items()}
     best_first = sorted(means, key=lambda name: -means[name] if means[name] == means[name] else math.inf)
     named = [(a, b) for i, a in enumerate(best_first) for b in best_first[i + 1 :]]
     value = {name: e[metric] for name, e in found.evaluations.items()}
     differences = np.array([value[a] - value[b] for a, b in named]).reshape(len(named), found.queries)
-    outcomes = _paired(differences, _How(found.test, found.level, found.rounds, found.seed))
+    outcomes = _assess_rows(differences, _TestSettings(found.test, found.level, found.rounds, found.seed))
     adjusted = holm([o.p for o in outcomes]).tolist()
     return tuple(
         Pair(a, b, str(metric), *o[:4], p_holm, *o[4:])
@@ -367,7 +369,7 @@ def _pairs(found: Comparison, metric: Metric) -> tuple[Pair, ...]:
     )
 
 
-def _per_query(found: Comparison, metric: Metric, name: str | None) -> tuple[QueryRow, ...]:
+def _compare_per_query(found: Comparison, metric: Metric, name: str | None) -> tuple[QueryRow, ...]:
     names = list(found.evaluations)
     others = [n for n in names if n != found.baseline] if name is None else [name]
     if name is not None and name not in found.evaluations:
@@ -385,12 +387,12 @@ def _per_query(found: Comparison, metric: Metric, name: str | None) -> tuple[Que
         gaps = {n: mine[n] - mine[found.baseline] for n in others}
         other = max(others, key=lambda n: abs(gaps[n]) if gaps[n] == gaps[n] else -1.0)
         rows.append(
-            QueryRow(query, mine, {n: shares[n][i] for n in names}, other, gaps[other], _winner(mine))
+            QueryRow(query, mine, {n: shares[n][i] for n in names}, other, gaps[other], _find_winner(mine))
         )
     return tuple(sorted(rows, key=lambda r: -abs(r.difference) if r.difference == r.difference else 1.0))
 
 
-def _winner(values: Mapping[str, float]) -> str | None:
+def _find_winner(values: Mapping[str, float]) -> str | None:
     known = {n: v for n, v in values.items() if v == v}
     best = max(known.values(), default=math.nan)
     top = [n for n, v in known.items() if best - v <= NEAR]

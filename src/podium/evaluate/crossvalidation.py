@@ -21,17 +21,17 @@ from podium.data.dataset import Dataset, Fold
 from podium.data.markup import Grid, format_decimal, render_block, render_table
 from podium.data.vocabulary import Id, Ids
 from podium.errors import InputError, NoGainWarning, ParameterError, check_type
-from podium.evaluate.checkpoints import Folder, digest_of, digest_of_data
+from podium.evaluate.checkpoints import ResultFolder, digest_dataset, digest_values
 from podium.evaluate.comparison import Comparison, compare_evaluations
 from podium.evaluate.evaluation import Evaluation, evaluate, mean_of
-from podium.evaluate.rankings import judged_only
+from podium.evaluate.result_rankings import judged_only
 from podium.metrics.base import Metric, MetricSpec, parse, parse_all
 from podium.params import suggest_names
 
 if TYPE_CHECKING:
     from podium.data.frames import FrameBackend
 
-__all__ = ["Candidate", "CrossValidation", "FoldResult", "Pruned", "cross_validate", "part_of"]
+__all__ = ["Candidate", "CrossValidation", "FoldResult", "Pruned", "cross_validate", "subtask_progress"]
 
 STEPS = 1000  # of the progress of one task
 
@@ -183,82 +183,86 @@ def cross_validate(
     )
     chosen = parse_all(metrics)
     turns = dataset.folds(seed=seed) if folds is None else list(folds)
-    named = {name: _candidates(name, given) for name, given in aggregators.items()}
+    named = {name: _resolve_candidates(name, given) for name, given in aggregators.items()}
     if not named or not turns:
         raise ParameterError("there is nothing to validate; give at least one method and one fold")
     base = next(iter(named)) if baseline is None else baseline
     if base not in named:
         raise ParameterError(f"there is no method {base!r} to compare with; {suggest_names(base, named)}")
-    setting = _Setting(chosen, parse(choose_by), ties, labelled_only, _Pool(dataset))
-    results = _all_folds(turns, named, setting, Folder.at(resume), progress)
+    setting = _ValidationSettings(chosen, parse(choose_by), ties, labelled_only, _PooledQueries(dataset))
+    results = _run_folds(turns, named, setting, ResultFolder.open(resume), progress)
     return CrossValidation(chosen, results, base)
 
 
-def _all_folds(
+def _run_folds(
     turns: Sequence[Fold],
     named: Mapping[str, list[Candidate]],
-    setting: _Setting,
-    folder: Folder,
+    setting: _ValidationSettings,
+    folder: ResultFolder,
     progress: Progress,
 ) -> dict[str, tuple[FoldResult, ...]]:
     results: dict[str, list[FoldResult]] = {name: [] for name in named}
     total, done = len(turns) * len(named), 0
     for number, fold in enumerate(turns):
-        data = None if folder.path is None else [digest_of_data(part) for part in fold]
+        data = None if folder.path is None else [digest_dataset(part) for part in fold]
         for name, candidates in named.items():
-            told = part_of(progress, done, total, f"{name}, fold {number + 1} of {len(turns)}")
+            told = subtask_progress(progress, done, total, f"{name}, fold {number + 1} of {len(turns)}")
             told(0, 1, "")
-            whole = data and any(map(_pools, candidates)) and digest_of_data(setting.pool.data)
-            key = digest_of([data, whole, [repr(c) for c in candidates], *setting.facts()])
-            results[name].append(_kept_or_new(folder, key, fold, candidates, setting, told))
+            whole = data and any(map(_uses_all_queries, candidates)) and digest_dataset(setting.pool.data)
+            key = digest_values([data, whole, [repr(c) for c in candidates], *setting.key_facts()])
+            results[name].append(_load_or_run_fold(folder, key, fold, candidates, setting, told))
             done += 1
     progress(total * STEPS, total * STEPS, "done")
     return {name: tuple(found) for name, found in results.items()}
 
 
 @dataclass(frozen=True)
-class _Pool:
+class _PooledQueries:
     """All queries, for methods that learn from many without labels; each is asked once for all folds."""
 
     data: Dataset
     known: dict[str, Consensus] = dataclasses.field(default_factory=dict)
 
-    def rank(self, model: Aggregator, part: Dataset, ties: TieRule) -> Consensus:
+    def rank_part(self, model: Aggregator, part: Dataset, ties: TieRule) -> Consensus:
         """The answer to the queries of a part; a part with queries from elsewhere is answered by itself."""
         codes = self.data.preferences.queries.codes_of(part.preferences.queries)
         if (codes < 0).any():
-            return _aggregate(model, part, ties)
+            return _aggregate_data(model, part, ties)
         if repr(model) not in self.known:
-            self.known[repr(model)] = _aggregate(model, self.data, ties)
+            self.known[repr(model)] = _aggregate_data(model, self.data, ties)
         whole = self.known[repr(model)]
         index, old = whole.index.select(codes)
         return Consensus.from_scores(index, whole.scores[old], ties=ties, tolerance=0.0, method=whole.method)
 
 
-class _Setting(NamedTuple):
+class _ValidationSettings(NamedTuple):
     metrics: tuple[Metric, ...]
     choose_by: Metric
     ties: TieRule
     labelled_only: bool
-    pool: _Pool
+    pool: _PooledQueries
 
-    def facts(self) -> list[Any]:
+    def key_facts(self) -> list[Any]:
         """What a result depends on beside data and method."""
         named = [list(map(str, self.metrics)), str(self.choose_by)]
         return [*named, self.ties, self.labelled_only, podium.__version__]
 
-    def rank(self, model: Aggregator, part: Dataset) -> Consensus:
+    def rank_part(self, model: Aggregator, part: Dataset) -> Consensus:
         """The answer of a model that is ready to the queries of a part."""
-        return self.pool.rank(model, part, self.ties) if _pools(model) else _aggregate(model, part, self.ties)
+        return (
+            self.pool.rank_part(model, part, self.ties)
+            if _uses_all_queries(model)
+            else _aggregate_data(model, part, self.ties)
+        )
 
-    def measured(self, consensus: Consensus, data: Dataset, metrics: tuple[Metric, ...]) -> Evaluation:
+    def evaluate_part(self, consensus: Consensus, data: Dataset, metrics: tuple[Metric, ...]) -> Evaluation:
         if data.labels is None:
             raise InputError("the data have no labels to measure against", remedy="give labels (qrels)")
         shown = judged_only(consensus, data.labels) if self.labelled_only else consensus
         return evaluate(shown, data.labels, metrics)
 
 
-def _candidates(name: str, given: Candidate | Sequence[Candidate]) -> list[Candidate]:
+def _resolve_candidates(name: str, given: Candidate | Sequence[Candidate]) -> list[Candidate]:
     """A list of candidates; what cannot be made is refused before any work is done."""
     several = [given] if isinstance(given, str | Aggregator | Pruned) else list(given)
     if not several:
@@ -269,45 +273,55 @@ def _candidates(name: str, given: Candidate | Sequence[Candidate]) -> list[Candi
     return ready
 
 
-def part_of(progress: Progress, number: int, of: int, what: str | None = None) -> Progress:
+def subtask_progress(progress: Progress, number: int, of: int, what: str | None = None) -> Progress:
     """Progress of one task among several; `what` replaces what the task itself says."""
 
-    def tell(step: int, steps: int, said: str) -> None:
+    def report_step(step: int, steps: int, said: str) -> None:
         progress(number * STEPS + step * STEPS // max(steps, 1), of * STEPS, said if what is None else what)
 
-    return tell
+    return report_step
 
 
-def _kept_or_new(
-    folder: Folder, key: str, fold: Fold, candidates: list[Candidate], setting: _Setting, told: Progress
+def _load_or_run_fold(
+    folder: ResultFolder,
+    key: str,
+    fold: Fold,
+    candidates: list[Candidate],
+    setting: _ValidationSettings,
+    told: Progress,
 ) -> FoldResult:
-    kept = folder.find(key)
+    kept = folder.find_result(key)
     if kept is not None:
         return _from_plain(kept, setting.metrics)
-    found = _one_fold(fold, candidates, setting, told)
-    folder.keep(key, _plain(found))
+    found = _run_fold(fold, candidates, setting, told)
+    folder.save_result(key, _to_plain(found))
     return found
 
 
-def _one_fold(fold: Fold, candidates: list[Candidate], setting: _Setting, told: Progress) -> FoldResult:
+def _run_fold(
+    fold: Fold, candidates: list[Candidate], setting: _ValidationSettings, told: Progress
+) -> FoldResult:
     begin = time.perf_counter()
-    fitted = [_fitted(c, fold, part_of(told, number, len(candidates))) for number, c in enumerate(candidates)]
-    best, validation = _best(fold.validation, candidates, fitted, setting)
+    fitted = [
+        _fit_candidate(c, fold, subtask_progress(told, number, len(candidates)))
+        for number, c in enumerate(candidates)
+    ]
+    best, validation = _choose_candidate(fold.validation, candidates, fitted, setting)
     middle = time.perf_counter()
-    consensus = setting.rank(fitted[best].model, fold.test)
+    consensus = setting.rank_part(fitted[best].model, fold.test)
     spent = time.perf_counter() - middle
-    found = setting.measured(consensus, fold.test, setting.metrics)
+    found = setting.evaluate_part(consensus, fold.test, setting.metrics)
     return FoldResult(found, repr(candidates[best]), validation, fitted[best].dropped, middle - begin, spent)
 
 
-def _best(
-    data: Dataset, candidates: list[Candidate], fitted: list[_Fitted], setting: _Setting
+def _choose_candidate(
+    data: Dataset, candidates: list[Candidate], fitted: list[_FittedModel], setting: _ValidationSettings
 ) -> tuple[int, dict[str, float]]:
     """Which candidate is best on the validation part, the first of equals; nothing is measured without a choice."""
     if len(candidates) == 1:
         return 0, {}
     by = (setting.choose_by,)
-    seen = [setting.measured(setting.rank(f.model, data), data, by) for f in fitted]
+    seen = [setting.evaluate_part(setting.rank_part(f.model, data), data, by) for f in fitted]
     values = [next(iter(e.mean().values())) for e in seen]
     if all(math.isnan(v) for v in values):
         raise InputError(
@@ -318,40 +332,44 @@ def _best(
 
 
 @dataclass(frozen=True)
-class _Fitted:
+class _FittedModel:
     model: Aggregator
     dropped: list[Id] = dataclasses.field(default_factory=list)
 
 
-def _aggregate(model: Aggregator, data: Dataset, ties: TieRule) -> Consensus:
+def _aggregate_data(model: Aggregator, data: Dataset, ties: TieRule) -> Consensus:
     return model.aggregate(data.preferences, data.features if model.tags.uses_features else None, ties=ties)
 
 
-def _pools(candidate: Candidate) -> bool:
+def _uses_all_queries(candidate: Candidate) -> bool:
     """Whether a method learns from many queries without labels."""
     tags = make(candidate.method if isinstance(candidate, Pruned) else candidate).tags
     return not tags.per_query and not tags.supervised
 
 
-def _fitted(candidate: Candidate, fold: Fold, told: Progress) -> _Fitted:
+def _fit_candidate(candidate: Candidate, fold: Fold, told: Progress) -> _FittedModel:
     """A new model, fitted if it learns; the test part is not touched."""
     if not isinstance(candidate, Pruned):
-        return _Fitted(_fit(make(candidate), fold, told))
-    first: Any = _fit(make(candidate.method), fold, told)
+        return _FittedModel(_fit_fresh(make(candidate), fold, told))
+    first: Any = _fit_fresh(make(candidate.method), fold, told)
     if not hasattr(first, "prune"):
         raise ParameterError(f"{first.name} does not say which experts it does not use; it cannot be pruned")
-    train, validation = (_visible(part, first.tags.uses_features) for part in (fold.train, fold.validation))
+    train, validation = (
+        _restrict_features(part, first.tags.uses_features) for part in (fold.train, fold.validation)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoGainWarning)
         smaller = first.prune(train.preferences, train.labels, validation=validation, progress=told)
-    return _Fitted(smaller, list(smaller.dropped_))
+    return _FittedModel(smaller, list(smaller.dropped_))
 
 
-def _fit(aggregator: Aggregator, fold: Fold, told: Progress) -> Aggregator:
+def _fit_fresh(aggregator: Aggregator, fold: Fold, told: Progress) -> Aggregator:
     fresh = dataclasses.replace(aggregator)  # the parameters, without anything learned
     if not fresh.tags.supervised:
         return fresh
-    train, validation = (_visible(part, fresh.tags.uses_features) for part in (fold.train, fold.validation))
+    train, validation = (
+        _restrict_features(part, fresh.tags.uses_features) for part in (fold.train, fold.validation)
+    )
     learner: Any = fresh
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoGainWarning)  # the test part tells more than the validation part
@@ -359,12 +377,12 @@ def _fit(aggregator: Aggregator, fold: Fold, told: Progress) -> Aggregator:
     return fresh
 
 
-def _visible(data: Dataset, features: bool) -> Dataset:
+def _restrict_features(data: Dataset, features: bool) -> Dataset:
     """What a method may see of a part."""
     return data if features else dataclasses.replace(data, features=None)
 
 
-def _plain(found: FoldResult) -> dict[str, Any]:
+def _to_plain(found: FoldResult) -> dict[str, Any]:
     e = found.evaluation
     return {
         **found._asdict(),

@@ -23,9 +23,9 @@ from podium.metrics.judgements import Judgements
 if TYPE_CHECKING:
     from podium.data.frames import FrameBackend
 
-__all__ = ["Evaluation", "Queries", "evaluate", "evaluate_all", "mean_of"]
+__all__ = ["Evaluation", "QueryScope", "evaluate", "evaluate_all", "mean_of"]
 
-Queries = Literal["judged", "all"]
+QueryScope = Literal["judged", "all"]
 NAMED = 3  # results that a warning names
 
 
@@ -75,7 +75,7 @@ class Evaluation:
 
         `parts` maps queries to part numbers, or has one number per query of the result, as `Dataset.part`.
         """
-        part = self._parts(parts)
+        part = self._resolve_parts(parts)
         out = {}
         for metric, values in zip(self.metrics, self.values, strict=True):
             means = [mean_of(values[part == number]) for number in np.unique(part)]
@@ -84,7 +84,7 @@ class Evaluation:
             )
         return out
 
-    def _parts(self, parts: Mapping[Id, int] | Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _resolve_parts(self, parts: Mapping[Id, int] | Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:
         if not isinstance(parts, Mapping):
             known = self.result_queries if self.result_queries is not None else self.queries
             if len(parts) != len(known):
@@ -131,7 +131,7 @@ def evaluate(
     labels: Labels | Mapping[Id, Mapping[Id, float]],
     metrics: MetricSpec | Iterable[MetricSpec],
     *,
-    queries: Queries = "judged",
+    queries: QueryScope = "judged",
 ) -> Evaluation:
     """Every metric on every query that has labels.
 
@@ -152,7 +152,7 @@ def evaluate_all(
     labels: Labels | Mapping[Id, Mapping[Id, float]],
     metrics: MetricSpec | Iterable[MetricSpec],
     *,
-    queries: Queries = "judged",
+    queries: QueryScope = "judged",
 ) -> dict[str, Evaluation]:
     """The same for results by name; a warning that several of them deserve is given once and names them."""
     for consensus in results.values():
@@ -163,8 +163,8 @@ def evaluate_all(
     if queries not in ("judged", "all"):
         raise ParameterError(f"queries is {queries!r}; accepted: judged, all")
     chosen = parse_all(metrics)
-    doubts: list[_Doubt] = []
-    found = {name: _evaluated(name, c, labels, chosen, queries, doubts) for name, c in results.items()}
+    doubts: list[_ResultWarning] = []
+    found = {name: _evaluate_one(name, c, labels, chosen, queries, doubts) for name, c in results.items()}
     for kind in dict.fromkeys(d.kind for d in doubts):
         group = [d for d in doubts if d.kind == kind]
         some = ", ".join(d.name for d in group[:NAMED]) + (", ..." if len(group) > NAMED else "")
@@ -173,7 +173,7 @@ def evaluate_all(
     return found
 
 
-class _Doubt(NamedTuple):
+class _ResultWarning(NamedTuple):
     """What makes the figures of one result worthless; the details are those of the first result of its kind."""
 
     name: str
@@ -181,20 +181,22 @@ class _Doubt(NamedTuple):
     detail: str
 
 
-def _evaluated(
+def _evaluate_one(
     name: str,
     consensus: Consensus,
     labels: Labels,
     metrics: tuple[Metric, ...],
-    queries: Queries,
-    doubts: list[_Doubt],
+    queries: QueryScope,
+    doubts: list[_ResultWarning],
 ) -> Evaluation:
     judgements = Judgements.for_labels(labels)
     here = judgements.match_rankings(consensus).query
     judged = judgements.judged_counts > 0
     which = _in_result_order(np.flatnonzero(judged & (here >= 0)), here)
     lacking = np.flatnonzero(judged & (here < 0))
-    doubts += _if_strangers(name, consensus, judgements, which) + _if_constant(name, consensus, here[which])
+    doubts += _find_unmatched_ids(name, consensus, judgements, which) + _find_constant_scores(
+        name, consensus, here[which]
+    )
     used = np.concatenate((which, lacking)) if queries == "all" else which
     return Evaluation(
         metrics,
@@ -217,7 +219,9 @@ def mean_of(values: F8) -> float:
     return math.fsum(known.tolist()) / len(known) if len(known) else math.nan
 
 
-def _if_strangers(name: str, consensus: Consensus, judgements: Judgements, which: I8) -> list[_Doubt]:
+def _find_unmatched_ids(
+    name: str, consensus: Consensus, judgements: Judgements, which: I8
+) -> list[_ResultWarning]:
     """Results and labels that have nothing in common are nearly always ids written in two ways."""
     labels = judgements.labels
     if not len(consensus) or not len(labels):
@@ -231,10 +235,10 @@ def _if_strangers(name: str, consensus: Consensus, judgements: Judgements, which
         f"{name} has {ours[:3]}, the labels have {theirs[:3]}; "
         "ids are compared exactly, case and type included"
     )
-    return [_Doubt(name, f"{{who}} and the labels share no {what}: ", detail)]
+    return [_ResultWarning(name, f"{{who}} and the labels share no {what}: ", detail)]
 
 
-def _if_constant(name: str, consensus: Consensus, codes: I8) -> list[_Doubt]:
+def _find_constant_scores(name: str, consensus: Consensus, codes: I8) -> list[_ResultWarning]:
     """Constant scores are ordered by the tie rule alone, and metrics of that order say nothing of them."""
     sizes = consensus.index.sizes
     several = codes[sizes[codes] > 1]
@@ -245,4 +249,4 @@ def _if_constant(name: str, consensus: Consensus, codes: I8) -> list[_Doubt]:
     if not (best == worst).all():
         return []
     kind = "all items of every query have the same score in {who}: "
-    return [_Doubt(name, kind, f"the order is that of the tie rule ({consensus.ties!r})")]
+    return [_ResultWarning(name, kind, f"the order is that of the tie rule ({consensus.ties!r})")]

@@ -10,7 +10,7 @@ from typing import Any
 
 from podium.errors import ParameterError
 
-__all__ = ["altair", "browser_code", "check_suffix", "drawing", "save", "svg"]
+__all__ = ["browser_code", "check_suffix", "import_altair", "render_svg", "save_chart", "to_vega_lite"]
 
 SUFFIXES = (".svg", ".png", ".html")
 # colours that nobody mixes up (Okabe & Ito), letters that can be read on paper
@@ -23,7 +23,7 @@ STYLE: dict[str, dict[str, Any]] = {
 }
 
 
-def altair() -> Any:
+def import_altair() -> Any:
     """Altair, or an error that says how to get it."""
     try:
         importlib.import_module("vl_convert")
@@ -39,32 +39,32 @@ def check_suffix(path: str | os.PathLike[str]) -> None:
         raise ParameterError(f"cannot draw {path}; the name must end in {', '.join(SUFFIXES)}")
 
 
-def save(chart: Any, path: str | os.PathLike[str]) -> None:
+def save_chart(chart: Any, path: str | os.PathLike[str]) -> None:
     """Write a chart as the suffix of the file says; a page needs no network."""
     check_suffix(path)
-    target, spec = Path(path), drawing(chart)
+    target, spec = Path(path), to_vega_lite(chart)
     vl = importlib.import_module("vl_convert")
     if target.suffix == ".html":
         target.write_text(vl.vegalite_to_html(spec, bundle=True), encoding="utf-8")
     elif target.suffix == ".png":
         target.write_bytes(vl.vegalite_to_png(spec, scale=2))
     else:
-        target.write_text(_numbered(vl.vegalite_to_svg(spec), "p"), encoding="utf-8")
+        target.write_text(_renumber_ids(vl.vegalite_to_svg(spec), "p"), encoding="utf-8")
 
 
-def svg(chart: Any, prefix: str) -> str:
+def render_svg(chart: Any, prefix: str) -> str:
     """A chart as SVG to be put into a page: ids begin with the prefix, so that several pictures can share the page.
 
     Marks carry no descriptions of their own; the page describes the picture as a whole.
     """
-    spec = drawing(chart)
+    spec = to_vega_lite(chart)
     spec["config"]["aria"] = False
     drawn: str = importlib.import_module("vl_convert").vegalite_to_svg(spec)
     drawn = re.sub(r'\s(?:xmlns(?::\w+)?|version|aria-\w+|role)="[^"]*"', "", drawn)
-    return _numbered(drawn, prefix)
+    return _renumber_ids(drawn, prefix)
 
 
-def _numbered(drawn: str, prefix: str) -> str:
+def _renumber_ids(drawn: str, prefix: str) -> str:
     """Ids counted from 0: the library counts on from picture to picture, so the same chart would not be the same."""
     ids = {name: f"{prefix}-{n}" for n, name in enumerate(re.findall(r'\bid="([^"]+)"', drawn))}
     return re.sub(r'(\bid="|url\(["\']?#|href="#)([^"\')]+)', lambda m: m[1] + ids.get(m[2], m[2]), drawn)
@@ -72,14 +72,14 @@ def _numbered(drawn: str, prefix: str) -> str:
 
 def browser_code() -> str:
     """The plotting library's own browser code, to be put into a page that draws charts itself."""
-    altair()
+    import_altair()
     code: str = importlib.import_module("vl_convert").javascript_bundle()
     return code
 
 
-def drawing(chart: Any) -> dict[str, Any]:
+def to_vega_lite(chart: Any) -> dict[str, Any]:
     """The chart as a Vega-Lite document, in the style that all charts share, except where it has one of its own."""
-    altair()
+    import_altair()
     spec: dict[str, Any] = chart.to_dict(validate=False)
     own = spec.get("config", {})
     spec["config"] = own | {k: v | own.get(k, {}) for k, v in STYLE.items()}

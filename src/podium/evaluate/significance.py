@@ -53,7 +53,7 @@ def paired_t(differences: Differences) -> float:
     >>> paired_t([0.5, 0.5, 0.5])
     0.25
     """
-    return float(_by_student(_checked(differences)[None], 0.95).p[0])
+    return float(_assess_by_student(_check_differences(differences)[None], 0.95).p[0])
 
 
 def wilcoxon(differences: Differences) -> float:
@@ -61,7 +61,7 @@ def wilcoxon(differences: Differences) -> float:
 
     Exact without ties up to 50 differences, else by the normal approximation with ties accounted for.
     """
-    d = _checked(differences)
+    d = _check_differences(differences)
     d = d[d != 0]
     if not len(d):
         return 1.0
@@ -81,8 +81,8 @@ def randomisation(differences: Differences, *, rounds: int = 10_000, seed: int =
     >>> randomisation([1.0, 1.0, 1.0])
     0.25
     """
-    d = _checked(differences)
-    return float(_by_signs(d[None], 0.95, rounds, seed).p[0]) if len(d) else 1.0
+    d = _check_differences(differences)
+    return float(_assess_by_signs(d[None], 0.95, rounds, seed).p[0]) if len(d) else 1.0
 
 
 TESTS: dict[str, Callable[..., float]] = {"t": paired_t, "wilcoxon": wilcoxon, "randomisation": randomisation}
@@ -96,7 +96,7 @@ def mean_interval(
     >>> [round(end, 4) for end in mean_interval([1.0, 2.0, 3.0])]
     [-0.4841, 4.4841]
     """
-    d = _checked(differences)
+    d = _check_differences(differences)
     found = assess_differences(d[None], test=test, level=level, rounds=rounds, seed=seed)
     return float(found.low[0]), float(found.high[0])
 
@@ -132,7 +132,7 @@ def assess_differences(
         if values.shape[1] < 2:
             continue
         exact = test == "randomisation"
-        found = _by_signs(values, level, rounds, seed) if exact else _by_student(values, level)
+        found = _assess_by_signs(values, level, rounds, seed) if exact else _assess_by_student(values, level)
         out.low[rows], out.high[rows] = found.low, found.high
         if test != "wilcoxon":
             out.p[rows] = found.p
@@ -142,7 +142,7 @@ def assess_differences(
 # -- Student ------------------------------------------------------------------------------------------------------
 
 
-def _by_student(d: F8, level: float) -> Assessment:
+def _assess_by_student(d: F8, level: float) -> Assessment:
     """The t test and its interval for rows of at least two differences; NaN for shorter rows."""
     from scipy.special import stdtr, stdtrit
 
@@ -165,7 +165,7 @@ def _by_student(d: F8, level: float) -> Assessment:
 # -- random signs -------------------------------------------------------------------------------------------------
 
 
-def _by_signs(d: F8, level: float, rounds: int, seed: int) -> Assessment:
+def _assess_by_signs(d: F8, level: float, rounds: int, seed: int) -> Assessment:
     """The randomisation test and the values that it does not reject.
 
     With a sign pattern s, the mean of s (d - v) is as far from 0 as that of d - v if |mean(s d) - v mean(s)| >=
@@ -175,7 +175,7 @@ def _by_signs(d: F8, level: float, rounds: int, seed: int) -> Assessment:
     if rounds < 1:
         raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 1")
     n = d.shape[1]
-    signs = _signs(n, rounds, seed)
+    signs = _sign_patterns(n, rounds, seed)
     share = signs.mean(axis=1)[:, None]
     rejected = math.floor((1 - level) * len(signs) + 1e-9)  # patterns that may hold a value that is rejected
     out = Assessment(*(np.full(len(d), math.nan) for _ in range(3)))
@@ -192,16 +192,16 @@ def _by_signs(d: F8, level: float, rounds: int, seed: int) -> Assessment:
         tiny = NEAR * np.abs(d[part]).max(axis=1)  # sums in another order differ in the last bits
         out.p[part] = (np.where(mean < 0, up, down) >= np.abs(mean) - tiny).mean(axis=0)
         kth = len(signs) - 1 - rejected
-        out.low[part] = _rounded(mean - np.partition(down, kth, axis=0)[kth], tiny)
-        out.high[part] = _rounded(mean + np.partition(up, kth, axis=0)[kth], tiny)
+        out.low[part] = _snap_to_zero(mean - np.partition(down, kth, axis=0)[kth], tiny)
+        out.high[part] = _snap_to_zero(mean + np.partition(up, kth, axis=0)[kth], tiny)
     return out
 
 
-def _rounded(ends: F8, tiny: F8) -> F8:
+def _snap_to_zero(ends: F8, tiny: F8) -> F8:
     return np.where(np.abs(ends) <= tiny, 0.0, ends)
 
 
-def _signs(n: int, rounds: int, seed: int) -> F8:
+def _sign_patterns(n: int, rounds: int, seed: int) -> F8:
     """Sign patterns in rows, the observed one first: all (but for a common factor) or random ones."""
     if n <= EXACT:
         bits = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n) & 1).astype(np.uint8)
@@ -230,7 +230,7 @@ def holm(p_values: Sequence[float] | npt.NDArray[Any]) -> F8:
     return adjusted
 
 
-def _checked(differences: Differences) -> F8:
+def _check_differences(differences: Differences) -> F8:
     d = np.asarray(differences, np.float64)
     if d.ndim != 1 or not np.isfinite(d).all():
         raise InputError(

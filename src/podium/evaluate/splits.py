@@ -22,7 +22,7 @@ def random_splits(
     >>> [tuple(len(part) for part in fold) for fold in random_splits(demo(20), times=2)]
     [(12, 4, 4), (12, 4, 4)]
     """
-    _, validation, test = sizes = _sizes(len(dataset), shares)
+    _, validation, test = sizes = _compute_sizes(len(dataset), shares)
     if times < 1:
         raise ParameterError(f"times is {times}; accepted: whole numbers from 1")
     if min(sizes) < 1:
@@ -67,7 +67,7 @@ def labelled_queries(dataset: Dataset) -> B1:
     return found
 
 
-def _sizes(queries: int, shares: Sequence[float]) -> tuple[int, int, int]:
+def _compute_sizes(queries: int, shares: Sequence[float]) -> tuple[int, int, int]:
     if len(shares) != 3 or any(not 0 < share < 1 for share in shares) or abs(sum(shares) - 1) > 1e-9:
         raise ParameterError(
             f"shares is {tuple(shares)}; accepted: three positive numbers that sum to 1 (train, validation, test)"

@@ -18,8 +18,8 @@ import numpy as np
 
 from podium.aggregators.choice import BradleyTerry
 from podium.errors import InputError, ParameterError
-from podium.evaluate.gradients import cluster_meat, vote_meat
 from podium.evaluate.significance import holm
+from podium.evaluate.vote_gradients import compute_cluster_meat, compute_vote_meat
 from podium.kernels import bootstrap as drawing
 from podium.kernels import contest_scores as choice
 from podium.kernels.bootstrap import Clusters, Squares
@@ -27,11 +27,25 @@ from podium.kernels.contest_scores import Contests, ContestSolution
 from podium.kernels.dispatch import B1, F8, I8
 
 __all__ = [
-    "Errors", "Estimate", "Flip", "bootstrap", "covariance", "critical_value", "estimate", "groups", "normal_draws",
-    "pairwise_p", "rank_bounds", "ranks_of", "relative", "student_values", "top_share", "votes_to_flip",
+    "ErrorKind",
+    "Estimate",
+    "Flip",
+    "bootstrap_scores",
+    "center_covariance",
+    "compute_covariance",
+    "critical_value",
+    "estimate_scores",
+    "find_tied_groups",
+    "pairwise_p",
+    "rank_bounds",
+    "rank_draws",
+    "sample_scores",
+    "student_critical_values",
+    "top_share",
+    "votes_to_flip",
 ]  # fmt: skip
 
-Errors = Literal["fisher", "sandwich"]
+ErrorKind = Literal["fisher", "sandwich"]
 MOST_ITEMS = 5_000  # a matrix of so many items squared is inverted
 NEAR = 1e-9  # scores nearer than this are equal
 STILL = 1e-9  # share of Fisher's variance below which votes that do not vary say nothing of the error
@@ -57,7 +71,7 @@ class Estimate:
         return len(self.scores)
 
     @property
-    def loose(self) -> B1:
+    def prior_only(self) -> B1:
         """Items that only the prior holds."""
         return ~self.core
 
@@ -67,7 +81,7 @@ class Estimate:
         return self.core if self.core.any() else ~self.core
 
     @functools.cached_property
-    def inverse(self) -> F8:
+    def inverse_hessian(self) -> F8:
         """Of the second derivatives, prior included: the covariance of Fisher and Laplace, with the level in it."""
         if len(self) > MOST_ITEMS:
             raise ParameterError(
@@ -90,7 +104,7 @@ class Estimate:
         return np.argsort(-np.round(self.scores / NEAR) * NEAR, kind="stable")
 
 
-def estimate(
+def estimate_scores(
     contests: Contests,
     *,
     model: str = "bradley_terry",
@@ -102,13 +116,13 @@ def estimate(
     """The most likely scores of the contests of one query (see `podium.kernels.contest_scores.fit_contests`)."""
     found = choice.fit_contests(contests, model=model, ties=ties, l2=l2, start=start, tolerance=tolerance)
     counted = contests._replace(tied=np.zeros_like(contests.tied)) if ties == "ignore" else contests
-    core, above, below = _bounds(counted, found.scores)
+    core, above, below = _find_bounds(counted, found.scores)
     origin = core if core.any() else ~core
     scores = found.scores - (found.scores[origin].mean() if len(origin) else 0.0)
     return Estimate(contests, found, scores, core, above, below)
 
 
-def _bounds(contests: Contests, scores: F8) -> tuple[B1, B1, B1]:
+def _find_bounds(contests: Contests, scores: F8) -> tuple[B1, B1, B1]:
     """The core, and the items that no chain of wins from it reaches, or that reach it by none.
 
     Where no two items are linked in both directions there is no core: who beat somebody has no bound above, who lost
@@ -123,7 +137,7 @@ def _bounds(contests: Contests, scores: F8) -> tuple[B1, B1, B1]:
     up, down = contests.won + contests.tied > 0, contests.lost + contests.tied > 0
     over = np.concatenate((contests.first[up], contests.second[down]))
     under = np.concatenate((contests.second[up], contests.first[down]))
-    root = _core_of(contests, parts.strong, scores)
+    root = _find_core(contests, parts.strong, scores)
     beaten, beats = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
     if root is None:
         apart = bool(parts.weak.any())  # the first group is that of item 0
@@ -135,7 +149,7 @@ def _bounds(contests: Contests, scores: F8) -> tuple[B1, B1, B1]:
     return parts.strong == root, ~beaten, ~beats
 
 
-def _core_of(contests: Contests, strong: I8, scores: F8) -> int | None:
+def _find_core(contests: Contests, strong: I8, scores: F8) -> int | None:
     """The label of the largest group; of several, that with the most votes, then the best: names must not decide."""
     size = len(strong)
     members = np.bincount(strong, minlength=size)
@@ -148,14 +162,17 @@ def _core_of(contests: Contests, strong: I8, scores: F8) -> int | None:
     return int(np.lexsort((np.arange(size), -np.round(mean / NEAR), -votes, -members))[0])
 
 
-def relative(matrix: F8, of: B1) -> F8:
+def center_covariance(matrix: F8, of: B1) -> F8:
     """The covariance of scores less their mean over some items."""
     mean = matrix[:, of].mean(axis=1)
     return np.asarray(matrix - mean - mean[:, None] + mean[of].mean(), np.float64)
 
 
-def covariance(
-    e: Estimate, errors: Errors = "sandwich", clusters: Clusters | None = None, squares: Squares | None = None
+def compute_covariance(
+    e: Estimate,
+    errors: ErrorKind = "sandwich",
+    clusters: Clusters | None = None,
+    squares: Squares | None = None,
 ) -> F8:
     """Covariance of the scores less the mean of the origin.
 
@@ -166,9 +183,9 @@ def covariance(
     ties), have Fisher's errors.
     """
     c, size = e.contests, len(e)
-    own = e.inverse[:size]
+    own = e.inverse_hessian[:size]
     half = own - own[e.origin].mean(axis=0)  # first: the level, squared, would drown the rest
-    fisher = relative(own[:, :size], e.origin)
+    fisher = center_covariance(own[:, :size], e.origin)
     if squares is not None:
         met = c._replace(won=squares.won, lost=squares.lost, tied=squares.tied)
         fisher = np.asarray(half @ choice.compute_hessian(met, e.solution, 0) @ half.T, np.float64)
@@ -177,14 +194,14 @@ def covariance(
     if errors != "sandwich":
         raise ParameterError(f"errors is {errors!r}; accepted: fisher, sandwich")
     singles = squares or Squares(c.won, c.lost, c.tied)
-    meat = vote_meat(e, singles) if clusters is None else cluster_meat(e, clusters)
+    meat = compute_vote_meat(e, singles) if clusters is None else compute_cluster_meat(e, clusters)
     robust: F8 = half @ meat @ half.T
-    other = e.loose | (robust.diagonal() <= STILL * fisher.diagonal())
+    other = e.prior_only | (robust.diagonal() <= STILL * fisher.diagonal())
     robust[other], robust[:, other] = fisher[other], fisher[:, other]
     return robust
 
 
-def bootstrap(
+def bootstrap_scores(
     e: Estimate,
     rounds: int,
     *,
@@ -204,18 +221,21 @@ def bootstrap(
     second = None if squares is None else np.concatenate(squares)
     draw = clusters or drawing.build_poisson_tables(np.concatenate((c.won, c.lost, c.tied)), second)
     scores = drawing.fit_resamples(
-        c, e.solution, e.inverse, draw, rounds=rounds, seed=seed, tolerance=tolerance
+        c, e.solution, e.inverse_hessian, draw, rounds=rounds, seed=seed, tolerance=tolerance
     )
     scores -= scores[:, e.origin].mean(axis=1, keepdims=True)
-    held, varied = relative(e.inverse[: len(e), : len(e)], e.origin).diagonal(), scores.var(axis=0)
-    other = e.loose | (varied <= STILL * held)
+    held, varied = (
+        center_covariance(e.inverse_hessian[: len(e), : len(e)], e.origin).diagonal(),
+        scores.var(axis=0),
+    )
+    other = e.prior_only | (varied <= STILL * held)
     if other.any():
         spread = np.sqrt(np.maximum(held - varied, 0.0))[other]
         scores[:, other] += np.random.default_rng([seed, 1]).normal(size=(rounds, len(spread))) * spread
     return scores
 
 
-def normal_draws(
+def sample_scores(
     scores: F8, matrix: F8, *, draws: int = DRAWS, seed: int = 0, degrees: F8 | None = None
 ) -> F8:
     """Scores drawn from the normal law with that covariance, or from Student's with these `degrees` of freedom."""
@@ -233,7 +253,7 @@ def normal_draws(
     return np.asarray(scores + drawn, np.float64)
 
 
-def student_values(critical: float, degrees: F8) -> F8:
+def student_critical_values(critical: float, degrees: F8) -> F8:
     """What a critical value of the normal law becomes with few degrees of freedom; infinite where there are none."""
     from scipy.special import ndtr, stdtrit
 
@@ -253,7 +273,7 @@ def critical_value(level: float, matrix: F8 | None = None, *, seed: int = 0) -> 
         return float(ndtri((1 + level) / 2))
     errors = np.sqrt(matrix.diagonal())
     some = errors > 0
-    drawn = normal_draws(np.zeros(len(matrix)), matrix, seed=seed)[:, some] / errors[some]
+    drawn = sample_scores(np.zeros(len(matrix)), matrix, seed=seed)[:, some] / errors[some]
     return float(np.quantile(np.abs(drawn).max(axis=1, initial=0.0), level))
 
 
@@ -290,21 +310,21 @@ def rank_bounds(scores: F8, p: F8, level: float = 0.95) -> tuple[I8, I8]:
     return 1 + better, len(scores) - worse
 
 
-def ranks_of(draws: F8) -> I8:
+def rank_draws(draws: F8) -> I8:
     """Ranks 1.. within every row."""
     return np.asarray(np.argsort(np.argsort(-draws, axis=1, kind="stable"), axis=1) + 1, np.int64)
 
 
 def top_share(draws: F8, k: int) -> F8:
     """By item, the share of rows in which it is among the best k."""
-    return np.asarray((ranks_of(draws) <= k).mean(axis=0), np.float64)
+    return np.asarray((rank_draws(draws) <= k).mean(axis=0), np.float64)
 
 
-def groups(order: I8, p: F8, level: float = 0.95) -> list[list[int]]:
+def find_tied_groups(order: I8, p: F8, level: float = 0.95) -> list[list[int]]:
     """Longest runs of neighbours in the order in which no two items are told apart; they may overlap.
 
     >>> p = np.ones((3, 3)); p[0, 2] = p[2, 0] = 0.001
-    >>> groups(np.array([0, 1, 2]), p)
+    >>> find_tied_groups(np.array([0, 1, 2]), p)
     [[0, 1], [1, 2]]
     """
     told = p[np.ix_(order, order)] <= 1 - level
@@ -339,23 +359,23 @@ def votes_to_flip(e: Estimate, most: int = 1 << 40) -> Flip | None:
         return None
     leader, challenger = e.order[:2].tolist()
 
-    def ahead(votes: int) -> bool:
-        extra = with_votes(e.contests, challenger, leader, votes)
+    def is_ahead(votes: int) -> bool:
+        extra = add_votes(e.contests, challenger, leader, votes)
         scores = drawing.refit_contests(extra, e.solution, 1e-10).scores
         return bool(scores[challenger] - scores[leader] > NEAR)
 
     low, high = 0, 1
-    while not ahead(high):
+    while not is_ahead(high):
         low, high = high, high * 4
         if high > most:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if ahead(middle) else (middle, high)
+        low, high = (low, middle) if is_ahead(middle) else (middle, high)
     return Flip(high, leader, challenger)
 
 
-def with_votes(contests: Contests, winner: int, loser: int, votes: float) -> Contests:
+def add_votes(contests: Contests, winner: int, loser: int, votes: float) -> Contests:
     """The contests of one query with more votes for one item over another."""
     low, high = min(winner, loser), max(winner, loser)
     size = int(contests.starts[-1])

@@ -63,8 +63,8 @@ class VoteCounts:
     whole: ClassVar[bool] = False  # votes on one query may lie anywhere
 
     def of(self, preferences: Preferences) -> Tally:
-        tally = Tally.of(preferences)
-        return tally if self.by_query else tally.pooled()
+        tally = Tally.from_preferences(preferences)
+        return tally if self.by_query else tally.pool_queries()
 
     def add(self, a: Tally, b: Tally) -> Tally:
         return a + b

@@ -60,7 +60,7 @@ def leaderboard(
     Where shards were added since the last time, only those are counted, and the fit starts from the last scores.
     """
     from podium.evaluate import leaderboard as boards
-    from podium.evaluate.leaderboard import saving
+    from podium.evaluate.leaderboard import io
 
     by_query = settings.get("over") == "queries"
     tally = votes(inputs, folder, by_query=by_query, engine=engine, address=address, workers=workers)
@@ -69,7 +69,7 @@ def leaderboard(
     with contextlib.suppress(
         ModelFileError, OSError
     ):  # none yet, or damaged: the fit then starts from nothing
-        old, scores, _ = saving.read(kept)
+        old, scores, _ = io.read(kept)
         start = dict(zip(old.items.tolist(), scores, strict=True))
     board = boards.leaderboard(tally, start=start, **settings)
     boards.save(board, kept, overwrite=True)

@@ -50,14 +50,14 @@ class Opened:
     def fingerprint(self) -> str:
         """A digest of all of it."""
         from podium.data.dataset import Dataset
-        from podium.evaluate.checkpoints import digest_of_data
+        from podium.evaluate.checkpoints import digest_dataset
 
-        return digest_of_data(Dataset(self.preferences, self.labels, self.features))
+        return digest_dataset(Dataset(self.preferences, self.labels, self.features))
 
     @functools.cached_property
     def kinds(self) -> frozenset[str]:
         """What else there is to see: "leaderboard" for votes, "annotators" for people that judge."""
-        from podium.evaluate.report.material import has_board, is_crowd
+        from podium.evaluate.report.inputs import has_board, is_crowd
 
         found = {"leaderboard": has_board, "annotators": is_crowd}
         return frozenset(name for name, check in found.items() if check(self.preferences))

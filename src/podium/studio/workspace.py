@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.errors import InputError, PodiumError, capture_warnings
-from podium.evaluate.screening import Screen
+from podium.evaluate.method_screening import MethodScreen
 from podium.studio.limits import TooLarge, check_pairs
 from podium.studio.opening import Opened, open_input, open_labels, still_allowed
 from podium.studio.records import Project
@@ -109,7 +109,7 @@ class Workspace:
         from podium.evaluate import pictures
 
         with contextlib.suppress(PodiumError):
-            pictures.altair()
+            pictures.import_altair()
             self.material(self.data(self.store.project(DEMO)).result())
 
     def close(self) -> None:
@@ -131,14 +131,14 @@ class Workspace:
 
     def _gather(self, data: Opened, methods: Sequence[str], metrics: Sequence[str]) -> Any:
         from podium.aggregators.base import make
-        from podium.evaluate.report.material import Asked, gather
+        from podium.evaluate.report.inputs import ReportRequest, collect_inputs
 
         named = {m: self.method(m) if m.startswith("model:") else make(m) for m in methods}
         for method in named.values():
             check_pairs(self.settings.limits, data.preferences, method)
         usual, large = self._screen(data)
         words, absent = self._too_long(data), []
-        asked = Asked(
+        asked = ReportRequest(
             data.preferences,
             data.labels,
             data.features,
@@ -151,7 +151,7 @@ class Workspace:
         )
         if words:
             absent = [*data.kinds, *(() if methods else large)]
-        found = gather(asked)
+        found = collect_inputs(asked)
         return replace(found, said=(*found.said, *(f"{what} is left out: {words}" for what in absent)))
 
     def _too_long(self, data: Opened) -> str:
@@ -166,11 +166,11 @@ class Workspace:
         """The methods that are shown to those who name none: those that suit the data and are not too much work."""
         return dict(self._screen(data)[0].methods)
 
-    def _screen(self, data: Opened) -> tuple[Screen, list[str]]:
+    def _screen(self, data: Opened) -> tuple[MethodScreen, list[str]]:
         """These, and the names of the well-known ones that would compare too many items."""
-        from podium.evaluate.report.material import default_methods, methods_for
+        from podium.evaluate.report.inputs import choose_methods, default_methods
 
-        found = methods_for(data.preferences, data.labels)
+        found = choose_methods(data.preferences, data.labels)
         fit = {}
         for name, method in found.methods.items():
             with contextlib.suppress(TooLarge):

@@ -16,7 +16,7 @@ from podium.data.vocabulary import Id
 from podium.errors import ParameterError
 from podium.evaluate import pictures
 
-__all__ = ["natural", "rank_heatmap", "shown_names", "slanted"]
+__all__ = ["build_slanted_axis", "disambiguate_names", "natural_sort_key", "rank_heatmap"]
 
 ITEMS, EXPERTS = 30, 60  # drawn unless asked for more
 FEW = 2  # experts that are left, at least, when those without a word on these items are not drawn
@@ -30,7 +30,7 @@ GRADES = ["#fdf3e6", "#f1a340", "#8c4a03"]
 QUIET = "#9a9a9a"
 
 
-class Grid(NamedTuple):
+class HeatmapData(NamedTuple):
     """The parts of the picture: cells, and the names in their order."""
 
     cells: list[dict[str, Any]]
@@ -56,50 +56,50 @@ def rank_heatmap(
 
     Beside it the places of every consensus, and the labels if there are any for the query.
     """
-    alt = pictures.altair()
+    alt = pictures.import_altair()
     named = consensus if isinstance(consensus, Mapping) else {consensus.method: consensus}
     one = preferences.select([query])
     if not one.lists.rows:
         raise ParameterError(f"nobody gave a list for query {query!r}, so there are no ranks to draw")
-    grid = _grid(one, query, named, labels, items, experts)
+    grid = _build_heatmap_data(one, query, named, labels, items, experts)
     y = alt.Y("item:N", sort=grid.items, title=None, axis=alt.Axis(labelLimit=180, ticks=False, domain=False))
     silent = alt.Y("item:N", sort=grid.items, title=None, axis=None)
-    parts = [_ranks(alt, grid, y), _places(alt, grid, silent, list(named))]
+    parts = [_draw_ranks(alt, grid, y), _draw_places(alt, grid, silent, list(named))]
     if grid.grades:
-        parts.append(_grades(alt, grid, silent))
+        parts.append(_draw_grades(alt, grid, silent))
     first = next(iter(named))
     what = "how {} experts rate {} items" if grid.rated else "where {} experts put {} items"
     dark = "a high rating; a dot: not rated" if grid.rated else "near the top; a dot: not listed"
     title = {
         "text": f"Query {query}: {what.format(len(grid.experts), len(grid.items))}",
-        "subtitle": [_note(grid, one, first), f"dark: {dark}"],
+        "subtitle": [_describe_selection(grid, one, first), f"dark: {dark}"],
         "anchor": "start",
     }
     chart = alt.hconcat(*parts, spacing=10, title=title).resolve_scale(y="shared", color="independent")
     return chart.configure_view(stroke=None).configure_axis(grid=False)
 
 
-def shown_names(ids: Sequence[Id]) -> list[str]:
+def disambiguate_names(ids: Sequence[Id]) -> list[str]:
     """Ids as they are drawn; those that would look the same are told apart."""
     plain = [str(i) for i in ids]
     twice = {name for name in plain if plain.count(name) > 1} if len(set(plain)) < len(plain) else set()
     return [repr(i) if name in twice else name for i, name in zip(ids, plain, strict=True)]
 
 
-def natural(name: str) -> tuple[Any, ...]:
+def natural_sort_key(name: str) -> tuple[Any, ...]:
     """A sorting key by which expert-9 comes before expert-10."""
     return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.split(r"(\d+)", name) if p)
 
 
-def _grid(
+def _build_heatmap_data(
     one: Preferences,
     query: Id,
     named: Mapping[str, Consensus],
     labels: Labels | None,
     items: int,
     experts: int,
-) -> Grid:
-    order = _order(next(iter(named.values())), query, labels, items)
+) -> HeatmapData:
+    order = _select_items(next(iter(named.values())), query, labels, items)
     slots = {one.index.slot(query, item): place for place, item in enumerate(order)}
     lists = one.lists
     kept = np.isin(lists.item, list(slots))
@@ -107,8 +107,8 @@ def _grid(
     said = np.bincount(who[kept], minlength=len(one.experts))
     speaking = np.flatnonzero((said > 0) if (said > 0).sum() > FEW else one.active_experts)
     chosen = speaking[np.argsort(-said[speaking], kind="stable")][:experts]
-    names = dict(zip(chosen.tolist(), shown_names([one.experts[int(c)] for c in chosen]), strict=True))
-    rows = shown_names(order)
+    names = dict(zip(chosen.tolist(), disambiguate_names([one.experts[int(c)] for c in chosen]), strict=True))
+    rows = disambiguate_names(order)
     rated = lists.score is not None and len(np.unique(lists.score)) <= GRADED
     column = lists.score if rated and lists.score is not None else lists.rank
     value = {
@@ -117,9 +117,9 @@ def _grid(
         if k and e in names
     }
     first = next(iter(named.values())).ranking(query, items)
-    across = sorted(names.values(), key=natural)
+    across = sorted(names.values(), key=natural_sort_key)
     cells = [{"expert": e, "item": i, "value": value.get((e, i))} for e in across for i in rows]
-    return Grid(
+    return HeatmapData(
         cells,
         _consensus_cells(named, query, order, rows),
         _grade_cells(labels, query, order, rows),
@@ -133,7 +133,7 @@ def _grid(
     )
 
 
-def _order(first: Consensus, query: Id, labels: Labels | None, most: int) -> list[Id]:
+def _select_items(first: Consensus, query: Id, labels: Labels | None, most: int) -> list[Id]:
     """The first items; where that cuts off items of a good grade, a few of those after them."""
     whole = first.ranking(query)
     if labels is None or labels.queries.code_of(query) is None or len(whole) <= most:
@@ -173,7 +173,7 @@ def _grade_cells(labels: Labels | None, query: Id, order: list[Id], rows: list[s
     ]
 
 
-def slanted(alt: Any, step: int) -> Any:
+def build_slanted_axis(alt: Any, step: int) -> Any:
     """Names above columns of some width: upright where they would cover each other."""
     size = max(7, min(11, step - 1))
     angle = -60 if step >= UPRIGHT else -90
@@ -182,10 +182,10 @@ def slanted(alt: Any, step: int) -> Any:
     )
 
 
-def _ranks(alt: Any, grid: Grid, y: Any) -> Any:
+def _draw_ranks(alt: Any, grid: HeatmapData, y: Any) -> Any:
     width = max(7, min(22, WIDTH // max(len(grid.experts), 1)))
     base = alt.Chart(alt.Data(values=grid.cells)).encode(
-        x=alt.X("expert:N", sort=grid.experts, title=None, axis=slanted(alt, width)), y=y
+        x=alt.X("expert:N", sort=grid.experts, title=None, axis=build_slanted_axis(alt, width)), y=y
     )
     low, high = grid.ends
     if grid.rated:
@@ -217,7 +217,7 @@ def _ranks(alt: Any, grid: Grid, y: Any) -> Any:
     return layers.properties(width={"step": width}, height={"step": 18})
 
 
-def _places(alt: Any, grid: Grid, y: Any, methods: list[str]) -> Any:
+def _draw_places(alt: Any, grid: HeatmapData, y: Any, methods: list[str]) -> Any:
     last = max((c["place"] for c in grid.places if c["place"]), default=1)
     axis = alt.Axis(orient="top", labelAngle=-60, labelLimit=110, ticks=False, domain=False)
     base = (
@@ -234,7 +234,7 @@ def _places(alt: Any, grid: Grid, y: Any, methods: list[str]) -> Any:
     return (cells + text).properties(width={"step": 28}, height={"step": 18})
 
 
-def _grades(alt: Any, grid: Grid, y: Any) -> Any:
+def _draw_grades(alt: Any, grid: HeatmapData, y: Any) -> Any:
     best = max((c["grade"] for c in grid.grades if c["grade"] is not None), default=0.0)
     axis = alt.Axis(orient="top", labelAngle=-60, labelFontWeight="bold", ticks=False, domain=False)
     base = alt.Chart(alt.Data(values=grid.grades)).encode(
@@ -252,7 +252,7 @@ def _grades(alt: Any, grid: Grid, y: Any) -> Any:
     return (cells + text).properties(width={"step": 28}, height={"step": 18})
 
 
-def _note(grid: Grid, one: Preferences, first: str) -> str:
+def _describe_selection(grid: HeatmapData, one: Preferences, first: str) -> str:
     total, speaking = len(one.index.items), int(one.active_experts.sum())
     text = f"items in the order of {first}"
     if len(grid.items) < total:

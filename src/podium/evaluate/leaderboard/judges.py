@@ -15,14 +15,21 @@ import numpy as np
 
 from podium.data.vocabulary import Id
 from podium.evaluate.leaderboard.tally import Tally
-from podium.evaluate.next_pair import chances
+from podium.evaluate.next_pair import compute_outcome_probabilities
 from podium.evaluate.significance import holm
 from podium.evaluate.uncertainty import Estimate
 from podium.kernels.dispatch import F8, I8
 
 __all__ = [
-    "Agreement", "SideEffect", "Sided", "agreement", "expected", "shares", "side_effect", "side_effects_by_judge",
-    "sides_by_judge",
+    "Agreement",
+    "OneSidedJudge",
+    "PositionBias",
+    "compute_agreement",
+    "compute_expected_shares",
+    "compute_vote_shares",
+    "estimate_bias_by_judge",
+    "estimate_position_bias",
+    "find_one_sided_judges",
 ]  # fmt: skip
 
 MOST_JUDGES = 500  # whose votes are compared with each other; those with the most votes
@@ -34,7 +41,7 @@ UNKNOWN = 0.5  # standard error, in log odds, from which an effect of the side i
 TASTE = 1.0  # standard deviation, in log odds, of what a judge may think of an item beside all others
 
 
-class Sided(NamedTuple):
+class OneSidedJudge(NamedTuple):
     """A judge who votes for one side."""
 
     judge: Id
@@ -42,7 +49,7 @@ class Sided(NamedTuple):
     first_share: float
 
 
-class SideEffect(NamedTuple):
+class PositionBias(NamedTuple):
     """The advantage of being shown first, in log odds; an infinite error where sides and items go together."""
 
     votes: float  # with a winner, of which the sides are known
@@ -51,7 +58,7 @@ class SideEffect(NamedTuple):
     error: float
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """Whether the votes tell the side from the items."""
         return self.error <= UNKNOWN
 
@@ -61,7 +68,7 @@ class SideEffect(NamedTuple):
         return self.advantage / self.error
 
 
-def shares(tally: Tally) -> F8:
+def compute_vote_shares(tally: Tally) -> F8:
     """The share of the votes that each expert cast."""
     total = tally.won + tally.lost + tally.tied
     return np.asarray(
@@ -69,13 +76,13 @@ def shares(tally: Tally) -> F8:
     )
 
 
-def expected(e: Estimate, tally: Tally) -> F8:
+def compute_expected_shares(e: Estimate, tally: Tally) -> F8:
     """By row: what share of the votes (ties half) the first item should have."""
-    win, _, tie = chances(e.solution, e.scores[tally.first] - e.scores[tally.second])
+    win, _, tie = compute_outcome_probabilities(e.solution, e.scores[tally.first] - e.scores[tally.second])
     return np.asarray(win + tie / 2, np.float64)
 
 
-class _Shown(NamedTuple):
+class _SidedVotes(NamedTuple):
     """Rows whose sides are known, turned so that the first item is the one shown first."""
 
     judge: I8
@@ -86,26 +93,26 @@ class _Shown(NamedTuple):
     surplus: F8  # votes for the first (ties half) beyond those that the scores expect
     weight: F8  # their variance
 
-    def take(self, rows: I8) -> _Shown:
+    def take_rows(self, rows: I8) -> _SidedVotes:
         ids, sums = ([column[rows] for column in self[part]] for part in (slice(3), slice(3, None)))
-        return _Shown(*ids, *sums)
+        return _SidedVotes(*ids, *sums)
 
 
-def _shown(tally: Tally, e: Estimate) -> _Shown:
+def _collect_sided_votes(tally: Tally, e: Estimate) -> _SidedVotes:
     known = np.flatnonzero(tally.side)
     forward = tally.side[known] > 0
     won, lost, tied = (c[known] for c in (tally.won, tally.lost, tally.tied))
-    chance = expected(e, tally)[known]
+    chance = compute_expected_shares(e, tally)[known]
     total = won + lost + tied
     surplus = np.where(forward, 1, -1) * (won + tied / 2 - total * chance)
     a, b = tally.first[known], tally.second[known]
-    return _Shown(
+    return _SidedVotes(
         tally.expert[known], np.where(forward, a, b), np.where(forward, b, a), np.where(forward, won, lost),
         np.where(forward, lost, won), surplus, total * chance * (1 - chance),
     )  # fmt: skip
 
 
-def _effect(shown: _Shown, precision: Any) -> SideEffect:
+def _estimate_bias(shown: _SidedVotes, precision: Any) -> PositionBias:
     """One step of Newton's method from no advantage; the items, known with some `precision`, are taken out."""
     from scipy.sparse.linalg import spsolve
 
@@ -121,12 +128,12 @@ def _effect(shown: _Shown, precision: Any) -> SideEffect:
     of_items = np.atleast_1d(spsolve(precision, shift))
     left = float(shown.weight.sum() - shift @ of_items)
     if not left > 0:
-        return SideEffect(float(votes), float(share), 0.0, float("inf"))
+        return PositionBias(float(votes), float(share), 0.0, float("inf"))
     advantage = float(shown.surplus.sum() - slope @ of_items) / left
-    return SideEffect(float(votes), float(share), advantage, left**-0.5)
+    return PositionBias(float(votes), float(share), advantage, left**-0.5)
 
 
-def _precision(first: I8, second: I8, weight: F8, size: int, own: float) -> Any:
+def _build_precision(first: I8, second: I8, weight: F8, size: int, own: float) -> Any:
     """Second derivatives by the scores of the items, `own` added for each of them."""
     from scipy.sparse import coo_array
 
@@ -140,53 +147,57 @@ def _precision(first: I8, second: I8, weight: F8, size: int, own: float) -> Any:
     return coo_array((np.concatenate((values, np.full(size, own))), at), shape=(size, size)).tocsc()
 
 
-def side_effect(tally: Tally, e: Estimate) -> SideEffect:
+def estimate_position_bias(tally: Tally, e: Estimate) -> PositionBias:
     """The advantage of being shown first, whoever judges: as fitted, or by one step from scores without it."""
     if e.contests.side is not None:
-        shown = _shown(tally, e)
+        shown = _collect_sided_votes(tally, e)
         votes = float(shown.for_first.sum() + shown.for_second.sum())
         share, fitted = float(shown.for_first.sum() / max(votes, 1e-300)), e.solution.extra["advantage"][0]
-        return SideEffect(votes, share, float(fitted), float(e.inverse[-1, -1]) ** 0.5)
-    chance = expected(e, tally)
+        return PositionBias(votes, share, float(fitted), float(e.inverse_hessian[-1, -1]) ** 0.5)
+    chance = compute_expected_shares(e, tally)
     weight = (tally.won + tally.lost + tally.tied) * chance * (1 - chance)
-    met = _precision(tally.first, tally.second, weight, len(tally.items), max(e.solution.model.l2, 1e-9))
-    return _effect(_shown(tally, e), met)
+    met = _build_precision(
+        tally.first, tally.second, weight, len(tally.items), max(e.solution.model.l2, 1e-9)
+    )
+    return _estimate_bias(_collect_sided_votes(tally, e), met)
 
 
-def side_effects_by_judge(tally: Tally, e: Estimate) -> list[SideEffect]:
+def estimate_bias_by_judge(tally: Tally, e: Estimate) -> list[PositionBias]:
     """The same for each judge, by code, beside what all votes say of the items and what the judge may think of them.
 
     Of judges with fewer than DECIDED votes nothing is known.
     """
-    shown = _shown(tally, e)
+    shown = _collect_sided_votes(tally, e)
     order = np.argsort(shown.judge, kind="stable")
     ends = np.searchsorted(shown.judge[order], np.arange(len(tally.experts) + 1))
     found = []
     for begin, end in itertools.pairwise(ends.tolist()):
-        own = shown.take(order[begin:end])
+        own = shown.take_rows(order[begin:end])
         votes = float(own.for_first.sum() + own.for_second.sum())
         if votes < DECIDED:
             share = float(own.for_first.sum() / votes) if votes else float("nan")
-            found.append(SideEffect(votes, share, 0.0, float("inf")))
+            found.append(PositionBias(votes, share, 0.0, float("inf")))
             continue
         items, at = np.unique(np.concatenate((own.first, own.second)), return_inverse=True)
         own = own._replace(first=at[: end - begin], second=at[end - begin :])
-        found.append(_effect(own, _precision(own.first, own.second, own.weight, len(items), TASTE**-2)))
+        found.append(
+            _estimate_bias(own, _build_precision(own.first, own.second, own.weight, len(items), TASTE**-2))
+        )
     return found
 
 
-def sides_by_judge(tally: Tally, e: Estimate) -> list[Sided]:
+def find_one_sided_judges(tally: Tally, e: Estimate) -> list[OneSidedJudge]:
     """Judges who nearly always vote for the item shown first (or second), those with the most votes first.
 
-    Only as far as that is no matter of the items, see `side_effects_by_judge`.
+    Only as far as that is no matter of the items, see `estimate_bias_by_judge`.
     """
     from scipy.special import ndtr
 
-    effects = side_effects_by_judge(tally, e)
-    some = [code for code, effect in enumerate(effects) if effect.known]
+    effects = estimate_bias_by_judge(tally, e)
+    some = [code for code, effect in enumerate(effects) if effect.is_known]
     p = holm(2 * ndtr(-np.abs([effects[code].z for code in some])))
     flagged = [
-        Sided(tally.experts[code], effects[code].votes, effects[code].first_share)
+        OneSidedJudge(tally.experts[code], effects[code].votes, effects[code].first_share)
         for code, value in zip(some, p.tolist(), strict=True)
         if value < RARE and max(effects[code].first_share, 1 - effects[code].first_share) >= ONE_SIDED
     ]
@@ -207,13 +218,13 @@ class Agreement:
     effective: float  # independent judges they are worth: n^2 over the sum of all correlations
     copies: list[list[Id]]  # groups whose departures are nearly the same
 
-    def weights(self, experts: int) -> F8:
+    def compute_weights(self, experts: int) -> F8:
         """Weights by expert under which judges that go together share one voice; 1 for judges not looked at."""
         found = np.ones(experts)
         found[self.codes] = 1 / self.correlation.sum(axis=1)
         return found
 
-    def groups(self, experts: int) -> I8:
+    def group_experts(self, experts: int) -> I8:
         """A number by expert, the same for judges that go together."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
@@ -224,7 +235,7 @@ class Agreement:
         return found
 
 
-class _Answers(NamedTuple):
+class _JudgeAnswers(NamedTuple):
     """What each judge said to each question (same query, same two items), whichever side the items were shown on."""
 
     at: tuple[I8, I8]  # judge, question
@@ -232,28 +243,32 @@ class _Answers(NamedTuple):
     share: F8  # of the first item
     off: F8  # less what the scores expect
 
-    def table(self, values: Any) -> Any:
+    def to_matrix(self, values: Any) -> Any:
         """One value an answer, as judges x questions."""
         from scipy.sparse import csr_array
 
         return csr_array((np.asarray(values, np.float64), self.at), shape=self.shape)
 
 
-def _answers(tally: Tally, e: Estimate, codes: I8) -> _Answers:
+def _collect_answers(tally: Tally, e: Estimate, codes: I8) -> _JudgeAnswers:
     row = np.full(len(tally.experts), -1)
     row[codes] = np.arange(len(codes))
     kept = np.flatnonzero(row[tally.expert] >= 0)
     question = (tally.query * len(tally.items) + tally.first) * len(tally.items) + tally.second
     questions, column = np.unique(question[kept], return_inverse=True)
     cell, which = np.unique(row[tally.expert[kept]] * len(questions) + column, return_inverse=True)
-    columns = (tally.won + tally.tied / 2, tally.won + tally.lost + tally.tied, expected(e, tally))
+    columns = (
+        tally.won + tally.tied / 2,
+        tally.won + tally.lost + tally.tied,
+        compute_expected_shares(e, tally),
+    )
     half, total, wanted = (np.bincount(which, weights=c[kept]) for c in columns)
     at = (cell // len(questions), cell % len(questions))
     share = half / total
-    return _Answers(at, (len(codes), len(questions)), share, share - wanted / np.bincount(which))
+    return _JudgeAnswers(at, (len(codes), len(questions)), share, share - wanted / np.bincount(which))
 
 
-def agreement(tally: Tally, e: Estimate) -> Agreement | None:
+def compute_agreement(tally: Tally, e: Estimate) -> Agreement | None:
     """Compare the judges; None when no two of them share SHARED comparisons.
 
     Two judges who are right for their own reasons depart from the expected score independently; two who copy depart
@@ -264,14 +279,14 @@ def agreement(tally: Tally, e: Estimate) -> Agreement | None:
     total = tally.won + tally.lost + tally.tied
     votes = np.bincount(tally.expert, weights=total, minlength=len(tally.experts))
     codes = np.sort(np.argsort(-votes, kind="stable")[:MOST_JUDGES])
-    given = _answers(tally, e, codes)
-    asked, off = given.table(np.ones(len(given.share))), given.table(given.off)
-    shared = _dense(asked @ asked.T)
+    given = _collect_answers(tally, e, codes)
+    asked, off = given.to_matrix(np.ones(len(given.share))), given.to_matrix(given.off)
+    shared = _to_dense(asked @ asked.T)
     if len(codes) < 2 or np.triu(shared, 1).max() < SHARED:
         return None
-    same = [given.table(mark) for mark in (given.share > 0.5, given.share == 0.5, given.share < 0.5)]
-    agree = np.asarray(sum(_dense(mark @ mark.T) for mark in same), np.float64)
-    together, own = _dense(off @ off.T), _dense((off * off) @ asked.T)
+    same = [given.to_matrix(mark) for mark in (given.share > 0.5, given.share == 0.5, given.share < 0.5)]
+    agree = np.asarray(sum(_to_dense(mark @ mark.T) for mark in same), np.float64)
+    together, own = _to_dense(off @ off.T), _to_dense((off * off) @ asked.T)
     size = np.sqrt(own * own.T)
     raw = np.divide(together, size, out=np.zeros_like(size), where=size > 0)
     sure = (shared >= SHARED) & (raw * np.sqrt(np.maximum(shared, 1)) > SURE) & (raw > ALIKE)
@@ -279,14 +294,14 @@ def agreement(tally: Tally, e: Estimate) -> Agreement | None:
     np.fill_diagonal(correlation, 1.0)
     agree = np.divide(agree, shared, out=np.full_like(agree, np.nan), where=shared > 0)
     judges, worth = [tally.experts[int(c)] for c in codes], len(codes) ** 2 / float(correlation.sum())
-    return Agreement(judges, codes, shared, agree, correlation, worth, _groups(judges, correlation))
+    return Agreement(judges, codes, shared, agree, correlation, worth, _group_copies(judges, correlation))
 
 
-def _dense(matrix: Any) -> F8:
+def _to_dense(matrix: Any) -> F8:
     return np.asarray(matrix.toarray(), np.float64)
 
 
-def _groups(judges: list[Id], correlation: F8) -> list[list[Id]]:
+def _group_copies(judges: list[Id], correlation: F8) -> list[list[Id]]:
     """Judges linked by correlations of copies."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components

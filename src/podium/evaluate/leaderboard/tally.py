@@ -23,10 +23,10 @@ from podium.kernels.contest_scores import Contests, count_contests
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.pairwise_votes import Votes
 
-__all__ = ["Meaning", "Over", "Tally", "check_items"]
+__all__ = ["SamplingUnit", "Tally", "WeightMeaning", "check_items"]
 
-Over = Literal["votes", "experts", "queries"]
-Meaning = Literal["frequency", "importance"]  # of the weight of a vote, where it comes to errors
+SamplingUnit = Literal["votes", "experts", "queries"]
+WeightMeaning = Literal["frequency", "importance"]  # of the weight of a vote, where it comes to errors
 MOST_PAIRS = 200_000_000  # contests that lists may be taken apart into
 SQUARES = ("won_squares", "lost_squares", "tied_squares")
 SOFT = 1e-6  # by which shares of a vote may miss 1 for rounding
@@ -62,21 +62,21 @@ class Tally:
     fractional: bool = False  # some vote has a weight that is not a whole number
 
     @classmethod
-    def of(cls, preferences: Preferences) -> Tally:
+    def from_preferences(cls, preferences: Preferences) -> Tally:
         """Everything that lists and comparisons say about two items."""
         index = preferences.index
         item = code_ids(index.items.tolist(), "item").with_sorted_ids()
         query = code_ids(index.queries.tolist(), "query").with_sorted_ids()
-        tables = [t for t in (_compared(preferences), _listed(preferences)) if len(t[0])]
+        tables = [t for t in (_comparison_rows(preferences), _list_pair_rows(preferences)) if len(t[0])]
         if not tables:
             raise InputError("there are no votes", remedy="a leaderboard needs lists or comparisons")
-        rows = _joined(tables)
+        rows = _concat_columns(tables)
         rows |= {"query": query.codes[rows["query"]]}
         rows |= {name: item.codes[rows[name]] for name in ("first", "second")}
         weight, listed = preferences.comparisons.weight, bool(preferences.lists.rows)
         fractional = bool((weight != np.rint(weight)).any())
         ids = item.ids, preferences.experts, query.ids
-        return cls(*ids, **_unique(rows), listed=listed, fractional=fractional)
+        return cls(*ids, **_merge_equal_rows(rows), listed=listed, fractional=fractional)
 
     @property
     def votes(self) -> float:
@@ -93,25 +93,25 @@ class Tally:
         for name in ("items", "experts", "queries"):
             mine, theirs = getattr(self, name), getattr(other, name)
             both = code_ids(mine.tolist() + theirs.tolist(), name[:-1]).with_sorted_ids()
-            _check_types(both.ids, name)
+            _check_id_types(both.ids, name)
             ids.append(both.ids)
             codes.append((both.codes[: len(mine)], both.codes[len(mine) :]))
         parts = []
         for k, t in enumerate((self, other)):
             item, expert, query = (c[k] for c in codes)
             places = expert[t.expert], query[t.query], item[t.first], item[t.second]
-            parts.append((*places, t.side, *t.sums, *t.squares("importance")))
+            parts.append((*places, t.side, *t.sums, *t.weight_squares("importance")))
         items, experts, queries = ids
         marks = {name: getattr(self, name) or getattr(other, name) for name in MARKS}
-        return Tally(items, experts, queries, **_unique(_joined(parts)), **marks)
+        return Tally(items, experts, queries, **_merge_equal_rows(_concat_columns(parts)), **marks)
 
-    def pooled(self) -> Tally:
+    def pool_queries(self) -> Tally:
         """The same votes with all queries put together: as small as the pairs that met are few."""
         rows = {name: getattr(self, name) for name in COLUMNS}
         rows["query"] = np.zeros_like(self.query)
-        return replace(self, queries=Ids(["all"]), **_unique(rows))
+        return replace(self, queries=Ids(["all"]), **_merge_equal_rows(rows))
 
-    def played(self) -> tuple[Tally, list[Id]]:
+    def drop_unplayed_items(self) -> tuple[Tally, list[Id]]:
         """The same without the items that no vote speaks of, and those items."""
         seen = np.zeros(len(self.items), np.bool_)
         seen[self.first] = seen[self.second] = True
@@ -122,16 +122,16 @@ class Tally:
         kept = replace(self, items=items, first=new[self.first], second=new[self.second])
         return kept, self.items.take(np.flatnonzero(~seen)).tolist()
 
-    def by_query(self) -> Iterator[tuple[Id, Tally]]:
+    def split_by_query(self) -> Iterator[tuple[Id, Tally]]:
         """The votes of each query by themselves, on the items compared there; queries without votes are left out."""
         for code in np.unique(self.query).tolist():
             rows = self.query == code
             columns = {name: getattr(self, name)[rows] for name in COLUMNS}
             columns["query"] = np.zeros_like(columns["query"])
             part = replace(self, queries=Ids([self.queries[code]]), **columns)
-            yield self.queries[code], part.played()[0]
+            yield self.queries[code], part.drop_unplayed_items()[0]
 
-    def without(self, experts: Sequence[Id]) -> Tally:
+    def without_experts(self, experts: Sequence[Id]) -> Tally:
         """What all other experts said; the items stay."""
         known = {str(e): e for e in self.experts}
         for expert in experts:
@@ -152,7 +152,7 @@ class Tally:
         columns["expert"] = new[columns["expert"]]
         return replace(self, experts=self.experts.take(kept), **columns)
 
-    def discounted(self, weights: F8) -> Tally:
+    def scale_by_expert(self, weights: F8) -> Tally:
         """The votes of each expert times the share that its voice has among experts who go together.
 
         The squares are multiplied once, as if there were fewer votes: where n experts say the same, each with a share
@@ -167,16 +167,16 @@ class Tally:
         """By row: the weight of the votes for first, for second, and for neither."""
         return self.won, self.lost, self.tied
 
-    def squares(self, meaning: Meaning) -> Squares:
+    def weight_squares(self, meaning: WeightMeaning) -> Squares:
         """By row: the sums of squared weights; as a frequency, a vote of weight w counts as w votes of weight 1."""
         if meaning == "frequency":
             return Squares(*self.sums)
         return Squares(self.won_squares, self.lost_squares, self.tied_squares)
 
-    def contests(self, *, sides: bool = False) -> Contests:
+    def to_contests(self, *, sides: bool = False) -> Contests:
         """All votes as the contests of one query; with `sides`, apart by who was shown first."""
         size = len(self.items)
-        pair = self._pairs(sides)
+        pair = self._pair_keys(sides)
         unique, which = np.unique(pair, return_inverse=True)
         won, lost, tied = (
             np.asarray(np.bincount(which, weights=c, minlength=len(unique)), np.float64)
@@ -187,16 +187,18 @@ class Tally:
         ends = np.array([0, size]), np.array([0, len(unique)])
         return Contests(*ends, first, second, won, lost, tied, side)
 
-    def _pairs(self, sides: bool) -> I8:
+    def _pair_keys(self, sides: bool) -> I8:
         pair = self.first * len(self.items) + self.second
         return pair * 3 + self.side + 1 if sides else pair
 
-    def pair_squares(self, meaning: Meaning, *, sides: bool = False) -> Squares:
+    def pair_squares(self, meaning: WeightMeaning, *, sides: bool = False) -> Squares:
         """The sums of squared weights by pair, for contests made with the same `sides`."""
         pair = self.pair_of_row(sides)
-        return Squares(*(np.asarray(np.bincount(pair, weights=c), np.float64) for c in self.squares(meaning)))
+        return Squares(
+            *(np.asarray(np.bincount(pair, weights=c), np.float64) for c in self.weight_squares(meaning))
+        )
 
-    def labels(self, over: Over, groups: I8 | None = None) -> I8 | None:
+    def cluster_labels(self, over: SamplingUnit, groups: I8 | None = None) -> I8 | None:
         """By row, the number of what errors are over; None where every vote stands by itself.
 
         Where votes come from lists, all that an expert says on a query stands together; where votes are soft, what it
@@ -205,7 +207,7 @@ class Tally:
         if over == "votes":
             if self.listed:
                 return self.expert * len(self.queries) + self.query
-            return self._cells if self.soft else None
+            return self._cell_of_row if self.is_soft else None
         if over == "experts":
             return self.expert if groups is None else groups[self.expert]
         if over == "queries":
@@ -213,22 +215,24 @@ class Tally:
         raise ParameterError(f"over is {over!r}; accepted: votes, experts, queries")
 
     @property
-    def soft(self) -> bool:
+    def is_soft(self) -> bool:
         """Whether votes are shares: all that an expert says about two items on a query weighs one vote at most."""
         if not self.fractional:
             return False
-        total = np.bincount(self._cells, weights=sum(self.sums))
+        total = np.bincount(self._cell_of_row, weights=sum(self.sums))
         return len(total) > 1 and float(total.max()) <= 1 + SOFT
 
     @functools.cached_property
-    def _cells(self) -> I8:
+    def _cell_of_row(self) -> I8:
         """By row, the number of its expert, query and two items."""
-        voice = _numbered(self.expert * len(self.queries) + self.query)[1]
-        return _numbered((voice * len(self.items) + self.first) * len(self.items) + self.second)[1]
+        voice = _encode_keys(self.expert * len(self.queries) + self.query)[1]
+        return _encode_keys((voice * len(self.items) + self.first) * len(self.items) + self.second)[1]
 
-    def clusters(self, over: Over, *, sides: bool = False, groups: I8 | None = None) -> Clusters | None:
+    def build_clusters(
+        self, over: SamplingUnit, *, sides: bool = False, groups: I8 | None = None
+    ) -> Clusters | None:
         """What is drawn as a whole, for contests made with the same `sides`; None for single votes."""
-        label = self.labels(over, groups)
+        label = self.cluster_labels(over, groups)
         if label is None:
             return None
         number, which = np.unique(label, return_inverse=True)
@@ -243,17 +247,21 @@ class Tally:
 
     def pair_of_row(self, sides: bool = False) -> I8:
         """By row, the number of its pair among the contests made with the same `sides`."""
-        return np.asarray(np.unique(self._pairs(sides), return_inverse=True)[1], np.int64)
+        return np.asarray(np.unique(self._pair_keys(sides), return_inverse=True)[1], np.int64)
 
-    def by_item(self) -> tuple[F8, F8, F8]:
+    def count_by_item(self) -> tuple[F8, F8, F8]:
         """Wins, losses and ties of every item."""
         size = len(self.items)
 
-        def total(of_first: F8, of_second: F8) -> F8:
+        def sum_by_item(of_first: F8, of_second: F8) -> F8:
             a = np.bincount(self.first, weights=of_first, minlength=size)
             return np.asarray(a + np.bincount(self.second, weights=of_second, minlength=size), np.float64)
 
-        return total(self.won, self.lost), total(self.lost, self.won), total(self.tied, self.tied)
+        return (
+            sum_by_item(self.won, self.lost),
+            sum_by_item(self.lost, self.won),
+            sum_by_item(self.tied, self.tied),
+        )
 
 
 def check_items(preferences: Preferences) -> None:
@@ -272,7 +280,7 @@ def check_items(preferences: Preferences) -> None:
         )
 
 
-def _compared(p: Preferences) -> tuple[Any, ...]:
+def _comparison_rows(p: Preferences) -> tuple[Any, ...]:
     """Expert, query, slots, side, outcome and its square of every comparison, lower slot first."""
     v = p.comparisons
     swap = v.winner > v.loser
@@ -291,7 +299,7 @@ def _compared(p: Preferences) -> tuple[Any, ...]:
     )
 
 
-def _listed(p: Preferences) -> tuple[Any, ...]:
+def _list_pair_rows(p: Preferences) -> tuple[Any, ...]:
     """The same of every two items that a list puts in order: a list is counted as a query of its own."""
     t, below = p.lists, p.unlisted == "below"
     lengths = t.lengths
@@ -330,7 +338,7 @@ def _listed(p: Preferences) -> tuple[Any, ...]:
     )
 
 
-def _check_types(ids: Ids, name: str) -> None:
+def _check_id_types(ids: Ids, name: str) -> None:
     """Refuse 1 beside '1': two files that write one id in two ways would make two of it."""
     numbers = {str(i): i for i in ids if not isinstance(i, str)}
     both = [i for i in ids if isinstance(i, str) and i in numbers] if numbers else []
@@ -341,17 +349,17 @@ def _check_types(ids: Ids, name: str) -> None:
         )
 
 
-def _joined(parts: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+def _concat_columns(parts: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
     return dict(zip(COLUMNS, map(np.concatenate, zip(*parts, strict=True)), strict=True))
 
 
-def _unique(rows: dict[str, Any]) -> dict[str, Any]:
+def _merge_equal_rows(rows: dict[str, Any]) -> dict[str, Any]:
     """Equal rows put together, in the order of their columns."""
     expert, query, first, second, side, *sums = rows.values()
     queries, items = int(query.max(initial=0)) + 1, int(second.max(initial=0)) + 1
-    cells, cell = _numbered(expert * queries + query)
+    cells, cell = _encode_keys(expert * queries + query)
     key = ((cell * items + first) * items + second) * 3 + side + 1
-    keys, which = _numbered(key)
+    keys, which = _encode_keys(key)
     totals = [np.asarray(np.bincount(which, weights=c, minlength=len(keys)), np.float64) for c in sums]
     pair = keys // 3
     of = cells[pair // items // items]
@@ -359,7 +367,7 @@ def _unique(rows: dict[str, Any]) -> dict[str, Any]:
     return dict(zip(COLUMNS, found, strict=True))
 
 
-def _numbered(key: I8) -> tuple[I8, I8]:
+def _encode_keys(key: I8) -> tuple[I8, I8]:
     """Distinct values in order, and the number of each row's; by marks where the values are small."""
     top = int(key.max(initial=0)) + 1
     if top > 4 * len(key) + 1000:

@@ -9,15 +9,15 @@ from typing import Any
 
 from podium.data.markup import Grid, format_decimal, format_percent
 from podium.errors import PodiumError
-from podium.evaluate.comparison_plot import curve_chart, difference_chart
-from podium.evaluate.comparison_text import metric_grid
+from podium.evaluate.comparison_chart import draw_curves, draw_differences
+from podium.evaluate.comparison_tables import metric_grid
 from podium.evaluate.explanation import explain
 from podium.evaluate.figures import rank_heatmap, weight_matrix
-from podium.evaluate.report.content import Block, Figure, Section, Table
-from podium.evaluate.report.material import Material
-from podium.evaluate.report.queries import Chosen, choose
+from podium.evaluate.report.blocks import Block, Figure, ReportTable, Section
+from podium.evaluate.report.inputs import ReportInputs
+from podium.evaluate.report.query_selection import SelectedQuery, select_queries
 
-__all__ = ["section", "sections", "tuning_blocks"]
+__all__ = ["build_section", "build_sections", "tuning_blocks"]
 
 COLUMNS = 4  # methods beside a heatmap
 ROWS = 25  # of a table
@@ -26,21 +26,21 @@ EXPLAINED = 20_000  # rows up to which places are explained, for methods that lo
 VOICES = 200  # experts on a query up to which they are
 
 
-def section(found: Material, name: str) -> Section:
+def build_section(found: ReportInputs, name: str) -> Section:
     """One of them by its name, perhaps with nothing in it."""
     title, blocks = PARTS[name]
-    if name == "methods" and not found.judged:
+    if name == "methods" and not found.has_judged_items:
         title = "How far the methods agree"
     return Section(name, title, blocks(found))
 
 
-def sections(found: Material, tuning: Any = None) -> tuple[Section, ...]:
+def build_sections(found: ReportInputs, tuning: Any = None) -> tuple[Section, ...]:
     """All that have something in them."""
-    first = ["methods", "leaderboard"] if found.judged else ["leaderboard", "methods"]
+    first = ["methods", "leaderboard"] if found.has_judged_items else ["leaderboard", "methods"]
     every = [
-        *(section(found, name) for name in first),
+        *(build_section(found, name) for name in first),
         Section("tuning", "What tuning found", tuning_blocks(tuning)),
-        *(section(found, name) for name in PARTS if name not in first),
+        *(build_section(found, name) for name in PARTS if name not in first),
     ]
     return tuple(s for s in every if s.blocks)
 
@@ -48,10 +48,10 @@ def sections(found: Material, tuning: Any = None) -> tuple[Section, ...]:
 # -- methods -----------------------------------------------------------------------------------------------------
 
 
-def _methods(found: Material) -> list[Block]:
+def _build_methods(found: ReportInputs) -> list[Block]:
     c = found.comparison
-    if c is None or not found.judged:
-        return [] if len(found.results) < 2 else _alike(found)
+    if c is None or not found.has_judged_items:
+        return [] if len(found.results) < 2 else _build_agreement(found)
     blocks: list[Block] = []
     if found.lines:
         metric, band = (
@@ -59,11 +59,11 @@ def _methods(found: Material) -> list[Block]:
             "; bands hold the mean in 95 % of such samples" if c.queries > 1 else "",
         )
         caption = f"{metric} at every depth, mean over {c.queries:,} queries{band}."
-        blocks.append(Figure("curves", curve_chart(found.lines), caption))
+        blocks.append(Figure("curves", draw_curves(found.lines), caption))
     for metric in c.metrics:
         grid = metric_grid(c, metric)
         blocks.append(
-            Table(dataclasses.replace(grid, title=f"{grid.title}; differences to {c.baseline}"), ROWS)
+            ReportTable(dataclasses.replace(grid, title=f"{grid.title}; differences to {c.baseline}"), ROWS)
         )
     if found.run is not None:
         blocks.append(f"The {found.run} was chosen by these labels, which flatters it.")
@@ -73,27 +73,27 @@ def _methods(found: Material) -> list[Block]:
     return blocks
 
 
-def _held_notes(found: Material) -> tuple[str, ...]:
+def _held_notes(found: ReportInputs) -> tuple[str, ...]:
     held = found.held
     if held is None:
         return ()
     return (*(f"{name} is left out: {reason}" for name, reason in held.left_out.items()), *held.notes)
 
 
-def _alike(found: Material) -> list[Block]:
+def _build_agreement(found: ReportInputs) -> list[Block]:
     """Without labels: how much the methods agree."""
-    alike = found.alike()
+    alike = found.compute_similarity()
     rows = [(str(name), f"{int(c.tied.sum()):,}") for name, c in found.results.items()]
     text = f"Mean RBO of the rankings of two methods: {alike.mean():.3f}"
     text += f"; on the query where they differ most, {alike.min():.3f}." if len(alike) > 1 else "."
-    return [text, Table(Grid(("method", "tied items"), tuple(rows), 1, "Methods"))]
+    return [text, ReportTable(Grid(("method", "tied items"), tuple(rows), 1, "Methods"))]
 
 
-def _differences(found: Material) -> list[Block]:
+def _build_differences(found: ReportInputs) -> list[Block]:
     c = found.comparison
-    if c is None or not found.judged or c.queries < 2 or len(c.evaluations) < 2:
+    if c is None or not found.has_judged_items or c.queries < 2 or len(c.evaluations) < 2:
         return []
-    metric, best = c.metrics[0], found.best
+    metric, best = c.metrics[0], found.best_method
     other = c.baseline if c.baseline != best else next(n for n in c.evaluations if n != best)
     two = dataclasses.replace(
         c, baseline=other, evaluations={other: c.evaluations[other], best: c.evaluations[best]}
@@ -116,38 +116,41 @@ def _differences(found: Material) -> list[Block]:
         for r in moved[:ROWS]
     )
     head = ("query", best, other, "difference", "judged")
-    chart = difference_chart(two, metric)
+    chart = draw_differences(two, metric)
     chart.concat[0] = chart.concat[0].properties(width=700, height=170)
     return [
         Figure("differences", chart, caption),
-        Table(Grid(head, lines, 1, f"The {len(lines)} largest differences of {len(moved):,}")),
+        ReportTable(Grid(head, lines, 1, f"The {len(lines)} largest differences of {len(moved):,}")),
     ]  # fmt: skip
 
 
 # -- queries -----------------------------------------------------------------------------------------------------
 
 
-def _queries(found: Material) -> list[Block]:
+def _build_queries(found: ReportInputs) -> list[Block]:
     blocks: list[Block] = []
-    for n, chosen in enumerate(choose(found), 1):
-        blocks += _query(found, chosen, n)
+    for n, chosen in enumerate(select_queries(found), 1):
+        blocks += _build_query(found, chosen, n)
     return blocks
 
 
-def _query(found: Material, chosen: Chosen, number: int) -> list[Block]:
-    order = _columns(found, chosen)
+def _build_query(found: ReportInputs, chosen: SelectedQuery, number: int) -> list[Block]:
+    order = _choose_methods(found, chosen)
     results = {n: found.results[n] for n in order}
     chart = rank_heatmap(found.preferences, chosen.query, results, found.asked.labels)
     name = re.sub(r"[^A-Za-z0-9]+", "-", str(chosen.query)).strip("-")[:40]
-    caption = f"Query {chosen.query}: {chosen.why}. {_figures(found, chosen, order)}"
-    return [Figure(f"query-{number}-{name}".rstrip("-"), chart, caption.strip()), *_why(found, chosen)]
+    caption = f"Query {chosen.query}: {chosen.why}. {_format_figures(found, chosen, order)}"
+    return [
+        Figure(f"query-{number}-{name}".rstrip("-"), chart, caption.strip()),
+        *_explain_first_place(found, chosen),
+    ]
 
 
-def _columns(found: Material, chosen: Chosen) -> list[str]:
+def _choose_methods(found: ReportInputs, chosen: SelectedQuery) -> list[str]:
     """The best method, and those that do most differently on this query."""
-    best, names = found.best, found.leading or list(found.results)
+    best, names = found.best_method, found.leading_methods or list(found.results)
     apart = dict.fromkeys(names, 0.0)
-    if found.comparison is not None and found.judged:
+    if found.comparison is not None and found.has_judged_items:
         metric = found.comparison.metrics[0]
         code = found.comparison.evaluations[best].queries.code_of(chosen.query)
         if code is not None:
@@ -156,9 +159,9 @@ def _columns(found: Material, chosen: Chosen) -> list[str]:
     return [best, *sorted((n for n in names if n != best), key=lambda n: -round(apart[n], 9))][:COLUMNS]
 
 
-def _figures(found: Material, chosen: Chosen, order: list[str]) -> str:
+def _format_figures(found: ReportInputs, chosen: SelectedQuery, order: list[str]) -> str:
     c = found.comparison
-    if c is None or not found.judged:
+    if c is None or not found.has_judged_items:
         return ""
     metric = c.metrics[0]
     code = c.evaluations[order[0]].queries.code_of(chosen.query)
@@ -168,11 +171,11 @@ def _figures(found: Material, chosen: Chosen, order: list[str]) -> str:
     return f"{metric}: {said}."
 
 
-def _why(found: Material, chosen: Chosen) -> list[Block]:
+def _explain_first_place(found: ReportInputs, chosen: SelectedQuery) -> list[Block]:
     """Why the first item is first, and what would put the second one there."""
-    method = found.asked.methods[found.best]
+    method = found.asked.methods[found.best_method]
     p = found.preferences
-    places = found.results[found.best].ranking(chosen.query, 2)
+    places = found.results[found.best_method].ranking(chosen.query, 2)
     rows = p.lists.rows + len(p.comparisons)
     many = int(p.select([chosen.query]).active_experts.sum()) > VOICES
     if len(places) < 2 or many or (not method.tags.per_query and rows > EXPLAINED):
@@ -188,7 +191,7 @@ def _why(found: Material, chosen: Chosen) -> list[Block]:
 # -- experts -----------------------------------------------------------------------------------------------------
 
 
-def _weights(found: Material) -> list[Block]:
+def _build_weights(found: ReportInputs) -> list[Block]:
     if not found.weighers:
         return []
     chart = weight_matrix(found.weighers)
@@ -199,11 +202,11 @@ def _weights(found: Material) -> list[Block]:
         )
     else:
         caption = f"Weights by expert of {', '.join(found.weighers)}."
-    readings = [_readings(name, model) for name, model in found.weighers.items()]
+    readings = [_describe_readings(name, model) for name, model in found.weighers.items()]
     return [Figure("weights", chart, caption), *[r for r in readings if r]]
 
 
-def _readings(name: str, model: Any) -> str:
+def _describe_readings(name: str, model: Any) -> str:
     from podium.aggregators.supervised.crf import CrfAggregator
 
     if not isinstance(model, CrfAggregator):
@@ -217,16 +220,16 @@ def _readings(name: str, model: Any) -> str:
     return f"{name}: {said}."
 
 
-def _experts(found: Material) -> list[Block]:
+def _build_experts(found: ReportInputs) -> list[Block]:
     d = found.diagnosis
     if d is None:
         return []
-    from podium.evaluate.diagnostics.plot import chart
+    from podium.evaluate.diagnostics.chart import draw_agreement
 
     words = "alone: share of its items that nobody else lists; moved: how far the consensus moves without it"
     effect = f"; effect: {d.metric} of {d.method} of everybody, less without the expert" if d.metric else ""
     blocks: list[Block] = [
-        Table(dataclasses.replace(d.grid(), title=f"{d.headline()} ({words}{effect})"), 60)
+        ReportTable(dataclasses.replace(d.grid(), title=f"{d.headline()} ({words}{effect})"), 60)
     ]
     if d.warnings:
         blocks.insert(0, tuple(f"{w}." for w in d.warnings))
@@ -234,7 +237,9 @@ def _experts(found: Material) -> list[Block]:
         caption = f"How much experts agree, like ones side by side: {d.measure} of what both list"
         blocks.append(
             Figure(
-                "agreement", chart(d), caption + (", and RBO of the lists." if d.overlap is not None else ".")
+                "agreement",
+                draw_agreement(d),
+                caption + (", and RBO of the lists." if d.overlap is not None else "."),
             )
         )
     return blocks
@@ -243,11 +248,11 @@ def _experts(found: Material) -> list[Block]:
 # -- votes and judgements ----------------------------------------------------------------------------------------
 
 
-def _board(found: Material) -> list[Block]:
+def _build_leaderboard(found: ReportInputs) -> list[Block]:
     board = found.board
     if board is None:
         return []
-    from podium.evaluate.leaderboard.plot import chart
+    from podium.evaluate.leaderboard.chart import draw_leaderboard
 
     level = f"{100 * board.settings.level:g}%"
     lines = tuple(
@@ -261,21 +266,21 @@ def _board(found: Material) -> list[Block]:
     blocks: list[Block] = [
         Figure(
             "leaderboard",
-            chart(board),
+            draw_leaderboard(board),
             f"Scores with {level} intervals, {board.tally.votes:,.10g} votes; {board.scheme.text}.",
         ),
-        Table(Grid(head, lines, 2, "Standings; ranks: what the votes leave open"), 60),
+        ReportTable(Grid(head, lines, 2, "Standings; ranks: what the votes leave open"), 60),
     ]
     advice = f"To settle the whole order, {board.stopping()[1]}."
     blocks.append(f"{advice} Ask next: {', '.join(asked)}." if asked else advice)
     return blocks
 
 
-def _annotators(found: Material) -> list[Block]:
+def _build_annotators(found: ReportInputs) -> list[Block]:
     crowd = found.crowd
     if crowd is None:
         return []
-    from podium.evaluate.annotators.plot import chart
+    from podium.evaluate.annotators.chart import draw_annotators
 
     lines = tuple(
         (str(r.annotator), r.verdict, ", ".join(r.flags), format_decimal(r.quality, 2), f"{r.low:.2f} .. {r.high:.2f}",
@@ -304,7 +309,7 @@ def _annotators(found: Material) -> list[Block]:
     )
     caption = f"Quality (1: always as the others, 0.5: random, 0: always against them), {level} intervals."
     said = tuple(f"{line[:1].upper()}{line[1:]}." for line in crowd.lines)
-    return [said, Figure("annotators", chart(crowd), caption), Table(grid, 40)]
+    return [said, Figure("annotators", draw_annotators(crowd), caption), ReportTable(grid, 40)]
 
 
 # -- tuning ------------------------------------------------------------------------------------------------------
@@ -317,32 +322,34 @@ def tuning_blocks(found: Any) -> list[Block]:
     words = {"sentence": "", "recommended": "Recommended: "}
     told = [f"{before}{found[k]}" for k, before in words.items() if isinstance(found.get(k), str)]
     rest = {k: v for k, v in found.items() if k not in ("sentence", "recommended", "verdict")}
-    points = [f"{k}: {_cell(v)}" for k, v in rest.items() if not isinstance(v, list) and v not in ({}, None)]
+    points = [
+        f"{k}: {_format_cell(v)}" for k, v in rest.items() if not isinstance(v, list) and v not in ({}, None)
+    ]
     notes = [f"{k}: {v}" for k, vs in rest.items() if isinstance(vs, list) for v in vs if isinstance(v, str)]
     blocks: list[Block] = [*told, *([tuple(points)] if points else []), *([tuple(notes)] if notes else [])]
     for name, rows in rest.items():
         records = [r for r in rows if isinstance(r, dict)] if isinstance(rows, list) else []
         if records:
             head = tuple(dict.fromkeys(k for r in records for k in r))
-            lines = tuple(tuple(_cell(r.get(k)) for k in head) for r in records)
-            blocks.append(Table(Grid(tuple(map(str, head)), lines, 1, str(name)), ROWS))
+            lines = tuple(tuple(_format_cell(r.get(k)) for k in head) for r in records)
+            blocks.append(ReportTable(Grid(tuple(map(str, head)), lines, 1, str(name)), ROWS))
     return blocks
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, dict):
-        return ", ".join(f"{k}={_cell(v)}" for k, v in value.items())
+        return ", ".join(f"{k}={_format_cell(v)}" for k, v in value.items())
     return "" if value is None else str(value)
 
 
-PARTS: dict[str, tuple[str, Callable[[Material], list[Block]]]] = {
-    "methods": ("How good the methods are", _methods),
-    "leaderboard": ("Leaderboard", _board),
-    "weights": ("Whom a learned model trusts", _weights),
-    "queries": ("Queries to look at", _queries),
-    "differences": ("Query by query", _differences),
-    "experts": ("The experts", _experts),
-    "annotators": ("The annotators", _annotators),
+PARTS: dict[str, tuple[str, Callable[[ReportInputs], list[Block]]]] = {
+    "methods": ("How good the methods are", _build_methods),
+    "leaderboard": ("Leaderboard", _build_leaderboard),
+    "weights": ("Whom a learned model trusts", _build_weights),
+    "queries": ("Queries to look at", _build_queries),
+    "differences": ("Query by query", _build_differences),
+    "experts": ("The experts", _build_experts),
+    "annotators": ("The annotators", _build_annotators),
 }

@@ -6,51 +6,56 @@ import math
 
 from podium.data.markup import format_decimal, format_p_value
 from podium.evaluate.comparison import Comparison
-from podium.evaluate.report.content import Finding
-from podium.evaluate.report.material import Material
-from podium.evaluate.simultaneous import Lead
+from podium.evaluate.report.blocks import ReportFinding
+from podium.evaluate.report.inputs import ReportInputs
+from podium.evaluate.simultaneous_tests import Lead
 
-__all__ = ["verdict"]
+__all__ = ["describe_verdict"]
 
 ALIKE = 0.9  # mean RBO from which it matters little which method is taken
 NAMED = 3
 
 
-def verdict(found: Material, checks: tuple[Finding, ...]) -> tuple[str, ...]:
+def describe_verdict(found: ReportInputs, checks: tuple[ReportFinding, ...]) -> tuple[str, ...]:
     """One to three sentences."""
-    if found.judged and found.comparison is not None:
-        said = _by_labels(found, found.comparison)
+    if found.has_judged_items and found.comparison is not None:
+        said = _describe_by_labels(found, found.comparison)
     elif found.board is not None:
-        said = _by_votes(found)
+        said = _describe_by_votes(found)
     else:
-        said = _without_labels(found)
+        said = _describe_without_labels(found)
     wrong = [c.name for c in checks if c.verdict == "wrong"]
     if wrong:
         said.append(f"Mend this first, or do not trust the figures: {', '.join(dict.fromkeys(wrong))}.")
     return tuple(said)
 
 
-def _by_labels(found: Material, c: Comparison) -> list[str]:
-    metric, best = c.metrics[0], found.best
+def _describe_by_labels(found: ReportInputs, c: Comparison) -> list[str]:
+    metric, best = c.metrics[0], found.best_method
     mean = c.row(best, metric).mean
     if c.queries < 2:
         return [
             f"On the one query that has labels, {best} has {metric} {format_decimal(mean)}; one query decides nothing."
         ]
     rivals = [lead for lead in found.leads if lead.over != found.run]
-    against = _against_run(found, c.level)
+    against = _describe_best_expert(found, c.level)
     if rivals and all(lead.wins == lead.losses == 0 for lead in rivals):
-        same = f"All {len(found.measured)} methods do equally well on every query ({metric} {format_decimal(mean)})"
+        count = len(found.measured_methods)
+        same = f"All {count} methods do equally well on every query ({metric} {format_decimal(mean)})"
         return [f"{same}; take the simplest.", *against]
-    return [_winner(best, mean, metric, rivals, c.level), *against, *_if_learned(found, c)]
+    return [
+        _describe_winner(best, mean, metric, rivals, c.level),
+        *against,
+        *_describe_learned_winner(found, c),
+    ]
 
 
-def _if_learned(found: Material, c: Comparison) -> list[str]:
+def _describe_learned_winner(found: ReportInputs, c: Comparison) -> list[str]:
     """A model that may have been trained on what it is measured by may win for nothing."""
     methods = found.asked.methods
-    if found.held is None or found.best not in found.held.silent:
+    if found.held is None or found.best_method not in found.held.silent:
         return []
-    plain = [n for n in found.measured if not methods[n].tags.supervised]
+    plain = [n for n in found.measured_methods if not methods[n].tags.supervised]
     metric = c.metrics[0]
     top = max(plain, key=lambda n: c.row(n, metric).mean, default=None)
     other = (
@@ -58,16 +63,16 @@ def _if_learned(found: Material, c: Comparison) -> list[str]:
         if top is None
         else f" The best that learned nothing is {top} ({format_decimal(c.row(top, metric).mean)})."
     )
-    return [f"{found.best} learned from labels: if from these, measure it on others first.{other}"]
+    return [f"{found.best_method} learned from labels: if from these, measure it on others first.{other}"]
 
 
-def _winner(best: str, mean: float, metric: str, rivals: list[Lead], level: float) -> str:
+def _describe_winner(best: str, mean: float, metric: str, rivals: list[Lead], level: float) -> str:
     if not rivals:
         return f"{best} has {metric} {format_decimal(mean)}; it is the only method."
-    open_ = [lead.over for lead in rivals if not _shown(lead, level)]
+    open_ = [lead.over for lead in rivals if not _is_significant(lead, level)]
     first = f"Use {best}: its {metric} of {format_decimal(mean)} is the highest of {len(rivals) + 1} methods"
     if not open_:
-        return f"{first}, and by more than luck (nearest: {rivals[0].over}, {_lead(rivals[0])})."
+        return f"{first}, and by more than luck (nearest: {rivals[0].over}, {_format_lead(rivals[0])})."
     more = f" and {len(open_) - NAMED} more" if len(open_) > NAMED else ""
     names = ", ".join(open_[:NAMED]) + more
     if len(open_) == len(rivals):
@@ -75,26 +80,28 @@ def _winner(best: str, mean: float, metric: str, rivals: list[Lead], level: floa
     return f"{first}; no difference to {names} can be shown, all others are worse."
 
 
-def _against_run(found: Material, level: float) -> list[str]:
+def _describe_best_expert(found: ReportInputs, level: float) -> list[str]:
     lead = next((lead for lead in found.leads if lead.over == found.run), None)
     if lead is None:
         return []
-    if not _shown(lead, level):
+    if not _is_significant(lead, level):
         if lead.difference < 0:
-            return [f"That fusing beats the {found.run} cannot be shown: that one is ahead ({_lead(lead)})."]
-        return [f"That fusing beats the {found.run} cannot be shown ({_lead(lead)})."]
+            return [
+                f"That fusing beats the {found.run} cannot be shown: that one is ahead ({_format_lead(lead)})."
+            ]
+        return [f"That fusing beats the {found.run} cannot be shown ({_format_lead(lead)})."]
     if lead.difference < 0:
         return [
-            f"The {found.run} alone is better ({_lead(lead)}): fusing does harm here; look at the experts."
+            f"The {found.run} alone is better ({_format_lead(lead)}): fusing does harm here; look at the experts."
         ]
-    return [f"Fusing pays: it is above the {found.run} by {_lead(lead)}."]
+    return [f"Fusing pays: it is above the {found.run} by {_format_lead(lead)}."]
 
 
-def _shown(lead: Lead, level: float) -> bool:
+def _is_significant(lead: Lead, level: float) -> bool:
     return math.isfinite(lead.p) and lead.p < 1 - level
 
 
-def _lead(lead: Lead) -> str:
+def _format_lead(lead: Lead) -> str:
     """A difference with its interval and p, turned so that it is positive."""
     ends = (lead.low, lead.high) if lead.difference >= 0 else (-lead.high, -lead.low)
     low, high, p = *(format_decimal(end, sign=True) for end in ends), format_p_value(lead.p)
@@ -104,7 +111,7 @@ def _lead(lead: Lead) -> str:
     )
 
 
-def _by_votes(found: Material) -> list[str]:
+def _describe_by_votes(found: ReportInputs) -> list[str]:
     board = found.board
     assert board is not None
     first = board.rows[0]
@@ -121,29 +128,29 @@ def _by_votes(found: Material) -> list[str]:
     return [said] if stop and not others else [said, f"To settle who is first, {why}."]
 
 
-def _without_labels(found: Material) -> list[str]:
-    why = _no_figures(found)
+def _describe_without_labels(found: ReportInputs) -> list[str]:
+    why = _explain_no_figures(found)
     if found.crowd is not None:
         return [f"{why}, so the annotators are measured against each other: {found.crowd.lines[0]}.",
-                f"Take {found.best}; annotators that need a look are listed below."]  # fmt: skip
+                f"Take {found.best_method}; annotators that need a look are listed below."]  # fmt: skip
     if len(found.results) < 2:
-        return [f"{why}, so nothing says how good {found.best} is."]
-    alike = float(found.alike().mean())
+        return [f"{why}, so nothing says how good {found.best_method} is."]
+    alike = float(found.compute_similarity().mean())
     said = [f"{why}, so nothing says which method is better."]
     names = f"the {len(found.results)} methods"
     if alike >= ALIKE:
         return [
             *said,
-            f"It matters little: the rankings of {names} agree (mean RBO {alike:.2f}); take {found.best}.",
+            f"It matters little: the rankings of {names} agree (mean RBO {alike:.2f}); take {found.best_method}.",
         ]
     return [*said, f"It matters: the rankings of {names} differ (mean RBO {alike:.2f}); judge some queries, "
             "first those on which they differ most."]  # fmt: skip
 
 
-def _no_figures(found: Material) -> str:
+def _explain_no_figures(found: ReportInputs) -> str:
     """Why labels do not decide."""
     if found.asked.labels is None:
         return "There are no labels"
-    if found.held is not None and found.held.left_out and not found.measured:
+    if found.held is not None and found.held.left_out and not found.measured_methods:
         return "The labels are those that the models were fitted on"
     return "The labels say nothing about these results"

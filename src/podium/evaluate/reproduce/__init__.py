@@ -1,23 +1,30 @@
 """Published tables, computed again: `reproduce("table3", folder)`."""
 
-from podium.evaluate.reproduce.rows import Row, Table
-from podium.evaluate.reproduce.runner import Reproduction, RowResult, SetResult, reproduce
-from podium.evaluate.reproduce.tables import TABLES, table
-from podium.evaluate.reproduce.writers import document, figure_lines, paths, quality_lines, test_lines, write
+from podium.evaluate.reproduce.paper_tables import TABLES, find_table
+from podium.evaluate.reproduce.published_table import PublishedRow, PublishedTable
+from podium.evaluate.reproduce.reproduction import Reproduction, RowResult, SetResult, reproduce
+from podium.evaluate.reproduce.table_writers import (
+    figure_lines,
+    output_paths,
+    quality_lines,
+    test_lines,
+    to_document,
+    write,
+)
 
 __all__ = [
     "TABLES",
+    "PublishedRow",
+    "PublishedTable",
     "Reproduction",
-    "Row",
     "RowResult",
     "SetResult",
-    "Table",
-    "document",
     "figure_lines",
-    "paths",
+    "find_table",
+    "output_paths",
     "quality_lines",
     "reproduce",
-    "table",
     "test_lines",
+    "to_document",
     "write",
 ]

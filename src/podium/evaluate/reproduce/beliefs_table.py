@@ -6,12 +6,12 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from podium.evaluate.reproduce.rows import Row, Table
+from podium.evaluate.reproduce.published_table import PublishedRow, PublishedTable
 
 if TYPE_CHECKING:
     from podium.aggregators.supervised.examples import Progress
-    from podium.evaluate.reproduce.beliefs import Curve, Problem
-    from podium.evaluate.reproduce.runner import RowResult, SetResult
+    from podium.evaluate.reproduce.belief_curves import BeliefCurve, BeliefProblem
+    from podium.evaluate.reproduce.reproduction import RowResult, SetResult
 
 __all__ = ["TABLE", "results"]
 
@@ -26,14 +26,16 @@ NAIVE, LEARNED, GAIN, ERROR, PUBLISHED = (
 )
 _METHODS = {LEARNED: "LabelledFeatures", PUBLISHED: "LabelledFeatures(kept=0)"}
 
-TABLE = Table(
+TABLE = PublishedTable(
     name="labelled-features",
     title="Learning to rank from beliefs about features, by the number of unlabelled queries",
     citation="Diaz, Learning to rank with labeled features, ICTIR 2016, figure 1 and table 1",
     sets=("mslr-web10k-sample", "mq2008", "ohsumed"),
     metrics=("ndcg@10:exp",),
     rows=tuple(
-        Row(f"{kind}: {what}", None) for kind in KINDS for what in (NAIVE, LEARNED, GAIN, ERROR, PUBLISHED)
+        PublishedRow(f"{kind}: {what}", None)
+        for kind in KINDS
+        for what in (NAIVE, LEARNED, GAIN, ERROR, PUBLISHED)
     ),
     baseline=f"one belief: {NAIVE}",
     tested=(),
@@ -57,51 +59,53 @@ TABLE = Table(
 
 
 def results(
-    rows: Sequence[Row],
+    rows: Sequence[PublishedRow],
     sets: Sequence[str],
     folder: str | os.PathLike[str],
     seed: int,
     progress: Progress,
 ) -> tuple[SetResult, ...]:
     """All chosen rows on all chosen data sets."""
-    from podium.evaluate.crossvalidation import part_of
-    from podium.evaluate.reproduce.beliefs import load
+    from podium.evaluate.crossvalidation import subtask_progress
+    from podium.evaluate.reproduce.belief_curves import load_problem
 
-    problems = [load(name, folder) for name in sets]  # all of them, so that a missing one is told at once
+    problems = [
+        load_problem(name, folder) for name in sets
+    ]  # all of them, so that a missing one is told at once
     return tuple(
-        _one_set(problem, rows, seed, part_of(progress, number, len(problems), problem.name))
+        _run_set(problem, rows, seed, subtask_progress(progress, number, len(problems), problem.name))
         for number, problem in enumerate(problems)
     )
 
 
-def _one_set(problem: Problem, rows: Sequence[Row], seed: int, told: Progress) -> SetResult:
-    from podium.evaluate.reproduce.beliefs import curve, sizes_for, supervised
-    from podium.evaluate.reproduce.runner import SetResult
+def _run_set(problem: BeliefProblem, rows: Sequence[PublishedRow], seed: int, told: Progress) -> SetResult:
+    from podium.evaluate.reproduce.belief_curves import compute_curve, measure_lambdarank, sizes_for
+    from podium.evaluate.reproduce.reproduction import SetResult
 
     kinds = [kind for kind in KINDS if any(row.name.startswith(kind) for row in rows)]
     steps = 100 * (len(kinds) + 1)
-    found: list[Curve] = []
+    found: list[BeliefCurve] = []
     for number, kind in enumerate(kinds):
 
-        def tell(done: int, of: int, before: int = 100 * number) -> None:
+        def report_share(done: int, of: int, before: int = 100 * number) -> None:
             told(before + 100 * done // of, steps, "")
 
-        found.append(curve(problem, kind, seed=seed, told=tell))
-    labels = supervised(problem, seed=seed)
+        found.append(compute_curve(problem, kind, seed=seed, told=report_share))
+    labels = measure_lambdarank(problem, seed=seed)
     told(steps, steps, "")
-    lines = {row.name: row for kind, one in zip(kinds, found, strict=True) for row in _rows(kind, one)}
+    lines = {row.name: row for kind, one in zip(kinds, found, strict=True) for row in _build_rows(kind, one)}
     return SetResult(
         problem.name,
         "",
         len(problem),
         tuple(lines[row.name] for row in rows),
         columns=(*(f"{n} queries" for n in sizes_for(problem)), f"all {len(problem)}"),
-        more=(_summary(problem, found, labels), *map(_weights, found)),
+        more=(_build_summary(problem, found, labels), *map(_build_weight_lines, found)),
     )
 
 
-def _rows(kind: str, curve: Curve) -> list[RowResult]:
-    from podium.evaluate.reproduce.runner import RowResult
+def _build_rows(kind: str, curve: BeliefCurve) -> list[RowResult]:
+    from podium.evaluate.reproduce.reproduction import RowResult
 
     nothing = float("nan")
     figures = {
@@ -117,8 +121,8 @@ def _rows(kind: str, curve: Curve) -> list[RowResult]:
     ]
 
 
-def _summary(
-    problem: Problem, found: Sequence[Curve], labels: float
+def _build_summary(
+    problem: BeliefProblem, found: Sequence[BeliefCurve], labels: float
 ) -> tuple[str, tuple[tuple[str, ...], ...]]:
     """Where learning pays, and what share of the quality with labels it reaches."""
     facts = [("fact", *(c.beliefs for c in found))]
@@ -136,11 +140,11 @@ def _summary(
     return "summary, learned from all queries", tuple(facts)
 
 
-def _enough(curve: Curve) -> str:
-    return "never" if curve.enough is None else str(curve.enough)
+def _enough(curve: BeliefCurve) -> str:
+    return "never" if curve.sufficient_queries is None else str(curve.sufficient_queries)
 
 
-def _weights(curve: Curve) -> tuple[str, tuple[tuple[str, ...], ...]]:
+def _build_weight_lines(curve: BeliefCurve) -> tuple[str, tuple[tuple[str, ...], ...]]:
     ordered = sorted(curve.weights.items(), key=lambda pair: (-pair[1], pair[0]))
     shown = ordered if len(ordered) <= 2 * ENDS else [*ordered[:ENDS], *ordered[-ENDS:]]
     lines = (("feature", "weight"), *((name, f"{weight:+.4f}") for name, weight in shown))

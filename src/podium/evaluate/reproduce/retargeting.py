@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from podium.aggregators.base import make
-from podium.evaluate.reproduce.rows import Row, Table
+from podium.evaluate.reproduce.published_table import PublishedRow, PublishedTable
 
 if TYPE_CHECKING:
     from podium.aggregators.supervised.examples import Progress
     from podium.data.consensus import Consensus
     from podium.data.dataset import Dataset
-    from podium.evaluate.reproduce.runner import SetResult
+    from podium.evaluate.reproduce.reproduction import SetResult
     from podium.kernels.dispatch import F8
 
 __all__ = ["BASELINES", "CITATION", "TABLE", "as_lists", "learned_list", "results"]
@@ -36,17 +36,17 @@ FEATURES, EVERYTHING = " + list learned from features", " + list learned from ev
 RANKING = ("BM25", "log BM25", "LMIR", "TF.IDF", "PageRank")
 NOT_RANKING = {"ohsumed": ("TF.IDF",)}  # there the lists are BM25 and language models
 
-TABLE = Table(
+TABLE = PublishedTable(
     name="retargeting",
     title="Monotone retargeting on LETOR sets, without labels",
     citation=f"{CITATION}, figure 2",
     sets=tuple(f"{name}{more}" for name in ("ohsumed", "mq2008") for more in ("", FEATURES, EVERYTHING)),
     metrics=tuple(f"ndcg@{k}:exp" for k in range(1, 11)),
     rows=(
-        Row(OURS, "retargeting"),
-        *(Row(name, method) for name, method in BASELINES.items()),
-        Row("RRF", "rrf"),
-        Row("Learned list", None),
+        PublishedRow(OURS, "retargeting"),
+        *(PublishedRow(name, method) for name, method in BASELINES.items()),
+        PublishedRow("RRF", "rrf"),
+        PublishedRow("Learned list", None),
     ),
     baseline=OURS,
     tested=("ndcg@10:exp",),
@@ -66,19 +66,19 @@ TABLE = Table(
 
 
 def results(
-    rows: Sequence[Row],
+    rows: Sequence[PublishedRow],
     sets: Sequence[str],
     folder: str | os.PathLike[str],
     seed: int,
     progress: Progress,
 ) -> tuple[SetResult, ...]:
     """All chosen rows on all chosen data sets."""
-    from podium.evaluate.crossvalidation import part_of
-    from podium.evaluate.reproduce.sets import load
+    from podium.evaluate.crossvalidation import subtask_progress
+    from podium.evaluate.reproduce.paper_datasets import load_dataset
 
-    data = {name: load(name, folder) for name in dict.fromkeys(s.split()[0] for s in sets)}
+    data = {name: load_dataset(name, folder) for name in dict.fromkeys(s.split()[0] for s in sets)}
     return tuple(
-        _one_set(name, data[name.split()[0]], rows, seed, part_of(progress, number, len(sets), name))
+        _run_set(name, data[name.split()[0]], rows, seed, subtask_progress(progress, number, len(sets), name))
         for number, name in enumerate(sets)
     )
 
@@ -90,7 +90,7 @@ def as_lists(data: Dataset, more: Mapping[str, F8] | None = None) -> Dataset:
     from podium.data.dataset import Dataset
     from podium.data.features import Features
     from podium.data.preferences import Preferences
-    from podium.evaluate.reproduce.columns import COLUMNS
+    from podium.evaluate.reproduce.letor_columns import COLUMNS
 
     assert data.features is not None
     x, names = data.features, COLUMNS[data.name]
@@ -125,10 +125,10 @@ def learned_list(data: Dataset, seed: int = 0) -> F8:
     return scores
 
 
-def _one_set(name: str, data: Dataset, rows: Sequence[Row], seed: int, told: Progress) -> SetResult:
+def _run_set(name: str, data: Dataset, rows: Sequence[PublishedRow], seed: int, told: Progress) -> SetResult:
     from podium.evaluate.comparison import compare_evaluations
     from podium.evaluate.evaluation import evaluate
-    from podium.evaluate.reproduce.runner import RowResult, SetResult
+    from podium.evaluate.reproduce.reproduction import RowResult, SetResult
 
     assert data.labels is not None
     extra = None
@@ -137,7 +137,7 @@ def _one_set(name: str, data: Dataset, rows: Sequence[Row], seed: int, told: Pro
         extra = learned_list(taught, seed)
     seen = as_lists(data, None if extra is None else {"learned": extra})
     facts: list[Any] = []
-    found = _rankings(seen, extra, rows, facts, told)
+    found = _rank_rows(seen, extra, rows, facts, told)
     measured = {n: evaluate(c, data.labels, TABLE.metrics, queries="all") for n, c in found.items()}
     base = OURS if OURS in found else next(iter(found))
     tests = compare_evaluations(measured, TABLE.tested, baseline=base, test="randomisation").rows
@@ -148,16 +148,18 @@ def _one_set(name: str, data: Dataset, rows: Sequence[Row], seed: int, told: Pro
     ]
     tested = tuple(row for row in tests if row.difference is not None)
     count = len(measured[base])
-    return SetResult(name, seen.preferences.fingerprint, count, tuple(shown), tested, more=_told(facts))
+    return SetResult(
+        name, seen.preferences.fingerprint, count, tuple(shown), tested, more=_describe_models(facts)
+    )
 
 
-def _spec(row: Row) -> str | None:
+def _spec(row: PublishedRow) -> str | None:
     assert not isinstance(row.method, tuple)  # there is nothing to choose with here
     return row.method
 
 
-def _rankings(
-    seen: Dataset, extra: F8 | None, rows: Sequence[Row], facts: list[Any], told: Progress
+def _rank_rows(
+    seen: Dataset, extra: F8 | None, rows: Sequence[PublishedRow], facts: list[Any], told: Progress
 ) -> dict[str, Consensus]:
     """The consensus of every row."""
     from podium.data.consensus import Consensus
@@ -167,7 +169,7 @@ def _rankings(
     for number, row in enumerate(rows):
         told(number, len(rows), row.name)
         if row.name == OURS:
-            found[OURS] = _retargeted(seen, facts)
+            found[OURS] = _retarget_parts(seen, facts)
         elif isinstance(row.method, str):
             found[row.name] = make(row.method).aggregate(seen.preferences, ties="input")
         elif extra is not None:
@@ -175,7 +177,7 @@ def _rankings(
     return found
 
 
-def _retargeted(seen: Dataset, facts: list[Any]) -> Consensus:
+def _retarget_parts(seen: Dataset, facts: list[Any]) -> Consensus:
     """Retargeting on all queries, or part by part where the data have parts; `facts` gets what was learned."""
     import numpy as np
 
@@ -193,7 +195,7 @@ def _retargeted(seen: Dataset, facts: list[Any]) -> Consensus:
     return Consensus.from_scores(index, scores, ties="input")
 
 
-def _told(models: list[Any]) -> tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]:
+def _describe_models(models: list[Any]) -> tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]:
     """What was learned, part by part where there are parts: the lists by weight, and the features that count most."""
     if not models:
         return ()
@@ -205,8 +207,8 @@ def _told(models: list[Any]) -> tuple[tuple[str, tuple[tuple[str, ...], ...]], .
         ("turns", *(str(m.iterations_) for m in models)),
         ("objective", *(f"{m.objective_:.2g}" for m in models)),
     )
-    lists = _weights([m.expert_weights() for m in models], len(models[0].experts_))
-    features = _weights([m.feature_weights() for m in models], 10)
+    lists = _format_weights([m.expert_weights() for m in models], len(models[0].experts_))
+    features = _format_weights([m.feature_weights() for m in models], 10)
     return (
         ("how it went", facts),
         ("weights of the lists", (("list", *head), *lists)),
@@ -214,7 +216,7 @@ def _told(models: list[Any]) -> tuple[tuple[str, tuple[tuple[str, ...], ...]], .
     )
 
 
-def _weights(found: list[dict[Any, float]], top: int) -> tuple[tuple[str, ...], ...]:
+def _format_weights(found: list[dict[Any, float]], top: int) -> tuple[tuple[str, ...], ...]:
     size = {name: sum(abs(one[name]) for one in found) for name in found[0]}
     names = sorted(size, key=lambda name: -size[name])[:top]
     return tuple((str(name), *(f"{one[name]:.3f}" for one in found)) for name in names)

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from podium.evaluate.reproduce.published_table import PublishedRow, PublishedTable
 from podium.evaluate.reproduce.retargeting import BASELINES, CITATION
-from podium.evaluate.reproduce.rows import Row, Table
 
 if TYPE_CHECKING:
     from podium.aggregators.supervised.examples import Progress
-    from podium.evaluate.reproduce.runner import SetResult
+    from podium.evaluate.reproduce.reproduction import SetResult
 
-__all__ = ["TABLE", "Problem", "problem", "results"]
+__all__ = ["TABLE", "SyntheticProblem", "results", "sample_problem"]
 
 ITEMS, FEATURES, SEEDS = 100, 10, 50
 ADDITIVE, MULTIPLICATIVE, SPURIOUS = 4, 2, 3  # lists
@@ -25,14 +25,14 @@ NOISE = {
 OURS = {"Retargeting, scores": "score", "Retargeting, ranks": "rank"}
 COLUMNS = ("tau", "exact", "rho", "N@10", "spurious out", "turns/100")
 
-TABLE = Table(
+TABLE = PublishedTable(
     name="retargeting-synthetic",
     title="Monotone retargeting on made data with a known order",
     citation=f"{CITATION}, figure 1",
     sets=tuple(f"{kind}{clean}" for kind in NOISE for clean in ("", " without a clean list")),
     metrics=("tau",),
-    rows=tuple(Row(name, "retargeting") for name in OURS)
-    + tuple(Row(name, method) for name, method in BASELINES.items()),
+    rows=tuple(PublishedRow(name, "retargeting") for name in OURS)
+    + tuple(PublishedRow(name, method) for name, method in BASELINES.items()),
     baseline="Borda",
     tested=(),
     study="retargeting_synthetic",
@@ -49,7 +49,7 @@ TABLE = Table(
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class SyntheticProblem:
     """One draw: features, the true scores, and lists as columns, the clean one first and the spurious ones last."""
 
     features: Any
@@ -57,7 +57,7 @@ class Problem:
     lists: Any
 
 
-def problem(kind: str, clean: bool, seed: int) -> Problem:
+def sample_problem(kind: str, clean: bool, seed: int) -> SyntheticProblem:
     """A draw from a Gaussian or Poisson model."""
     import numpy as np
 
@@ -74,43 +74,43 @@ def problem(kind: str, clean: bool, seed: int) -> Problem:
         *(truth * (1 + noise * random.normal(size=ITEMS)) for _ in range(MULTIPLICATIVE)),
         *(size * random.normal(size=ITEMS) for _ in range(SPURIOUS)),
     ]
-    return Problem(x, truth, np.stack(lists, axis=1))
+    return SyntheticProblem(x, truth, np.stack(lists, axis=1))
 
 
 def results(
-    rows: Sequence[Row],
+    rows: Sequence[PublishedRow],
     sets: Sequence[str],
     folder: str | os.PathLike[str] | None,  # noqa: ARG001 - every study gets one
     seed: int,
     progress: Progress,
 ) -> tuple[SetResult, ...]:
     """All chosen rows on all kinds of data."""
-    from podium.evaluate.crossvalidation import part_of
+    from podium.evaluate.crossvalidation import subtask_progress
 
     return tuple(
-        _one_set(name, rows, seed, part_of(progress, number, len(sets), name))
+        _run_set(name, rows, seed, subtask_progress(progress, number, len(sets), name))
         for number, name in enumerate(sets)
     )
 
 
-def _one_set(name: str, rows: Sequence[Row], seed: int, told: Progress) -> SetResult:
+def _run_set(name: str, rows: Sequence[PublishedRow], seed: int, told: Progress) -> SetResult:
     import numpy as np
 
-    from podium.evaluate.reproduce.runner import RowResult, SetResult
+    from podium.evaluate.reproduce.reproduction import RowResult, SetResult
 
     kind, clean = name.split()[0], "without" not in name
     found: dict[str, list[tuple[float, ...]]] = {row.name: [] for row in rows}
     for number in range(SEEDS):
-        one = problem(kind, clean, seed * SEEDS + number)
+        one = sample_problem(kind, clean, seed * SEEDS + number)
         for row in rows:
-            found[row.name].append(_measured(one, row))
+            found[row.name].append(_measure_row(one, row))
         told(number + 1, SEEDS, name)
     means = {n: tuple(100 * np.mean(values, axis=0)) for n, values in found.items()}
     shown = [RowResult(row.name, str(row.method), None, tuple(map(float, means[row.name]))) for row in rows]
     return SetResult(name, "", SEEDS, tuple(shown), columns=COLUMNS)
 
 
-def _measured(one: Problem, row: Row) -> tuple[float, ...]:
+def _measure_row(one: SyntheticProblem, row: PublishedRow) -> tuple[float, ...]:
     import numpy as np
     from scipy.stats import kendalltau, spearmanr
 
@@ -137,7 +137,7 @@ def _measured(one: Problem, row: Row) -> tuple[float, ...]:
     )
 
 
-def as_preferences(one: Problem, form: str = "score") -> tuple[Any, list[str]]:
+def as_preferences(one: SyntheticProblem, form: str = "score") -> tuple[Any, list[str]]:
     """The lists as ratings or as rankings, and the names of the items in order."""
     import numpy as np
 

@@ -11,16 +11,16 @@ from podium.aggregators.base import Aggregator
 from podium.data import markup
 from podium.data.vocabulary import Id, Ids, id_order
 from podium.errors import InputError
-from podium.evaluate.tuning.estimate import Outcome
+from podium.evaluate.tuning.nested_estimate import TuningRow
 from podium.kernels.dispatch import F8
 from podium.metrics.base import Metric
 
 if TYPE_CHECKING:
     from podium.data.frames import FrameBackend
 
-__all__ = ["Trial", "Tuning", "Verdict", "check_document"]
+__all__ = ["Tuning", "TuningTrial", "TuningVerdict", "check_document"]
 
-Verdict = Literal["better", "worse", "no difference", "unknown"]
+TuningVerdict = Literal["better", "worse", "no difference", "unknown"]
 SHOWN = 5  # configurations that a notebook shows
 WEIGHTS = 10  # experts, likewise
 DOCUMENT = (
@@ -35,7 +35,7 @@ DOCUMENT = (
 
 
 @dataclass(frozen=True)
-class Trial:
+class TuningTrial:
     """One configuration. Its mean is that of the queries it was chosen by: the best of many such means is too high."""
 
     method: str
@@ -54,8 +54,8 @@ class Tuning:
     config: str  # in words
     baseline: str
     tuned: float  # mean on held-out queries; of the training queries where nothing could be held out
-    rows: tuple[Outcome, ...]  # the baseline, then the best expert
-    trials: tuple[Trial, ...]  # best first
+    rows: tuple[TuningRow, ...]  # the baseline, then the best expert
+    trials: tuple[TuningTrial, ...]  # best first
     chosen: tuple[str, ...]  # what the search chose without each fold
     left_out: Mapping[str, str]  # method -> why it was not tried
     queries: Ids
@@ -111,7 +111,7 @@ class Tuning:
         rows = tuple((str(expert), f"{weight:g}") for expert, weight in self.weights.items())
         return markup.Grid(("expert", "weight in the best configuration"), rows)
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> TuningVerdict:
         """Whether the tuned configuration can be told from the baseline on queries it has not seen."""
         row = self.rows[0]
         if row.p is None or row.low is None or row.high is None or row.difference is None:
@@ -124,12 +124,12 @@ class Tuning:
         """The verdict in words, with the figures it rests on."""
         row, n = self.rows[0], len(self.queries)
         if len(self.trials) == 1:
-            only = f"only {self.trials[0].config} was tried ({self.metric} {row.mean:.4f} on {_queries(n)})"
+            only = f"only {self.trials[0].config} was tried ({self.metric} {row.mean:.4f} on {_format_query_count(n)})"
             return f"There is nothing to choose: {only}."
         if self.same:
             return (
                 f"There is nothing to choose: all {len(self.trials)} configurations have the same {self.metric} on "
-                f"every one of {_queries(n)} ({row.mean:.4f} in the mean). {_SAME}"
+                f"every one of {_format_query_count(n)} ({row.mean:.4f} in the mean). {_SAME}"
             )
         if row.difference is None or row.low is None or row.high is None:
             return (
@@ -140,13 +140,12 @@ class Tuning:
         bounded = math.isfinite(row.low) and math.isfinite(row.high)
         span = f"{self.level:.0%} interval {row.low:+.4f} .. {row.high:+.4f}, " if bounded else ""
         gain = f"{self.metric} {self.tuned:.4f} against {row.mean:.4f}, {row.difference:+.4f}"
-        figures = f"{gain} ({span}{_queries(n)})"
+        figures = f"{gain} ({span}{_format_query_count(n)})"
         found = self.verdict()
         if found == "no difference":
-            least = (
-                f"with {_queries(n)}, differences below about {(row.high - row.low) / 2:.4f} cannot be shown"
-            )
-            none = f"{_queries(n)} are too few to show any difference at {self.level:.0%}"
+            half = (row.high - row.low) / 2
+            least = f"with {_format_query_count(n)}, differences below about {half:.4f} cannot be shown"
+            none = f"{_format_query_count(n)} are too few to show any difference at {self.level:.0%}"
             return (
                 f"No difference to {self.baseline} can be shown on queries not seen: {figures}; "
                 f"{least if bounded else none}. Use {self.baseline}, unless you know more."
@@ -155,7 +154,7 @@ class Tuning:
             return f"Tuning does harm: {figures} on queries not seen. Use {self.baseline}."
         return f"Tuning pays: {figures} on queries not seen, compared with {self.baseline}."
 
-    def recommended(self) -> str:
+    def recommendation(self) -> str:
         """What to use: the tuned configuration only where it is shown to be better."""
         return self.config if self.verdict() == "better" else self.baseline
 
@@ -164,7 +163,7 @@ class Tuning:
         return {
             "verdict": self.verdict(),
             "sentence": self.sentence(),
-            "recommended": self.recommended(),
+            "recommended": self.recommendation(),
             "metric": str(self.metric),
             "best": repr(self.best),
             "config": self.config,
@@ -216,5 +215,5 @@ def check_document(found: Any, source: str) -> dict[str, Any]:
 _SAME = "Label items that the methods place differently, or measure further down the list."
 
 
-def _queries(n: int) -> str:
+def _format_query_count(n: int) -> str:
     return f"{n:,} quer{'y' if n == 1 else 'ies'}"

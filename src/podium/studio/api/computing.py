@@ -146,7 +146,7 @@ def _per_query(found: Evaluation) -> list[Document]:
 
 def leaderboard(given: requests.Leaderboard, state: Any) -> Document:
     """Who is best, from votes."""
-    from podium.evaluate.leaderboard import Settings
+    from podium.evaluate.leaderboard import LeaderboardSettings
     from podium.evaluate.leaderboard import leaderboard as made
 
     preferences = votes_of(given.votes, state.settings.limits)
@@ -154,7 +154,7 @@ def leaderboard(given: requests.Leaderboard, state: Any) -> Document:
     settings = given.model_dump(exclude={"votes", "next"})
     if settings["l2"] is None:
         del settings["l2"]
-    board = made(preferences, settings=Settings(**settings))
+    board = made(preferences, settings=LeaderboardSettings(**settings))
     top = given.top if "top" in given.model_fields_set else None
     stop, why = board.stopping(top=top)
     asked = board.next(given.next, top=top) if given.next else []

@@ -9,10 +9,10 @@ from typing import Any
 from podium.data.markup import format_decimal, format_percent
 from podium.errors import ParameterError
 from podium.evaluate.comparison import Comparison, compare_evaluations
-from podium.evaluate.comparison_plot import difference_chart
-from podium.evaluate.report.content import Block, Figure, Table
-from podium.evaluate.report.material import Material
-from podium.evaluate.report.sections import section
+from podium.evaluate.comparison_chart import draw_differences
+from podium.evaluate.report.blocks import Block, Figure, ReportTable
+from podium.evaluate.report.inputs import ReportInputs
+from podium.evaluate.report.sections import build_section
 from podium.metrics.base import parse
 from podium.studio.pages.context import METRICS, Context, View, id_text
 
@@ -22,7 +22,7 @@ MOST = 20  # methods compared at once, beside those that are shown unasked
 SHOWN = 200  # queries in a table
 
 
-def _asked(c: Context) -> tuple[tuple[str, ...], tuple[str, ...], Material]:
+def _asked(c: Context) -> tuple[tuple[str, ...], tuple[str, ...], ReportInputs]:
     chosen = tuple(c.many("m"))
     usual = tuple(c.work.usual(c.data))
     further = [m for m in chosen if m not in usual]
@@ -50,13 +50,13 @@ def _form(c: Context, chosen: Sequence[str], metric: str) -> dict[str, Any]:
 def methods(c: Context) -> View:
     """The comparison of a report, for any methods."""
     chosen, metrics, found = _asked(c)
-    part = section(found, "methods")
+    part = build_section(found, "methods")
     more = _form(c, chosen, metrics[0]) | {
         "names": list(found.results),
         "comparison": found.comparison is not None,
     }
     if found.comparison is None:
-        alike = found.alike()
+        alike = found.compute_similarity()
         document = {"methods": list(found.results), "agreement": float(alike.mean())}
         rows = [(q, v) for q, v in zip(found.preferences.queries, alike.tolist(), strict=True)]
         return View(
@@ -120,7 +120,7 @@ def _blocks(
 
     blocks: list[Block] = [two.verdict(metric) if two.queries > 1 else "There is one query only."]
     if len(rows) > 1 and any(r[3] for r in rows):
-        chart = difference_chart(two, metric)
+        chart = draw_differences(two, metric)
         chart.concat[0] = chart.concat[0].properties(width=700, height=170)
         blocks.append(Figure("differences", chart, f"{a} less {b} in {metric}, one bar per query: {counts}."))
     lines = tuple(
@@ -135,15 +135,15 @@ def _blocks(
         for r in rows
     )
     head = ("query", a, b, "difference", f"judged, {a}", f"judged, {b}")
-    return [*blocks, Table(Grid(head, lines, 1, f"{metric}: {counts}"), SHOWN)]
+    return [*blocks, ReportTable(Grid(head, lines, 1, f"{metric}: {counts}"), SHOWN)]
 
 
-def _two(c: Context, found: Material) -> tuple[str, str]:
+def _two(c: Context, found: ReportInputs) -> tuple[str, str]:
     assert found.comparison is not None
     names = list(found.comparison.evaluations)
     if len(names) < 2:
         raise ParameterError("there is one method only; choose two to compare them")
-    a = c.one("a", found.best)
+    a = c.one("a", found.best_method)
     b = c.one("b") or next(n for n in [found.comparison.baseline, *names] if n != a)
     for name in (a, b):
         if name not in names:

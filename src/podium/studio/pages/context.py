@@ -12,8 +12,8 @@ from podium import registry
 from podium.aggregators.base import Aggregator
 from podium.data.vocabulary import Id, Ids
 from podium.errors import ParameterError
-from podium.evaluate.report.content import Block
-from podium.evaluate.report.material import Material
+from podium.evaluate.report.blocks import Block
+from podium.evaluate.report.inputs import ReportInputs
 from podium.studio.opening import Opened
 from podium.studio.records import Project
 from podium.studio.workspace import Workspace
@@ -107,9 +107,11 @@ class Context:
         """Item features, for methods that use them."""
         return self.data.features if method.tags.uses_features else None
 
-    def material(self, methods: Sequence[str] = (), metrics: Sequence[str] = ("ndcg@10", "map")) -> Material:
+    def material(
+        self, methods: Sequence[str] = (), metrics: Sequence[str] = ("ndcg@10", "map")
+    ) -> ReportInputs:
         """Everything a report is made of; raises `Wait` on a page that should not keep anybody waiting."""
-        found: Material = self.wait(self.work.material(self.data, methods, metrics))
+        found: ReportInputs = self.wait(self.work.material(self.data, methods, metrics))
         return found
 
     def wait(self, coming: Future[Any]) -> Any:

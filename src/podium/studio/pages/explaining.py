@@ -12,10 +12,10 @@ from podium.data.markup import Grid
 from podium.data.vocabulary import Id, Ids
 from podium.errors import ParameterError
 from podium.evaluate.explanation import Explanation, explain
-from podium.evaluate.explanation.changes import reweighted
-from podium.evaluate.explanation.plot import chart
-from podium.evaluate.figures.heatmap import natural
-from podium.evaluate.report.content import Block, Figure, Table
+from podium.evaluate.explanation.chart import draw_explanation
+from podium.evaluate.explanation.counterfactuals import scale_expert_weight
+from podium.evaluate.figures.heatmap import natural_sort_key
+from podium.evaluate.report.blocks import Block, Figure, ReportTable
 from podium.studio.pages.context import Context, View, id_text, item_texts, known
 from podium.studio.pages.exploring import grades
 from podium.studio.pages.fusing import fused
@@ -47,7 +47,7 @@ def _factors(c: Context, experts: Ids) -> dict[Id, float]:
 
 def _weighted(c: Context, method: Aggregator, factors: Mapping[Id, float]) -> Aggregator:
     for expert, factor in factors.items():
-        other = reweighted(method, c.data.preferences, expert, factor)
+        other = scale_expert_weight(method, c.data.preferences, expert, factor)
         if other is None and getattr(method, "weights_", None) is None and not method.tags.weighted:
             raise ParameterError(f"{method.name} takes no weights; choose another method to move them")
         if other is None:
@@ -148,7 +148,7 @@ def _sliders(c: Context, q: Id, factors: Mapping[Id, float]) -> list[dict[str, A
     for e in one.lists.expert[one.lists.list_of_row].tolist() + one.comparisons.expert.tolist():
         said[e] += 1
     most = sorted((e for e in range(len(said)) if said[e]), key=lambda e: -said[e])[:SLIDERS]
-    names = sorted((one.experts[e] for e in most), key=lambda e: natural(str(e)))
+    names = sorted((one.experts[e] for e in most), key=lambda e: natural_sort_key(str(e)))
     return [
         {"name": MARK + id_text(e, one.experts), "label": str(e), "value": f"{factors.get(e, 1.0):g}"}
         for e in names
@@ -175,8 +175,8 @@ def _blocks(told: Explanation) -> list[Block]:
     )
     caption = f"{told.lines[0]}. By expert: {how}."
     return [
-        Figure("contributions", chart(told), caption),
-        Table(Grid(("expert", *heads, *votes, value), rows, 1, f"Contributions, {told.method}"), 100),
+        Figure("contributions", draw_explanation(told), caption),
+        ReportTable(Grid(("expert", *heads, *votes, value), rows, 1, f"Contributions, {told.method}"), 100),
     ]
 
 

@@ -15,8 +15,8 @@ from podium.data.preferences import Preferences
 from podium.data.vocabulary import Id
 from podium.errors import ParameterError
 from podium.evaluate.figures import rank_heatmap
-from podium.evaluate.figures.heatmap import natural, shown_names
-from podium.evaluate.report.content import Block, Figure, Table
+from podium.evaluate.figures.heatmap import disambiguate_names, natural_sort_key
+from podium.evaluate.report.blocks import Block, Figure, ReportTable
 from podium.studio.pages.context import Context, View, id_text, item_texts
 from podium.studio.pages.fusing import fused
 
@@ -37,7 +37,7 @@ def queries(c: Context) -> View:
     said = _speaking(p)
     sizes = p.index.sizes.tolist()
     what = "mean RBO of the methods" if table is None else found.comparison.metrics[0]  # type: ignore[union-attr]
-    alike = found.alike().tolist()
+    alike = found.compute_similarity().tolist()
     rows: list[tuple[Any, ...]] = []
     for code, q in enumerate(p.queries.tolist()):
         values = [alike[code]] if table is None else table[code]
@@ -61,7 +61,7 @@ def _listed(c: Context, head: Sequence[str], rows: list[tuple[Any, ...]], what: 
     title = f"{len(rows):,} queries; figures: {what}"
     more = {"page": at, "pages": pages, "sort": c.one("sort", "none"), "find": c.one("find"), "links": links}
     document = {"what": what, "rows": [dict(zip(head, r, strict=True)) for r in rows]}
-    blocks = [Table(Grid(tuple(head), lines, 1, title))]
+    blocks = [ReportTable(Grid(tuple(head), lines, 1, title))]
     return View("Queries", document, head, rows, blocks, "queries.html", more)
 
 
@@ -229,11 +229,11 @@ def _cells(c: Context, q: Id, results: dict[str, Consensus]) -> _Cells:
     lists, known = one.lists, grades(c, q)
     who = lists.expert[lists.list_of_row].tolist()
     rank = {(e, s): r for e, s, r in zip(who, lists.item.tolist(), lists.rank.tolist(), strict=True)}
-    experts = sorted(set(who), key=lambda e: natural(str(one.experts[e])))
+    experts = sorted(set(who), key=lambda e: natural_sort_key(str(one.experts[e])))
     places = {n: {r.item: r.rank for r in result[q]} for n, result in results.items()}
     slots = {item: slot for slot, item in enumerate(one.index.items.tolist())}
     rows = []
     for item in next(iter(results.values())).ranking(q):
         said = [rank.get((e, slots[item])) for e in experts]
         rows.append((item, *(p.get(item) for p in places.values()), known.get(item), *said))
-    return _Cells(list(places), shown_names([one.experts[e] for e in experts]), rows)
+    return _Cells(list(places), disambiguate_names([one.experts[e] for e in experts]), rows)

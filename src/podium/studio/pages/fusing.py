@@ -8,7 +8,7 @@ from typing import Any
 
 from podium.data.consensus import Consensus
 from podium.data.markup import Grid
-from podium.evaluate.report.content import Table
+from podium.evaluate.report.blocks import ReportTable
 from podium.studio.limits import check_pairs
 from podium.studio.pages.context import Context, View, id_text
 
@@ -56,7 +56,7 @@ def fuse(c: Context) -> View:
     )
 
 
-def _first(result: Consensus) -> Table:
+def _first(result: Consensus) -> ReportTable:
     """The first places of the first queries."""
     lines = []
     for query in result.queries[:SHOWN]:
@@ -65,7 +65,7 @@ def _first(result: Consensus) -> Table:
         lines.append((str(query), str(len(places)), *first, *[""] * (TOP - len(first))))
     head = ("query", "items", *(f"place {n}" for n in range(1, TOP + 1)))
     title = f"First places by {result.method}, {len(lines):,} of {len(result.queries):,} queries"
-    return Table(Grid(head, tuple(lines), len(head), title))
+    return ReportTable(Grid(head, tuple(lines), len(head), title))
 
 
 HEAD = ("query", "rank", "item", "score", "tied")

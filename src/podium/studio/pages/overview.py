@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from podium.evaluate.report.content import Finding
-from podium.evaluate.report.findings import findings
-from podium.evaluate.report.verdict import verdict
+from podium.evaluate.report.blocks import ReportFinding
+from podium.evaluate.report.findings import collect_findings
+from podium.evaluate.report.verdict import describe_verdict
 from podium.studio.opening import Opened
 from podium.studio.pages.context import Context, View
 
@@ -37,9 +37,9 @@ def overview(c: Context) -> View:
     """The verdict and the checks of a report."""
     found = c.material()
 
-    def concluded() -> tuple[tuple[Finding, ...], tuple[str, ...]]:
-        checks = findings(found)
-        return checks, verdict(found, checks)
+    def concluded() -> tuple[tuple[ReportFinding, ...], tuple[str, ...]]:
+        checks = collect_findings(found)
+        return checks, describe_verdict(found, checks)
 
     checks, said = c.wait(c.work.result((c.data.fingerprint, "verdict"), concluded))
     document = {
@@ -48,7 +48,7 @@ def overview(c: Context) -> View:
         "findings": [vars(f) for f in checks],
         "facts": facts(c.data),
         "notes": list(c.data.notes),
-        "best": found.best,
+        "best": found.best_method,
     }
     rows = [(f.verdict, f.name, f.text) for f in checks]
     return View(
@@ -62,6 +62,6 @@ def overview(c: Context) -> View:
             "findings": rows,
             "facts": facts(c.data),
             "notes": c.data.notes,
-            "best": found.best,
+            "best": found.best_method,
         },
     )

@@ -8,9 +8,9 @@ from typing import Any
 from podium.data.markup import Grid
 from podium.errors import ParameterError
 from podium.evaluate.figures import weight_matrix, weight_table
-from podium.evaluate.report.content import Block, Figure, Table
+from podium.evaluate.report.blocks import Block, Figure, ReportTable
 from podium.evaluate.report.findings import WORDS
-from podium.evaluate.report.sections import section
+from podium.evaluate.report.sections import build_section
 from podium.studio.limits import check_pairs
 from podium.studio.pages.comparing import records
 from podium.studio.pages.context import Context, View
@@ -22,7 +22,7 @@ def experts(c: Context) -> View:
     """Agreement, leaving each expert out, and what fitted models think of them."""
     found = c.material()
     diagnosis = found.diagnosis
-    blocks = list(section(found, "experts").blocks)
+    blocks = list(build_section(found, "experts").blocks)
     weights, told = _weights(c)
     if diagnosis is None:
         names = c.data.preferences.experts.tolist()
@@ -71,7 +71,7 @@ def leaderboard(c: Context) -> View:
     lines = tuple(
         (str(p.first), str(p.second), f"{p.gain:.4f}", f"{p.chance:.0%}", f"{p.votes:,.10g}") for p in asked
     )
-    next_ = Table(
+    next_ = ReportTable(
         Grid(
             ("first", "second", "tells (nats)", "chance of first", "votes so far"),
             lines,
@@ -85,7 +85,7 @@ def leaderboard(c: Context) -> View:
         "stop": stop,
         "stopping": words,
     }
-    blocks = list(section(c.material(), "leaderboard").blocks)[:2]
+    blocks = list(build_section(c.material(), "leaderboard").blocks)[:2]
     checks = [(WORDS[k.verdict], k.name, k.text) for k in board.checks]
     more = {"next": next_, "words": f"{words[:1].upper()}{words[1:]}.", "top": top or 0, "count": count,
             "size": len(board.rows), "checks": checks}  # fmt: skip
@@ -103,4 +103,4 @@ def annotators(c: Context) -> View:
     head, rows = records(found.crowd.rows)
     document = {"lines": list(found.crowd.lines), "rows": [dict(zip(head, r, strict=True)) for r in rows],
                 "effective": found.crowd.effective}  # fmt: skip
-    return View("Annotators", document, head, rows, section(found, "annotators").blocks)
+    return View("Annotators", document, head, rows, build_section(found, "annotators").blocks)

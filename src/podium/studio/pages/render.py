@@ -16,8 +16,8 @@ import podium
 from podium.data import markup
 from podium.data.vocabulary import Id
 from podium.evaluate import pictures
-from podium.evaluate.report import page as report_page
-from podium.evaluate.report.content import Block, Figure, Table
+from podium.evaluate.report import html as report_page
+from podium.evaluate.report.blocks import Block, Figure, ReportTable
 
 __all__ = ["asset", "csv_document", "html", "page", "safe_cell", "svg"]
 
@@ -43,7 +43,7 @@ def csv_document(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def svg(chart: Any) -> str:
     """A picture as a file of its own."""
-    drawn = pictures.svg(chart, "f")
+    drawn = pictures.render_svg(chart, "f")
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
 
 
@@ -68,7 +68,7 @@ def html(block: Block, picture: str, links: dict[str, str] | None = None) -> Mar
     """A block of a report; `picture` is where its pictures are, with a {} for their names."""
     if isinstance(block, str):
         return Markup(markup.render_paragraph(block))
-    if isinstance(block, Table):
+    if isinstance(block, ReportTable):
         leads = [(links or {}).get(row[0], "") for row in block.grid.rows] if links else ()
         return Markup(f'<div class="scroll" tabindex="0">{_table(block, leads)}</div>')
     if isinstance(block, Figure):
@@ -78,7 +78,7 @@ def html(block: Block, picture: str, links: dict[str, str] | None = None) -> Mar
     )
 
 
-def _table(table: Table, links: Sequence[str]) -> str:
+def _table(table: ReportTable, links: Sequence[str]) -> str:
     drawn = markup.render_table(table.grid, most=table.most, links=links, inline=False)
     return drawn.replace("<th ", '<th scope="col" ')
 

@@ -18,7 +18,7 @@ from podium import registry
 from podium.data import markup
 from podium.errors import ParameterError, PodiumError
 from podium.evaluate import pictures
-from podium.evaluate.report.content import Figure
+from podium.evaluate.report.blocks import Figure
 from podium.studio import security
 from podium.studio.fields import FIELDS, Field, spell
 from podium.studio.jobs import keeping
@@ -231,7 +231,7 @@ def _drawn(found: View, name: str, plot: int) -> str:
     for block in found.blocks:
         if isinstance(block, Figure) and block.name == name:
             chart = block.chart() if isinstance(block.chart, functools.partial) else block.chart
-            return json.dumps(pictures.drawing(chart)) if plot else render.svg(chart)
+            return json.dumps(pictures.to_vega_lite(chart)) if plot else render.svg(chart)
     raise Missing("there is no such picture on this page")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium import registry
-from podium.evaluate.report.content import Block
+from podium.evaluate.report.blocks import Block
 from podium.evaluate.report.sections import tuning_blocks
 from podium.studio.pages.context import METRICS, Context, View
 from podium.studio.records import Job

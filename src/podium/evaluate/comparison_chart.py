@@ -1,0 +1,96 @@
+"""A comparison as pictures: metric curves with bands, and differences query by query."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from podium.errors import ParameterError
+from podium.evaluate import pictures
+from podium.evaluate.comparison import Comparison
+from podium.evaluate.metric_curves import Curve
+from podium.metrics.base import MetricSpec
+
+__all__ = ["draw_curves", "draw_differences", "plot_comparison"]
+
+MOST = 12  # results whose differences are drawn
+
+
+def plot_comparison(
+    found: Comparison,
+    lines: Sequence[Curve],
+    path: str | os.PathLike[str],
+    *,
+    metric: MetricSpec | None = None,
+) -> None:
+    """Curves above, differences by query below; to a .svg, .png or .html file that needs no network."""
+    alt = pictures.import_altair()
+    parts = [draw_curves(lines)] if lines else []
+    if len(found.evaluations) > 1:
+        parts.append(draw_differences(found, metric))
+    if not parts:
+        raise ParameterError("there is nothing to draw; compare two results or more")
+    pictures.save_chart(alt.vconcat(*parts), path)
+
+
+def draw_curves(lines: Sequence[Curve]) -> Any:
+    """One line per result and its band; below, how much of that depth was judged."""
+    alt = pictures.import_altair()
+    values: list[dict[str, Any]] = [
+        {"name": c.name, "depth": k, "mean": m, "low": low, "high": high, "judged": judged}
+        for c in lines
+        for k, m, low, high, judged in zip(c.depths, c.mean, c.low, c.high, c.judged, strict=True)
+        if math.isfinite(m)
+    ]
+    bands = [v for v in values if math.isfinite(v["low"]) and math.isfinite(v["high"])]
+    values = [
+        {k: v for k, v in row.items() if not isinstance(v, float) or math.isfinite(v)} for row in values
+    ]
+    names = [c.name for c in lines]
+    colour = alt.Color("name:N", sort=names, title=None)
+    x = alt.X(
+        "depth:Q", title="depth k", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(zero=False, nice=False)
+    )
+    title, scale = f"{lines[0].metric}@k", alt.Scale(zero=False)
+    y = alt.Y("mean:Q", title=title, scale=scale)
+    shade = alt.Chart(alt.Data(values=bands)).mark_area(opacity=0.12).encode(
+        x=x, y=alt.Y("low:Q", title=title, scale=scale), y2="high:Q", color=colour
+    )  # fmt: skip
+    tips = [
+        "name:N",
+        "depth:Q",
+        *(alt.Tooltip(f"{f}:Q", format=".4f") for f in ("mean", "low", "high", "judged")),
+    ]
+    line = (
+        alt.Chart(alt.Data(values=values)).mark_line(point=True).encode(x=x, y=y, color=colour, tooltip=tips)
+    )
+    queries = f"{lines[0].queries:,} quer{'y' if lines[0].queries == 1 else 'ies'}"
+    above = (shade + line).properties(width=520, height=260, title=f"{lines[0].metric} by depth, {queries}")
+    share = alt.Y("judged:Q", title="judged share", scale=alt.Scale(domain=[0, 1]))
+    below = alt.Chart(alt.Data(values=values)).mark_line().encode(x=x, y=share, color=colour, tooltip=tips)
+    return alt.vconcat(above, below.properties(width=520, height=70))
+
+
+def draw_differences(found: Comparison, metric: MetricSpec | None = None) -> Any:
+    """One panel per result: its differences to the baseline by query, largest first."""
+    alt = pictures.import_altair()
+    wanted = found.metrics[0] if metric is None else str(metric)
+    panels = []
+    for name in [n for n in found.evaluations if n != found.baseline][:MOST]:
+        rows = [r for r in found.per_query(wanted, name=name) if math.isfinite(r.difference)]
+        rows.sort(key=lambda r: -r.difference)
+        values = [{"place": i, "query": str(r.query), "difference": r.difference} for i, r in enumerate(rows)]
+        panels.append(
+            alt.Chart(alt.Data(values=values))
+            .mark_bar()
+            .encode(
+                x=alt.X("place:O", axis=None),
+                y=alt.Y("difference:Q", title=None),
+                color=alt.condition("datum.difference >= 0", alt.value("#2874a6"), alt.value("#c0392b")),
+                tooltip=["query:N", alt.Tooltip("difference:Q", format="+.4f")],
+            )
+            .properties(width=240, height=90, title=f"{name} - {found.baseline}, {wanted}")
+        )
+    return alt.concat(*panels, columns=2).resolve_scale(y="shared")

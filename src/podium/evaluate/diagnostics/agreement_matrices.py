@@ -1,0 +1,180 @@
+"""Agreement of all pairs of experts: tau-b and RBO of their lists, or the share of agreeing pairs of their votes.
+
+One pass per expert against all earlier ones together, so that neither many experts nor many queries cost a call each.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.data.preferences import Preferences
+from podium.kernels.dispatch import B1, F8, I8
+from podium.metrics.agreement import compute_rbos, compute_taus
+
+__all__ = [
+    "AgreementMatrices",
+    "ExpertListRows",
+    "compare_lists",
+    "compare_votes",
+    "effective_number",
+    "sort_list_rows",
+]
+
+PERSISTENCE = 0.9  # p of RBO: nine tenths of a reader's attention go on to the next item
+
+
+class AgreementMatrices(NamedTuple):
+    """One row and one column per expert; NaN where two experts share nothing."""
+
+    agreement: F8
+    overlap: F8 | None
+    shared: I8  # queries that both answer
+    evidence: F8  # pairs of items behind the agreement
+
+
+class ExpertListRows(NamedTuple):
+    """All list entries, expert by expert, query by query, best first."""
+
+    slot: I8
+    score: F8
+    place: I8  # from 1, equal scores in the order of their ids
+    list: I8  # of each row
+    expert: I8  # of each list
+    query: I8  # of each list
+    length: I8  # of each list
+
+
+def sort_list_rows(preferences: Preferences) -> ExpertListRows:
+    """Lists that hold something; scores decide where there are any, as everywhere in evaluation."""
+    lists = preferences.lists
+    filled = np.flatnonzero(lists.lengths > 0)
+    by_expert = filled[np.lexsort((lists.query_of_list[filled], lists.expert[filled]))]
+    number = np.full(len(lists), -1, np.int64)
+    number[by_expert] = np.arange(len(by_expert))
+    mine = number[lists.list_of_row]
+    scores = lists.fill_scores(preferences.index.sizes)
+    order = np.lexsort((lists.item, -scores, mine))
+    length = lists.lengths[by_expert]
+    place = np.arange(len(order)) - np.repeat(np.cumsum(length) - length, length) + 1
+    slot = lists.item[order].astype(np.int64)
+    expert = lists.expert[by_expert].astype(np.int64)
+    return ExpertListRows(
+        slot, scores[order], place, mine[order], expert, lists.query_of_list[by_expert], length
+    )
+
+
+def compare_lists(preferences: Preferences, rows: ExpertListRows) -> AgreementMatrices:
+    """Means over the queries that both answer (tau: where they share two items or more and neither ties them all)."""
+    experts = len(preferences.experts)
+    agreement, overlap = np.full((experts, experts), np.nan), np.full((experts, experts), np.nan)
+    shared, evidence = np.zeros((experts, experts), np.int64), np.zeros((experts, experts))
+    at, list_of = np.full(len(preferences.index.items), -1, np.int64), np.full(len(preferences), -1, np.int64)
+    first_list = np.searchsorted(rows.expert, np.arange(experts + 1))
+    first_row = np.concatenate(([0], np.cumsum(rows.length)))[first_list]
+    for b in range(experts):
+        mine, lists = slice(first_row[b], first_row[b + 1]), slice(first_list[b], first_list[b + 1])
+        at[rows.slot[mine]] = np.arange(mine.start, mine.stop)
+        list_of[rows.query[lists]] = np.arange(lists.start, lists.stop)
+        tau, rbo, count, pairs = _compare_with_earlier(
+            rows, at, list_of, int(first_row[b]), int(first_list[b]), b
+        )
+        at[rows.slot[mine]] = list_of[rows.query[lists]] = -1
+        for matrix, values in ((agreement, tau), (overlap, rbo), (shared, count), (evidence, pairs)):
+            matrix[b, :b] = matrix[:b, b] = values
+        shared[b, b] = len(range(*lists.indices(len(rows.expert))))
+        agreement[b, b] = overlap[b, b] = 1.0 if shared[b, b] else np.nan
+    return AgreementMatrices(agreement, overlap, shared, evidence)
+
+
+def _compare_with_earlier(
+    rows: ExpertListRows, at: I8, list_of: I8, before: int, lists: int, experts: int
+) -> tuple[F8, F8, I8, F8]:
+    """One expert (whose rows `at` and `list_of` point to) against all before it."""
+    other = list_of[rows.query[:lists]]
+    both = np.flatnonzero(other >= 0)  # lists of earlier experts on queries that this one answers too
+    pair = np.full(lists, -1, np.int64)
+    pair[both] = np.arange(len(both))
+    hit = at[rows.slot[:before]]
+    mine = np.flatnonzero(hit >= 0)
+    theirs, segment = hit[mine], pair[rows.list[mine]]
+    starts = np.searchsorted(segment, np.arange(len(both) + 1))
+    tau = compute_taus(starts, rows.score[mine], rows.score[theirs])
+    rbo = compute_rbos(
+        segment,
+        rows.place[mine],
+        rows.place[theirs],
+        rows.length[both],
+        rows.length[other[both]],
+        PERSISTENCE,
+    )
+    expert, common = rows.expert[both], np.diff(starts)
+    pairs = np.where(np.isnan(tau), 0.0, common * (common - 1) / 2)
+    return (
+        _mean_by_group(expert, tau, experts),
+        _mean_by_group(expert, rbo, experts),
+        np.bincount(expert, minlength=experts),
+        np.bincount(expert, weights=pairs, minlength=experts).astype(np.float64, copy=False),
+    )
+
+
+def _mean_by_group(group: I8, values: F8, groups: int) -> F8:
+    known = ~np.isnan(values)
+    count = np.bincount(group[known], minlength=groups)
+    total = np.bincount(group[known], weights=values[known], minlength=groups)
+    means: F8 = np.divide(total, count, out=np.full(groups, np.nan), where=count > 0)
+    return means
+
+
+def compare_votes(preferences: Preferences) -> AgreementMatrices:
+    """Share of the pairs that both decide which both decide alike; votes on a pair are added up first."""
+    votes, experts = preferences.comparisons, len(preferences.experts)
+    expert, pair, side = _decide_pairs(preferences)
+    agreement, evidence = np.full((experts, experts), np.nan), np.zeros((experts, experts))
+    answered = np.zeros((experts, len(preferences)), np.float32)  # counts are exact, and BLAS is quick
+    answered[votes.expert, votes.query_of_row] = 1.0
+    shared = (answered @ answered.T).astype(np.int64)
+    first = np.searchsorted(expert, np.arange(experts + 1))
+    voted = np.zeros(int(pair.max(initial=-1)) + 1)
+    for b in range(experts):
+        mine = slice(first[b], first[b + 1])
+        voted[pair[mine]] = side[mine]
+        theirs = voted[pair[: first[b]]]
+        both = theirs != 0
+        same = (theirs == side[: first[b]])[both].astype(np.float64)
+        agreement[b, :b] = agreement[:b, b] = _mean_by_group(expert[: first[b]][both], same, b)
+        evidence[b, :b] = evidence[:b, b] = np.bincount(expert[: first[b]][both], minlength=b)
+        agreement[b, b] = 1.0 if first[b + 1] > first[b] else np.nan
+        voted[pair[mine]] = 0.0
+    return AgreementMatrices(agreement, None, shared, evidence)
+
+
+def _decide_pairs(preferences: Preferences) -> tuple[I8, I8, F8]:
+    """Expert, pair and side (1 or -1) of every pair that an expert decides, sorted by expert."""
+    votes = preferences.comparisons
+    low = np.minimum(votes.winner, votes.loser).astype(np.int64)
+    high = np.maximum(votes.winner, votes.loser).astype(np.int64)
+    _, pair = np.unique(low * len(preferences.index.items) + high, return_inverse=True)
+    pairs = int(pair.max(initial=-1)) + 1
+    key, row = np.unique(votes.expert.astype(np.int64) * pairs + pair, return_inverse=True)
+    worth = np.where(votes.tie, 0.0, votes.weight) * np.where(votes.winner == low, 1.0, -1.0)
+    side = np.sign(np.bincount(row, weights=worth, minlength=len(key)))
+    kept = side != 0
+    return key[kept] // max(pairs, 1), key[kept] % max(pairs, 1), side[kept]
+
+
+def effective_number(agreement: F8, speaking: B1) -> float:
+    """(sum of eigenvalues)^2 / (sum of their squares) of a matrix of correlations: 1 if all are copies.
+
+    Pairs that share nothing count as independent.
+
+    >>> effective_number(np.ones((3, 3)), np.ones(3, np.bool_)), effective_number(np.eye(3), np.ones(3, np.bool_))
+    (1.0, 3.0)
+    """
+    known = np.nan_to_num(agreement[np.ix_(speaking, speaking)], nan=0.0)
+    np.fill_diagonal(known, 1.0)
+    if not len(known):
+        return 0.0
+    values = np.maximum(np.linalg.eigvalsh(known), 0.0)
+    return round(float(values.sum() ** 2 / (values**2).sum()), 9)

@@ -1,0 +1,90 @@
+"""Held-out figures only: a query that a model was fitted on says nothing about how good the model is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.aggregators.base import Aggregator
+from podium.aggregators.supervised.provenance import find_fitted_queries
+from podium.data.labels import Labels
+from podium.kernels.dispatch import B1
+
+__all__ = ["HeldOutLabels", "exclude_fitted_queries"]
+
+# with fewer held-out queries than this, or than half of them, a model is left out and the rest measured on all
+LEAST = 10
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutLabels:
+    """Labels that all methods may be measured by, and what became of those that learned from labels."""
+
+    labels: Labels  # of queries on which no method that is measured was fitted
+    left_out: Mapping[str, str]  # method -> why it has no figures
+    used: Mapping[str, int]  # method -> how many queries were taken out because it was fitted on them
+    silent: tuple[str, ...]  # models that do not say which queries they were fitted on
+    checked: tuple[str, ...]  # models that were fitted on none of these queries
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the figures must know, a sentence each."""
+        said = []
+        if self.used:
+            names, most = ", ".join(self.used), max(self.used.values())
+            said.append(
+                f"{names} {'was' if len(self.used) == 1 else 'were'} fitted on some of the labelled queries (up to "
+                f"{most:,}): all figures are of the {len(self.labels):,} others"
+            )
+        if self.silent:
+            does = "does" if len(self.silent) == 1 else "do"
+            said.append(
+                f"{', '.join(self.silent)} learned from labels and {does} not say from which: if these are among "
+                "them, the figures are too good; fit the model again to have it say"
+            )
+        return tuple(said)
+
+
+def exclude_fitted_queries(methods: Mapping[str, Aggregator], labels: Labels) -> HeldOutLabels:
+    """Labels without the queries that any of the methods was fitted on.
+
+    A model with few other queries (below ten, and below half) is left out instead, and the rest is measured on all.
+
+    >>> from podium.data.demo import demo
+    >>> from podium import make
+    >>> data = demo(30)
+    >>> some = data.preferences.select(data.preferences.queries[:12])
+    >>> found = exclude_fitted_queries({"crf": make("crf").fit(some, data.labels), "rrf": make("rrf")}, data.labels)
+    >>> len(found.labels), dict(found.used)
+    (18, {'crf': 12})
+    """
+    labelled = np.diff(labels.index.starts) > 0
+    total = int(labelled.sum())
+    left_out: dict[str, str] = {}
+    used: dict[str, int] = {}
+    silent, checked = [], []
+    seen: B1 = np.zeros(len(labels), np.bool_)
+    for name, method in methods.items():
+        mine = find_fitted_queries(method, labels)
+        if mine is None:
+            silent.append(name)
+            continue
+        count = int(mine.sum())
+        if count and total - int((seen | mine).sum()) < min(LEAST, total / 2):
+            left_out[name] = _describe_exclusion(count, total)
+        elif count:
+            used[name], seen = count, seen | mine
+        elif method.tags.supervised or hasattr(method, "fitted_on_"):
+            checked.append(name)
+    rest = labels.select_codes(np.flatnonzero(~seen)) if seen.any() else labels
+    return HeldOutLabels(rest, left_out, used, tuple(silent), tuple(checked))
+
+
+def _describe_exclusion(count: int, total: int) -> str:
+    which = "all" if count == total else f"{count:,} of"
+    return (
+        f"it was fitted on {which} {total:,} labelled queries, and figures on those are those of training; "
+        "measure it on other queries, or let `tune` estimate it by cross-validation"
+    )

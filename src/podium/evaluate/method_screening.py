@@ -1,0 +1,69 @@
+"""Which methods are tried on data whose owner names none: all that can read them and are quick on them.
+
+What is quick is said by the tags of a method and the size of the data, and not by a clock: the same data are always
+screened by the same methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium import registry
+from podium.aggregators.base import Aggregator, CostClass, Tags, make
+from podium.data.preferences import Preferences
+
+__all__ = ["MethodScreen", "estimate_steps", "screen_methods"]
+
+TIMES: dict[CostClass, int] = {
+    "walk": 1,
+    "iterate": 40,
+    "search": 200,
+}  # `python benchmarks/screening.py` measures them
+QUICK = 4_000_000  # steps, of about a tenth of a microsecond each
+
+
+@dataclass(frozen=True, eq=False)
+class MethodScreen:
+    """Methods to try, by name, and names of those that can read the data and are too slow for them."""
+
+    methods: Mapping[str, Aggregator]
+    slow: tuple[str, ...]
+
+
+def estimate_steps(tags: Tags, preferences: Preferences) -> int:
+    """About how many steps a method with these tags takes.
+
+    >>> p = Preferences.from_lists({"q": {"x": ["a", "b", "c"], "y": ["b", "c"]}})
+    >>> [estimate_steps(Tags(pairwise=what), p) for what in ("none", "lists", "items")]
+    [5, 13, 9]
+    """
+    lists = preferences.lists
+    if tags.pairwise == "items":
+        units = int(np.square(preferences.index.sizes, dtype=np.int64).sum())
+    else:
+        lengths = lists.lengths.astype(np.int64)
+        units = int(np.square(lengths).sum() if tags.pairwise == "lists" else lengths.sum())
+        units += len(preferences.comparisons)
+    return units * TIMES[tags.cost]
+
+
+def screen_methods(preferences: Preferences, first: Mapping[str, Aggregator]) -> MethodScreen:
+    """The methods `first`, whatever they cost, and all others that need not learn, with their defaults.
+
+    >>> p = Preferences.from_lists({"q": {"x": ["a", "b", "c"], "y": ["b", "c"]}})
+    >>> found = screen_methods(p, {"rrf": make("rrf")})
+    >>> list(found.methods)[:3], found.slow
+    (['rrf', 'borda', 'bradley_terry'], ())
+    """
+    methods, slow = dict(first), []
+    for name, cls in sorted(registry.aggregators.all().items()):
+        if name in methods or cls.tags.supervised or not preferences.forms <= cls.tags.accepts:
+            continue
+        if estimate_steps(cls.tags, preferences) <= QUICK:
+            methods[name] = make(name)
+        else:
+            slow.append(name)
+    return MethodScreen(methods, tuple(slow))

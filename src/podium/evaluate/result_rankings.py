@@ -1,0 +1,116 @@
+"""Rankings to be evaluated: of methods, of single experts, of judged items only; and how alike two rankings are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from podium.aggregators.base import Aggregator
+from podium.data.consensus import Consensus, TieRule
+from podium.data.features import Features
+from podium.data.index import ItemIndex
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id
+from podium.errors import ParameterError, PodiumError
+from podium.kernels import segments
+from podium.kernels.dispatch import F8
+from podium.metrics.agreement import compute_rbos
+from podium.params import suggest_names
+
+__all__ = ["aggregate_methods", "compute_rbo_by_query", "expert_rankings", "judged_only"]
+
+
+def aggregate_methods(
+    methods: Iterable[tuple[str, Aggregator]], preferences: Preferences, features: Features | None = None
+) -> tuple[dict[str, Consensus], dict[str, str]]:
+    """Results by name, and why the other methods gave none; it is an error if no method gave one.
+
+    >>> from podium import make
+    >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "c"]}})
+    >>> results, left_out = aggregate_methods([("rrf", make("rrf")), ("svd", make("svd"))], p)
+    >>> list(results), list(left_out)
+    (['rrf'], ['svd'])
+    """
+    results: dict[str, Consensus] = {}
+    failed: dict[str, PodiumError] = {}
+    for name, method in methods:
+        try:
+            results[name] = method.aggregate(preferences, features if method.tags.uses_features else None)
+        except PodiumError as error:
+            failed[name] = error
+    if not results and len(failed) == 1:
+        raise next(iter(failed.values()))
+    left_out = {name: str(error) for name, error in failed.items()}
+    if not results:
+        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise ParameterError(f"no method gave a result ({why})")
+    return results, left_out
+
+
+def expert_rankings(preferences: Preferences, expert: Id, *, ties: TieRule = "item") -> Consensus:
+    """What one expert listed, as a result: only the queries it answered and the items it listed for them.
+
+    Scores decide the order where there are any, as in trec_eval; otherwise ranks do.
+
+    >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["c"]}, "r": {"dense": ["a"]}})
+    >>> expert_rankings(p, "bm25").to_dict()
+    {'q': {'a': 3.0, 'b': 2.0}}
+    """
+    code = preferences.experts.code_of(expert)
+    if code is None:
+        known = map(str, preferences.experts)
+        raise ParameterError(f"there is no expert {expert!r}; {suggest_names(str(expert), known)}")
+    lists, index = preferences.lists, preferences.index
+    mine = np.flatnonzero(lists.expert == code)
+    mine = mine[lists.lengths[mine] > 0]
+    starts, rows = segments.gather_segments(lists.starts, mine)
+    list_of_row = np.repeat(np.arange(len(mine)), np.diff(starts))
+    rows = rows[np.lexsort((lists.item[rows], list_of_row))]  # slots are in id order, and stay so
+    slots = lists.item[rows]
+    first_given = np.lexsort((index.arrival[slots], list_of_row))
+    arrival = np.empty(len(slots), np.int32)
+    arrival[first_given] = np.arange(len(slots)) - np.repeat(starts[:-1], np.diff(starts))
+    own = ItemIndex(index.queries.take(lists.query_of_list[mine]), starts, index.items.take(slots), arrival)
+    scores = lists.fill_scores(index.sizes)[rows]
+    return Consensus.from_scores(own, scores, ties=ties, tolerance=0.0, method=str(expert))
+
+
+def judged_only(consensus: Consensus, labels: Labels) -> Consensus:
+    """The same ranking without the items that have no grade (a "condensed list").
+
+    >>> from podium import make
+    >>> c = make("rrf").aggregate(Preferences.from_lists({"q": {"e": ["a", "b", "c"]}}))
+    >>> judged_only(c, Labels.from_dict({"q": {"c": 1, "b": 0}})).ranking("q")
+    ['b', 'c']
+    """
+    index = consensus.index
+    keep = ~np.isnan(labels.align(index))
+    slots = np.flatnonzero(keep)
+    starts = np.concatenate(([0], np.cumsum(keep)))[index.starts]
+    by_arrival = np.lexsort((index.arrival[slots], index.query_of_slot[slots]))
+    arrival = np.empty(len(slots), np.int32)
+    arrival[by_arrival] = np.arange(len(slots)) - np.repeat(starts[:-1], np.diff(starts))
+    own = ItemIndex(index.queries, starts, index.items.take(slots), arrival)
+    scores = consensus.scores[slots]  # ties are equal scores by now, so nothing else may become one
+    less = Consensus.from_scores(own, scores, ties=consensus.ties, tolerance=0.0)
+    return replace(consensus, index=own, scores=less.scores, order=less.order, tied=less.tied)
+
+
+def compute_rbo_by_query(a: Consensus, b: Consensus) -> F8:
+    """RBO by query of two rankings of the same items; NaN for a query without items.
+
+    >>> from podium import make
+    >>> p = Preferences.from_lists({"q": {"x": ["a", "b"], "y": ["a", "c"]}})
+    >>> compute_rbo_by_query(make("rrf").aggregate(p), make("borda").aggregate(p)).tolist()
+    [1.0]
+    """
+    sizes = a.index.sizes
+    filled = sizes > 0
+    place = np.cumsum(filled) - 1
+    first, second = (c.ranks.astype(np.int64) for c in (a, b))
+    out = np.full(len(sizes), np.nan)
+    out[filled] = compute_rbos(place[a.index.query_of_slot], first, second, sizes[filled], sizes[filled])
+    return out

@@ -1,0 +1,85 @@
+"""Ways to search: try everything on all queries, or drop the worst early on few of them (successive halving)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from podium.aggregators.supervised.examples import Progress, no_progress
+from podium.errors import ParameterError
+from podium.evaluate.tuning import search_space
+from podium.evaluate.tuning.score_table import ScoreTable
+from podium.evaluate.tuning.search_space import MethodSpace, TuningConfig
+from podium.kernels.dispatch import F8, I8
+
+__all__ = ["SEARCHES", "build_configurations", "find_best", "find_finalists", "own_values"]
+
+SEARCHES = ("random", "grid", "halving")
+THIRD = 3  # one configuration in so many goes on, on so many times the queries
+FEWEST = 8  # queries to begin with
+LAST = 20  # configurations that reach the end: the bootstrap must see what else might have been chosen
+
+
+def build_configurations(
+    kind: str, families: Sequence[MethodSpace], trials: int, experts: int, seed: int, baseline: TuningConfig
+) -> list[TuningConfig]:
+    """What to try; the baseline is always among it, and first."""
+    if kind not in SEARCHES:
+        raise ParameterError(f"search is {kind!r}; accepted: {', '.join(SEARCHES)}")
+    if trials < 1:
+        raise ParameterError(f"trials is {trials}; accepted: whole numbers from 1")
+    if kind == "grid":
+        found = search_space.list_grid_configs(families, trials)
+    else:
+        found = search_space.sample_configs(families, trials, experts, seed)
+    return list(dict.fromkeys((baseline, *found)))
+
+
+def own_values(table: ScoreTable) -> F8:
+    """Each query by what was learned without its own fold only."""
+    columns = np.arange(len(table.problem))
+    found: F8 = table.values[:, table.problem.fold, columns]
+    return found
+
+
+def find_finalists(
+    table: ScoreTable, kind: str, fold: int | None, seed: int, workers: int, progress: Progress = no_progress
+) -> I8:
+    """The configurations that are left when `fold` (None: nothing) may not be looked at; their values are complete."""
+    everything = np.arange(len(table.problem))
+    rows = list(range(table.reached))
+    if kind == "halving":
+        rows = _run_halving(table, fold, seed, workers, progress)
+    table.compute_missing(rows, everything, workers, progress, optional=len(rows) == len(table.configs))
+    return np.array([r for r in rows if r < table.reached and r not in table.failed], np.int64)
+
+
+def _run_halving(
+    table: ScoreTable, fold: int | None, seed: int, workers: int, progress: Progress
+) -> list[int]:
+    """The rungs are the same queries for every fold, less the fold itself, so that their values serve all of them."""
+    problem, rows = table.problem, list(range(table.reached))
+    dealt = np.random.default_rng(seed).permutation(len(problem))
+    size = max(FEWEST, math.ceil(len(problem) / THIRD**2))
+    while size < len(problem) and len(rows) > LAST:
+        columns = np.sort(dealt[:size])
+        # what survives a rung has to be computed to the end, so only the first may be cut short
+        table.compute_missing(rows, columns, workers, progress, optional=len(rows) == len(table.configs))
+        rows = [r for r in rows if r < table.reached and r not in table.failed]
+        if fold is not None:
+            columns = columns[problem.fold[columns] != fold]
+        values = (own_values(table) if fold is None else table.values[:, fold])[rows][:, columns]
+        order = np.argsort(-np.round(values.sum(axis=1), 12), kind="stable")
+        kept = {rows[i] for i in order[: max(LAST, math.ceil(len(rows) / THIRD))].tolist()} | {
+            0
+        }  # the baseline stays
+        rows, size = sorted(kept), size * THIRD
+    return rows
+
+
+def find_best(means: F8) -> I8:
+    """The first of the best of every row; sums in another order differ in the last bits, so those do not count."""
+    found: I8 = np.argmax(np.round(means, 12), axis=-1)
+    return found

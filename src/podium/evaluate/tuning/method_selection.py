@@ -1,0 +1,135 @@
+"""Which methods take part: those asked for, or all that can read the input and are quick enough on it."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from podium import registry
+from podium.aggregators.base import Aggregator, make
+from podium.aggregators.supervised.examples import Progress
+from podium.errors import ParameterError, PodiumError, PodiumWarning
+from podium.evaluate.checkpoints import digest_values
+from podium.evaluate.tuning.score_table import TuningTask
+from podium.evaluate.tuning.search_space import MethodSpace
+from podium.kernels.dispatch import I8
+
+__all__ = ["resolve_baseline", "select_methods"]
+
+FALLBACK = "copeland"  # reads every form
+PATIENCE = 4  # times the baseline's time that any method may take
+FAR = 50  # times as long as in company a query may take alone
+LATE = "the share of the time budget for timing methods was spent; name it, or allow a larger budget"
+SUPERVISED = "learns from labels; name it, or ask for the supervised methods"
+
+
+def resolve_baseline(problem: TuningTask, asked: str | Aggregator | None) -> Aggregator:
+    """What the result is held against: RRF with its defaults, or Copeland's rule where RRF cannot read the input."""
+    forms = problem.data.preferences.forms
+    if asked is None:
+        return make("rrf" if forms <= registry.aggregators.get("rrf").tags.accepts else FALLBACK)
+    made = make(asked)
+    if made.tags.supervised:
+        raise ParameterError(
+            f"the baseline is {made.name}, which learns from labels; choose one that does not"
+        )
+    return made
+
+
+def select_methods(
+    problem: TuningTask,
+    asked: Sequence[str | Aggregator] | None,
+    *,
+    baseline: Aggregator,
+    supervised: bool,
+    weights: bool,
+    limit: float,
+    stop_at: float,
+    progress: Progress,
+) -> tuple[list[MethodSpace], dict[str, str]]:
+    """The methods to search, and those left out with the reason. What is asked for by name is never left out unsaid:
+    it is only dropped if it cannot read the input, which is an error if nothing else is left. Without names, methods
+    whose turn to be timed comes after `stop_at` (by time.monotonic) are left out."""
+    every = registry.aggregators.all()
+    allowed = limit
+    if asked is None:
+        allowed = max(limit, PATIENCE * _measure_seconds(problem, baseline, np.arange(len(problem))))
+    specs: Sequence[str | Aggregator] = list(every) if asked is None else list(dict.fromkeys(asked))
+    found, left_out = [], {}
+    for number, spec in enumerate(specs):
+        progress(number, len(specs), "timing methods")
+        family = MethodSpace.from_spec(spec, weights and bool(len(problem.expert_values)))
+        reason = _explain_unreadable(problem, family.method)
+        if asked is None and not reason:
+            tags = every[family.method].tags
+            if tags.supervised:
+                reason = "" if supervised else SUPERVISED
+            elif family.method != baseline.name and time.monotonic() >= stop_at:
+                reason = LATE
+            else:
+                reason = _explain_slowness(problem, family.method, allowed)
+        if reason:
+            left_out[family.method] = reason
+        else:
+            found.append(family)
+    if not found:
+        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise ParameterError(f"no method is left to tune ({why})")
+    return found, left_out
+
+
+def _explain_unreadable(problem: TuningTask, method: str) -> str:
+    refused = problem.data.preferences.forms - registry.aggregators.get(method).tags.accepts
+    return f"cannot read {', '.join(sorted(f.value for f in refused))} preferences" if refused else ""
+
+
+def _explain_slowness(problem: TuningTask, method: str, limit: float) -> str:
+    """Why a method is left out for its time or its demands on the data, or nothing.
+
+    It is remembered in the folder, so that work that is resumed is the same work.
+    """
+    key = "" if problem.folder.path is None else digest_values([problem.key, method, "time"])
+    kept = problem.folder.find_result(key)
+    if kept is None:
+        kept = {"reason": _time_method(problem, method, limit)}
+        problem.folder.save_result(key, kept)
+    return str(kept["reason"])
+
+
+def _time_method(problem: TuningTask, method: str, limit: float) -> str:
+    """Try more and more queries, smallest first, until the time is over the limit, or is sure to be.
+
+    A few queries may well take longer, each, than many together, but not `FAR` times as long.
+    """
+    sizes = problem.data.preferences.index.sizes[problem.codes]
+    order = np.argsort(sizes, kind="stable")
+    for count in sorted({min(count, len(order)) for count in (1, 4, 16, len(order))}):
+        enough = limit * min(1.0, FAR * count / len(order))
+        try:
+            spent = _measure_seconds(problem, make(method), np.sort(order[:count]), enough)
+        except PodiumError as error:
+            return str(error)
+        if spent > enough:
+            some = "" if count == len(order) else f" for {count} of {len(order)} queries"
+            allowed = f"and {limit:.2g} s are allowed for a configuration"
+            return f"slow here: {spent:.2g} s{some}, {allowed}; name it to have it tried"
+    return ""
+
+
+def _measure_seconds(problem: TuningTask, method: Aggregator, columns: I8, enough: float = 0.0) -> float:
+    """Processor seconds for one answer to these queries; the better of two tries, as the first may compile."""
+    spent = math.inf
+    for _ in range(2):
+        begin = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PodiumWarning)
+            part = problem.select_part(columns)
+            method.aggregate(part.preferences, part.features if method.tags.uses_features else None)
+        spent = min(spent, time.process_time() - begin)
+        if spent <= enough:
+            break
+    return spent

@@ -1,0 +1,139 @@
+"""What tuning is worth on queries it has not seen, and how sure that is.
+
+Every fold is held out in turn and the whole search, the choice of method and weights included, is made on the others.
+The values on the held-out queries are paired, query by query, with those of the baseline and of the best expert.
+
+They are not independent: each query also had a say in what the other folds chose, and if the choice is shaky, that
+says the same thing several times. Tests that take them as independent find differences in random labels far more often
+than they promise. So the bootstrap here draws the queries and makes all choices again, fold by fold (all copies of a
+query stay in its fold), and the interval is as wide as the results of that are spread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.evaluate.significance import assess_differences
+from podium.evaluate.tuning.config_search import find_best
+from podium.evaluate.tuning.score_table import ScoreTable, TuningTask
+from podium.kernels.dispatch import F8, I8
+
+__all__ = ["NestedEstimate", "TuningRow", "compute_tuning_row", "estimate_nested"]
+
+CHUNK = 1 << 22  # counts held at a time
+
+
+@dataclass(frozen=True)
+class TuningRow:
+    """One mean beside that of the tuned configuration."""
+
+    name: str
+    mean: float
+    difference: float | None = None  # tuned less this one
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class NestedEstimate:
+    """Values on held-out queries, and the mean differences that the bootstrap gave."""
+
+    tuned: F8  # by query
+    others: dict[str, F8]  # name -> by query
+    chosen: I8  # row of the table, by fold
+    spread: dict[str, F8]  # name -> mean difference by round
+
+
+def estimate_nested(
+    table: ScoreTable, finalists: Sequence[I8], baseline: str, rounds: int, seed: int
+) -> NestedEstimate:
+    """The honest values of the search, and the same for draws of the queries."""
+    problem = table.problem
+    each = [table.values[rows, o] for o, rows in enumerate(finalists)]
+    once = np.ones((1, len(problem)))
+    chosen = np.array([int(_pick_best(problem, v, o, once)[0]) for o, v in enumerate(each)])
+    tuned = _collect_held_out(problem, each, chosen)
+    rivals = {baseline: [table.values[:1, o] for o in range(problem.fold_count)]}
+    if len(problem.expert_values):
+        best = int(find_best(problem.expert_values.mean(axis=1)))
+        name = problem.data.preferences.experts[best]
+        rivals["best expert in training"] = [problem.expert_values] * problem.fold_count
+        rivals[f"best expert in hindsight ({name})"] = [
+            problem.expert_values[best : best + 1]
+        ] * problem.fold_count
+    first = {
+        name: np.array([int(_pick_best(problem, v, o, once)[0]) for o, v in enumerate(matrices)])
+        for name, matrices in rivals.items()
+    }
+    others = {name: _collect_held_out(problem, rivals[name], picks) for name, picks in first.items()}
+    spread: dict[str, list[F8]] = {name: [] for name in rivals}
+    for counts in _resample_queries(len(problem), rounds, seed):
+        ours = _repeat_choices(problem, each, counts)
+        for name, matrices in rivals.items():
+            spread[name].append(ours - _repeat_choices(problem, matrices, counts))
+    rows = np.array([finalists[o][c] for o, c in enumerate(chosen.tolist())])
+    return NestedEstimate(
+        tuned, others, rows, {name: np.concatenate(found) for name, found in spread.items()}
+    )
+
+
+def _pick_best(problem: TuningTask, values: F8, fold: int, counts: F8) -> I8:
+    """For every draw the row that is best on the queries outside the fold."""
+    free = problem.fold != fold
+    return find_best(counts[:, free] @ values[:, free].T / max(1, len(problem)))
+
+
+def _collect_held_out(problem: TuningTask, each: Sequence[F8], picks: I8) -> F8:
+    out = np.empty(len(problem))
+    for o, values in enumerate(each):
+        inside = problem.fold == o
+        out[inside] = values[picks[o], inside]
+    return out
+
+
+def _repeat_choices(problem: TuningTask, each: Sequence[F8], counts: F8) -> F8:
+    """The mean on held-out queries for every draw, all choices made anew."""
+    total = np.zeros(len(counts))
+    for o, values in enumerate(each):
+        inside = problem.fold == o
+        picks = _pick_best(problem, values, o, counts)
+        held = counts[:, inside] @ values[:, inside].T
+        total += held[np.arange(len(counts)), picks]
+    means: F8 = total / counts.sum(axis=1)
+    return means
+
+
+def _resample_queries(n: int, rounds: int, seed: int) -> Iterator[F8]:
+    """How often each query is drawn, in blocks whose size depends on the data alone."""
+    random, block = np.random.default_rng(seed), max(1, CHUNK // max(n, 1))
+    for done in range(0, rounds, block):
+        yield random.multinomial(n, np.full(n, 1 / n), size=min(block, rounds - done)).astype(np.float64)
+
+
+def compute_tuning_row(found: NestedEstimate, name: str, level: float, seed: int) -> TuningRow:
+    """The difference to one of the others, its interval and p.
+
+    One interval is the difference plus and minus Student's quantile times the spread of the bootstrap, another holds
+    all values that the randomisation test does not reject (a few queries cannot show much, however alike they are).
+    The result reaches as far as the wider one on either side, and p is the larger of the two, so that the interval
+    leaves 0 out exactly when p is at most 1 - level. Below six queries no value is rejected at 95 %, and the interval
+    has no ends.
+    """
+    d = found.tuned - found.others[name]
+    n, mean = len(d), math.fsum(d.tolist()) / len(d)
+    there = math.fsum(found.others[name].tolist()) / n
+    if n < 2:
+        return TuningRow(name, there, mean)
+    from scipy.special import stdtr, stdtrit
+
+    error = float(found.spread[name].std()) * math.sqrt(n / (n - 1))
+    reach = float(stdtrit(n - 1, (1 + level) / 2)) * error
+    p = float(2 * stdtr(n - 1, -abs(mean) / error)) if error > 0 else float(mean == 0)
+    plain = assess_differences(d[None], test="randomisation", level=level, seed=seed)
+    low, high = min(mean - reach, float(plain.low[0])), max(mean + reach, float(plain.high[0]))
+    return TuningRow(name, there, mean, low, high, max(p, float(plain.p[0])))

@@ -1,0 +1,326 @@
+"""The value of every configuration on every query, each query by what was learned without it.
+
+One array serves the choice and the honest estimate alike: `table[c, o, q]` is the metric of configuration c on query
+q when neither the fold of q nor fold o was learned from. A configuration that learns nothing has one value per query,
+whatever o is, and is computed once.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import podium
+from podium.aggregators.base import Aggregator
+from podium.aggregators.supervised.examples import Progress, no_progress
+from podium.data.consensus import Consensus, TieRule
+from podium.data.dataset import Dataset
+from podium.data.vocabulary import Ids
+from podium.errors import InputError, PodiumError, PodiumWarning
+from podium.evaluate.checkpoints import ResultFolder, digest_dataset, digest_values
+from podium.evaluate.result_rankings import expert_rankings
+from podium.evaluate.splits import labelled_queries
+from podium.evaluate.tuning.quality_weights import QualityWeights
+from podium.evaluate.tuning.search_space import TuningConfig
+from podium.evaluate.tuning.stacked_folds import FoldGroup, StackedFolds
+from podium.kernels.dispatch import B1, F8, I8
+from podium.metrics.base import Metric, measure
+
+__all__ = ["ScoreTable", "TuningTask"]
+
+
+@dataclass(frozen=True, eq=False)
+class TuningTask:
+    """What is tuned on: the judged queries in the order of their ids, their folds, and how results are measured."""
+
+    data: Dataset  # all of it; methods that look at all queries at once see the unjudged ones too
+    codes: I8  # of the judged queries in the data, by id
+    fold: I8  # of each of them
+    metric: Metric
+    ties: TieRule
+    folder: ResultFolder
+
+    @classmethod
+    def from_dataset(
+        cls, data: Dataset, metric: Metric, ties: TieRule, folds: int | None, seed: int, folder: ResultFolder
+    ) -> TuningTask:
+        """The judged queries of a data set, dealt into folds by id and seed (or by the parts it came in)."""
+        if data.labels is None:
+            raise InputError("the data have no labels to tune by", remedy="give labels (qrels)")
+        metric.check_cutoff()
+        queries = data.queries_by_id()
+        codes = queries[labelled_queries(data)[queries]]
+        if not len(codes):
+            ours, theirs = data.preferences.queries[:3], data.labels.queries[:3]
+            raise InputError(
+                f"no item that was ranked has a label: the preferences have queries {ours}, the labels {theirs}",
+                remedy="ids are compared exactly, case and type included; give labels of these queries and items",
+            )
+        codes = codes[_find_defined(data, codes, metric)]
+        if not len(codes):
+            raise InputError(f"{metric} is not defined for any judged query", remedy="choose another metric")
+        return cls(data, codes, _assign_folds(data, codes, folds, seed), metric, ties, folder)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def fold_count(self) -> int:
+        """How many folds there are."""
+        return int(self.fold.max(initial=0)) + 1
+
+    @property
+    def queries(self) -> Ids:
+        """The judged queries."""
+        return self.data.preferences.queries.take(self.codes)
+
+    @functools.cached_property
+    def key(self) -> str:
+        """A digest of everything a value depends on beside the configuration."""
+        facts = [digest_dataset(self.data), self.fold.tolist(), str(self.metric), self.ties]
+        return digest_values([*facts, podium.__version__])
+
+    def select_part(self, columns: I8) -> Dataset:
+        """Only these of the judged queries."""
+        return self._cached_parts(columns.tobytes())  # type: ignore[no-any-return]
+
+    @functools.cached_property
+    def _cached_parts(self) -> Any:
+        return functools.lru_cache(256)(
+            lambda raw: self._select_queries(self.codes[np.frombuffer(raw, np.int64)])
+        )
+
+    def fold_groups(self, columns: I8) -> tuple[FoldGroup, ...]:
+        """The queries of every two folds, and of every one, among these columns."""
+        return self._cached_stacks(columns.tobytes())[0]  # type: ignore[no-any-return]
+
+    def stack(self, columns: I8) -> StackedFolds | None:
+        """The same in one table, where that can be."""
+        return self._cached_stacks(columns.tobytes())[1]  # type: ignore[no-any-return]
+
+    @functools.cached_property
+    def _cached_stacks(self) -> Any:
+        return functools.lru_cache(8)(lambda raw: self._build_stack(np.frombuffer(raw, np.int64)))
+
+    def _build_stack(self, columns: I8) -> tuple[tuple[FoldGroup, ...], StackedFolds | None]:
+        fold, found = self.fold[columns], []
+        for a in range(self.fold_count):
+            for b in range(a, self.fold_count):
+                at = np.flatnonzero((fold == a) | (fold == b))
+                if len(at):
+                    found.append(FoldGroup(a, b, at, self.select_part(columns[at])))
+        groups = tuple(found)
+        return groups, StackedFolds.from_groups(groups)
+
+    def _select_queries(self, codes: I8) -> Dataset:
+        return (
+            self.data if np.array_equal(codes, np.arange(len(self.data))) else self.data.select_codes(codes)
+        )
+
+    def measure_queries(self, consensus: Consensus, part: Dataset, columns: I8) -> F8:
+        """The metric on these of the judged queries; one that a result lacks counts as 0."""
+        assert part.labels is not None
+        wanted = part.labels.queries.codes_of(self.queries.take(columns))
+        found: F8 = measure([self.metric], consensus, part.labels, wanted)[0]
+        return found
+
+    @functools.cached_property
+    def expert_values(self) -> F8:
+        """The metric of every expert's own lists on every query, one row per expert."""
+        preferences, all_of_them = self.data.preferences, np.arange(len(self))
+        if not preferences.lists.rows:
+            return np.zeros((0, len(self)))
+        alone = [expert_rankings(preferences, e, ties=self.ties) for e in preferences.experts]
+        found: F8 = np.nan_to_num(np.array([self.measure_queries(c, self.data, all_of_them) for c in alone]))
+        return found
+
+
+def _find_defined(data: Dataset, codes: I8, metric: Metric) -> B1:
+    """Queries whose labels the metric can say something about (tau needs two grades), by any strict ranking."""
+    assert data.labels is not None
+    index = data.preferences.index
+    strict = Consensus.from_scores(index, -np.arange(len(index.items), dtype=np.float64), tolerance=0.0)
+    wanted = data.labels.queries.codes_of(index.queries.take(codes))
+    found: B1 = ~np.isnan(measure([metric], strict, data.labels, wanted)[0])
+    return found
+
+
+def _assign_folds(data: Dataset, codes: I8, folds: int | None, seed: int) -> I8:
+    """The fold of every judged query: the parts of the data, or dealt by chance."""
+    n = len(codes)
+    if folds is None and data.part is not None and len(np.unique(data.part[codes])) > 2:
+        return np.unique(data.part[codes], return_inverse=True)[1].astype(np.int64)
+    count = min(n, 5 if folds is None else folds)
+    if n < 10:
+        count = n  # every judged query is dear: leave one out
+    return np.random.default_rng(seed).permutation(np.arange(n) % count).astype(np.int64)
+
+
+@dataclass(eq=False)
+class ScoreTable:
+    """The values of configurations, computed where they are asked for."""
+
+    problem: TuningTask
+    configs: Sequence[TuningConfig]
+    values: F8 = field(init=False)
+    failed: dict[int, str] = field(default_factory=dict)  # configurations that cannot be computed, and why
+    stop_at: float = math.inf  # time.monotonic() from which no further configuration is begun
+    reached: int = -1  # configurations before the first that was not begun in time
+
+    def __post_init__(self) -> None:
+        self.reached = len(self.configs)
+        self.values = np.full((len(self.configs), self.problem.fold_count, len(self.problem)), np.nan)
+
+    def compute_missing(
+        self,
+        rows: Iterable[int],
+        columns: I8,
+        workers: int,
+        progress: Progress = no_progress,
+        *,
+        optional: bool = False,
+    ) -> None:
+        """Compute what is not there yet; what is found does not depend on the number of workers.
+
+        Rows that are `optional` are left out from the first on that would begin too late; the baseline never is.
+        """
+        from concurrent.futures import ThreadPoolExecutor
+
+        todo = [r for r in rows if r not in self.failed and np.isnan(self.values[r, 0, columns]).any()]
+        _ = self.problem.expert_values if any(self.configs[r].weights for r in todo) else None
+        done, lock = 0, threading.Lock()
+
+        def compute_row(row: int) -> None:
+            nonlocal done
+            if optional and row and (row >= self.reached or time.monotonic() >= self.stop_at):
+                with lock:
+                    self.reached = min(self.reached, row)
+                return
+            self._compute_row(row, columns)
+            with lock:
+                done += 1
+                progress(done, len(todo), "trying configurations")
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PodiumWarning)
+            pool = ThreadPoolExecutor(max(1, workers))
+            try:
+                list(pool.map(compute_row, todo))
+            finally:  # an interruption does not wait for what has not begun
+                pool.shutdown(cancel_futures=True)
+
+    def _compute_row(self, row: int, columns: I8) -> None:
+        problem, config = self.problem, self.configs[row]
+        wanted = columns if _is_per_query(config) else np.arange(len(problem))
+        wanted = wanted[np.isnan(self.values[row, 0, wanted])]
+        key = (
+            ""
+            if problem.folder.path is None
+            else digest_values([problem.key, config.key_facts(), wanted.tolist()])
+        )
+        kept = problem.folder.find_result(key)
+        if kept is None:
+            try:
+                kept = {"values": evaluate_config(problem, config, wanted).tolist()}
+            except PodiumError as error:
+                kept = {"failed": str(error)}
+            problem.folder.save_result(key, kept)
+        if "failed" in kept:
+            self.failed[row] = kept["failed"]
+        else:
+            self.values[row][:, wanted] = kept["values"]
+
+
+def _is_per_query(config: TuningConfig) -> bool:
+    """Whether some queries can be computed without the others."""
+    tags = _tags(config)
+    return bool(tags.per_query and not tags.supervised)
+
+
+def _tags(config: TuningConfig) -> Any:
+    from podium import registry
+
+    return registry.aggregators.get(config.method).tags
+
+
+def evaluate_config(problem: TuningTask, config: TuningConfig, columns: I8) -> F8:
+    """The values of one configuration on some queries: a row per fold that is left out of the learning."""
+    experts, count = problem.data.preferences.experts.tolist(), problem.fold_count
+    out = np.empty((count, len(columns)))
+    if not config.depends_on_labels:
+        out[:] = _rank_and_measure(problem, config.make_method(experts), columns)
+        return _check_defined(out)
+    groups = problem.fold_groups(columns)
+    fold = problem.fold[columns]
+    for group, found in zip(groups, _evaluate_held_out(problem, config, columns), strict=True):
+        # without a and b: what fold a's queries are worth when b is left out too, and the other way round
+        for own, other in ((group.a, group.b), (group.b, group.a)):
+            at = fold[group.at] == own
+            out[other, group.at[at]] = found[at]
+    return _check_defined(out)
+
+
+def _evaluate_held_out(problem: TuningTask, config: TuningConfig, columns: I8) -> list[F8]:
+    """The values of every group of queries, by what was learned without it."""
+    groups = problem.fold_groups(columns)
+    free = [np.flatnonzero((problem.fold != g.a) & (problem.fold != g.b)) for g in groups]
+    stack = (
+        problem.stack(columns)
+        if isinstance(config.weights, QualityWeights) and _is_per_query(config)
+        else None
+    )
+    if stack is None:
+        models = [fit_config(problem, config, rest) for rest in free]
+        return [_rank_and_measure(problem, m, columns[g.at]) for m, g in zip(models, groups, strict=True)]
+    weights = [w for rest in free for w in learn_weights(problem, config, rest)]
+    ranked = stack.rank_groups(config.make_method(stack.preferences.experts.tolist(), weights), problem.ties)
+    return [problem.measure_queries(c, g.part, columns[g.at]) for c, g in zip(ranked, groups, strict=True)]
+
+
+def _check_defined(values: F8) -> F8:
+    if np.isnan(values).any():
+        raise InputError("the metric is not defined for some query", remedy="choose a metric that is")
+    return values
+
+
+def fit_config(
+    problem: TuningTask, config: TuningConfig, columns: I8, progress: Progress = no_progress
+) -> Aggregator:
+    """The aggregator of a configuration that learns, from these queries alone."""
+    experts = problem.data.preferences.experts.tolist()
+    if isinstance(config.weights, QualityWeights):
+        return config.make_method(experts, learn_weights(problem, config, columns))
+    _check_enough(columns)
+    model: Any = config.make_method(experts)
+    part = problem.select_part(columns)
+    features = part.features if model.tags.uses_features else None
+    model.fit(part.preferences, part.labels, features, progress=progress)
+    return model  # type: ignore[no-any-return]
+
+
+def learn_weights(problem: TuningTask, config: TuningConfig, columns: I8) -> list[float]:
+    """The weights of the experts by what these queries show."""
+    _check_enough(columns)
+    assert isinstance(config.weights, QualityWeights)
+    return config.weights.compute_weights(problem.expert_values[:, columns].mean(axis=1))
+
+
+def _check_enough(columns: I8) -> None:
+    if not len(columns):
+        raise InputError("there are too few judged queries to learn from", remedy="label three or more")
+
+
+def _rank_and_measure(problem: TuningTask, model: Aggregator, columns: I8) -> F8:
+    part = problem.select_part(columns) if model.tags.per_query else problem.data
+    features = part.features if model.tags.uses_features else None
+    return problem.measure_queries(
+        model.aggregate(part.preferences, features, ties=problem.ties), part, columns
+    )

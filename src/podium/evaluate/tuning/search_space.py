@@ -1,0 +1,236 @@
+"""The search space: read from the declared parameters of the methods, so that a new method is searched by itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from podium import params, registry
+from podium.aggregators.base import Aggregator, make
+from podium.data.vocabulary import Id
+from podium.errors import ParameterError
+from podium.evaluate.tuning.quality_weights import FEW, QualityWeights, round_significant, sample_weights
+from podium.params import Choice, Parameter, Range
+
+__all__ = [
+    "MethodSpace",
+    "TuningConfig",
+    "find_axes",
+    "grid_values",
+    "list_grid_configs",
+    "sample_configs",
+    "sample_value",
+]
+
+POINTS = 5  # of a grid on an interval
+WEIGHTED = 2 / 3  # share of the draws of a method that have weights
+POWERS, SHARES = (1.0, 2.0, 4.0, 8.0), (1.0, 0.5)  # of a grid of weights
+
+
+@dataclass(frozen=True)
+class TuningConfig:
+    """One thing to try: a method, values of its parameters, and what its experts weigh."""
+
+    method: str
+    parameters: tuple[tuple[str, Any], ...] = ()
+    weights: QualityWeights | tuple[float, ...] | None = None
+
+    def __hash__(self) -> int:
+        # beliefs are a mapping, which has no hash; equality still tells them apart
+        plain = tuple(pair for pair in self.parameters if isinstance(pair[1], Hashable))
+        return hash((self.method, plain, self.weights))
+
+    @property
+    def depends_on_labels(self) -> bool:
+        """Whether it depends on labels, and so has to be made anew for every fold."""
+        return isinstance(self.weights, QualityWeights) or bool(
+            registry.aggregators.get(self.method).tags.supervised
+        )
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the method takes these values together; each alone is in its range."""
+        try:
+            make(self.method, **dict(self.parameters))
+        except ParameterError:
+            return False
+        return True
+
+    def make_method(self, experts: Sequence[Id], weights: Sequence[float] | None = None) -> Aggregator:
+        """The aggregator, with the weights given or its own fixed ones."""
+        values = self.weights if isinstance(self.weights, tuple) else weights
+        named = {} if values is None else {"weights": dict(zip(experts, values, strict=True))}
+        return make(self.method, **dict(self.parameters), **named)
+
+    def describe(self, experts: Sequence[Id]) -> str:
+        """In words, with the weights by expert.
+
+        >>> TuningConfig("rrf", (("k", 5),), (1.0, 0.25)).describe(["bm25", "dense"])
+        'rrf(k=5), weights bm25=1, dense=0.25'
+        """
+        plain = repr(make(self.method, **dict(self.parameters)))
+        if isinstance(self.weights, tuple):
+            named = (f"{e}={w:g}" for e, w in zip(experts, self.weights, strict=True))
+            return f"{plain}, weights {', '.join(named)}"
+        return plain if self.weights is None else f"{plain}, {self.weights}"
+
+    def key_facts(self) -> list[Any]:
+        """Plain values that tell it from every other."""
+        trust = self.weights
+        own = dataclasses.asdict(trust) if isinstance(trust, QualityWeights) else trust
+        values = [[k, repr(v) if isinstance(v, Mapping) else v] for k, v in self.parameters]
+        return [self.method, values, own]
+
+
+@dataclass(frozen=True)
+class MethodSpace:
+    """A method as it was asked for: what is given stays, the rest is searched."""
+
+    method: str
+    given: tuple[tuple[str, Any], ...] = ()
+    weighted: bool = True  # whether weights are searched
+
+    @classmethod
+    def from_spec(cls, spec: str | Aggregator, weighted: bool) -> MethodSpace:
+        """From a name, a name with values or an aggregator."""
+        made = make(spec)
+        default = {f.name: f.default for f in dataclasses.fields(made)}
+        named = set(params.parse_spec(spec)[1]) if isinstance(spec, str) else set()
+        values = made.parameters()
+        given = {k: v for k, v in values.items() if k in named or not _is_same(v, default[k])}
+        if given.pop("weights", None) is not None:
+            raise ParameterError(f"{made.name}: weights are what is searched; leave them out of the method")
+        return cls(made.name, tuple(given.items()), weighted and made.tags.weighted)
+
+    @property
+    def axes(self) -> tuple[Parameter, ...]:
+        """The parameters to search."""
+        fixed = dict(self.given)
+        return tuple(p for p in find_axes(registry.aggregators.get(self.method)) if p.name not in fixed)
+
+    def build_config(self, values: Mapping[str, Any] = {}, weights: Any = None) -> TuningConfig:
+        """A configuration; values that are the defaults are left out, so that equal ones are equal."""
+        default = {p.name: p.default for p in self.axes}
+        changed = {k: v for k, v in values.items() if not _is_same(v, default[k])}
+        return TuningConfig(self.method, (*self.given, *sorted(changed.items())), weights)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is nothing to search."""
+        return not self.axes and not self.weighted
+
+
+def _is_same(a: object, b: object) -> bool:
+    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
+
+
+def find_axes(cls: type) -> tuple[Parameter, ...]:
+    """The declared parameters a search has something to do with: intervals, choices, yes or no.
+
+    >>> [p.name for p in find_axes(registry.aggregators.get("svp"))]
+    ['strength', 'combine', 'shrink']
+    """
+    return tuple(p for p in params.parameters(cls) if p.is_tunable)
+
+
+def sample_value(axis: Parameter, random: np.random.Generator) -> Any:
+    """A value drawn by chance, on the scale the annotation says."""
+    if axis.tune is None:
+        values = _list_choices(axis)
+        return values[int(random.integers(len(values)))]
+    low, high = axis.tune.low, axis.tune.high
+    u = float(random.uniform())
+    raw = math.exp(math.log(low) + u * math.log(high / low)) if axis.tune.log else low + u * (high - low)
+    return _round_value(axis, raw)
+
+
+def grid_values(axis: Parameter, count: int = POINTS) -> list[Any]:
+    """The values of a grid: every choice, or points of the interval; the default is among them and comes first."""
+    if axis.tune is None:
+        several = _list_choices(axis)
+    else:
+        low, high = axis.tune.low, axis.tune.high
+        spaced = np.geomspace(low, high, count) if axis.tune.log else np.linspace(low, high, count)
+        several = [_round_value(axis, v) for v in spaced.tolist()]
+    known = [axis.default] if axis.default is not None else []
+    return known + [v for v in dict.fromkeys(several) if v not in known]
+
+
+def _list_choices(axis: Parameter) -> list[Any]:
+    return list(axis.accepts.values) if isinstance(axis.accepts, Choice) else [False, True]
+
+
+def _round_value(axis: Parameter, raw: float) -> float | int:
+    value = round(raw) if axis.kind is int else round_significant(raw)
+    if isinstance(axis.accepts, Range):  # rounding may step over an end
+        value = min(max(value, axis.accepts.low), axis.accepts.high)
+    return int(value) if axis.kind is int else float(value)
+
+
+def sample_configs(
+    families: Sequence[MethodSpace], trials: int, experts: int, seed: int
+) -> list[TuningConfig]:
+    """The defaults of every method, then the defaults with weights, then draws from all of them in turn.
+
+    Every method has dice of its own, so that what is drawn of it does not depend on the others.
+    """
+    found = dict.fromkeys(f.build_config() for f in families)
+    found |= dict.fromkeys(f.build_config(weights=QualityWeights()) for f in families if f.weighted)
+    rich = [(f, np.random.default_rng([seed, *f.method.encode()])) for f in families if not f.is_single]
+    for family, dice in itertools.islice(
+        itertools.cycle(rich), 20 * trials
+    ):  # small spaces repeat themselves
+        if len(found) >= trials:
+            break
+        values = {axis.name: sample_value(axis, dice) for axis in family.axes}
+        config = family.build_config(values, _sample_weights(family, experts, dice))
+        if config.is_valid:
+            found[config] = None
+    return list(found)[:trials]
+
+
+def _sample_weights(
+    family: MethodSpace, experts: int, dice: np.random.Generator
+) -> QualityWeights | tuple[float, ...] | None:
+    if not family.weighted or dice.uniform() >= WEIGHTED:
+        return None
+    if experts <= FEW and dice.uniform() < 0.5:
+        return sample_weights(dice, experts)
+    values = {axis.name: sample_value(axis, dice) for axis in find_axes(QualityWeights)}
+    if dice.uniform() < 0.5:
+        del values["keep"]  # everybody counts
+    return QualityWeights(**values)
+
+
+def list_grid_configs(families: Sequence[MethodSpace], trials: int) -> list[TuningConfig]:
+    """Every combination; an error if there are more than `trials`."""
+    found = dict.fromkeys(
+        c for family in families for c in itertools.islice(_iterate_grid(family), trials + 1)
+    )
+    if len(found) > trials:
+        size = sum(_count_grid(family) for family in families)
+        raise ParameterError(
+            f"the grid has up to {size:,} configurations and trials is {trials:,}; allow more trials, "
+            "name fewer methods, give some parameters values, or search at random"
+        )
+    return list(found)
+
+
+def _count_grid(family: MethodSpace) -> int:
+    trusts = 1 + len(POWERS) * len(SHARES) * family.weighted
+    return trusts * math.prod(len(grid_values(axis)) for axis in family.axes)
+
+
+def _iterate_grid(family: MethodSpace) -> Iterator[TuningConfig]:
+    trusts = [QualityWeights(power=p, keep=k) for k in SHARES for p in POWERS] if family.weighted else []
+    names = [axis.name for axis in family.axes]
+    for values in itertools.product(*(grid_values(axis) for axis in family.axes)):
+        plain = family.build_config(dict(zip(names, values, strict=True)))
+        if plain.is_valid:
+            yield from (dataclasses.replace(plain, weights=weights) for weights in (None, *trusts))

@@ -1,0 +1,286 @@
+"""Tuning from end to end: what to try, its values, the choice, and the estimate for queries not seen."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.aggregators.base import Aggregator
+from podium.aggregators.supervised.examples import Progress, no_progress
+from podium.aggregators.supervised.provenance import note_queries
+from podium.data.consensus import TieRule
+from podium.data.dataset import Dataset
+from podium.data.unlisted_rule import describe_unlisted_rule
+from podium.errors import ParameterError, check_type
+from podium.evaluate.checkpoints import ResultFolder
+from podium.evaluate.crossvalidation import STEPS
+from podium.evaluate.evaluation import mean_of
+from podium.evaluate.tuning.config_search import build_configurations, find_best, find_finalists, own_values
+from podium.evaluate.tuning.method_selection import resolve_baseline, select_methods
+from podium.evaluate.tuning.nested_estimate import (
+    NestedEstimate,
+    TuningRow,
+    compute_tuning_row,
+    estimate_nested,
+)
+from podium.evaluate.tuning.result import Tuning, TuningTrial
+from podium.evaluate.tuning.score_table import ScoreTable, TuningTask, fit_config
+from podium.evaluate.tuning.search_space import MethodSpace
+from podium.kernels import dispatch
+from podium.kernels.dispatch import F8, I8
+from podium.metrics.base import MetricSpec, parse
+
+__all__ = ["tune"]
+
+BUDGET = 300.0  # seconds
+TIMING = 0.3  # share of the budget after which no further method is timed
+FIRST_RUNG = 1 / 3  # share after which halving begins no further configuration; each later rung costs as much
+FEW = 10  # judged queries below which a warning is due
+
+
+def tune(
+    dataset: Dataset,
+    metric: MetricSpec = "ndcg@10",
+    methods: Sequence[str | Aggregator] | None = None,
+    *,
+    supervised: bool = False,
+    weights: bool = True,
+    search: str = "random",
+    trials: int = 200,
+    folds: int | None = None,
+    seed: int = 0,
+    baseline: str | Aggregator | None = None,
+    limit: float = 0.05,
+    budget: float | None = BUDGET,
+    level: float = 0.95,
+    rounds: int = 2_000,
+    ties: TieRule = "item",
+    workers: int | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    progress: Progress = no_progress,
+) -> Tuning:
+    """Search for the method, parameters and weights that are best by a metric, and say honestly what they are worth.
+
+    Without `methods`, all take part that can read the input and need at most `limit` seconds of a processor for one
+    configuration (or four times what the baseline needs); those that learn from labels only if `supervised`. A method
+    with values, such as `combsum(normalizer=zscore)`, keeps them; what it does not say is searched. Folds are the parts
+    of the data set, else `folds` (5) random ones by query; below ten judged queries one is left out at a time. The
+    baseline is `rrf` unless given. After `budget` seconds (300; None: no limit) no further configuration is begun, and
+    a note gives the number tried; another machine may then try more and find something else. With the folder `resume`,
+    values are kept there as soon as they are known, and found there by a later call.
+
+    >>> from podium.data.demo import demo
+    >>> found = tune(demo(30), "ndcg@5", ["rrf", "borda"], trials=10)
+    >>> found.verdict() in ("better", "no difference"), len(found.trials), len(found.chosen)
+    (True, 10, 5)
+    """
+    check_type(dataset, Dataset, "tune", "give podium.Dataset(preferences, labels)")
+    methods = [methods] if isinstance(methods, str) else methods
+    _check_options(folds, level, rounds, workers, budget)
+    times = _TimeBudget(time.monotonic(), math.inf if budget is None else budget)
+    problem = TuningTask.from_dataset(dataset, parse(metric), ties, folds, seed, ResultFolder.open(resume))
+    base = resolve_baseline(problem, baseline)
+    learns = weights and len(problem) > 2 and len(dataset.preferences.experts) > 1
+    chosen, left_out = select_methods(
+        problem,
+        methods,
+        baseline=base,
+        supervised=supervised,
+        weights=learns,
+        limit=limit,
+        stop_at=times.time_after(TIMING),
+        progress=_span_progress(progress, 0.0, 0.3),
+    )
+    first = MethodSpace.from_spec(base, False).build_config()
+    experts = len(dataset.preferences.experts)
+    table = ScoreTable(problem, build_configurations(search, chosen, trials, experts, seed, first))
+    table.stop_at = times.time_after(FIRST_RUNG if search == "halving" else 1.0)
+    cut = np.linspace(
+        0.5 if search == "halving" else 0.95, 1.0, problem.fold_count + 1
+    )  # else the rest is known by then
+    threads = dispatch.count_threads() if workers is None else workers
+    last = find_finalists(table, search, None, seed, threads, _span_progress(progress, 0.3, cut[0]))
+    if 0 in table.failed:
+        raise ParameterError(f"the baseline {base!r} cannot be computed: {table.failed[0]}")
+    within = [
+        find_finalists(table, search, o, seed, threads, _span_progress(progress, cut[o], cut[o + 1]))
+        for o in range(problem.fold_count)
+        if len(problem) > 1
+    ]
+    found = estimate_nested(table, within, repr(base), rounds, seed) if within else None
+    left_out |= _find_untried(table, chosen)
+    progress(STEPS, STEPS, "done")
+    return _build_result(table, last, found, repr(base), left_out, search, seed, level, budget)
+
+
+def _span_progress(progress: Progress, low: float, high: float) -> Progress:
+    """Progress of one task that takes a share of the whole."""
+
+    def report_step(done: int, total: int, what: str) -> None:
+        progress(round(STEPS * (low + (high - low) * done / max(total, 1))), STEPS, what)
+
+    return report_step
+
+
+class _TimeBudget(NamedTuple):
+    """When a search began, and how many seconds it has."""
+
+    begin: float
+    budget: float
+
+    def time_after(self, share: float) -> float:
+        """The time at which a share of the budget is spent."""
+        return self.begin + share * self.budget
+
+
+def _check_options(
+    folds: int | None, level: float, rounds: int, workers: int | None, budget: float | None
+) -> None:
+    if budget is not None and not budget > 0:
+        raise ParameterError(f"budget is {budget:g}; accepted: seconds above 0, or None for no limit")
+    if folds is not None and folds < 2:
+        raise ParameterError(f"folds is {folds}; accepted: whole numbers from 2")
+    if not 0 < level < 1:
+        raise ParameterError(f"level is {level:g}; accepted: numbers between 0 and 1, both excluded")
+    if rounds < 100:
+        raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 100")
+    if workers is not None and workers < 1:
+        raise ParameterError(f"workers is {workers}; accepted: whole numbers from 1")
+
+
+def _find_untried(table: ScoreTable, asked: Sequence[MethodSpace]) -> dict[str, str]:
+    """Methods of which no configuration was computed."""
+    listed = {c.method for c in table.configs}
+    tried = {c.method for c in table.configs[: table.reached]}
+    well = {c.method for row, c in enumerate(table.configs[: table.reached]) if row not in table.failed}
+    out = {f.method: "not reached; allow more trials" for f in asked if f.method not in listed}
+    out |= dict.fromkeys(listed - tried, "not reached within the time budget; allow more time")
+    for row, reason in table.failed.items():
+        name = table.configs[row].method
+        if name not in well:
+            out.setdefault(name, reason)
+    return out
+
+
+def _build_result(
+    table: ScoreTable,
+    last: I8,
+    found: NestedEstimate | None,
+    baseline: str,
+    left_out: dict[str, str],
+    search: str,
+    seed: int,
+    level: float,
+    budget: float | None,
+) -> Tuning:
+    problem, own = table.problem, own_values(table)
+    winner = int(last[find_best(own[last].mean(axis=1))])
+    config = table.configs[winner]
+    experts = problem.data.preferences.experts.tolist()
+    best = (
+        fit_config(problem, config, np.arange(len(problem)))
+        if config.depends_on_labels
+        else config.make_method(experts)
+    )
+    labels = problem.data.labels
+    if labels is not None:  # they chose it, so they cannot say how good it is
+        known = problem.data.preferences.queries.codes_of(labels.queries) >= 0
+        note_queries(best, [labels.select_codes(np.flatnonzero(known))])
+    if found is None:
+        rows: tuple[TuningRow, ...] = _build_training_rows(table, baseline)
+        values = {"tuned": own[winner], baseline: own[0]}
+    else:
+        rows = tuple(compute_tuning_row(found, name, level, seed) for name in found.others)
+        values = {"tuned": found.tuned, **found.others}
+    return Tuning(
+        metric=problem.metric,
+        best=best,
+        config=config.describe(experts),
+        baseline=baseline,
+        tuned=mean_of(values["tuned"]),
+        rows=rows,
+        trials=_build_trials(table, own, set(last.tolist()), winner),
+        chosen=()
+        if found is None
+        else tuple(table.configs[r].describe(experts) for r in found.chosen.tolist()),
+        left_out=dict(sorted(left_out.items())),
+        queries=problem.queries,
+        values=values,
+        notes=_collect_notes(table, budget),
+        search=search,
+        folds=problem.fold_count,
+        seed=seed,
+        level=level,
+        budget=budget,
+        same=bool((np.abs(own[last] - own[0]) <= 1e-12).all()),
+    )
+
+
+def _build_training_rows(table: ScoreTable, baseline: str) -> tuple[TuningRow, ...]:
+    """Means of the one query there is."""
+    problem, rows = table.problem, [TuningRow(baseline, mean_of(own_values(table)[0]))]
+    if len(problem.expert_values):
+        best = int(find_best(problem.expert_values.mean(axis=1)))
+        name = problem.data.preferences.experts[best]
+        rows.append(TuningRow(f"best expert in hindsight ({name})", mean_of(problem.expert_values[best])))
+    return tuple(rows)
+
+
+def _build_trials(table: ScoreTable, own: F8, last: set[int], winner: int) -> tuple[TuningTrial, ...]:
+    """All configurations: the winner, then those seen on all queries by their mean, then those dropped early."""
+    known = (~np.isnan(own)).sum(axis=1)
+    means = [mean_of(v) for v in own]
+    rows = sorted(
+        range(table.reached),
+        key=lambda r: (
+            r != winner,
+            r in table.failed,
+            r not in last,
+            -int(known[r]),
+            -round(np.nan_to_num(means[r]), 12),
+            r,
+        ),
+    )
+    experts, told = table.problem.data.preferences.experts.tolist(), []
+    for r in rows:
+        config = table.configs[r]
+        failed = table.failed.get(r, "")
+        told.append(TuningTrial(config.method, config.describe(experts), means[r], int(known[r]), failed))
+    return tuple(told)
+
+
+def _collect_notes(table: ScoreTable, budget: float | None) -> tuple[str, ...]:
+    problem, notes = table.problem, []
+    if budget is not None and table.reached < len(table.configs):
+        notes.append(
+            f"the time budget of {budget:g} s ended the search after {table.reached:,} of {len(table.configs):,} "
+            "configurations; a faster machine may try more and choose another one: allow more time, or ask for "
+            "fewer methods or trials"
+        )
+    n, labels = len(problem), problem.data.labels
+    assert labels is not None
+    if n < FEW:
+        notes.append(f"only {n} judged quer{'y' if n == 1 else 'ies'}: expect little certainty")
+    if n < 3:
+        notes.append(
+            "weights by quality and methods that learn need three judged queries, and were not tried"
+        )
+    here = set(problem.queries.tolist())
+    lacking = sum(q not in here for q in labels.queries)
+    if lacking:
+        notes.append(
+            f"{lacking:,} labelled queries cannot be measured (no judged item in the input) and are left out"
+        )
+    silent = len(problem.data) - n
+    if silent:
+        notes.append(f"{silent:,} queries of the input cannot be measured by their labels and are left out")
+    failed = sum(row < table.reached for row in table.failed)
+    if failed:
+        notes.append(f"{failed:,} configurations could not be computed")
+    reading = describe_unlisted_rule(problem.data.preferences)
+    return tuple(notes) + ((reading[:1].lower() + reading[1:].rstrip("."),) if reading else ())
