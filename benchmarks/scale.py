@@ -48,7 +48,7 @@ def make_shards(folder: Path, queries: int, text: bool = False, nullable: bool =
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from podium.scale.layout import encodings, required
+    from podium.scale.parquet_options import build_writer_options, declare_required
 
     lists = make_lists(20_000, seed)
     names = pa.array([f"engine-{e}" for e in range(EXPERTS)])
@@ -71,8 +71,8 @@ def make_shards(folder: Path, queries: int, text: bool = False, nullable: bool =
         table = pa.table(columns)
         if text:
             table = as_text(table)
-        table = table if nullable else required(table)
-        pq.write_table(table, path, **encodings(table.schema, "lz4"))
+        table = table if nullable else declare_required(table)
+        pq.write_table(table, path, **build_writer_options(table.schema, "lz4"))
     return queries * EXPERTS * DEPTH
 
 
@@ -158,20 +158,20 @@ def _in_memory(folder: str, workers: int) -> dict[str, float]:
 
     import podium
     from podium.scale import batch_function
-    from podium.scale.reading import preferences_of
     from podium.scale.shards import read_parquet
+    from podium.scale.table_preferences import build_preferences
 
     files = sorted(Path(folder).glob("*.parquet"))[: KERNEL_QUERIES // IN_SHARD]
     batches = [b for f in files for b in read_parquet(str(f))[1]]
     table = pa.Table.from_batches(batches).unify_dictionaries()
-    whole = preferences_of(table, "unknown", "error", None).preferences
+    whole = build_preferences(table, "unknown", "error", None).preferences
     rows, method, function = whole.lists.rows, podium.make("rrf"), batch_function("rrf")
     found = {}
     for threads in (1, workers):
         os.environ["PODIUM_THREADS"] = str(threads)
         for name, run in (
             ("kernel", lambda: method.aggregate(whole)),
-            ("function", lambda: sum(t.num_rows for t in function.tables(batches))),
+            ("function", lambda: sum(t.num_rows for t in function.rank_tables(batches))),
         ):
             wall, cpu = zip(*(_timed(run) for _ in range(7)), strict=True)
             if threads == 1:
@@ -192,21 +192,21 @@ def floor(folder: Path) -> float:
 def _floor(folder: str) -> float:
     import pyarrow.parquet as pq
 
-    from podium.scale.engines.on_local import single
-    from podium.scale.layout import encodings
-    from podium.scale.shards import digest, read_parquet
+    from podium.scale.engines.local_engine import configure_worker
+    from podium.scale.parquet_options import build_writer_options
+    from podium.scale.shards import digest_file, read_parquet
 
-    single()
+    configure_worker()
     files = sorted(Path(folder, "in").glob("*.parquet"))[: KERNEL_QUERIES // IN_SHARD]
     results = [pq.read_table(Path(folder, "out", f.name)) for f in files]
 
     def run() -> None:
         for file, table in zip(files, results, strict=True):
-            digest(str(file))
+            digest_file(str(file))
             for _ in read_parquet(str(file))[1]:
                 pass
             with pq.ParquetWriter(
-                Path(folder, "floor"), table.schema, **encodings(table.schema, "lz4")
+                Path(folder, "floor"), table.schema, **build_writer_options(table.schema, "lz4")
             ) as writer:
                 writer.write_table(table, row_group_size=160_000)
 

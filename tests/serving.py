@@ -10,8 +10,8 @@ import warnings
 from pathlib import Path
 
 from podium.studio.app import create_app
-from podium.studio.server import listen, made
-from podium.studio.settings import Limits, Settings
+from podium.studio.server import create_server, listen
+from podium.studio.settings import Limits, ServerSettings
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # newer releases of Starlette prefer another client
@@ -21,7 +21,7 @@ with warnings.catch_warnings():
 @contextlib.contextmanager
 def serving(folder: Path, *, limits: Limits | None = None, headers=None, **settings):
     """A client of a server over a folder; `headers` go with every request."""
-    app = create_app(Settings(folder, limits=limits or Limits(), **settings))
+    app = create_app(ServerSettings(folder, limits=limits or Limits(), **settings))
     with TestClient(app, base_url="http://localhost", headers=headers, follow_redirects=False) as client:
         yield client
 
@@ -29,9 +29,9 @@ def serving(folder: Path, *, limits: Limits | None = None, headers=None, **setti
 @contextlib.contextmanager
 def listening(folder: Path, **settings):
     """The port of a server on a real socket, in a thread."""
-    how = Settings(folder, port=0, **settings)
+    how = ServerSettings(folder, port=0, **settings)
     app, socket = create_app(how), listen(how)
-    server = made(app)
+    server = create_server(app)
     thread = threading.Thread(target=server.run, args=([socket],), daemon=True)
     thread.start()
     while not server.started and thread.is_alive():

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from podium.cli import program
-from podium.cli._common import table
+from podium.cli._common import print_table
 
 
 def run(*words, stdin=None):
@@ -265,7 +265,7 @@ def test_counts_in_a_pipe_are_plain_numbers(tmp_path):
 
 def test_counts_on_a_terminal_are_grouped(capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    table(["item", "votes"], [("a", "14,514")])
+    print_table(["item", "votes"], [("a", "14,514")])
     assert "14,514" in capsys.readouterr().out
 
 

@@ -230,7 +230,7 @@ def test_brackets_in_names_are_not_markup(capsys, monkeypatch):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
     long = "a title that is much longer than the little table it stands above"
-    common.table(["[bold]a[/bold]"], [["x"]], title=long)
+    common.print_table(["[bold]a[/bold]"], [["x"]], title=long)
     shown = capsys.readouterr().out
     assert "[bold]a[/bold]" in shown
     assert long in shown

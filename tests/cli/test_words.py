@@ -128,7 +128,9 @@ def _says(node):
     if isinstance(node, ast.Raise):
         return True
     named = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return named in ("warn", "error", "refuse", "_error") or named.endswith(("Error", "Warning"))
+    return named in ("warn", "error", "refuse", "_error", "send_error") or named.endswith(
+        ("Error", "Warning")
+    )
 
 
 def test_ids_that_do_not_meet_are_shown_side_by_side(files):

@@ -16,8 +16,8 @@ from podium.data.grouped import from_grouped
 from podium.errors import InputError, ParameterError
 from podium.kernels import dispatch
 from podium.scale import batch_function
-from podium.scale.reading import preferences_of
-from podium.scale.streams import whole_queries
+from podium.scale.query_batches import iterate_query_batches
+from podium.scale.table_preferences import build_preferences
 from shards import lists
 
 METHODS = ("rrf(k=20)", "borda", "combmnz", "condorcet", "mc4", "median_rank", "bradley_terry")
@@ -104,8 +104,10 @@ def test_where_a_stream_is_cut_changes_nothing(cuts, rows, kind):
         at += size
     batches += table.slice(at).combine_chunks().to_batches()
     rrf = batch_function("rrf")
-    assert pa.concat_tables(rrf.tables(batches, rows)).combine_chunks().equals(rrf(table).combine_chunks())
-    parts = [piece.table for piece in whole_queries(batches, rows)]
+    assert (
+        pa.concat_tables(rrf.rank_tables(batches, rows)).combine_chunks().equals(rrf(table).combine_chunks())
+    )
+    parts = [piece.table for piece in iterate_query_batches(batches, rows)]
     assert sum(map(len, parts)) == len(table)
     ids = [set(p["query"].to_pylist()) for p in parts]
     assert sum(map(len, ids)) == len(set.union(*ids))
@@ -115,9 +117,9 @@ def test_a_query_that_comes_back_is_refused():
     table = lists(range(3))
     batches = [*table.to_batches(), *table.slice(0, 4).to_batches()]
     with pytest.raises(InputError, match=r"'q-00000' comes back.*sort or group"):
-        list(batch_function("rrf").over(iter(batches), rows=1))
+        list(batch_function("rrf").rank_batches(iter(batches), rows=1))
     with pytest.raises(InputError, match="comes back"):
-        list(batch_function("rrf").over(iter(batches)))
+        list(batch_function("rrf").rank_batches(iter(batches)))
 
 
 def test_it_is_pickled_as_bytes_and_plain_values():
@@ -187,7 +189,7 @@ def test_an_empty_batch_gives_an_empty_batch():
     table = lists(range(1)).slice(0, 0)
     got = batch_function("rrf")(table)
     assert (got.num_rows, got.schema) == (0, batch_function("rrf").schema(table.schema))
-    assert list(batch_function("rrf").over([])) == []
+    assert list(batch_function("rrf").rank_batches([])) == []
 
 
 @pytest.mark.parametrize(
@@ -245,21 +247,23 @@ def test_the_fast_path_makes_the_preferences_of_from_rows(rows, scored):
     for given_table in (table, frame.drop_columns(["rank"]) if scored else frame):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(dispatch, "SMALL", 0)
-            got = preferences_of(given_table, "unknown", "error", None).preferences
+            got = build_preferences(given_table, "unknown", "error", None).preferences
         assert got == expected
         assert got.index.items.tolist() == expected.index.items.tolist()
 
 
 def test_rows_in_order_do_take_the_fast_path(monkeypatch):
     """Otherwise the tests above would compare one path with itself."""
-    from podium.scale import reading
+    from podium.scale import table_preferences
 
     calls = []
-    monkeypatch.setattr(reading, "from_grouped", lambda *a: calls.append(found := from_grouped(*a)) or found)
+    monkeypatch.setattr(
+        table_preferences, "from_grouped", lambda *a: calls.append(found := from_grouped(*a)) or found
+    )
     monkeypatch.setattr(dispatch, "SMALL", 0)
     for kind in KINDS:
         table = lists(range(8), ids=kind)
-        read = preferences_of(table, "unknown", "error", None)
+        read = build_preferences(table, "unknown", "error", None)
         expected = Preferences.from_frame(table.cast(plain(table.schema)))
         assert read.preferences.index.arrival.tolist() == expected.index.arrival.tolist()
         assert read.preferences == expected
@@ -277,7 +281,7 @@ def test_clustered_ids_are_sorted_too():
     table = pa.table(columns | {"rank": np.tile(np.arange(1, n + 1, dtype=np.int32), 3)})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dispatch, "SMALL", 0)
-        got = preferences_of(table, "unknown", "error", None).preferences
+        got = build_preferences(table, "unknown", "error", None).preferences
     assert got.index.items.tolist() == sorted(ids.tolist())
     assert got == Preferences.from_frame(table)
 
@@ -318,7 +322,7 @@ def test_views_of_text_are_read(path, name, coded):
     given_table = table.set_column(at, name, view)
     expected = batch_function("rrf")(table)
     assert batch_function("rrf")(given_table).equals(expected)
-    stream = batch_function("rrf").tables(given_table.to_batches(max_chunksize=5), 10)
+    stream = batch_function("rrf").rank_tables(given_table.to_batches(max_chunksize=5), 10)
     assert pa.concat_tables(stream).combine_chunks().equals(expected.combine_chunks())
 
 
@@ -330,7 +334,7 @@ def test_a_missing_value_in_a_dictionary_is_missing(path):
             batch_function(method)(table)
     unused = pa.DictionaryArray.from_arrays(pa.array([0, 0, 0, 0], pa.int32()), pa.array(["a", None]))
     table = rows(query=[1] * 4, expert=unused, item=[1, 2, 3, 4], rank=[1, 2, 3, 4])
-    stream = batch_function("rrf").tables(table.to_batches(max_chunksize=3), 2)
+    stream = batch_function("rrf").rank_tables(table.to_batches(max_chunksize=3), 2)
     assert sum(t.num_rows for t in stream) == 4
 
 
@@ -385,7 +389,7 @@ def test_a_list_that_is_interrupted_is_one_list(path):
 )
 def test_streams_that_are_not_right_say_so(batches, message):
     with pytest.raises(InputError, match=message):
-        list(batch_function("rrf").tables(batches, 1))
+        list(batch_function("rrf").rank_tables(batches, 1))
 
 
 def test_columns_inside_of_columns_cannot_be_kept():

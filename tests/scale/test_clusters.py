@@ -10,10 +10,10 @@ import pytest
 
 from podium import scale
 from podium.errors import InputError, ParameterError
-from podium.scale.batches import batch_function
-from podium.scale.engines import engine
-from podium.scale.jobs import Job
-from podium.scale.shards import find
+from podium.scale.batch import batch_function
+from podium.scale.engines import find_engine
+from podium.scale.shard_job import ShardJob
+from podium.scale.shards import find_shards
 from shards import DiesOnce, Slow, contents, lists, shards
 
 # the libraries' own farewells and deprecations are not ours to judge
@@ -36,7 +36,7 @@ def whole(tmp_path):
 
 
 def job(folder):
-    return Job(batch_function("rrf"), str(folder / "out"))
+    return ShardJob(batch_function("rrf"), str(folder / "out"))
 
 
 def sorted_rows(table):
@@ -56,7 +56,7 @@ def test_spark_gives_the_same_bytes(whole, spark):
 
 def test_spark_tries_again_when_a_task_dies(whole, spark):
     work = DiesOnce(job(whole), str(whole / "marker"), "part-004")
-    done = list(engine("spark")(work, find(whole / "in"), workers=None, address=None))
+    done = list(find_engine("spark")(work, find_shards(whole / "in"), workers=None, address=None))
     assert (whole / "marker").exists()
     assert sorted(r.name for r in done) == [f"part-{k:03d}" for k in range(8)]
     assert contents(whole / "out") == contents(whole / "local")
@@ -117,7 +117,7 @@ def test_ray_goes_on_when_a_worker_and_then_a_node_are_lost(whole, cluster):
 
     thief = threading.Thread(target=take_away)
     thief.start()
-    done = list(engine("ray")(work, find(whole / "in"), workers=None, address=None))
+    done = list(find_engine("ray")(work, find_shards(whole / "in"), workers=None, address=None))
     thief.join()
     assert (whole / "marker").exists()
     assert 4 <= finished[0] < 20  # it was taken away in the middle

@@ -21,10 +21,10 @@ from podium import Preferences, formats, scale
 from podium.aggregators.supervised.lambdarank import LambdaRank
 from podium.cli import program
 from podium.errors import InputError, NotFittedError, ParameterError, PodiumWarning
-from podium.scale.batches import batch_function
-from podium.scale.engines import engine
-from podium.scale.jobs import Job, records
-from podium.scale.shards import find
+from podium.scale.batch import batch_function
+from podium.scale.engines import find_engine
+from podium.scale.shard_job import ShardJob, load_records
+from podium.scale.shards import find_shards
 from shards import DiesOnce, contents, lists, results, shards
 
 
@@ -112,9 +112,9 @@ def test_a_folder_of_other_results_is_not_overwritten_unasked(tmp_path):
 STOPPED = """
 import sys, time
 from podium import scale
-from podium.scale.jobs import Job
-run = Job.__call__
-Job.__call__ = lambda self, shard: (time.sleep(0.05), run(self, shard))[1]
+from podium.scale.shard_job import ShardJob
+run = ShardJob.__call__
+ShardJob.__call__ = lambda self, shard: (time.sleep(0.05), run(self, shard))[1]
 scale.apply("rrf", sys.argv[1], sys.argv[2], workers=1, rows=40)
 """
 
@@ -141,9 +141,9 @@ def test_killed_in_the_middle_and_run_again_gives_the_same_bytes(tmp_path):
 def test_a_worker_that_is_killed_is_replaced(tmp_path):
     shards(tmp_path / "in", 6)
     scale.apply("rrf", tmp_path / "in", tmp_path / "whole", workers=1)
-    job = Job(batch_function("rrf"), str(tmp_path / "out"))
+    job = ShardJob(batch_function("rrf"), str(tmp_path / "out"))
     work = DiesOnce(job, str(tmp_path / "marker"), "part-002")
-    done = list(engine("local")(work, find(tmp_path / "in"), workers=2, address=None))
+    done = list(find_engine("local")(work, find_shards(tmp_path / "in"), workers=2, address=None))
     assert (tmp_path / "marker").exists()
     assert sorted(r.name for r in done) == [f"part-{k:03d}" for k in range(6)]
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
@@ -179,7 +179,7 @@ def test_a_query_that_comes_back_in_a_shard_is_refused_by_name(tmp_path):
         InputError, match=r"bad.parquet: query 'q-00000' comes back.*the other 1 shards are done"
     ):
         scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1)
-    assert [r.name for r in records(str(tmp_path / "out"))] == ["good"]
+    assert [r.name for r in load_records(str(tmp_path / "out"))] == ["good"]
 
 
 def test_partitions_are_folders(tmp_path):
@@ -335,10 +335,10 @@ def test_a_worker_does_not_import_pandas(tmp_path):
     """pyarrow would, for every array from numpy or to it, and every worker would wait for it."""
     shards(tmp_path / "in", 1, ids="integers")
     code = (
-        "import sys; from podium.scale.jobs import Job; from podium.scale.shards import find\n"
+        "import sys; from podium.scale.shard_job import ShardJob; from podium.scale.shards import find_shards\n"
         "from podium.kernels import dispatch; from podium.scale import batch_function\n"
-        f"dispatch.SMALL = 0; job = Job(batch_function('rrf'), {str(tmp_path / 'out')!r})\n"
-        f"done = job(find({str(tmp_path / 'in')!r})[0])\n"
+        f"dispatch.SMALL = 0; job = ShardJob(batch_function('rrf'), {str(tmp_path / 'out')!r})\n"
+        f"done = job(find_shards({str(tmp_path / 'in')!r})[0])\n"
         "print(done.error, done.queries, 'numba' in sys.modules, 'pandas' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -553,9 +553,10 @@ def test_folders_in_folders_damaged_notes_and_what_was_left_behind(tmp_path):
 def test_workers_end_with_the_process_that_began_them(tmp_path):
     shards(tmp_path / "in", 4)
     code = (
-        "from podium.scale.engines.on_local import run\nfrom podium.scale.shards import find\nfrom shards import Pid\n"
+        "from podium.scale.engines.local_engine import run\nfrom podium.scale.shards import find_shards\n"
+        "from shards import Pid\n"
         f"folder = {str(tmp_path)!r}\n"
-        "if __name__ == '__main__':\n    list(run(Pid(folder), find(folder + '/in'), workers=2))\n"
+        "if __name__ == '__main__':\n    list(run(Pid(folder), find_shards(folder + '/in'), workers=2))\n"
     )
     script = tmp_path / "script.py"
     script.write_text(code)

@@ -6,15 +6,18 @@ import sys
 import pytest
 from pydantic import TypeAdapter
 
-from podium.studio.api import answers, described
+from podium.studio.api import answer_models, openapi_schema
 from serving import listening, serving
 
-EXAMPLES = {m.__name__.lower(): m.model_config["json_schema_extra"]["examples"] for m in described.MODELS}
+EXAMPLES = {
+    m.__name__.removesuffix("Request").lower(): m.model_config["json_schema_extra"]["examples"]
+    for m in openapi_schema.MODELS
+}
 
 
 @pytest.mark.parametrize("address", EXAMPLES)
 def test_examples_are_answered_as_described(tmp_path, address):
-    answer = getattr(answers, f"{address.capitalize()}Answer")
+    answer = getattr(answer_models, f"{address.capitalize()}Answer")
     with serving(tmp_path) as client:
         for example in EXAMPLES[address]:
             found = client.post(f"/v1/{address}", json=example)

@@ -10,25 +10,27 @@ import time
 import pytest
 
 from podium.errors import InputError
-from podium.studio import jobs
-from podium.studio.api import requests
-from podium.studio.api.reading import parsed
+from podium.studio import job_worker
+from podium.studio.api import request_models
+from podium.studio.api.request_parsing import parse_request
 from podium.studio.limits import TooLarge
-from podium.studio.opening import unpacked
-from podium.studio.pages.landing import open_upload
+from podium.studio.loading import unpack_upload
+from podium.studio.pages.projects import open_upload
 from podium.studio.pages.render import safe_cell
-from podium.studio.security import Refused, hash_token
-from podium.studio.settings import Limits, Settings
+from podium.studio.security import RequestRefused, hash_token
+from podium.studio.settings import Limits, ServerSettings
 from podium.studio.store import Store
 from serving import listening, serving
 
 
 def test_files_that_unpack_to_too_much_together_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
-    from podium.studio.pages import landing
+    from podium.studio.pages import projects
 
     asked = []
-    monkeypatch.setattr(landing, "unpacked", lambda *given: asked.append(given[0]) or unpacked(*given))
-    store, settings = Store(tmp_path), Settings(tmp_path, limits=Limits(decompressed_bytes=2_500_000))
+    monkeypatch.setattr(
+        projects, "unpack_upload", lambda *given: asked.append(given[0]) or unpack_upload(*given)
+    )
+    store, settings = Store(tmp_path), ServerSettings(tmp_path, limits=Limits(decompressed_bytes=2_500_000))
     bomb = gzip.compress(bytes(900_000))
     with pytest.raises(TooLarge):
         open_upload(store, settings, [(f"{n}.run", bomb) for n in range(50)], {})
@@ -51,7 +53,7 @@ def test_a_long_text_that_stands_in_every_row_counts_each_time():
     packed = parquet(pa.table({"query": said, "item": said}), store_schema=False)
     assert len(packed) < 20_000
     with pytest.raises(TooLarge, match="unpacks to more than"):
-        unpacked("a.parquet", packed, Limits())
+        unpack_upload("a.parquet", packed, Limits())
 
 
 def test_cells_that_are_lists_are_refused():
@@ -59,7 +61,7 @@ def test_cells_that_are_lists_are_refused():
 
     packed = parquet(pa.table({"item": pa.array([["a"] * 1000])}))
     with pytest.raises(InputError, match="Parquet"):
-        unpacked("a.parquet", packed, Limits())
+        unpack_upload("a.parquet", packed, Limits())
 
 
 @pytest.mark.parametrize("body", [
@@ -67,8 +69,8 @@ def test_cells_that_are_lists_are_refused():
     b'{"lists": [{' + b",".join([b'"":""'] * 50_000) + b"}]}",
 ])  # fmt: skip
 def test_very_many_wrong_values_are_not_told_one_by_one(body):
-    with pytest.raises(Refused, match="see /docs") as no:
-        parsed(requests.Fuse, body)
+    with pytest.raises(RequestRefused, match="see /docs") as no:
+        parse_request(request_models.FuseRequest, body)
     assert no.value.status == 422
     assert len(str(no.value)) < 300
 
@@ -121,9 +123,9 @@ def test_cells_that_begin_with_a_line_or_a_wide_sign_are_no_formulas():
 def test_workers_get_neither_the_token_nor_modules_from_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("PODIUM_TOKEN", "s" * 40)
     seen = {}
-    monkeypatch.setattr(jobs.subprocess, "Popen", lambda words, **how: seen.update(how, words=words))
+    monkeypatch.setattr(job_worker.subprocess, "Popen", lambda words, **how: seen.update(how, words=words))
     store = Store(tmp_path)
-    jobs.Keeper(store)._spawn()
+    job_worker.WorkerSupervisor(store)._start_worker()
     store.close()
     assert seen["words"][:3] == [sys.executable, "-P", "-m"]
     assert "PODIUM_TOKEN" not in seen["env"]

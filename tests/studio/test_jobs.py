@@ -13,8 +13,8 @@ import pytest
 from podium import formats, models
 from podium.data.demo import demo
 from podium.errors import ParameterError, PodiumWarning
-from podium.studio import jobs
-from podium.studio.opening import open_input
+from podium.studio import job_worker
+from podium.studio.loading import open_input
 from podium.studio.store import Store
 
 STALE = 2.5
@@ -57,8 +57,8 @@ def expected(files):
 
 def test_a_worker_killed_with_9_is_replaced_and_goes_on(store, files):
     project = store.add_upload("p", files)
-    job = jobs.ask(store, project, "tune", SLOW)
-    keeper = jobs.Keeper(store, stale=STALE)
+    job = job_worker.queue_job(store, project, "tune", SLOW)
+    keeper = job_worker.WorkerSupervisor(store, stale=STALE)
     keeper.start()
     try:
         wait(lambda: store.job(job).done > 0 and any((store.folder / "jobs" / job).iterdir()))
@@ -84,16 +84,16 @@ def test_a_worker_killed_with_9_is_replaced_and_goes_on(store, files):
 
 SERVER = """
 import sys
-from podium.studio import jobs
+from podium.studio import job_worker
 from podium.studio.store import Store
-jobs.Keeper(Store(sys.argv[1]), stale=float(sys.argv[2])).start()
+job_worker.WorkerSupervisor(Store(sys.argv[1]), stale=float(sys.argv[2])).start()
 sys.stdin.read()
 """
 
 
 def test_two_servers_one_killed_with_9_and_the_job_is_done_once(store, files):
     project = store.add_upload("p", files)
-    job = jobs.ask(store, project, "tune", SLOW | {"trials": 20})
+    job = job_worker.queue_job(store, project, "tune", SLOW | {"trials": 20})
     both = [
         subprocess.Popen([sys.executable, "-c", SERVER, str(store.folder), "3600"], stdin=subprocess.PIPE)
         for _ in range(2)
@@ -112,12 +112,12 @@ def test_two_servers_one_killed_with_9_and_the_job_is_done_once(store, files):
 
 def test_fitting_that_was_broken_off_says_so(store, files):
     project = store.add_upload("p", files)
-    job = jobs.ask(store, project, "fit", {"method": "crf"})
-    store.claim("a process that is gone", 60, jobs.RESUMABLE, 3)
-    jobs.work(store, stale=GONE)
+    job = job_worker.queue_job(store, project, "fit", {"method": "crf"})
+    store.claim("a process that is gone", 60, job_worker.RESUMABLE, 3)
+    job_worker.run_jobs(store, stale=GONE)
     assert store.job(job).state == "interrupted"
-    again = jobs.ask(store, project, "fit", {"method": "crf"})
-    jobs.work(store)
+    again = job_worker.queue_job(store, project, "fit", {"method": "crf"})
+    job_worker.run_jobs(store)
     assert store.job(again).state == "done"
     fitted = models.model_files.loads(store.model_bytes(store.job(again).result["model"]))
     assert fitted.aggregate(open_input(files).preferences).queries.tolist()[:1] == ["q001"]
@@ -126,8 +126,8 @@ def test_fitting_that_was_broken_off_says_so(store, files):
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
 def test_a_server_that_ends_puts_the_job_back(store, files, busy):
     """Also when the machine is so busy that the worker does not get to run: here it is stopped outright."""
-    job = jobs.ask(store, store.add_upload("p", files), "tune", SLOW | {"trials": 3000})
-    keeper = jobs.Keeper(store)
+    job = job_worker.queue_job(store, store.add_upload("p", files), "tune", SLOW | {"trials": 3000})
+    keeper = job_worker.WorkerSupervisor(store)
     keeper.start()
     try:
         wait(lambda: store.job(job).state == "running")
@@ -138,18 +138,18 @@ def test_a_server_that_ends_puts_the_job_back(store, files, busy):
         keeper.stop()
     assert worker.poll() is not None
     assert (store.job(job).state, store.job(job).tries) == ("queued", 0)
-    assert store.claim("the next worker", 60, jobs.RESUMABLE, jobs.TRIES).id == job
+    assert store.claim("the next worker", 60, job_worker.RESUMABLE, job_worker.TRIES).id == job
 
 
 def test_a_fitted_model_is_measured_on_other_queries_only(store, files):
     """The job cross-validates it, and the page of the methods has no figures on the queries it was fitted on."""
     from podium.evaluate import evaluate
-    from podium.studio.settings import Settings
+    from podium.studio.settings import ServerSettings
     from podium.studio.workspace import Workspace
 
     project = store.add_upload("p", files)
-    job = jobs.ask(store, project, "fit", {"method": "svd"})
-    jobs.work(store)
+    job = job_worker.queue_job(store, project, "fit", {"method": "svd"})
+    job_worker.run_jobs(store)
     done = store.job(job)
     assert done.state == "done", done.words
     assert "Cross-validated, on 20 queries that it was not fitted on, its ndcg@10 is" in done.words
@@ -158,20 +158,20 @@ def test_a_fitted_model_is_measured_on_other_queries_only(store, files):
     training = evaluate(model.aggregate(data.preferences), data.labels, "ndcg@10").mean()["ndcg@10"]
     [held] = [r["mean"] for r in done.result["document"]["held_out"]["rows"] if r["name"] == "model"]
     assert held < training - 0.02
-    room = Workspace(store, Settings(store.folder))
+    room = Workspace(store, ServerSettings(store.folder))
     spec = f"model:{done.result['model']}"
-    found = room.material(data, ["rrf", spec]).result()
+    found = room.collect_inputs(data, ["rrf", spec]).result()
     assert list(found.results) == ["rrf", spec]
     assert found.measured == ["rrf"]
     assert "it was fitted on all 20 labelled queries" in found.held.left_out[spec]
-    alone = room.material(data, [spec]).result()
+    alone = room.collect_inputs(data, [spec]).result()
     assert alone.comparison is None
     room.close()
 
 
 def test_a_job_can_be_stopped(store, files, monkeypatch):
-    monkeypatch.setattr(jobs, "BEAT", 0.02)
-    job = jobs.ask(store, store.add_upload("p", files), "tune", SLOW | {"trials": 3000})
+    monkeypatch.setattr(job_worker, "BEAT", 0.02)
+    job = job_worker.queue_job(store, store.add_upload("p", files), "tune", SLOW | {"trials": 3000})
     real = store.beat
 
     def beat(*given):
@@ -179,20 +179,20 @@ def test_a_job_can_be_stopped(store, files, monkeypatch):
         return real(*given)
 
     monkeypatch.setattr(store, "beat", beat)
-    jobs.work(store)
+    job_worker.run_jobs(store)
     assert store.job(job).state == "cancelled"
     assert store.models() == []
 
 
 def test_bad_input_ends_in_words(store):
     project = store.add_upload("p", [("a.run", b"no such thing")])
-    job = jobs.ask(store, project, "tune", {})
-    jobs.work(store)
+    job = job_worker.queue_job(store, project, "tune", {})
+    job_worker.run_jobs(store)
     assert store.job(job).state == "failed"
     assert "a.run" in store.job(job).words
     only = store.add_upload("p", [("a.run", b"q1 Q0 d1 1 2.5 bm25\n")])
-    job = jobs.ask(store, only, "fit", {"method": "crf"})
-    jobs.work(store)
+    job = job_worker.queue_job(store, only, "fit", {"method": "crf"})
+    job_worker.run_jobs(store)
     assert "there are none" in store.job(job).words
 
 
@@ -210,5 +210,5 @@ def test_bad_input_ends_in_words(store):
 )
 def test_what_cannot_be_done_is_refused_before(store, kind, settings):
     with pytest.raises(ParameterError):
-        jobs.ask(store, "demo", kind, settings)
+        job_worker.queue_job(store, "demo", kind, settings)
     assert store.jobs() == []

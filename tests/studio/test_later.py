@@ -11,8 +11,8 @@ import pytest
 
 from podium.data.index import ItemIndex
 from podium.errors import InputError
-from podium.studio.opening import open_input, open_labels
-from podium.studio.pages import landing
+from podium.studio.loading import open_input, open_labels
+from podium.studio.pages import projects
 from podium.studio.settings import Limits
 from podium.studio.store import Store
 from serving import serving
@@ -281,14 +281,14 @@ def test_ratings_of_a_crowd_on_too_many_items_are_shown_without_annotators(tmp_p
 
 
 def test_uploads_are_read_a_few_at_a_time(tmp_path, monkeypatch):
-    free, begun, real = threading.Event(), threading.Semaphore(0), landing.open_upload
+    free, begun, real = threading.Event(), threading.Semaphore(0), projects.open_upload
 
     def slow(*given):
         begun.release()
         free.wait(20)
         return real(*given)
 
-    monkeypatch.setattr(landing, "open_upload", slow)
+    monkeypatch.setattr(projects, "open_upload", slow)
     with serving(tmp_path, limits=Limits(uploads=1, seconds=0.3)) as client:
         csrf, answers = mark(client), []
 

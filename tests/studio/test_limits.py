@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from podium import Preferences, registry
 from podium.aggregators.base import make
 from podium.errors import InputError
-from podium.studio.api.pool import Pool
+from podium.studio.api.computation_pool import ComputationPool
 from podium.studio.limits import TooLarge, bounded_decompress, check_pairs
-from podium.studio.metrics import Meters
-from podium.studio.security import Refused
+from podium.studio.security import RequestRefused
 from podium.studio.settings import Limits
+from podium.studio.telemetry import RequestMetrics
 from serving import serving
 
 SMALL = Limits(
@@ -196,15 +196,15 @@ def test_every_method_is_refused_by_what_it_compares():
 
 
 def pool(**limits):
-    return Pool(Limits(**limits), Meters())
+    return ComputationPool(Limits(**limits), RequestMetrics())
 
 
 def test_a_computation_has_its_time():
     async def main():
         here, free = pool(seconds=0.05, workers=1), threading.Event()
-        with pytest.raises(Refused) as late:
+        with pytest.raises(RequestRefused) as late:
             await here.run(free.wait)
-        with pytest.raises(Refused) as busy:
+        with pytest.raises(RequestRefused) as busy:
             await here.run(lambda: 1)  # the place is still taken
         free.set()
         while here._places.locked():

@@ -8,7 +8,13 @@ import pytest
 
 from podium import formats
 from podium.errors import InputError, ParameterError
-from podium.studio.opening import allowed, folder_files, listing, open_input, still_allowed
+from podium.studio.loading import (
+    find_readable_files,
+    list_folder,
+    open_input,
+    recheck_allowed_path,
+    resolve_allowed_path,
+)
 
 RUN = b"q1 Q0 d1 1 2.5 bm25\nq1 Q0 d2 2 1.5 bm25\n"
 
@@ -49,12 +55,12 @@ def root(tmp_path):
 
 
 def test_below_a_root(root):
-    assert allowed([root], 0, "runs/a.run") == root / "runs" / "a.run"
-    assert allowed([root / "runs" / "a.run"], 0, "") == root / "runs" / "a.run"
-    kept, left_out = folder_files([root], root / "runs")
+    assert resolve_allowed_path([root], 0, "runs/a.run") == root / "runs" / "a.run"
+    assert resolve_allowed_path([root / "runs" / "a.run"], 0, "") == root / "runs" / "a.run"
+    kept, left_out = find_readable_files([root], root / "runs")
     assert [p.name for p in kept] == ["a.run"]
     assert left_out[0].startswith("notes.md was left out: ")
-    assert still_allowed([root], str(root / "runs" / "a.run")) == root / "runs" / "a.run"
+    assert recheck_allowed_path([root], str(root / "runs" / "a.run")) == root / "runs" / "a.run"
 
 
 @pytest.mark.parametrize(
@@ -64,9 +70,9 @@ def test_below_a_root(root):
 def test_not_below_a_root(root, inside):
     (root / "out").symlink_to(root.parent / "outside.run")
     with pytest.raises(InputError):
-        allowed([root], 0, inside)
+        resolve_allowed_path([root], 0, inside)
     with pytest.raises(InputError):
-        allowed([root / "runs" / "a.run"], 0, inside)
+        resolve_allowed_path([root / "runs" / "a.run"], 0, inside)
 
 
 def test_a_link_out_of_a_folder_is_not_opened(root, monkeypatch):
@@ -79,8 +85,8 @@ def test_a_link_out_of_a_folder_is_not_opened(root, monkeypatch):
     (root / "runs" / "inside.run").symlink_to(root / "runs" / "a.run")
     real, looked_at = formats.sniff, []
     monkeypatch.setattr(formats, "sniff", lambda path, *how: (looked_at.append(path), real(path, *how))[1])
-    kept, left_out = folder_files([root], root / "runs")
-    shown = listing([root], root / "runs")
+    kept, left_out = find_readable_files([root], root / "runs")
+    shown = list_folder([root], root / "runs")
     assert [p.name for p in kept] == ["a.run"]
     words = " ".join(left_out)
     assert "of a file outside" not in words
@@ -92,13 +98,13 @@ def test_a_link_out_of_a_folder_is_not_opened(root, monkeypatch):
 
 def test_roots_of_another_server(root):
     with pytest.raises(InputError, match="podium serve"):
-        still_allowed([root], str(root.parent / "root-2" / "b.run"))
+        recheck_allowed_path([root], str(root.parent / "root-2" / "b.run"))
     with pytest.raises(InputError):
-        still_allowed([], str(root / "runs" / "a.run"))
+        recheck_allowed_path([], str(root / "runs" / "a.run"))
     with pytest.raises(InputError):
-        allowed([Path("/nonexistent")], 0, "x")
+        resolve_allowed_path([Path("/nonexistent")], 0, "x")
 
 
 def test_an_empty_folder(tmp_path):
     with pytest.raises(InputError, match="no file in this folder"):
-        folder_files([tmp_path], tmp_path)
+        find_readable_files([tmp_path], tmp_path)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from podium import make
 from podium.data.demo import demo
-from podium.studio.pages.routes import VIEWS
+from podium.studio.pages.page_routes import VIEWS
 from serving import serving
 
 VOTES = b"model_a,model_b,winner,judge\n" + b"".join(

@@ -6,7 +6,7 @@ import pytest
 
 from podium.errors import ParameterError
 from podium.studio.security import CSP, SESSION, Guard, hash_token, new_token
-from podium.studio.settings import Limits, Settings, is_loopback
+from podium.studio.settings import Limits, ServerSettings, is_loopback
 from serving import serving
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -32,22 +32,22 @@ def test_other_addresses_need_a_token(tmp_path):
     for host in ("0.0.0.0", "::", "192.168.1.5", "example.org", ""):
         assert not is_loopback(host)
         with pytest.raises(ParameterError, match="no token"):
-            Settings(tmp_path, host=host)
-        Settings(tmp_path, host=host, token_hash=hash_token(TOKEN))
+            ServerSettings(tmp_path, host=host)
+        ServerSettings(tmp_path, host=host, token_hash=hash_token(TOKEN))
     for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost"):
-        Settings(tmp_path, host=host)
+        ServerSettings(tmp_path, host=host)
 
 
 def test_tokens_are_kept_hashed_with_salt(tmp_path):
     first, second = hash_token(TOKEN), hash_token(TOKEN)
     assert first != second
     assert TOKEN not in first
-    guard = Guard(Settings(tmp_path, token_hash=first))
-    assert guard.knows(TOKEN)
-    assert not guard.knows(TOKEN[:-1])
-    assert not guard.knows("")
-    assert not guard.knows("\ud800" * 40)
-    assert not Guard(Settings(tmp_path)).knows("")
+    guard = Guard(ServerSettings(tmp_path, token_hash=first))
+    assert guard.is_valid_token(TOKEN)
+    assert not guard.is_valid_token(TOKEN[:-1])
+    assert not guard.is_valid_token("")
+    assert not guard.is_valid_token("\ud800" * 40)
+    assert not Guard(ServerSettings(tmp_path)).is_valid_token("")
     assert len(new_token()) > 40
     with pytest.raises(ParameterError, match="24 or more"):
         hash_token("hunter2")
@@ -191,12 +191,12 @@ def test_logs_hold_no_contents(client, caplog):
 
 
 def test_a_fault_of_ours_tells_nobody_what_was_sent(client, caplog, monkeypatch):
-    from podium.studio.api import fusing
+    from podium.studio.api import fuse_answers
 
     def broken(*_):
         raise KeyError("secret-item")
 
-    monkeypatch.setattr(fusing, "answer", broken)
+    monkeypatch.setattr(fuse_answers, "answer_fuse", broken)
     found = client.post("/v1/fuse", json=FUSE)
     assert found.status_code == 500
     assert "secret" not in found.text + caplog.text

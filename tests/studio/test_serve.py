@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from podium.cli import program
-from podium.studio.server import address, listen
-from podium.studio.settings import Settings
+from podium.studio.server import format_address, listen
+from podium.studio.settings import ServerSettings
 from serving import started
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -78,9 +78,9 @@ def test_tokens_come_from_a_file_or_the_environment(tmp_path):
 
 
 def test_a_port_in_use(tmp_path):
-    taken = listen(Settings(tmp_path, port=0))
+    taken = listen(ServerSettings(tmp_path, port=0))
     port = taken.getsockname()[1]
-    assert address(taken) == f"http://127.0.0.1:{port}"
+    assert format_address(taken) == f"http://127.0.0.1:{port}"
     found = run("--folder", tmp_path, "--port", port)
     taken.close()
     assert found.exit_code == 2
@@ -116,9 +116,9 @@ def test_it_serves_until_told_to_stop(tmp_path):
 
 def test_every_address_family(tmp_path):
     try:
-        found = listen(Settings(tmp_path, host="::1", port=0))
+        found = listen(ServerSettings(tmp_path, host="::1", port=0))
     except Exception:
         pytest.skip("this machine has no IPv6")
-    assert address(found).startswith("http://[::1]:")
+    assert format_address(found).startswith("http://[::1]:")
     assert found.family == socket.AF_INET6
     found.close()

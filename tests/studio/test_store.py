@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podium.errors import InputError, ParameterError
-from podium.studio.store import DEMO, Missing, Store
+from podium.studio.store import DEMO, RecordNotFound, Store
 
 GONE = -1.0  # seconds of silence that everybody has behind them
 
@@ -32,7 +32,7 @@ def test_nobody_else_can_read_what_is_kept(store):
 def test_the_demo_is_always_there(store):
     assert store.project(DEMO).kind == "demo"
     with pytest.raises(ParameterError):
-        store.remove(DEMO)
+        store.remove_project(DEMO)
 
 
 def test_the_same_bytes_are_kept_once_and_go_with_the_last_project(store):
@@ -41,10 +41,10 @@ def test_the_same_bytes_are_kept_once_and_go_with_the_last_project(store):
     assert len(blobs(store)) == 2
     assert [f.name for f in store.project(one).files] == ["a.run", "b.run"]
     assert store.project(two).options == {"format": "trec"}
-    store.remove(one)
+    store.remove_project(one)
     assert len(blobs(store)) == 1
     assert store.blob_path(store.project(two).files[0].digest).read_bytes() == b"same"
-    store.remove(two)
+    store.remove_project(two)
     assert blobs(store) == []
 
 
@@ -64,15 +64,15 @@ def test_names_are_values_and_never_paths(store, name):
 
 @pytest.mark.parametrize("wrong", ["nothing", "", "../demo", "' OR 1=1 --", "\0"])
 def test_what_is_not_there_is_said(store, wrong):
-    for ask in (store.project, store.job, store.model, store.remove):
-        with pytest.raises(Missing):
+    for ask in (store.project, store.job, store.model, store.remove_project):
+        with pytest.raises(RecordNotFound):
             ask(wrong)
-    with pytest.raises(Missing):
+    with pytest.raises(RecordNotFound):
         store.add_job(wrong, "tune", {})
 
 
 def test_a_failed_upload_leaves_nothing(store, monkeypatch):
-    monkeypatch.setattr(store, "_add", lambda *a: 1 / 0)
+    monkeypatch.setattr(store, "_insert_project", lambda *a: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         store.add_upload("one", [("a", b"content")])
     assert [p.id for p in store.projects()] == [DEMO]
@@ -90,8 +90,8 @@ def test_models_of_a_job_are_kept_once(store):
 def test_jobs_go_with_their_project(store):
     project = store.add_upload("one", [("a", b"x")])
     job = store.add_job(project, "fit", {})
-    store.remove(project)
-    with pytest.raises(Missing):
+    store.remove_project(project)
+    with pytest.raises(RecordNotFound):
         store.job(job)
 
 
@@ -113,8 +113,8 @@ def test_a_job_has_one_owner(store):
 def test_a_silent_owner_loses_its_job(store):
     job = store.add_job(DEMO, "tune", {})
     store.claim("dead", 60, ["tune"], 3)
-    assert not store.waiting(60)
-    assert store.waiting(GONE)
+    assert not store.has_waiting_job(60)
+    assert store.has_waiting_job(GONE)
     taken = store.claim("alive", GONE, ["tune"], 3)
     assert taken is not None
     assert (taken.id, taken.owner, taken.tries) == (job, "alive", 2)
@@ -165,7 +165,7 @@ def _busy(folder: str, number: int) -> None:
         project = store.add_upload(f"{number}-{n}", [("a", b"shared"), ("b", f"{number}-{n % 3}".encode())])
         store.add_job(project, "tune", {"n": n})
         if n % 2:
-            store.remove(project)
+            store.remove_project(project)
         while store.claim(f"{number}", 60, ["tune"], 3):
             pass
     store.close()

@@ -17,7 +17,7 @@ import click
 
 import podium
 from podium.cli._progress import show_progress_lines
-from podium.cli._spelling import spell
+from podium.cli._spelling import spell_option
 from podium.errors import PodiumError, PodiumWarning
 
 __all__ = ["main"]
@@ -54,7 +54,7 @@ class Verbs(click.Group):
                 with show_progress_lines(lambda: ctx.invoked_subcommand):
                     return super().invoke(ctx)
             except PodiumError as error:
-                raise _Failure(error.format_message(spell), 2) from None
+                raise _Failure(error.format_message(spell_option), 2) from None
             except KeyboardInterrupt:
                 ctx.exit(130)
             except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
@@ -84,7 +84,7 @@ class _Failure(click.ClickException):
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     if issubclass(category, PodiumWarning):
-        text = message.format_message(spell) if isinstance(message, PodiumWarning) else str(message)
+        text = message.format_message(spell_option) if isinstance(message, PodiumWarning) else str(message)
         click.echo(f"podium: warning: {text}", err=True)
 
 

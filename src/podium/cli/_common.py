@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from podium.cli._progress import progress, telling
+from podium.cli._progress import progress_bar, track_progress
 from podium.data.markup import replace_nonfinite
 from podium.errors import ParameterError
 from podium.params import parse_spec
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FILES",
-    "as_json",
-    "check_new",
-    "described",
-    "emit",
-    "features_for",
     "features_option",
+    "format_number",
+    "input_options",
+    "json_option",
     "make_method",
     "metrics_option",
-    "number",
-    "progress",
+    "parse_reading_options",
+    "print_json",
+    "print_table",
+    "progress_bar",
     "qrels_option",
-    "read",
-    "reading",
-    "reading_options",
-    "table",
-    "telling",
+    "read_feature_files",
+    "read_input",
+    "refuse_overwrite",
+    "resolve_features",
+    "track_progress",
 ]
 
 METRICS_HELP = (
@@ -53,12 +53,12 @@ FILES = click.Path(allow_dash=True, dir_okay=True)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def as_json(command: F) -> F:
+def json_option(command: F) -> F:
     """The option every verb has."""
     return click.option("--json", "json_", is_flag=True, help="Print JSON instead of a table.")(command)
 
 
-def reading(command: F) -> F:
+def input_options(command: F) -> F:
     """Options of verbs that read files."""
     command = click.option(
         "-f", "--format", "format_", help="Format of the input; found out when not given."
@@ -104,7 +104,7 @@ def metrics_option(*default: str) -> Callable[[F], F]:
     )
 
 
-def pairs(given: Iterable[str], what: str) -> dict[str, str]:
+def parse_assignments(given: Iterable[str], what: str) -> dict[str, str]:
     """NAME=VALUE words; a name twice is an error."""
     found: dict[str, str] = {}
     for word in given:
@@ -117,7 +117,7 @@ def pairs(given: Iterable[str], what: str) -> dict[str, str]:
     return found
 
 
-def read(
+def read_input(
     files: Sequence[str], format_: str | None, options: Sequence[str], unlisted: str | None = None
 ) -> Content:
     """Read input files as the options say."""
@@ -125,18 +125,18 @@ def read(
 
     if not files:
         raise click.UsageError("no input file; give at least one, or - for standard input")
-    return formats.read(list(files), format_, **reading_options(options, unlisted))
+    return formats.read(list(files), format_, **parse_reading_options(options, unlisted))
 
 
-def reading_options(options: Sequence[str], unlisted: str | None) -> dict[str, Any]:
+def parse_reading_options(options: Sequence[str], unlisted: str | None) -> dict[str, Any]:
     """What `-O` and `--unlisted` say, for `formats.read`."""
-    given: dict[str, Any] = dict(pairs(options, "option"))
+    given: dict[str, Any] = dict(parse_assignments(options, "option"))
     if "format" in given:
         raise ParameterError("the format is given with -f, not with -O")
     return given if unlisted is None else given | {"unlisted": unlisted}
 
 
-def preferences_of(content: Content, files: Sequence[str]) -> Preferences:
+def require_preferences(content: Content, files: Sequence[str]) -> Preferences:
     """The preferences in what was read, or an error that says what there was instead."""
     if content.preferences is None:
         got = "labels" if content.labels is not None else "features"
@@ -146,22 +146,24 @@ def preferences_of(content: Content, files: Sequence[str]) -> Preferences:
     return content.preferences
 
 
-def features_for(method: Aggregator, content: Content, paths: Sequence[str] = ()) -> Features | None:
+def resolve_features(method: Aggregator, content: Content, paths: Sequence[str] = ()) -> Features | None:
     """Item features from `--features`, or those that came with the input; None for a method that uses none."""
-    found = described(paths).features if paths else content.features
+    found = read_feature_files(paths).features if paths else content.features
     if paths and not method.tags.uses_features:
         raise ParameterError(f"{method.name} does not use item features; leave --features out")
     return found if method.tags.uses_features else None
 
 
-def described(files: Sequence[str], format_: str | None = None, options: Sequence[str] = ()) -> Content:
+def read_feature_files(
+    files: Sequence[str], format_: str | None = None, options: Sequence[str] = ()
+) -> Content:
     """What files of item features hold; a table is told that its columns are features, other formats know it."""
     from podium import formats, registry
 
     names = [format_] if format_ else [formats.sniff(p) for p in files if p != "-"]
     able = all("kind" in registry.formats.get(name)().options("read") for name in names)
     told = not able or any(o.startswith("kind=") for o in options)
-    content = read(files, format_, [*options, *([] if told else ["kind=features"])])
+    content = read_input(files, format_, [*options, *([] if told else ["kind=features"])])
     if content.features is None:
         given = ", ".join(files)
         raise ParameterError(
@@ -170,7 +172,7 @@ def described(files: Sequence[str], format_: str | None = None, options: Sequenc
     return content
 
 
-def check_new(path: str, overwrite: bool) -> None:
+def refuse_overwrite(path: str, overwrite: bool) -> None:
     """Refuse to replace a file unasked, or to write where there is no folder, before any work is done."""
     if os.path.exists(path) and not overwrite:
         raise ParameterError(f"{path} exists; choose another name, or give --overwrite to replace it")
@@ -190,21 +192,23 @@ def make_method(spec: str, parameters: Sequence[str] = (), weights: str | None =
         loaded: Aggregator = models.load(spec)
         return loaded
     given: dict[str, Any] = {}
-    for name, value in pairs(parameters, "parameter").items():
+    for name, value in parse_assignments(parameters, "parameter").items():
         given |= parse_spec(f"p({name}={value})")[1] if name.isidentifier() else {name: value}
     if weights is not None:
-        given["weights"] = {k: _weight(k, v) for k, v in pairs(weights.split(","), "weight").items()}
+        given["weights"] = {
+            k: _parse_weight(k, v) for k, v in parse_assignments(weights.split(","), "weight").items()
+        }
     return make(spec, **given)
 
 
-def _weight(name: str, value: str) -> float:
+def _parse_weight(name: str, value: str) -> float:
     try:
         return float(value)
     except ValueError:
         raise ParameterError(f"the weight of {name!r} is {value!r}; give a number") from None
 
 
-def weighted(method: Aggregator, preferences: Preferences) -> Aggregator:
+def match_weights(method: Aggregator, preferences: Preferences) -> Aggregator:
     """The method with weights named as the experts are: what was typed is text, and an expert may be a number."""
     if not isinstance(method.weights, Mapping):
         return method
@@ -214,12 +218,12 @@ def weighted(method: Aggregator, preferences: Preferences) -> Aggregator:
     return dataclasses.replace(method, weights=named)
 
 
-def number(value: float | None, digits: int = 4) -> str:
+def format_number(value: float | None, digits: int = 4) -> str:
     """A figure for a table."""
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def emit(document: Any) -> None:
+def print_json(document: Any) -> None:
     """Print JSON."""
     click.echo(
         json.dumps(
@@ -231,7 +235,9 @@ def emit(document: Any) -> None:
     )
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", left: int = 1) -> None:
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", left: int = 1
+) -> None:
     """A drawn table on a terminal, tab-separated values in a pipe; the first `left` columns are text.
 
     Counts such as 14,514 lose their commas in a pipe, where another program reads them.
@@ -240,7 +246,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str =
     if not sys.stdout.isatty():
         click.echo("\t".join(columns))
         for line in lines:
-            click.echo("\t".join((*line[:left], *map(_ungrouped, line[left:]))))
+            click.echo("\t".join((*line[:left], *map(_strip_commas, line[left:]))))
         return
     from rich import box
     from rich.console import Console
@@ -259,11 +265,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str =
     console.print(drawn)
 
 
-def _ungrouped(cell: str) -> str:
+def _strip_commas(cell: str) -> str:
     return cell.replace(",", "") if re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?", cell) else cell
 
 
-def say(text: str) -> None:
+def echo_if_tty(text: str) -> None:
     """A line for a person; a pipe does not get it."""
     if sys.stdout.isatty():
         click.echo(text)

@@ -27,13 +27,13 @@ def read_features(
     files: Sequence[str], format_: str | None, options: Sequence[str], names: str | None
 ) -> tuple[Content, Features]:
     """Feature files of any format, with their columns renamed as a file says."""
-    content = common.described(files, format_, options)
+    content = common.read_feature_files(files, format_, options)
     features = content.features
     assert features is not None
-    return content, features if names is None else renamed(features, names)
+    return content, features if names is None else rename_columns(features, names)
 
 
-def renamed(features: Features, path: str) -> Features:
+def rename_columns(features: Features, path: str) -> Features:
     """The same features under the names in a file."""
     try:
         text = Path(path).read_text(encoding="utf-8")

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Large(NamedTuple):
+class TrainingShardOptions(NamedTuple):
     """What the options of shards say."""
 
     shards: bool
     cache: str | None
     no_cache: bool
 
-    def asked(self, files: Sequence[str]) -> bool:
+    def is_requested(self, files: Sequence[str]) -> bool:
         """Whether the input is shards: an option of theirs is given, or a folder."""
         return any(self) or any(map(os.path.isdir, files))
 
 
-def large(command: F) -> F:
+def training_shard_options(command: F) -> F:
     """Options of training over shards."""
     options = (
         click.option(
@@ -58,26 +58,33 @@ def large(command: F) -> F:
     return command
 
 
-def run(model: Any, given: Given, how: Large, output: str, overwrite: bool, json_: bool) -> None:
+def fit_shards(
+    model: Any,
+    given: TrainingShardInput,
+    how: TrainingShardOptions,
+    output: str,
+    overwrite: bool,
+    json_: bool,
+) -> None:
     """Train, save, and say what came of it."""
     from podium import models
 
-    facts = {"model": output, **learn(model, given, how)}
+    facts = {"model": output, **train_on_shards(model, given, how)}
     models.save(model, output, overwrite=overwrite)
     if json_:
-        common.emit(facts)
+        common.print_json(facts)
     else:
-        tell(facts)
+        print_summary(facts)
 
 
-def learn(model: Any, given: Given, how: Large) -> dict[str, Any]:
+def train_on_shards(model: Any, given: TrainingShardInput, how: TrainingShardOptions) -> dict[str, Any]:
     """Train a model over shards; what came of it."""
     if how.cache is not None and how.no_cache:
         raise click.UsageError("give --cache or --no-cache, not both")
     begin = time.perf_counter()
-    train, check = given.shards()
+    train, check = given.find_files()
     cache = not how.no_cache if how.cache is None else how.cache
-    with common.telling() as progress:
+    with common.progress_bar() as progress:
         model.fit_stream(train, validation=check, cache=cache, progress=progress)
     quality = model.quality_ if isinstance(model.quality_, list) else [model.quality_]
     measured = {"metric": str(model.choose_by), "quality": sum(quality) / len(quality)} if check else {}
@@ -90,7 +97,7 @@ def learn(model: Any, given: Given, how: Large) -> dict[str, Any]:
     return facts | measured
 
 
-def tell(facts: dict[str, Any]) -> None:
+def print_summary(facts: dict[str, Any]) -> None:
     """What came of it, for a person."""
     learned = (
         f"{facts['queries']:,} judged queries of {facts['shards']:,} shard(s) in {facts['seconds']:.1f} s"
@@ -104,45 +111,45 @@ def tell(facts: dict[str, Any]) -> None:
     ]
     if "metric" in facts:
         where = f"{facts['metric']} on validation queries, this model"
-        rows.append((where, common.number(facts["quality"])))
-    common.table(["fact", "value"], [*rows, ("saved as", facts["model"])], left=2)
+        rows.append((where, common.format_number(facts["quality"])))
+    common.print_table(["fact", "value"], [*rows, ("saved as", facts["model"])], left=2)
 
 
 # -- methods ---------------------------------------------------------------------------------------------------------
 
 
-def learner(spec: str) -> type | None:
+def find_learner(spec: str) -> type | None:
     """The model over features alone that a method names, such as lambdarank in any case; None if it names none."""
     from podium import registry
 
     name = parse_spec(spec)[0].lower()
     if not name.isidentifier() or name in registry.aggregators.all():
         return None
-    return streamed_learners().get(name)
+    return list_streaming_learners().get(name)
 
 
-def streamed_learners() -> dict[str, type]:
+def list_streaming_learners() -> dict[str, type]:
     """The models over features alone that can be trained over shards, by their names on the command line."""
     from podium import registry
 
     return {n.lower(): cls for n, cls in registry.learners.all().items() if hasattr(cls, "fit_stream")}
 
 
-def streamed(spec: str, parameters: Sequence[str], weights: str | None) -> Any:
+def make_streaming_learner(spec: str, parameters: Sequence[str], weights: str | None) -> Any:
     """The method, if it can be trained over shards."""
-    cls = learner(spec)
+    cls = find_learner(spec)
     if cls is None:
         method = common.make_method(spec, parameters, weights)
         if not hasattr(method, "fit_stream"):
             raise ParameterError(
-                f"{method.name} cannot be trained over shards, only {', '.join(_able())}; "
+                f"{method.name} cannot be trained over shards, only {', '.join(_list_trainable())}; "
                 "leave --shards out and name the files, which then have to fit in memory"
             )
         return method
     if weights is not None:
         raise ParameterError(f"{cls.__name__} ranks by item features and has no experts; leave --weights out")
     given = parse_spec(spec)[1]
-    for name, value in common.pairs(parameters, "parameter").items():
+    for name, value in common.parse_assignments(parameters, "parameter").items():
         given |= parse_spec(f"p({name}={value})")[1] if name.isidentifier() else {name: value}
     known = [f.name for f in dataclasses.fields(cls) if f.init and f.name != "prior"]
     for name in given:
@@ -151,17 +158,17 @@ def streamed(spec: str, parameters: Sequence[str], weights: str | None) -> Any:
     return cls(**given)
 
 
-def _able() -> list[str]:
+def _list_trainable() -> list[str]:
     from podium import registry
 
     methods = [name for name, cls in registry.aggregators.all().items() if hasattr(cls, "fit_stream")]
-    return sorted([*methods, *streamed_learners()])
+    return sorted([*methods, *list_streaming_learners()])
 
 
 # -- shards ----------------------------------------------------------------------------------------------------------
 
 
-class Given(NamedTuple):
+class TrainingShardInput(NamedTuple):
     """Where shards are, and how they are read."""
 
     train: Sequence[str]
@@ -170,31 +177,33 @@ class Given(NamedTuple):
     format: str | None
     options: dict[str, Any]
 
-    def shards(self) -> tuple[list[ShardFiles], list[ShardFiles]]:
+    def find_files(self) -> tuple[list[ShardFiles], list[ShardFiles]]:
         """Those to learn from and those to choose with."""
-        from podium.scale.shards import find
+        from podium.scale.shards import find_shards
 
         if not self.train:
             raise click.UsageError("no shards; give files or folders of them")
-        labels = self._labels()
-        train, check = find(self.train), find(self.validation) if self.validation else []
-        return [self._files(s, labels) for s in train], [self._files(s, labels) for s in check]
+        labels = self._find_labels()
+        train, check = find_shards(self.train), find_shards(self.validation) if self.validation else []
+        return [self._build_files(s, labels) for s in train], [self._build_files(s, labels) for s in check]
 
-    def _labels(self) -> SharedLabels | dict[str, str] | None:
+    def _find_labels(self) -> SharedLabels | dict[str, str] | None:
         """Labels outside the shards: in one file for all, or in files of a folder, called after the shards."""
         from podium.aggregators.supervised.training_shards import SharedLabels
-        from podium.scale.shards import find
+        from podium.scale.shards import find_shards
 
         if self.qrels is None:
             return None
-        return _by_name(find(self.qrels)) if os.path.isdir(self.qrels) else SharedLabels(self.qrels)
+        return (
+            _index_by_name(find_shards(self.qrels)) if os.path.isdir(self.qrels) else SharedLabels(self.qrels)
+        )
 
-    def _files(self, shard: Shard, labels: SharedLabels | dict[str, str] | None) -> ShardFiles:
+    def _build_files(self, shard: Shard, labels: SharedLabels | dict[str, str] | None) -> ShardFiles:
         from podium.aggregators.supervised.training_shards import ShardFiles
 
         if not isinstance(labels, dict):
             return ShardFiles((shard.path,), self.format, self.options, labels)
-        mine = labels.get(_plain(shard))
+        mine = labels.get(_shard_basename(shard))
         if mine is None:
             raise ParameterError(
                 f"{self.qrels} holds no labels for the shard {shard.path}; put them there in a file of that name"
@@ -202,16 +211,17 @@ class Given(NamedTuple):
         return ShardFiles((shard.path,), self.format, self.options, mine)
 
 
-def _plain(shard: Shard) -> str:
+def _shard_basename(shard: Shard) -> str:
     return Path(shard.name).name
 
 
-def _by_name(shards: Sequence[Shard]) -> dict[str, str]:
+def _index_by_name(shards: Sequence[Shard]) -> dict[str, str]:
     found: dict[str, str] = {}
     for shard in shards:
-        if _plain(shard) in found:
+        if _shard_basename(shard) in found:
             raise ParameterError(
-                f"{found[_plain(shard)]} and {shard.path} could both be the labels of shard {_plain(shard)!r}; keep one"
+                f"{found[_shard_basename(shard)]} and {shard.path} could both be the labels of shard "
+                f"{_shard_basename(shard)!r}; keep one"
             )
-        found[_plain(shard)] = shard.path
+        found[_shard_basename(shard)] = shard.path
     return found

@@ -14,7 +14,7 @@ import click
 
 from podium.errors import ParameterError
 
-__all__ = ["ProgressLines", "progress", "show_progress_lines", "telling"]
+__all__ = ["ProgressLines", "progress_bar", "show_progress_lines", "track_progress"]
 
 T = TypeVar("T")
 FIRST, EVERY = 10.0, 30.0  # seconds before the first line, and between lines
@@ -47,14 +47,14 @@ class ProgressLines:
         """Take note of a step; any thread may call this."""
         self._share, self._what = done / max(total, 1), what
 
-    def line(self, seconds: float) -> str:
+    def format_line(self, seconds: float) -> str:
         """What is known after so many seconds.
 
         >>> lines = ProgressLines(lambda: "tune")
-        >>> lines.line(40)
+        >>> lines.format_line(40)
         'podium tune: still running after 40 s'
         >>> lines.update(345, 1000, "trying configurations")
-        >>> lines.line(100)
+        >>> lines.format_line(100)
         'podium tune: still running after 1 min 40 s, 34 % done (trying configurations)'
         """
         minutes, rest = divmod(round(seconds), 60)
@@ -67,7 +67,7 @@ class ProgressLines:
         while not self._ended.wait(wait):
             if self._name() in ENDLESS:
                 return
-            click.echo(self.line(time.monotonic() - self._begin), err=True)
+            click.echo(self.format_line(time.monotonic() - self._begin), err=True)
             wait = self._every
 
 
@@ -77,7 +77,7 @@ _lines: list[ProgressLines] = []  # of the verb that runs
 @contextlib.contextmanager
 def show_progress_lines(name: Callable[[], str | None]) -> Iterator[None]:
     """Lines about the verb that runs inside, unless standard error is a terminal; `name` gives its name."""
-    first, every = _intervals()
+    first, every = _read_intervals()
     if sys.stderr.isatty() or not every:
         yield
         return
@@ -91,7 +91,7 @@ def show_progress_lines(name: Callable[[], str | None]) -> Iterator[None]:
         lines.stop()
 
 
-def _intervals() -> tuple[float, float]:
+def _read_intervals() -> tuple[float, float]:
     """Seconds before the first line and between lines, as the environment says."""
     given = os.environ.get(VARIABLE, "")
     if not given:
@@ -105,10 +105,10 @@ def _intervals() -> tuple[float, float]:
     return seconds, seconds
 
 
-def progress(work: Sequence[T], label: str) -> Iterator[T]:
+def track_progress(work: Sequence[T], label: str) -> Iterator[T]:
     """The same work, with its progress shown when there is more than a moment of it."""
     if not sys.stderr.isatty() or len(work) < 2:
-        with telling() as tell:
+        with progress_bar() as tell:
             for done, one in enumerate(work):
                 tell(done, len(work), label)
                 yield one
@@ -120,7 +120,7 @@ def progress(work: Sequence[T], label: str) -> Iterator[T]:
 
 
 @contextlib.contextmanager
-def telling() -> Iterator[Callable[[int, int, str], None]]:
+def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
     """A function `(done, total, what)` that moves a progress bar on the terminal, or informs the lines elsewhere."""
     if not sys.stderr.isatty():
         from podium.aggregators.supervised.examples import no_progress

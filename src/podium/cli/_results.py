@@ -13,12 +13,12 @@ from podium.cli import _common as common
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus
 
-__all__ = ["Wanted", "deliver", "writing"]
+__all__ = ["OutputOptions", "output_options", "write_consensus"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Wanted(NamedTuple):
+class OutputOptions(NamedTuple):
     """Where the result goes, and how much of it."""
 
     output: str | None
@@ -29,7 +29,7 @@ class Wanted(NamedTuple):
     json: bool
 
 
-def writing(command: F) -> F:
+def output_options(command: F) -> F:
     """Options of verbs that write a consensus."""
     options = (
         click.option(
@@ -51,7 +51,7 @@ def writing(command: F) -> F:
     return command
 
 
-def deliver(consensus: Consensus, method: str, wanted: Wanted, reading: str = "") -> None:
+def write_consensus(consensus: Consensus, method: str, wanted: OutputOptions, reading: str = "") -> None:
     """Write the consensus to a file, print it as JSON, show it on a terminal, or write a run into a pipe.
 
     `reading` says how items that an expert does not list were read.
@@ -62,20 +62,20 @@ def deliver(consensus: Consensus, method: str, wanted: Wanted, reading: str = ""
         )
     output = wanted.output
     if output is not None and not (wanted.json and output == "-"):
-        _write(consensus, output, wanted, reading)
+        _write_file(consensus, output, wanted, reading)
     if wanted.json:
-        common.emit(_document(consensus, wanted.top) | {"reading": reading})
+        common.print_json(_build_document(consensus, wanted.top) | {"reading": reading})
     elif output is None and sys.stdout.isatty():
-        _show(consensus, reading, items=wanted.top or 10)
+        _print_consensus(consensus, reading, items=wanted.top or 10)
     elif output is None:
-        _write(consensus, "-", wanted, reading)
+        _write_file(consensus, "-", wanted, reading)
 
 
-def _counted(n: int, one: str, many: str) -> str:
+def _format_count(n: int, one: str, many: str) -> str:
     return f"{n:,} {one if n == 1 else many}"
 
 
-def _write(consensus: Consensus, output: str, wanted: Wanted, reading: str) -> None:
+def _write_file(consensus: Consensus, output: str, wanted: OutputOptions, reading: str) -> None:
     from podium import formats
 
     shortened = consensus if wanted.top is None else consensus.top(wanted.top)
@@ -83,15 +83,15 @@ def _write(consensus: Consensus, output: str, wanted: Wanted, reading: str) -> N
     formats.write(shortened, output, to, overwrite=wanted.overwrite, tag=wanted.tag)
     if output != "-":
         click.echo(
-            f"{_counted(len(shortened), 'query', 'queries')}, "
-            f"{_counted(len(shortened.order), 'item', 'items')} written to {output}",
+            f"{_format_count(len(shortened), 'query', 'queries')}, "
+            f"{_format_count(len(shortened.order), 'item', 'items')} written to {output}",
             err=True,
         )
         if reading:
             click.echo(reading, err=True)
 
 
-def _document(consensus: Consensus, top: int | None) -> dict[str, Any]:
+def _build_document(consensus: Consensus, top: int | None) -> dict[str, Any]:
     lists = [
         {
             "query": q,
@@ -110,13 +110,13 @@ def _document(consensus: Consensus, top: int | None) -> dict[str, Any]:
     }
 
 
-def _show(consensus: Consensus, reading: str, queries: int = 3, items: int = 10) -> None:
+def _print_consensus(consensus: Consensus, reading: str, queries: int = 3, items: int = 10) -> None:
     for query in consensus.queries[:queries]:
         rows = [
             (str(r.rank), str(r.item), f"{r.score:.6g}", "tied" if r.tied else "")
             for r in consensus[query][:items]
         ]
-        common.table(["rank", "item", "score", ""], rows, title=f"query {query}", left=2)
+        common.print_table(["rank", "item", "score", ""], rows, title=f"query {query}", left=2)
     for note in consensus.diagnostics.notes:
         click.echo(f"{note[:1].upper()}{note[1:]}{'' if note.endswith('.') else '.'}")
     if reading:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Large(NamedTuple):
+class ShardOptions(NamedTuple):
     """What the options of large input say."""
 
     engine: str | None
@@ -28,13 +28,13 @@ class Large(NamedTuple):
     partition_by: tuple[str, ...]
     regroup: str | None
 
-    def asked(self, files: Sequence[str]) -> bool:
+    def is_requested(self, files: Sequence[str]) -> bool:
         """Whether the input is shards: an option of theirs is given, a folder is, or the last name is to be one."""
         folder = any(os.path.isdir(f) for f in files)
         return any(self) or folder or bool(files and files[-1].endswith(("/", os.sep)))
 
 
-def large(command: F) -> F:
+def shard_options(command: F) -> F:
     """Options of verbs that can work on shards."""
     options = (
         click.option(
@@ -63,8 +63,8 @@ def large(command: F) -> F:
     return command
 
 
-def run(
-    model: str, files: Sequence[str], how: Large, output: str | None, json_: bool, **options: Any
+def run_shards(
+    model: str, files: Sequence[str], how: ShardOptions, output: str | None, json_: bool, **options: Any
 ) -> None:
     """Rank shards into a folder and say what was done."""
     from podium import scale
@@ -77,8 +77,8 @@ def run(
     if not shards:
         raise click.UsageError("give shards, and last (or with -o) the folder for the results")
     if how.regroup is not None:
-        shards, options = _regrouped(shards, how.regroup, options)
-    with common.telling() as tell:
+        shards, options = _regroup_shards(shards, how.regroup, options)
+    with common.progress_bar() as tell:
         done = scale.apply(
             method,
             shards,
@@ -91,12 +91,12 @@ def run(
             **options,
         )
     if json_:
-        common.emit({k: v for k, v in dataclasses.asdict(done).items() if k != "records"})
+        common.print_json({k: v for k, v in dataclasses.asdict(done).items() if k != "records"})
     else:
-        click.echo(_told(done), err=True)
+        click.echo(_format_summary(done), err=True)
 
 
-def _regrouped(
+def _regroup_shards(
     shards: Sequence[str], folder: str, options: dict[str, Any]
 ) -> tuple[list[str], dict[str, Any]]:
     """Shards of whole queries, and the options that are left for them: the others were for reading the files."""
@@ -110,7 +110,7 @@ def _regrouped(
     return made, options | {"format": None, "options": left}
 
 
-def _told(done: Summary) -> str:
+def _format_summary(done: Summary) -> str:
     if done.found == done.shards:
         return f"{done.method}: all {done.shards:,} shards were done before; results in {done.out}"
     speed = f", {done.rows / done.seconds:,.0f} rows a second" if done.rows else ""
@@ -125,7 +125,7 @@ def is_method(name: str) -> bool:
     return name.partition("(")[0] in registry.aggregators.all()
 
 
-def refuse(**given: object) -> None:
+def refuse_options(**given: object) -> None:
     """Options that do not go with shards."""
     named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
     if named:

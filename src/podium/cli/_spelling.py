@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from podium.errors import Option, join_words
 
-__all__ = ["spell"]
+__all__ = ["spell_option"]
 
 
-def spell(option: Option) -> str:
+def spell_option(option: Option) -> str:
     """An option of the library as a word of the command line.
 
-    >>> spell(Option("duplicates", "first", "sum")), spell(Option("missing", ())), spell(Option("columns"))
+    >>> tuple(map(spell_option, (Option("duplicates", "first", "sum"), Option("missing", ()), Option("columns"))))
     ('-O duplicates=first or -O duplicates=sum', '-O missing=', '-O columns=')
-    >>> spell(Option("format", "csv")), spell(Option("format")), spell(Option("format", of="writing"))
+    >>> tuple(map(spell_option, (Option("format", "csv"), Option("format"), Option("format", of="writing"))))
     ('-f csv', '-f NAME', '--to NAME')
-    >>> spell(Option("overwrite", True, of="writing")), spell(Option("scorer", "lambdarank", of="method"))
+    >>> spell_option(Option("overwrite", True, of="writing")), spell_option(Option("scorer", "lambdarank", of="method"))
     ('--overwrite', '-p scorer=lambdarank')
     """
     name, values = option.name, ["" if v == () else str(v) for v in option.values]

@@ -36,8 +36,8 @@ OPTIONAL = {  # column -> the attribute, and its digits
 )
 @click.option("--plot", type=click.Path(), help="Draw it: a .svg, .png or .html file.")
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
-@common.reading
-@common.as_json
+@common.input_options
+@common.json_option
 def verb(
     files: tuple[str, ...],
     qrels: str | None,
@@ -68,12 +68,12 @@ def verb(
     if plot is not None:
         from podium.evaluate.pictures import check_suffix
 
-        common.check_new(plot, overwrite)
+        common.refuse_overwrite(plot, overwrite)
         check_suffix(plot)
-    content = common.read(files, format_, options, unlisted)
-    preferences = common.preferences_of(content, files)
+    content = common.read_input(files, format_, options, unlisted)
+    preferences = common.require_preferences(content, files)
     consensus = None if method is None else common.make_method(method).aggregate(preferences)
-    gold = _gold(qrels, content)
+    gold = _read_optional_labels(qrels, content)
     found = annotators(preferences, consensus, labels=gold, times=content.seconds, level=level)
     shown = found if flag is None else found.filter_by_flag(flag)
     if plot is not None:
@@ -83,26 +83,26 @@ def verb(
     if json_:
         document = found.to_dict()
         document["rows"] = shown.to_dict()["rows"][:top]
-        common.emit(document)
+        common.print_json(document)
         return
-    _tell(found)
-    _show(shown, top)
+    _print_verdict(found)
+    _print_annotators(shown, top)
 
 
-def _gold(qrels: str | None, content: Any) -> Labels | None:
+def _read_optional_labels(qrels: str | None, content: Any) -> Labels | None:
     """Gold labels from `--qrels`, or those that came with the judgements, or none."""
     from podium.cli.eval import read_labels
 
     return None if qrels is None and content.labels is None else read_labels(qrels, content)
 
 
-def _tell(found: Annotators) -> None:
+def _print_verdict(found: Annotators) -> None:
     """The verdict first; beside a pipe, so that the table stays a table."""
     for line in found.lines:
         click.echo(line, err=not sys.stdout.isatty())
 
 
-def _show(found: Annotators, top: int | None) -> None:
+def _print_annotators(found: Annotators, top: int | None) -> None:
     rows = found.rows[:top]
     columns = {name: of for name, of in OPTIONAL.items() if any(getattr(r, of[0]) is not None for r in rows)}
     head = [
@@ -116,19 +116,22 @@ def _show(found: Annotators, top: int | None) -> None:
         "queries",
     ]
     lines = [
-        [*_line(row), *(common.number(getattr(row, name), digits) for name, digits in columns.values())]
+        [
+            *_format_row(row),
+            *(common.format_number(getattr(row, name), digits) for name, digits in columns.values()),
+        ]
         for row in rows
     ]
     table = [[*head, *columns], *lines]
     if sys.stdout.isatty():  # a person gets what fits; a pipe and --json get everything
         shown = [i for i, name in enumerate(table[0]) if name not in WIDE]
         table = [[line[i] for i in shown] for line in table]
-    common.table(table[0], table[1:], title=f"{len(found):,} annotators", left=3)
+    common.print_table(table[0], table[1:], title=f"{len(found):,} annotators", left=3)
     if len(rows) < len(found):
-        common.say(f"{len(found) - len(rows):,} more; leave out --top to see all of them")
+        common.echo_if_tty(f"{len(found) - len(rows):,} more; leave out --top to see all of them")
 
 
-def _line(row: Annotator) -> list[str]:
+def _format_row(row: Annotator) -> list[str]:
     counts = (f"{n:,}" for n in (row.judgements, row.pairs, row.queries))
     span = f"{row.low:.2f}..{row.high:.2f}"
     verdict = row.verdict.removesuffix(" judgements")  # too few

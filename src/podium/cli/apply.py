@@ -10,9 +10,8 @@ import click
 
 from podium.cli import _common as common
 from podium.cli._features import names_option, read_features
-from podium.cli._results import Wanted, deliver, writing
-from podium.cli._shards import Large, is_method, large, refuse
-from podium.cli._shards import run as run_shards
+from podium.cli._results import OutputOptions, output_options, write_consensus
+from podium.cli._shards import ShardOptions, is_method, refuse_options, run_shards, shard_options
 from podium.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -30,10 +29,10 @@ if TYPE_CHECKING:
     help="What to do with experts that the model was not trained on.  [default: as fitted]",
 )
 @names_option
-@large
-@writing
-@common.reading
-@common.as_json
+@shard_options
+@output_options
+@common.input_options
+@common.json_option
 def verb(
     model: str,
     files: tuple[str, ...],
@@ -67,10 +66,10 @@ def verb(
     from podium import models
     from podium.data.unlisted_rule import describe_unlisted_rule
 
-    how = Large(engine, address, workers, partition_by, regroup)
-    if how.asked(files if output is None else [*files, output]):
-        refuse(features=features, unseen=unseen, names=names, to=to, tag=tag != "podium")
-        given = dict(common.pairs(options, "option"))
+    how = ShardOptions(engine, address, workers, partition_by, regroup)
+    if how.is_requested(files if output is None else [*files, output]):
+        refuse_options(features=features, unseen=unseen, names=names, to=to, tag=tag != "podium")
+        given = dict(common.parse_assignments(options, "option"))
         shared = {"top": top, "ties": ties, "overwrite": overwrite, "format": format_, "options": given}
         run_shards(model, files, how, output, json_, **shared, unlisted=unlisted)
         return
@@ -80,23 +79,25 @@ def verb(
             " (out/)"
         )
     aggregator = models.load(model)
-    wanted = Wanted(output, to, top, tag, overwrite, json_)
+    wanted = OutputOptions(output, to, top, tag, overwrite, json_)
     if hasattr(aggregator, "rank"):  # a model over features alone
         if features or unseen is not None or unlisted is not None:
             raise ParameterError(
                 f"{aggregator.name} ranks by features alone; give their files, and no other option"
             )
         _, described = read_features(files, format_, options, names)
-        deliver(aggregator.rank(described, ties=ties), repr(aggregator), wanted)
+        write_consensus(aggregator.rank(described, ties=ties), repr(aggregator), wanted)
         return
     if names is not None:
         raise ParameterError(f"{aggregator.name} does not rank by features alone; leave --names out")
-    content = common.read(files, format_, options, unlisted)
-    found = _ranked(aggregator, content, files, features, unseen, ties)
-    deliver(found, repr(aggregator), wanted, describe_unlisted_rule(common.preferences_of(content, files)))
+    content = common.read_input(files, format_, options, unlisted)
+    found = _rank_with_model(aggregator, content, files, features, unseen, ties)
+    write_consensus(
+        found, repr(aggregator), wanted, describe_unlisted_rule(common.require_preferences(content, files))
+    )
 
 
-def _ranked(
+def _rank_with_model(
     aggregator: Any,
     content: Content,
     files: Sequence[str],
@@ -109,7 +110,7 @@ def _ranked(
         if not hasattr(aggregator, "unseen"):
             raise ParameterError(f"{aggregator.name} does not learn experts; leave --unseen out")
         aggregator.unseen = unseen
-    preferences = common.preferences_of(content, files)
-    described = common.features_for(aggregator, content, features)
+    preferences = common.require_preferences(content, files)
+    described = common.resolve_features(aggregator, content, features)
     found: Consensus = aggregator.aggregate(preferences, described, ties=ties)
     return found

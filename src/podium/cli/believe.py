@@ -10,7 +10,7 @@ import click
 
 from podium.cli import _common as common
 from podium.cli._features import names_option, read_features
-from podium.cli._results import Wanted, deliver, writing
+from podium.cli._results import OutputOptions, output_options, write_consensus
 from podium.cli.eval import read_labels
 from podium.errors import InputError, ParameterError
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 )
 @click.option("--most", type=click.IntRange(1, 10_000), default=10, show_default=True,
               help="How many weights, from the top and from the bottom, and changed queries to show.")  # fmt: skip
-@writing
-@common.reading
-@common.as_json
+@output_options
+@common.input_options
+@common.json_option
 def verb(
     files: tuple[str, ...],
     believed: tuple[str, ...],
@@ -72,23 +72,25 @@ def verb(
     if output == "-":
         raise click.UsageError("the report goes to standard output; give -o a file name")
     for path in filter(None, (output, model)):
-        common.check_new(path, overwrite)
-    learner = _learner(believed, beliefs, parameters)
+        common.refuse_overwrite(path, overwrite)
+    learner = _build_learner(believed, beliefs, parameters)
     content, features = read_features(files, format_, options, names)
-    with common.telling() as progress:
+    with common.progress_bar() as progress:
         learner.fit(features, progress=progress)
     labels = read_labels(qrels, content) if qrels else _useful(content.labels)
     report = belief_report(learner, features, labels, most=most)
     if model:
         models.save(learner, model, overwrite=overwrite)
     if output:
-        deliver(
-            learner.rank(features, ties=ties), repr(learner), Wanted(output, to, top, tag, overwrite, False)
+        write_consensus(
+            learner.rank(features, ties=ties),
+            repr(learner),
+            OutputOptions(output, to, top, tag, overwrite, False),
         )
     if json_:
-        common.emit({"model": model, "output": output, **learner.parameters(), **report.to_dict()})
+        common.print_json({"model": model, "output": output, **learner.parameters(), **report.to_dict()})
     else:
-        _show(report, most)
+        _print_report(report, most)
 
 
 def _useful(labels: Labels | None) -> Labels | None:
@@ -96,7 +98,7 @@ def _useful(labels: Labels | None) -> Labels | None:
     return labels if labels is not None and (labels.grades > 0).any() else None
 
 
-def _learner(believed: Sequence[str], path: str | None, parameters: Sequence[str]) -> LabelledFeatures:
+def _build_learner(believed: Sequence[str], path: str | None, parameters: Sequence[str]) -> LabelledFeatures:
     import dataclasses
 
     from podium.aggregators.features.labelled_features import LabelledFeatures
@@ -109,12 +111,12 @@ def _learner(believed: Sequence[str], path: str | None, parameters: Sequence[str
             raise ParameterError(f"belief {word!r} cannot be read; write FEATURE=GRADE")
         if name.strip() in grades:
             raise ParameterError(f"{name.strip()!r} is graded twice; grade it once")
-        grades[name.strip()] = _grade(grade, name)
+        grades[name.strip()] = _parse_grade(grade, name)
     if not grades:
         raise click.UsageError("nothing is believed; give -b FEATURE=GRADE, or --beliefs FILE")
     given: dict[str, Any] = {}
     known = [f.name for f in dataclasses.fields(LabelledFeatures) if f.name != "beliefs"]
-    for name, value in common.pairs(parameters, "parameter").items():
+    for name, value in common.parse_assignments(parameters, "parameter").items():
         if name not in known:
             raise ParameterError(f"the learner has no parameter {name!r}; {suggest_names(name, known)}")
         given |= parse_spec(f"p({name}={value})")[1]
@@ -142,7 +144,7 @@ def _read_beliefs(path: str) -> dict[str, float]:
             continue
         if name in found:
             raise InputError(f"{name!r} is graded twice", source=path, line=line, remedy="grade it once")
-        found[name] = _grade(grade, name, path, line)
+        found[name] = _parse_grade(grade, name, path, line)
     return found
 
 
@@ -154,16 +156,16 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _grade(text: str, name: str, source: str | None = None, line: int | None = None) -> float:
+def _parse_grade(text: str, name: str, source: str | None = None, line: int | None = None) -> float:
     if not _is_number(text):
         remedy = "give a number from -2 to 2"
         raise InputError(f"the grade of {name!r} is {text!r}", source=source, line=line, remedy=remedy)
     return float(text)
 
 
-def _show(report: BeliefReport, most: int) -> None:
+def _print_report(report: BeliefReport, most: int) -> None:
     state = "" if report.converged else ", NOT CONVERGED"
-    common.say(
+    common.echo_if_tty(
         f"learned from {report.items:,} items of {report.queries:,} queries in {report.passes} passes{state}"
     )
     shown = report.weights
@@ -171,17 +173,17 @@ def _show(report: BeliefReport, most: int) -> None:
         graded = [w for w in shown[most:-most] if w.grade]
         shown = (*shown[:most], *graded, *shown[-most:])
     rows = [(w.feature, f"{w.grade:+g}" if w.grade else "", f"{w.weight:+.4f}") for w in shown]
-    common.table(["feature", "grade", "weight"], rows, title="weights, from the largest")
+    common.print_table(["feature", "grade", "weight"], rows, title="weights, from the largest")
     facts = [("mean Kendall tau to the graded sum", f"{report.tau:.4f}")]
     if report.quality is not None:
         q = report.quality
         where = f"{q.metric} on {q.queries:,} judged queries"
         facts += [(f"{where}, graded sum", f"{q.naive:.4f}"), (f"{where}, learned", f"{q.learned:.4f}")]
-    common.table(["fact", "value"], facts)
+    common.print_table(["fact", "value"], facts)
     changed = [(str(c.query), f"{c.tau:.4f}", str(c.naive_top), str(c.learned_top)) for c in report.changed]
     if changed:
         title = "the queries that changed most"
-        common.table(
+        common.print_table(
             ["query", "tau", "top by the graded sum", "top as learned"], changed, title=title, left=4
         )
     for conflict in report.conflicts:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from podium.cli import _common as common
-from podium.cli.eval import ranked, read_labels
+from podium.cli.eval import apply_tie_rule, read_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,8 +70,8 @@ ENDINGS = {"markdown": "md", "latex": "tex", "htm": "html"}
 )
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 @click.option("--ties", type=click.Choice(["trec", "item", "input"]), default="trec", show_default=True)
-@common.reading
-@common.as_json
+@common.input_options
+@common.json_option
 def verb(
     files: tuple[str, ...],
     qrels: str | None,
@@ -116,19 +116,19 @@ def verb(
     from podium.evaluate.unlisted_reading import warn_of_other_reading
     from podium.metrics.base import parse_all
 
-    kind = _checked_targets(output, as_, plot, overwrite)
-    content = common.read(files, format_, options, unlisted)
-    preferences = common.preferences_of(content, files)
+    kind = _check_targets(output, as_, plot, overwrite)
+    content = common.read_input(files, format_, options, unlisted)
+    preferences = common.require_preferences(content, files)
     labels = read_labels(qrels, content)
     asked = parse_all(metrics)
-    made, described = _made(methods, preferences, content, features)
-    results, left_out = _fused(made, preferences, described, ties)
+    made, described = _make_methods(methods, preferences, content, features)
+    results, left_out = _aggregate_methods(made, preferences, described, ties)
     held = exclude_fitted_queries(made, labels)
     labels, results = held.labels, {n: c for n, c in results.items() if n not in held.left_out}
     left_out |= held.left_out
-    _check_measured(results, held)
-    baseline = _baseline(baseline, preferences, results, left_out)
-    results |= _alone(preferences, labels, asked, runs, ties, baseline)
+    _check_held_out(results, held)
+    baseline = _resolve_baseline(baseline, preferences, results, left_out)
+    results |= _rank_single_runs(preferences, labels, asked, runs, ties, baseline)
     found = compare(results, labels, asked, baseline=baseline, test=test)
     doubt = warn_of_other_reading(found, preferences, made, labels, features=described, ties=ties)
     remarks = tuple(filter(None, (describe_unlisted_rule(preferences), doubt)))
@@ -140,27 +140,27 @@ def verb(
         from podium.evaluate.comparison_chart import plot_comparison as draw
 
         draw(found, lines, plot)
-    asked_for = _Extra(lines if curve else (), pairs, per_query, top)
+    asked_for = _ExtraTables(lines if curve else (), pairs, per_query, top)
     if output is not None or as_ is not None:
         for name in left_out.keys() - held.left_out.keys():
             click.echo(f"podium: {name} is left out: {left_out[name]}", err=True)
         if doubt:
             click.echo(f"podium: warning: {doubt}", err=True)
-        _deliver(found, _text(found, asked_for, kind), output, overwrite)
+        _write_text(found, _format_file(found, asked_for, kind), output, overwrite)
     if json_:
-        common.emit(_document(found, asked_for))
+        common.print_json(_build_document(found, asked_for))
     elif output is None and as_ is None:
-        show(found, _further(found, asked_for, short=sys.stdout.isatty()))
+        print_comparison(found, _build_extra_grids(found, asked_for, short=sys.stdout.isatty()))
 
 
-def _checked_targets(output: str | None, as_: str | None, plot: str | None, overwrite: bool) -> str:
+def _check_targets(output: str | None, as_: str | None, plot: str | None, overwrite: bool) -> str:
     """Refuse what cannot be written before any work is done; returns the kind of table."""
     from podium.errors import ParameterError
 
     if plot is not None:
         from podium.evaluate.pictures import check_suffix
 
-        common.check_new(plot, overwrite)
+        common.refuse_overwrite(plot, overwrite)
         check_suffix(plot)
     ending = as_ or (output or ".md").rpartition(".")[2].lower()
     kind = ENDINGS.get(ending, ending)
@@ -170,11 +170,11 @@ def _checked_targets(output: str | None, as_: str | None, plot: str | None, over
             f"cannot tell what to write from {output!r}; end the name in {wanted}, or give --as"
         )
     if output is not None and output != "-":
-        common.check_new(output, overwrite)
+        common.refuse_overwrite(output, overwrite)
     return kind
 
 
-def _check_measured(results: dict[str, Consensus], held: HeldOutLabels) -> None:
+def _check_held_out(results: dict[str, Consensus], held: HeldOutLabels) -> None:
     """Say on which queries the figures are, and refuse a comparison of models on nothing but their training queries."""
     from podium.errors import ParameterError
 
@@ -186,7 +186,7 @@ def _check_measured(results: dict[str, Consensus], held: HeldOutLabels) -> None:
         raise ParameterError(f"{name} cannot be measured here: {reason}")
 
 
-def _made(
+def _make_methods(
     methods: Sequence[str], preferences: Preferences, content: Content, features: Sequence[str]
 ) -> tuple[dict[str, Aggregator], Features | None]:
     """The methods, by what was typed, and the item features for those that use some."""
@@ -194,27 +194,27 @@ def _made(
     from podium.evaluate.comparison import USUAL, usual_methods
 
     asked = list(methods) or list(dict.fromkeys((*USUAL, *usual_methods(preferences.forms))))
-    every = unlearned(preferences.forms) if "all" in asked else []
+    every = list_unsupervised_methods(preferences.forms) if "all" in asked else []
     specs = list(dict.fromkeys(name for spec in asked for name in (every if spec == "all" else [spec])))
     made = {spec: common.make_method(spec) for spec in specs}
     user = next((m for m in made.values() if m.tags.uses_features), None)
     if features and user is None:
         raise ParameterError(f"none of {', '.join(made)} uses item features; leave --features out")
-    return made, None if user is None else common.features_for(user, content, features)
+    return made, None if user is None else common.resolve_features(user, content, features)
 
 
-def _fused(
+def _aggregate_methods(
     made: dict[str, Aggregator], preferences: Preferences, described: Features | None, ties: Any
 ) -> tuple[dict[str, Consensus], dict[str, str]]:
     """The results of the methods, and why the others gave none."""
     from podium.evaluate.result_rankings import aggregate_methods
 
-    work = common.progress(list(made.items()), "aggregating")
+    work = common.track_progress(list(made.items()), "aggregating")
     results, left_out = aggregate_methods(work, preferences, described)
-    return {spec: ranked(found, ties) for spec, found in results.items()}, left_out
+    return {spec: apply_tie_rule(found, ties) for spec, found in results.items()}, left_out
 
 
-def _baseline(
+def _resolve_baseline(
     given: str | None, preferences: Preferences, results: dict[str, Consensus], left_out: dict[str, str]
 ) -> str | None:
     """The name of the row: a run may be named without the word before it."""
@@ -226,7 +226,7 @@ def _baseline(
     return f"run {given}" if given in runs - results.keys() else given
 
 
-def _alone(
+def _rank_single_runs(
     preferences: Preferences,
     labels: Labels,
     metrics: Sequence[Any],
@@ -244,8 +244,8 @@ def _alone(
     if runs == "none":
         named = {n: e for n, e in named.items() if n == baseline}
     alone = {
-        n: ranked(expert_rankings(preferences, named[n]), ties)
-        for n in common.progress(list(named), "single runs")
+        n: apply_tie_rule(expert_rankings(preferences, named[n]), ties)
+        for n in common.track_progress(list(named), "single runs")
     }
     if runs == "best" and len(alone) > BEST:
         which = (Judgements.for_labels(labels).judged_counts > 0).nonzero()[0]
@@ -255,7 +255,7 @@ def _alone(
     return alone
 
 
-def unlearned(forms: frozenset[Any]) -> list[str]:
+def list_unsupervised_methods(forms: frozenset[Any]) -> list[str]:
     """Every method that can read these forms and needs neither labels nor item features."""
     from podium import registry
 
@@ -266,7 +266,7 @@ def unlearned(forms: frozenset[Any]) -> list[str]:
     ]
 
 
-class _Extra(NamedTuple):
+class _ExtraTables(NamedTuple):
     """Tables that are shown on demand."""
 
     lines: Sequence[Curve]
@@ -275,14 +275,14 @@ class _Extra(NamedTuple):
     top: int | None
 
 
-def _text(found: Comparison, extra: _Extra, kind: str) -> str:
+def _format_file(found: Comparison, extra: _ExtraTables, kind: str) -> str:
     """The content of a file; a .csv file holds the one table that was asked for."""
     from podium.data import markup
     from podium.errors import ParameterError
 
     if kind == "json":
-        return markup.format_json(_document(found, extra))
-    further = _further(found, extra)
+        return markup.format_json(_build_document(found, extra))
+    further = _build_extra_grids(found, extra)
     if kind == "csv" and further:
         if len(further) > 1:
             raise ParameterError(
@@ -293,7 +293,7 @@ def _text(found: Comparison, extra: _Extra, kind: str) -> str:
     return writer() if kind == "csv" else writer(further)
 
 
-def _deliver(found: Comparison, text: str, output: str | None, overwrite: bool) -> None:
+def _write_text(found: Comparison, text: str, output: str | None, overwrite: bool) -> None:
     if output is None or output == "-":
         click.echo(text, nl=False)
         return
@@ -305,7 +305,7 @@ def _deliver(found: Comparison, text: str, output: str | None, overwrite: bool) 
         click.echo(remark, err=True)
 
 
-def _document(found: Comparison, extra: _Extra) -> dict[str, Any]:
+def _build_document(found: Comparison, extra: _ExtraTables) -> dict[str, Any]:
     import dataclasses
 
     document = found.to_dict()
@@ -318,7 +318,7 @@ def _document(found: Comparison, extra: _Extra) -> dict[str, Any]:
     return document
 
 
-def _further(found: Comparison, extra: _Extra, *, short: bool = False) -> list[Grid]:
+def _build_extra_grids(found: Comparison, extra: _ExtraTables, *, short: bool = False) -> list[Grid]:
     """The tables asked for; a person gets a few depths side by side, a pipe and a file get all."""
     from podium.data.markup import Grid
     from podium.evaluate import comparison_tables as text
@@ -332,26 +332,26 @@ def _further(found: Comparison, extra: _Extra, *, short: bool = False) -> list[G
     return grids
 
 
-def show(found: Comparison, further: Sequence[Grid] = ()) -> None:
+def print_comparison(found: Comparison, further: Sequence[Grid] = ()) -> None:
     """The tables, metric by metric, best first, each with its verdict; words go beside a pipe."""
     for metric, grid in zip(found.metrics, found.grids(), strict=True):
-        _draw(grid)
+        _print_grid(grid)
         click.echo(found.verdict(metric), err=not sys.stdout.isatty())
-        common.say("")
+        common.echo_if_tty("")
     for grid in further:
-        _draw(grid)
+        _print_grid(grid)
     for note in found.notes:
         click.echo(f"Note: {note}", err=not sys.stdout.isatty())
 
 
-def _draw(grid: Grid) -> None:
+def _print_grid(grid: Grid) -> None:
     """A table, with shorter headings and without zeros before the point where the terminal is narrow."""
     head, rows = list(grid.head), [list(row) for row in grid.rows]
     if sys.stdout.isatty() and shutil.get_terminal_size().columns < ROOM:
         head = [SHORT.get(name, name) for name in head]
-        rows = [[*row[: grid.left], *(_short(c) for c in row[grid.left :])] for row in rows]
-    common.table(head, rows, title=grid.title, left=grid.left)
+        rows = [[*row[: grid.left], *(_shorten_cell(c) for c in row[grid.left :])] for row in rows]
+    common.print_table(head, rows, title=grid.title, left=grid.left)
 
 
-def _short(cell: str) -> str:
+def _shorten_cell(cell: str) -> str:
     return SHORT.get(cell) or re.sub(r"(?<!\d)0\.", ".", cell)

@@ -22,8 +22,8 @@ from podium.cli import _common as common
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @click.option("--formats", "list_", is_flag=True, help="List the formats and their options.")
-@common.reading
-@common.as_json
+@common.input_options
+@common.json_option
 def verb(
     files: tuple[str, ...],
     output: str | None,
@@ -46,30 +46,32 @@ def verb(
     from podium import formats
 
     if list_:
-        _list(json_)
+        _print_formats(json_)
         return
     if output is None:
         raise click.UsageError("no output; give -o FILE, or -o - with --to FORMAT")
-    content = common.read(files, format_, options, unlisted)
-    formats.write(content, output, to, overwrite=overwrite, **common.pairs(write_options, "option"))
+    content = common.read_input(files, format_, options, unlisted)
+    formats.write(
+        content, output, to, overwrite=overwrite, **common.parse_assignments(write_options, "option")
+    )
     parts = {
         name: part
         for name in ("preferences", "labels", "features")
         if (part := getattr(content, name)) is not None
     }
     if json_ and output != "-":
-        common.emit({"output": output, "holds": {name: repr(part) for name, part in parts.items()}})
+        common.print_json({"output": output, "holds": {name: repr(part) for name, part in parts.items()}})
     else:
         click.echo(f"{', '.join(map(repr, parts.values()))} written to {output}", err=True)
 
 
-def _list(json_: bool) -> None:
+def _print_formats(json_: bool) -> None:
     from podium import registry
 
     made = [cls() for cls in registry.formats.all().values()]
     if json_:
-        common.emit([{"name": f.name, "summary": f.summary, "suffixes": f.suffixes, "read": f.options("read"),
+        common.print_json([{"name": f.name, "summary": f.summary, "suffixes": f.suffixes, "read": f.options("read"),
                       "write": f.options("write")} for f in made])  # fmt: skip
         return
     rows = [(f.name, f.summary, " ".join(f.suffixes), " ".join(f.options("read"))) for f in made]
-    common.table(["format", "what it is", "suffixes", "options"], rows, left=4)
+    common.print_table(["format", "what it is", "suffixes", "options"], rows, left=4)

@@ -27,12 +27,12 @@ METHODS = ("rrf", "borda", "combmnz", "rbc", "condorcet", "copeland", "mc4")
     help="Also write the runs, judgements and the fused run here.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace those files if they exist.")
-@common.as_json
+@common.json_option
 def verb(output: str | None, overwrite: bool, json_: bool) -> None:
     """Fuse 25 made-up engines over 200 queries, judge the result, and say why one item is on top."""
     if output is not None and Path(output).is_dir():  # before any work is done
         for name in FILES:
-            common.check_new(str(Path(output) / name), overwrite)
+            common.refuse_overwrite(str(Path(output) / name), overwrite)
     begin = time.perf_counter()
     from podium.aggregators.base import make
     from podium.data.demo import demo
@@ -45,16 +45,16 @@ def verb(output: str | None, overwrite: bool, json_: bool) -> None:
     quality = {n: evaluate(c, labels, "ndcg@10", queries="all").mean()["ndcg@10"] for n, c in alone.items()}
     ranked = sorted(quality, key=lambda n: -quality[n])
     results: dict[str, Consensus] = {f"best engine ({ranked[0]})": alone[ranked[0]]}
-    for name in common.progress(METHODS, "fusing"):
+    for name in common.track_progress(METHODS, "fusing"):
         results[name] = make(name).aggregate(preferences)
     results[f"worst engine ({ranked[-1]})"] = alone[ranked[-1]]
     found = compare(results, labels, ["ndcg@10", "map"])
     seconds = time.perf_counter() - begin
     if output is not None:
-        _export(data, results["rrf"], Path(output), overwrite)
+        _write_files(data, results["rrf"], Path(output), overwrite)
     if json_:
         means = {n: e.mean() for n, e in found.evaluations.items()}
-        common.emit(
+        common.print_json(
             {
                 "data": repr(data),
                 "fingerprint": preferences.fingerprint,
@@ -63,10 +63,10 @@ def verb(output: str | None, overwrite: bool, json_: bool) -> None:
             }
         )
     else:
-        _tell(data, found, results, seconds, output)
+        _print_results(data, found, results, seconds, output)
 
 
-def _tell(
+def _print_results(
     data: Dataset, found: Comparison, results: dict[str, Consensus], seconds: float, output: str | None
 ) -> None:
     from podium.aggregators.base import make
@@ -83,8 +83,8 @@ def _tell(
             "" if ndcg.difference is None else f"{ndcg.difference:+.4f}  [{ndcg.low:+.4f}, {ndcg.high:+.4f}]"
         )
         p_value = "" if ndcg.p_holm is None else ("<0.001" if ndcg.p_holm < 0.001 else f"{ndcg.p_holm:.3f}")
-        rows.append((name, common.number(ndcg.mean), common.number(ap.mean), change, p_value))
-    common.table(columns, rows)
+        rows.append((name, common.format_number(ndcg.mean), common.format_number(ap.mean), change, p_value))
+    common.print_table(columns, rows)
     query = p.queries[0]
     first = results["rrf"][query][0]
     shares = make("rrf").explain(p, query, first.item)
@@ -103,7 +103,7 @@ def _tell(
         click.echo(f"Written to {output}: {', '.join(FILES)}")
 
 
-def _export(data: Dataset, fused: Any, folder: Path, overwrite: bool) -> None:
+def _write_files(data: Dataset, fused: Any, folder: Path, overwrite: bool) -> None:
     from podium import formats
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from podium.data.vocabulary import Ids
 
 
-class Finding(NamedTuple):
+class DoctorFinding(NamedTuple):
     """One line of the report; `ok` is None for plain facts."""
 
     what: str
@@ -28,8 +28,8 @@ class Finding(NamedTuple):
 @click.command(name="doctor", short_help="Check the installation, and input files.")
 @click.argument("files", nargs=-1, type=common.FILES)
 @click.option("-q", "--qrels", type=common.FILES, help="Judgements to check against the input.")
-@common.reading
-@common.as_json
+@common.input_options
+@common.json_option
 def verb(
     files: tuple[str, ...],
     qrels: str | None,
@@ -44,44 +44,46 @@ def verb(
     podium doctor
     podium doctor *.run --qrels qrels.txt
     """
-    findings = list(_installation())
+    findings = list(_check_installation())
     if files:
         from podium.cli.eval import read_labels
 
-        content = common.read(files, format_, options, unlisted)
+        content = common.read_input(files, format_, options, unlisted)
         labels = read_labels(qrels, content) if qrels or content.labels is not None else None
-        findings += _data(common.preferences_of(content, files), labels)
+        findings += _check_data(common.require_preferences(content, files), labels)
     if json_:
-        common.emit([f._asdict() for f in findings])
+        common.print_json([f._asdict() for f in findings])
     else:
         mark = {True: "ok", False: "WRONG", None: ""}
-        common.table(["check", "", "detail"], [(f.what, mark[f.ok], f.detail) for f in findings], left=3)
+        common.print_table(
+            ["check", "", "detail"], [(f.what, mark[f.ok], f.detail) for f in findings], left=3
+        )
     if any(f.ok is False for f in findings):
         sys.exit(1)
 
 
-def _installation() -> Iterator[Finding]:
+def _check_installation() -> Iterator[DoctorFinding]:
     import importlib.metadata as metadata
 
     import podium
     from podium.kernels import dispatch
 
-    yield Finding("podium", None, f"{podium.__version__} on Python {sys.version.split()[0]}")
+    yield DoctorFinding("podium", None, f"{podium.__version__} on Python {sys.version.split()[0]}")
     for name in ("numpy", "scipy", "numba", "pyarrow", "narwhals", "click", "rich", "safetensors"):
-        yield _tried(name, lambda name=name: metadata.version(name))  # type: ignore[misc]
-    yield Finding("threads", None, f"{dispatch.count_threads()} (PODIUM_THREADS sets it)")
-    yield _tried("compiled kernels", _kernels)
-    yield _tried("same answer on both paths", _both_paths)
+        yield _run_check(name, lambda name=name: metadata.version(name))  # type: ignore[misc]
+    yield DoctorFinding("threads", None, f"{dispatch.count_threads()} (PODIUM_THREADS sets it)")
+    yield _run_check("compiled kernels", _check_kernel_cache)
+    yield _run_check("same answer on both paths", _compare_kernel_paths)
 
 
-def _tried(what: str, work: Callable[[], str]) -> Finding:
+def _run_check(what: str, work: Callable[[], str]) -> DoctorFinding:
     try:
-        return Finding(what, True, work())
+        return DoctorFinding(what, True, work())
     except Exception as error:
-        return Finding(what, False, f"{type(error).__name__}: {error}")
+        return DoctorFinding(what, False, f"{type(error).__name__}: {error}")
 
 
-def _kernels() -> str:
+def _check_kernel_cache() -> str:
     from podium.kernels.compiled.segments import sum_points
 
     folder = str(sum_points.stats.cache_path)
@@ -92,7 +94,7 @@ def _kernels() -> str:
     )
 
 
-def _both_paths() -> str:
+def _compare_kernel_paths() -> str:
     from podium.aggregators.base import make
     from podium.data.demo import demo
     from podium.kernels import dispatch
@@ -109,43 +111,48 @@ def _both_paths() -> str:
     return "20 queries fused by numpy and by the compiled kernels"
 
 
-def _data(preferences: Preferences, labels: Labels | None) -> Iterator[Finding]:
+def _check_data(preferences: Preferences, labels: Labels | None) -> Iterator[DoctorFinding]:
     import numpy as np
 
     lists, index = preferences.lists, preferences.index
-    yield Finding(
+    yield DoctorFinding(
         "input", None, f"{preferences!r}, forms: {', '.join(sorted(f.value for f in preferences.forms))}"
     )
     if lists.rows:
         answered = np.bincount(lists.expert, minlength=len(preferences.experts))
         for code in np.flatnonzero(answered < len(index))[:10]:
-            yield Finding(
+            yield DoctorFinding(
                 f"expert {preferences.experts[int(code)]}",
                 None,
                 f"answers {answered[code]} of {len(index)} queries",
             )
         listings = np.bincount(lists.item, minlength=len(index.items))
-        yield Finding("experts share items", bool((listings > 1).any()) or len(preferences.experts) == 1,
+        yield DoctorFinding("experts share items", bool((listings > 1).any()) or len(preferences.experts) == 1,
                       f"{(listings > 1).mean():.1%} of the items are listed by two or more experts")  # fmt: skip
-        yield Finding("unlisted items", None, f"{int((listings == 0).sum())} candidates are listed by nobody")
+        yield DoctorFinding(
+            "unlisted items", None, f"{int((listings == 0).sum())} candidates are listed by nobody"
+        )
     if labels is not None:
         theirs = set(labels.queries)
         both = sum(q in theirs for q in preferences.queries)
         grades = labels.align(index)
-        yield Finding(
+        yield DoctorFinding(
             "judged queries",
             both > 0,
-            f"{both} of {len(index)} queries have judgements{_apart(preferences.queries, labels.queries, both)}",
+            f"{both} of {len(index)} queries have judgements"
+            f"{_describe_mismatch(preferences.queries, labels.queries, both)}",
         )
         known = ~np.isnan(grades)
-        apart = _apart(index.items, labels.index.items, int(known.any())) if both else ""
-        yield Finding("judged items", bool(known.any()), f"{known.mean():.1%} of the items are judged{apart}")
+        apart = _describe_mismatch(index.items, labels.index.items, int(known.any())) if both else ""
+        yield DoctorFinding(
+            "judged items", bool(known.any()), f"{known.mean():.1%} of the items are judged{apart}"
+        )
         found = np.unique(grades[known])
         if len(found):
-            yield Finding("grades differ", len(found) > 1, f"distinct grades: {found[:10].tolist()}")
+            yield DoctorFinding("grades differ", len(found) > 1, f"distinct grades: {found[:10].tolist()}")
 
 
-def _apart(ours: Ids, theirs: Ids, shared: int) -> str:
+def _describe_mismatch(ours: Ids, theirs: Ids, shared: int) -> str:
     """Ids that do not meet, side by side: nearly always one thing written in two ways."""
     if shared:
         return ""

@@ -30,7 +30,7 @@ def read_labels(path: str | None, content: Any) -> Labels:
     return labels
 
 
-def ranked(result: Consensus, ties: Any) -> Consensus:
+def apply_tie_rule(result: Consensus, ties: Any) -> Consensus:
     """The result under a tie rule; `trec` also compares scores as 32-bit floats, as trec_eval does."""
     return result.with_ties(ties, single=ties == "trec")
 
@@ -43,8 +43,8 @@ def ranked(result: Consensus, ties: Any) -> Consensus:
               help="all: a judged query that a run lacks counts as 0.")  # fmt: skip
 @click.option("--ties", type=click.Choice(["trec", "item", "input"]), default="trec", show_default=True)
 @click.option("--per-query", is_flag=True, help="One row per run and query.")
-@common.reading
-@common.as_json
+@common.input_options
+@common.json_option
 def verb(
     files: tuple[str, ...],
     qrels: str | None,
@@ -67,32 +67,36 @@ def verb(
     from podium.errors import ParameterError
     from podium.evaluate import evaluate, expert_rankings
 
-    content = common.read(files, format_, options, unlisted)
-    preferences = common.preferences_of(content, files)
+    content = common.read_input(files, format_, options, unlisted)
+    preferences = common.require_preferences(content, files)
     labels = read_labels(qrels, content)
     found = {}
-    for expert in common.progress(preferences.experts.tolist(), "evaluating"):
+    for expert in common.track_progress(preferences.experts.tolist(), "evaluating"):
         found[str(expert)] = evaluate(
-            ranked(expert_rankings(preferences, expert), ties), labels, metrics, queries=queries
+            apply_tie_rule(expert_rankings(preferences, expert), ties), labels, metrics, queries=queries
         )
     if not any(len(e) > e.missing for e in found.values()):
         raise ParameterError("no run shares a judged query with the judgements; see `podium doctor`")
     if json_:
-        common.emit([_document(name, e, per_query) for name, e in found.items()])
+        common.print_json([_build_document(name, e, per_query) for name, e in found.items()])
     elif per_query:
         rows = [
-            (name, str(q), *(common.number(v) for v in e.values[:, i]))
+            (name, str(q), *(common.format_number(v) for v in e.values[:, i]))
             for name, e in found.items()
             for i, q in enumerate(e.queries)
         ]
-        common.table(["run", "query", *map(str, _first(found).metrics)], rows, left=2)
+        common.print_table(["run", "query", *map(str, _first_evaluation(found).metrics)], rows, left=2)
     else:
         best_first = sorted(found.items(), key=lambda kv: -next(iter(kv[1].mean().values())))
-        rows = [(name, *(common.number(v) for v in e.mean().values()), *_gaps(e)) for name, e in best_first]
-        common.table(["run", *_first(found).mean(), "queries", "missing", "unlabelled"], rows)
+        rows = [
+            (name, *(common.format_number(v) for v in e.mean().values()), *_gaps(e)) for name, e in best_first
+        ]
+        common.print_table(
+            ["run", *_first_evaluation(found).mean(), "queries", "missing", "unlabelled"], rows
+        )
 
 
-def _first(found: dict[str, Evaluation]) -> Evaluation:
+def _first_evaluation(found: dict[str, Evaluation]) -> Evaluation:
     return next(iter(found.values()))
 
 
@@ -100,7 +104,7 @@ def _gaps(e: Evaluation) -> tuple[str, str, str]:
     return str(len(e)), str(e.missing), str(e.unlabelled)
 
 
-def _document(name: str, e: Evaluation, per_query: bool) -> dict[str, Any]:
+def _build_document(name: str, e: Evaluation, per_query: bool) -> dict[str, Any]:
     document: dict[str, Any] = {
         "run": name,
         "mean": e.mean(),

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--plot", type=click.Path(), help="Draw the agreement: a .svg, .png or .html file.")
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
-@common.reading
-@common.as_json
+@common.input_options
+@common.json_option
 def verb(
     files: tuple[str, ...],
     qrels: str | None,
@@ -64,25 +64,25 @@ def verb(
     if plot is not None:
         from podium.evaluate.pictures import check_suffix
 
-        common.check_new(plot, overwrite)
+        common.refuse_overwrite(plot, overwrite)
         check_suffix(plot)
-    content = common.read(files, format_, options, unlisted)
-    preferences = common.preferences_of(content, files)
+    content = common.read_input(files, format_, options, unlisted)
+    preferences = common.require_preferences(content, files)
     labels = read_labels(qrels, content) if qrels or content.labels is not None else None
     chosen = None if method is None else common.make_method(method)
-    own = None if chosen is None else common.features_for(chosen, content, features)
+    own = None if chosen is None else common.resolve_features(chosen, content, features)
     found = diagnose(preferences, labels, chosen, metric, features=own, level=level)
     if plot is not None:
         from podium.evaluate.diagnostics.chart import plot_agreement as draw
 
         draw(found, plot)
     if json_:
-        common.emit(found.to_dict())
+        common.print_json(found.to_dict())
     else:
-        _show(found, matrix)
+        _print_diagnosis(found, matrix)
 
 
-def _fitting(grid: Grid) -> Grid:
+def _fit_to_terminal(grid: Grid) -> Grid:
     """The table without its less important columns where a terminal has no room for them; a pipe gets all."""
     import shutil
 
@@ -95,14 +95,14 @@ def _fitting(grid: Grid) -> Grid:
     return Grid(tuple(grid.head[i] for i in kept), rows, grid.left, grid.title)
 
 
-def _show(found: Diagnosis, matrix: tuple[str, ...]) -> None:
+def _print_diagnosis(found: Diagnosis, matrix: tuple[str, ...]) -> None:
     """The table or the matrices, then the warnings; beside a pipe, so that the table stays a table."""
-    for grid in [found.matrix_grid(name) for name in matrix] or [_fitting(found.grid())]:
-        common.table(grid.head, grid.rows, title=grid.title, left=grid.left)
+    for grid in [found.matrix_grid(name) for name in matrix] or [_fit_to_terminal(found.grid())]:
+        common.print_table(grid.head, grid.rows, title=grid.title, left=grid.left)
     for text in found.warnings:
         click.echo(f"Warning: {text}", err=not sys.stdout.isatty())
     if found.metric is not None and found.value is not None:
-        common.say(f"{found.metric} of {found.method} with all experts: {found.value:.4f}")
+        common.echo_if_tty(f"{found.metric} of {found.method} with all experts: {found.value:.4f}")
     if found.reading:
         click.echo(found.reading, err=not sys.stdout.isatty())
-    common.say(f"agreement: {found.measure}; see --matrix, --plot and --json for more")
+    common.echo_if_tty(f"agreement: {found.measure}; see --matrix, --plot and --json for more")

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     "--heatmap", type=click.Path(), help="Draw where each expert puts each item: a .svg, .png or .html file."
 )
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
-@common.reading
-@common.as_json
+@common.input_options
+@common.json_option
 def verb(
     files: tuple[str, ...],
     method: str,
@@ -59,43 +59,43 @@ def verb(
     for path in filter(None, (plot, heatmap)):
         from podium.evaluate.pictures import check_suffix
 
-        common.check_new(path, overwrite)
+        common.refuse_overwrite(path, overwrite)
         check_suffix(path)
     chosen = common.make_method(method, parameters, weights)
-    content = common.read(files, asked["format_"], asked["options"], asked["unlisted"])
-    everything = common.preferences_of(content, files)
-    aggregator = common.weighted(chosen, everything)
-    features = common.features_for(aggregator, content, asked["features"])
-    found = _explained(aggregator, everything, features, asked)
+    content = common.read_input(files, asked["format_"], asked["options"], asked["unlisted"])
+    everything = common.require_preferences(content, files)
+    aggregator = common.match_weights(chosen, everything)
+    features = common.resolve_features(aggregator, content, asked["features"])
+    found = _explain_item(aggregator, everything, features, asked)
     if plot is not None:
         from podium.evaluate.explanation.chart import plot_explanation as draw
 
         draw(found, plot)
     if heatmap is not None:
-        labels = _labels(asked["qrels"], content)
-        _heatmap(aggregator, everything, found.query, features, labels, heatmap)
+        labels = _read_optional_labels(asked["qrels"], content)
+        _save_heatmap(aggregator, everything, found.query, features, labels, heatmap)
     if json_:
-        common.emit(found.to_dict())
+        common.print_json(found.to_dict())
     else:
-        _tell(found)
+        _print_explanation(found)
 
 
-def _explained(
+def _explain_item(
     aggregator: Aggregator, preferences: Preferences, features: Any, asked: dict[str, Any]
 ) -> Explanation:
     """Of what was typed."""
     from podium.evaluate.explanation import explain
 
-    query = known(asked["query"], preferences.queries.tolist(), "query")
+    query = resolve_id(asked["query"], preferences.queries.tolist(), "query")
     here = preferences.select([query]).index.items.tolist()
     item, over = (
-        None if asked[n] is None else known(asked[n], here, "item", f" of query {query!r}")
+        None if asked[n] is None else resolve_id(asked[n], here, "item", f" of query {query!r}")
         for n in ("item", "over")
     )
     return explain(aggregator, preferences, query, item, over=over, features=features)
 
 
-def known(given: Id, ids: list[Id], what: str, of: str = "") -> Id:
+def resolve_id(given: Id, ids: list[Id], what: str, of: str = "") -> Id:
     """The id that was meant: what is typed is text, and an id may be a number."""
     from podium.errors import ParameterError
 
@@ -109,13 +109,13 @@ def known(given: Id, ids: list[Id], what: str, of: str = "") -> Id:
     return found
 
 
-def _labels(qrels: str | None, content: Any) -> Any:
+def _read_optional_labels(qrels: str | None, content: Any) -> Any:
     from podium.cli.eval import read_labels
 
     return None if qrels is None and content.labels is None else read_labels(qrels, content)
 
 
-def _heatmap(
+def _save_heatmap(
     aggregator: Aggregator, everything: Preferences, query: Id, features: Any, labels: Any, path: str
 ) -> None:
     from podium.evaluate.figures import rank_heatmap
@@ -126,7 +126,7 @@ def _heatmap(
     save_chart(rank_heatmap(everything, query, {aggregator.name: consensus}, labels), path)
 
 
-def _tell(found: Explanation) -> None:
+def _print_explanation(found: Explanation) -> None:
     """The table and, for a person, the sentences around it."""
     for line in found.lines:
         click.echo(f"{line}.", err=not sys.stdout.isatty())  # beside a pipe, so that the table stays a table
@@ -134,12 +134,12 @@ def _tell(found: Explanation) -> None:
     value = "adds" if found.over is None else f"speaks for {items[0]}"
     votes = any(v.votes for v in found.voices)
     columns = ["expert", *(f"rank of {i}" for i in items), *(["votes"] if votes else []), value]
-    common.table(columns, [_row(v, votes) for v in found.voices])
+    common.print_table(columns, [_format_row(v, votes) for v in found.voices])
     how = "a sum over the experts" if found.exact else "the score less the score without the expert"
-    common.say(f"{found.method}: {how}.")
+    common.echo_if_tty(f"{found.method}: {how}.")
 
 
-def _row(voice: ExpertContribution, votes: bool) -> tuple[str, ...]:
+def _format_row(voice: ExpertContribution, votes: bool) -> tuple[str, ...]:
     cast = "" if voice.votes is None else f"{voice.votes[0]:g}:{voice.votes[1]:g}"
     ranks = ("" if r is None else str(r) for r in voice.ranks)
     return (str(voice.expert), *ranks, *([cast] if votes else []), f"{voice.value:+.6g}")

@@ -10,7 +10,7 @@ import click
 
 from podium.cli import _common as common
 from podium.cli import _fit_shards
-from podium.cli._shards import refuse
+from podium.cli._shards import refuse_options
 from podium.cli.eval import read_labels
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ METRIC = "ndcg@10"
     "-o", "--output", type=click.Path(), required=True, help="The model file to write, such as m.podium."
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
-@_fit_shards.large
-@common.reading
-@common.as_json
+@_fit_shards.training_shard_options
+@common.input_options
+@common.json_option
 def verb(
     files: tuple[str, ...],
     qrels: str | None,
@@ -80,67 +80,67 @@ def verb(
     from podium import models
     from podium.data.dataset import Dataset
 
-    common.check_new(output, overwrite)
+    common.refuse_overwrite(output, overwrite)
     if validation and validation_share is not None:
         raise click.UsageError("give --validation or --validation-share, not both")
-    how = _fit_shards.Large(shards, cache, no_cache)
-    if how.asked([*files, *validation]):
-        refuse(features=features, validation_share=validation_share, seed=seed)
-        learner = _fit_shards.streamed(method, parameters, weights)
-        read = common.reading_options(options, unlisted)
-        given = _fit_shards.Given(files, validation, qrels, format_, read)
-        _fit_shards.run(learner, given, how, output, overwrite, json_)
+    how = _fit_shards.TrainingShardOptions(shards, cache, no_cache)
+    if how.is_requested([*files, *validation]):
+        refuse_options(features=features, validation_share=validation_share, seed=seed)
+        learner = _fit_shards.make_streaming_learner(method, parameters, weights)
+        read = common.parse_reading_options(options, unlisted)
+        given = _fit_shards.TrainingShardInput(files, validation, qrels, format_, read)
+        _fit_shards.fit_shards(learner, given, how, output, overwrite, json_)
         return
-    asked = _made(method, parameters, weights)
-    content = common.read(files, format_, options, unlisted)
-    preferences = common.preferences_of(content, files)
-    model = dataclasses.replace(common.weighted(asked, preferences))
+    asked = _make_method(method, parameters, weights)
+    content = common.read_input(files, format_, options, unlisted)
+    preferences = common.require_preferences(content, files)
+    model = dataclasses.replace(common.match_weights(asked, preferences))
     labels = read_labels(qrels, content) if model.tags.supervised or qrels else content.labels
-    data = Dataset(preferences, labels, common.features_for(model, content, features))
+    data = Dataset(preferences, labels, common.resolve_features(model, content, features))
     reading = (format_, options, unlisted)
     train, held = (
-        (data, _other_input(model, validation, qrels, features, data, reading))
+        (data, _read_validation(model, validation, qrels, features, data, reading))
         if validation
-        else _set_aside(data, validation_share, seed, model.tags.supervised)
+        else _split_validation(data, validation_share, seed, model.tags.supervised)
     )
-    facts = {"model": output, **_learn(model, train, held)}
+    facts = {"model": output, **_fit_and_measure(model, train, held)}
     models.save(model, output, overwrite=overwrite)
     if json_:
-        common.emit(facts)
+        common.print_json(facts)
     else:
-        _tell(facts, model)
+        _print_summary(facts, model)
 
 
-def _made(method: str, parameters: tuple[str, ...], weights: str | None) -> Aggregator:
+def _make_method(method: str, parameters: tuple[str, ...], weights: str | None) -> Aggregator:
     from podium.errors import ParameterError
 
     try:
         return common.make_method(method, parameters, weights)
     except ParameterError:
-        if _fit_shards.learner(method) is None:
+        if _fit_shards.find_learner(method) is None:
             raise
         raise ParameterError(
             f"{method} learns from item features alone; give their files as shards (--shards), one or many"
         ) from None
 
 
-def _learn(model: Aggregator, train: Dataset, held: Dataset | None) -> dict[str, Any]:
+def _fit_and_measure(model: Aggregator, train: Dataset, held: Dataset | None) -> dict[str, Any]:
     """Fit the model, and say what came of it."""
     begin = time.perf_counter()
-    _fit(model, train, held)
+    _fit_model(model, train, held)
     return {
         "method": repr(model),
         "fingerprint": train.preferences.fingerprint,
-        "queries": _labelled(train),
-        "validation_queries": 0 if held is None else _labelled(held),
+        "queries": _count_labeled_queries(train),
+        "validation_queries": 0 if held is None else _count_labeled_queries(held),
         "passes": getattr(model, "passes_", None),
         "seconds": round(time.perf_counter() - begin, 3),
-        **_quality(model, train),
-        **_noted(model, train),
+        **_measure_quality(model, train),
+        **_collect_notes(model, train),
     }
 
 
-def _noted(model: Aggregator, train: Dataset) -> dict[str, Any]:
+def _collect_notes(model: Aggregator, train: Dataset) -> dict[str, Any]:
     """What a method that learns without labels says of its result."""
     if model.tags.supervised:
         return {}
@@ -148,7 +148,7 @@ def _noted(model: Aggregator, train: Dataset) -> dict[str, Any]:
     return {"notes": list(notes)} if notes else {}
 
 
-def _other_input(
+def _read_validation(
     model: Aggregator,
     files: tuple[str, ...],
     qrels: str | None,
@@ -160,8 +160,8 @@ def _other_input(
     from podium.data.dataset import Dataset
     from podium.errors import ParameterError
 
-    content = common.read(files, *reading)
-    preferences = common.preferences_of(content, files)
+    content = common.read_input(files, *reading)
+    preferences = common.require_preferences(content, files)
     known = set(data.preferences.queries)
     both = [q for q in preferences.queries if q in known]
     if both:
@@ -169,36 +169,38 @@ def _other_input(
             f"query {both[0]!r} is in the input and in --validation; choose with queries that are not trained on"
         )
     labels = read_labels(qrels, content)
-    return Dataset(preferences, labels, common.features_for(model, content, features))
+    return Dataset(preferences, labels, common.resolve_features(model, content, features))
 
 
-def _set_aside(data: Dataset, share: float | None, seed: int, learns: bool) -> tuple[Dataset, Dataset | None]:
+def _split_validation(
+    data: Dataset, share: float | None, seed: int, learns: bool
+) -> tuple[Dataset, Dataset | None]:
     from podium.evaluate import holdout
 
     if share is None:
-        share = SHARE if learns and _labelled(data) >= ENOUGH else 0.0
+        share = SHARE if learns and _count_labeled_queries(data) >= ENOUGH else 0.0
     return holdout(data, share, seed) if share else (data, None)
 
 
-def _labelled(data: Dataset) -> int:
+def _count_labeled_queries(data: Dataset) -> int:
     from podium.evaluate.splits import labelled_queries
 
     return int(labelled_queries(data).sum())
 
 
-def _fit(model: Aggregator, train: Dataset, held: Dataset | None) -> None:
+def _fit_model(model: Aggregator, train: Dataset, held: Dataset | None) -> None:
     if not model.tags.supervised:
         model.fit(train.preferences, train.labels, train.features)
         return
     learner: Any = model
-    with common.telling() as progress:
+    with common.progress_bar() as progress:
         learner.fit(train.preferences, train.labels, train.features, validation=held, progress=progress)
 
 
-def _quality(model: Aggregator, train: Dataset) -> dict[str, Any]:
+def _measure_quality(model: Aggregator, train: Dataset) -> dict[str, Any]:
     """The model beside a method that learns nothing, on queries it did not learn from; nothing where there are none."""
     if not model.tags.supervised:
-        return _unlearned(model, train)
+        return _measure_unsupervised(model, train)
     found: dict[str, Any] = getattr(model, "validation_", {})
     if not found:
         return {"verdict": "not measured"}
@@ -207,12 +209,12 @@ def _quality(model: Aggregator, train: Dataset) -> dict[str, Any]:
     return {"measured_on": "validation", **kept, "verdict": "worse" if worse else "not worse"}
 
 
-def _unlearned(model: Aggregator, data: Dataset) -> dict[str, Any]:
+def _measure_unsupervised(model: Aggregator, data: Dataset) -> dict[str, Any]:
     """The same for a method that was fitted without labels: all of them are held out."""
     from podium.aggregators.supervised.baseline_comparison import make_baseline
     from podium.evaluate import evaluate
 
-    if data.labels is None or not _labelled(data):
+    if data.labels is None or not _count_labeled_queries(data):
         return {}
     plain = make_baseline(data)
     results = plain.aggregate(data.preferences), model.aggregate(data.preferences, data.features)
@@ -227,7 +229,7 @@ def _unlearned(model: Aggregator, data: Dataset) -> dict[str, Any]:
     }
 
 
-def _tell(facts: dict[str, Any], model: Aggregator) -> None:
+def _print_summary(facts: dict[str, Any], model: Aggregator) -> None:
     learned = model.tags.supervised
     held = facts["validation_queries"]
     rows = [("method", facts["method"])]
@@ -242,8 +244,8 @@ def _tell(facts: dict[str, Any], model: Aggregator) -> None:
         rows.append(("passes kept", ", ".join(map(str, facts["passes"]))))
     if "metric" in facts:
         where = f"{facts['metric']} on {facts['measured_on']} queries"
-        rows.append((f"{where}, {facts['baseline']}", common.number(facts["before"])))
-        rows.append((f"{where}, this model", common.number(facts["after"])))
+        rows.append((f"{where}, {facts['baseline']}", common.format_number(facts["before"])))
+        rows.append((f"{where}, this model", common.format_number(facts["after"])))
         if facts["verdict"] == "worse":
             better = facts["baseline"]
             rows.append(
@@ -253,4 +255,4 @@ def _tell(facts: dict[str, Any], model: Aggregator) -> None:
         rows.append(("held out", "nothing, so nothing says whether it is better than a method that learns nothing; "
                      "give --validation FILE or --validation-share SHARE"))  # fmt: skip
     rows += [("note", note) for note in facts.get("notes", ())]
-    common.table(["fact", "value"], [*rows, ("saved as", facts["model"])], left=2)
+    common.print_table(["fact", "value"], [*rows, ("saved as", facts["model"])], left=2)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from podium.cli import _common as common
-from podium.cli._results import Wanted, deliver, writing
+from podium.cli._results import OutputOptions, output_options, write_consensus
 
 
 @click.command(name="fuse", short_help="Fuse runs, ratings or votes into one ranking per query.")
@@ -20,9 +20,9 @@ from podium.cli._results import Wanted, deliver, writing
 )
 @click.option("--weights", metavar="NAME=W,...", help="Weights of the experts, such as bm25=1,dense=2.")
 @common.features_option
-@writing
-@common.reading
-@common.as_json
+@output_options
+@common.input_options
+@common.json_option
 def verb(
     files: tuple[str, ...],
     method: str,
@@ -52,9 +52,9 @@ def verb(
     from podium.data.unlisted_rule import describe_unlisted_rule
 
     aggregator = common.make_method(method, parameters, weights)
-    content = common.read(files, format_, options, unlisted)
-    preferences = common.preferences_of(content, files)
-    described = common.features_for(aggregator, content, features)
-    consensus = common.weighted(aggregator, preferences).aggregate(preferences, described, ties=ties)
-    wanted = Wanted(output, to, top, tag, overwrite, json_)
-    deliver(consensus, method, wanted, describe_unlisted_rule(preferences))
+    content = common.read_input(files, format_, options, unlisted)
+    preferences = common.require_preferences(content, files)
+    described = common.resolve_features(aggregator, content, features)
+    consensus = common.match_weights(aggregator, preferences).aggregate(preferences, described, ties=ties)
+    wanted = OutputOptions(output, to, top, tag, overwrite, json_)
+    write_consensus(consensus, method, wanted, describe_unlisted_rule(preferences))

@@ -64,8 +64,8 @@ MARKS = {"ok": "ok", "warning": "LOOK", "unknown": "?"}
 @click.option("--load", type=click.Path(exists=True), help="Add the votes to those of a saved leaderboard.")
 @click.option("--save", type=click.Path(), help="Keep votes and scores, to add more later.")
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
-@common.reading
-@common.as_json
+@common.input_options
+@common.json_option
 def verb(
     files: tuple[str, ...],
     anchor: str | None,
@@ -97,29 +97,31 @@ def verb(
     """
     _check_paths(plot, save, overwrite)
     given = {name: value for name, value in settings.items() if value is not None}
-    given |= _anchor(anchor) | ({} if top is None else {"top": top})
+    given |= _parse_anchor(anchor) | ({} if top is None else {"top": top})
     if by is not None:
         _refuse_with_by(plot=plot, load=load, save=save, anchor=given.get("reference"))
-        boards = _boards_by_query(_votes(files, format_, options, unlisted), without, given)
-        _report_by_query(boards, top, next_, json_)
+        boards = _build_boards_by_query(_read_votes(files, format_, options, unlisted), without, given)
+        _print_boards_by_query(boards, top, next_, json_)
         return
-    tally = None if load and not files else _tally(_votes(files, format_, options, unlisted))
-    board = _board(tally, load, without, given)
-    _keep(board, plot, save, overwrite, top)
-    _report(board, top, next_, json_)
+    tally = None if load and not files else _count_votes(_read_votes(files, format_, options, unlisted))
+    board = _build_board(tally, load, without, given)
+    _save_outputs(board, plot, save, overwrite, top)
+    _print_board(board, top, next_, json_)
 
 
 def _check_paths(plot: str | None, save: str | None, overwrite: bool) -> None:
     """Before any work is done."""
     for path in filter(None, (plot, save)):
-        common.check_new(path, overwrite)
+        common.refuse_overwrite(path, overwrite)
     if plot is not None:
         from podium.evaluate.pictures import check_suffix
 
         check_suffix(plot)
 
 
-def _keep(board: Leaderboard, plot: str | None, save: str | None, overwrite: bool, top: int | None) -> None:
+def _save_outputs(
+    board: Leaderboard, plot: str | None, save: str | None, overwrite: bool, top: int | None
+) -> None:
     if save is not None:
         from podium.evaluate.leaderboard import save as keep
 
@@ -130,7 +132,7 @@ def _keep(board: Leaderboard, plot: str | None, save: str | None, overwrite: boo
         draw(board, plot, top=top)
 
 
-def _anchor(given: str | None) -> dict[str, Any]:
+def _parse_anchor(given: str | None) -> dict[str, Any]:
     """`1000`, or `ITEM=1000`."""
     if given is None:
         return {}
@@ -142,21 +144,21 @@ def _anchor(given: str | None) -> dict[str, Any]:
     return {"anchor": value, "reference": item} if equals else {"anchor": value}
 
 
-def _votes(
+def _read_votes(
     files: tuple[str, ...], format_: str | None, options: tuple[str, ...], unlisted: str | None
 ) -> Preferences:
-    content = common.read(files, format_, options, unlisted)
-    return common.preferences_of(content, files)
+    content = common.read_input(files, format_, options, unlisted)
+    return common.require_preferences(content, files)
 
 
-def _tally(votes: Preferences) -> Tally:
+def _count_votes(votes: Preferences) -> Tally:
     from podium.evaluate.leaderboard.tally import Tally, check_items
 
     check_items(votes)
     return Tally.from_preferences(votes)
 
 
-def _board(
+def _build_board(
     tally: Tally | None, load: str | None, without: tuple[str, ...], given: dict[str, Any]
 ) -> Leaderboard:
     from podium.evaluate.leaderboard import LeaderboardSettings, leaderboard
@@ -187,7 +189,7 @@ def _refuse_with_by(**given: Any) -> None:
             raise click.UsageError(f"{what} is for one leaderboard; leave it out, or leave out --by")
 
 
-def _boards_by_query(
+def _build_boards_by_query(
     votes: Preferences, without: tuple[str, ...], given: dict[str, Any]
 ) -> dict[Id, Leaderboard]:
     from podium.evaluate.leaderboard import LeaderboardSettings, leaderboards_by_query
@@ -202,24 +204,28 @@ def _boards_by_query(
     return boards
 
 
-def _report_by_query(boards: dict[Id, Leaderboard], top: int | None, next_: int | None, json_: bool) -> None:
+def _print_boards_by_query(
+    boards: dict[Id, Leaderboard], top: int | None, next_: int | None, json_: bool
+) -> None:
     if json_:
-        common.emit({"boards": [{"query": q, **_document(b, top, next_)} for q, b in boards.items()]})
+        common.print_json(
+            {"boards": [{"query": q, **_build_document(b, top, next_)} for q, b in boards.items()]}
+        )
         return
     columns: list[str] = []
     rows: list[tuple[str, ...]] = []
     for query, board in boards.items():
-        columns, lines = _table(board, top)
+        columns, lines = _build_table(board, top)
         rows += [(str(query), *line) for line in lines]
-    common.table(["query", *columns], rows, title=f"{len(boards):,} leaderboards", left=3)
-    _tell_by_query(boards)
+    common.print_table(["query", *columns], rows, title=f"{len(boards):,} leaderboards", left=3)
+    _print_doubts_by_query(boards)
     if next_ is not None:
-        asked = [(str(q), *line) for q, b in boards.items() for line in _proposals(b, top, next_)]
+        asked = [(str(q), *line) for q, b in boards.items() for line in _format_proposals(b, top, next_)]
         click.echo("")
-        common.table(["query", *ASKED], asked, left=3)
+        common.print_table(["query", *ASKED], asked, left=3)
 
 
-def _tell_by_query(boards: dict[Id, Leaderboard]) -> None:
+def _print_doubts_by_query(boards: dict[Id, Leaderboard]) -> None:
     """Each doubt once, with the first query that has it."""
     doubts: dict[str, list[tuple[Id, str]]] = {}
     for query, board in boards.items():
@@ -234,7 +240,7 @@ def _tell_by_query(boards: dict[Id, Leaderboard]) -> None:
 # -- what is printed -------------------------------------------------------------------------------------------------
 
 
-def _document(board: Leaderboard, top: int | None, next_: int | None) -> dict[str, Any]:
+def _build_document(board: Leaderboard, top: int | None, next_: int | None) -> dict[str, Any]:
     document = board.to_dict()
     document["rows"] = document["rows"][:top]
     document["stop"], document["reason"] = board.stopping(top=top)
@@ -243,33 +249,33 @@ def _document(board: Leaderboard, top: int | None, next_: int | None) -> dict[st
     return document
 
 
-def _proposals(board: Leaderboard, top: int | None, count: int) -> list[tuple[str, ...]]:
+def _format_proposals(board: Leaderboard, top: int | None, count: int) -> list[tuple[str, ...]]:
     return [
         (str(p.first), str(p.second), f"{p.chance:.0%}", f"{p.gain:.2g}", f"{p.votes:,.10g}")
         for p in board.next(count, top=top)
     ]
 
 
-def _report(board: Leaderboard, top: int | None, next_: int | None, json_: bool) -> None:
+def _print_board(board: Leaderboard, top: int | None, next_: int | None, json_: bool) -> None:
     if json_:
-        common.emit(_document(board, top, next_))
+        common.print_json(_build_document(board, top, next_))
         return
-    columns, rows = _table(board, top)
+    columns, rows = _build_table(board, top)
     title = f"{len(board.rows):,} items, {board.tally.votes:,.10g} votes"
-    common.table(columns, rows, title=title, left=2)
-    _tell(board)
+    common.print_table(columns, rows, title=title, left=2)
+    _print_checks(board)
     why = board.stopping(top=top)[1]
     if next_ is None:
-        common.say(f"\n{why}.")
+        common.echo_if_tty(f"\n{why}.")
         return
     click.echo("")
-    proposals = _proposals(board, top, next_)
+    proposals = _format_proposals(board, top, next_)
     if proposals:
-        common.table(ASKED, proposals, left=2)
+        common.print_table(ASKED, proposals, left=2)
     click.echo(f"{why}.")
 
 
-def _tell(board: Leaderboard) -> None:
+def _print_checks(board: Leaderboard) -> None:
     """All checks for a person; where the output is a pipe, the doubts and what was decided for the user beside it."""
     decided = board.settings.over == "auto" and board.scheme.over != "votes"
     words = board.scheme.text + (" (--over votes: as if votes were independent)" if decided else "")
@@ -285,7 +291,7 @@ def _tell(board: Leaderboard) -> None:
             click.echo(f"podium: warning: {check.name}: {check.text}", err=True)
 
 
-def _table(board: Leaderboard, top: int | None) -> tuple[list[str], list[tuple[str, ...]]]:
+def _build_table(board: Leaderboard, top: int | None) -> tuple[list[str], list[tuple[str, ...]]]:
     """Head and rows: a person gets few columns, a pipe all figures."""
     digits = 3 if board.settings.scale == "natural" else 0 if sys.stdout.isatty() else 2
     columns = [
@@ -303,13 +309,21 @@ def _table(board: Leaderboard, top: int | None) -> tuple[list[str], list[tuple[s
     for row in board.rows[:top]:
         ranks = f"{row.rank_low}..{row.rank_high}"
         counts = (f"{value:,.10g}" for value in (row.votes, row.wins, row.ties))
-        span = f"{_bound(row.low, digits)}..{_bound(row.high, digits)}"
-        last = [common.number(row.top, 3)] if top is not None else []
+        span = f"{_format_bound(row.low, digits)}..{_format_bound(row.high, digits)}"
+        last = [common.format_number(row.top, 3)] if top is not None else []
         rows.append(
-            (str(row.rank), str(row.item), common.number(row.score, digits), span, ranks, *counts, *last)
+            (
+                str(row.rank),
+                str(row.item),
+                common.format_number(row.score, digits),
+                span,
+                ranks,
+                *counts,
+                *last,
+            )
         )
     return columns, rows
 
 
-def _bound(value: float, digits: int) -> str:
-    return common.number(value, digits) if math.isfinite(value) else "open"
+def _format_bound(value: float, digits: int) -> str:
+    return common.format_number(value, digits) if math.isfinite(value) else "open"

@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from podium.cli import _common as common
-from podium.cli._fit_shards import streamed_learners
+from podium.cli._fit_shards import list_streaming_learners
 
 
 @click.command(name="methods", short_help="List the methods, or explain one.")
 @click.argument("name", required=False)
-@common.as_json
+@common.json_option
 def verb(name: str | None, json_: bool) -> None:
     """List the methods, or explain one with its parameters.
 
@@ -25,25 +25,25 @@ def verb(name: str | None, json_: bool) -> None:
     from podium.aggregators.describe import describe_learner
     from podium.aggregators.describe import describe_method as facts_of
 
-    learners = streamed_learners()
+    learners = list_streaming_learners()
     if name is None:
         found = registry.aggregators.all() | learners
     else:
         found = {name: learners.get(name.lower()) or registry.aggregators.get(name)}
     facts = [(describe_learner if cls in learners.values() else facts_of)(cls) for cls in found.values()]
     if json_:
-        common.emit(facts if name is None else facts[0])
+        common.print_json(facts if name is None else facts[0])
     elif name is None:
         rows = [
             (f["name"], f["summary"], ", ".join(f["accepts"]), "yes" if f["weighted"] else "") for f in facts
         ]
-        common.table(["method", "what it does", "reads", "weights"], rows, left=4)
-        common.say("podium methods NAME explains one.")
+        common.print_table(["method", "what it does", "reads", "weights"], rows, left=4)
+        common.echo_if_tty("podium methods NAME explains one.")
     else:
-        _explain(facts[0], inspect.getdoc(found[name]) or "")
+        _print_method(facts[0], inspect.getdoc(found[name]) or "")
 
 
-def _explain(facts: dict[str, Any], text: str) -> None:
+def _print_method(facts: dict[str, Any], text: str) -> None:
     click.echo(f"{facts['name']}: {text.split('>>>')[0].strip()}\n")
     click.echo(f"reads      {', '.join(facts['accepts'])}")
     click.echo(f"weights    {'yes' if facts['weighted'] else 'no'}")

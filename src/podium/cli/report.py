@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 @click.option("--title", default="", help="The heading.")
 @click.option("--demo", is_flag=True, help="Use the embedded data instead of files.")
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
-@common.reading
-@common.as_json
+@common.input_options
+@common.json_option
 def verb(
     files: tuple[str, ...],
     output: str | None,
@@ -70,22 +70,22 @@ def verb(
     if output is None and figures is None and not json_:
         raise click.UsageError("nothing to write; give -o report.html, --figures FOLDER or --json")
     if output not in (None, "-"):
-        common.check_new(output, overwrite)
+        common.refuse_overwrite(output, overwrite)
     if asked["demo"] == bool(files):
         raise click.UsageError("give input files, or --demo for the embedded data")
-    with _waiting():
-        found = _report(files, _named(methods, models), asked)
+    with _show_status():
+        found = _build_report(files, _make_methods(methods, models), asked)
         if figures is not None:
             found.save_figures(figures, overwrite=overwrite)
         if output is not None and not (json_ and output == "-"):  # standard output holds one of them
             found.save(output, interactive=interactive, overwrite=overwrite)
     if json_:
-        common.emit(found.to_dict())
+        common.print_json(found.to_dict())
     elif output != "-":
-        _tell(found, output, figures)
+        _print_summary(found, output, figures)
 
 
-def _waiting() -> contextlib.AbstractContextManager[Any]:
+def _show_status() -> contextlib.AbstractContextManager[Any]:
     """A sign of life on the terminal; nothing elsewhere."""
     if not sys.stderr.isatty():
         return contextlib.nullcontext()
@@ -94,7 +94,7 @@ def _waiting() -> contextlib.AbstractContextManager[Any]:
     return Console(stderr=True).status("writing the report")
 
 
-def _named(methods: tuple[str, ...], models: tuple[str, ...]) -> dict[str, Aggregator]:
+def _make_methods(methods: tuple[str, ...], models: tuple[str, ...]) -> dict[str, Aggregator]:
     """By what was typed; a model by the name of its file."""
     named: dict[str, Aggregator] = {}
     for spec in (*methods, *models):
@@ -105,14 +105,14 @@ def _named(methods: tuple[str, ...], models: tuple[str, ...]) -> dict[str, Aggre
     return named
 
 
-def _report(files: tuple[str, ...], named: dict[str, Aggregator], asked: dict[str, Any]) -> Report:
-    from podium.cli.explain import known
+def _build_report(files: tuple[str, ...], named: dict[str, Aggregator], asked: dict[str, Any]) -> Report:
+    from podium.cli.explain import resolve_id
     from podium.evaluate.report import report
     from podium.evaluate.report.inputs import choose_methods
 
-    content = _content(files, asked)
-    preferences = common.preferences_of(content, files)
-    labels = _labels(asked["qrels"], content)
+    content = _read_content(files, asked)
+    preferences = common.require_preferences(content, files)
+    labels = _read_optional_labels(asked["qrels"], content)
     if named and all(m.tags.supervised for m in named.values()):
         named = {**choose_methods(preferences, labels).methods, **named}  # a model alone says little
     user = next((m for m in named.values() if m.tags.uses_features), None)
@@ -120,9 +120,11 @@ def _report(files: tuple[str, ...], named: dict[str, Aggregator], asked: dict[st
         raise ParameterError(
             "no method here uses item features; give a --model that does, or leave --features out"
         )
-    features = None if user is None else common.features_for(user, content, asked["features"])
-    queries = [known(q, preferences.queries.tolist(), "query") for q in asked["queries"]]
-    title = asked["title"] or f"Report on {'the embedded data' if asked['demo'] else _few(files)}"
+    features = None if user is None else common.resolve_features(user, content, asked["features"])
+    queries = [resolve_id(q, preferences.queries.tolist(), "query") for q in asked["queries"]]
+    title = (
+        asked["title"] or f"Report on {'the embedded data' if asked['demo'] else _format_file_names(files)}"
+    )
     return report(
         preferences,
         labels,
@@ -131,34 +133,34 @@ def _report(files: tuple[str, ...], named: dict[str, Aggregator], asked: dict[st
         queries=queries,
         features=features,
         times=content.seconds,
-        tuning=_tuning(asked["tuning"]),
+        tuning=_read_tuning(asked["tuning"]),
         learn=asked["learn"],
         title=title,
         made={"files": "the embedded data" if asked["demo"] else ", ".join(map(os.path.basename, files))},
     )
 
 
-def _few(files: tuple[str, ...]) -> str:
+def _format_file_names(files: tuple[str, ...]) -> str:
     names = [os.path.basename(f) for f in files]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more files" if len(names) > 3 else "")
 
 
-def _content(files: tuple[str, ...], asked: dict[str, Any]) -> Any:
+def _read_content(files: tuple[str, ...], asked: dict[str, Any]) -> Any:
     if not asked["demo"]:
-        return common.read(files, asked["format_"], asked["options"], asked["unlisted"])
+        return common.read_input(files, asked["format_"], asked["options"], asked["unlisted"])
     from podium.data.demo import demo
     from podium.formats.base import to_content
 
     return to_content(demo())
 
 
-def _labels(qrels: str | None, content: Any) -> Any:
+def _read_optional_labels(qrels: str | None, content: Any) -> Any:
     from podium.cli.eval import read_labels
 
     return None if qrels is None and content.labels is None else read_labels(qrels, content)
 
 
-def _tuning(path: str | None) -> Any:
+def _read_tuning(path: str | None) -> Any:
     if path is None:
         return None
     from podium.evaluate.tuning import check_document
@@ -171,7 +173,7 @@ def _tuning(path: str | None) -> Any:
     return check_document(found, path)
 
 
-def _tell(found: Report, output: str | None, figures: str | None) -> None:
+def _print_summary(found: Report, output: str | None, figures: str | None) -> None:
     for line in found.verdict:
         click.echo(line)
     marks = {"wrong": "WRONG", "look": "LOOK"}

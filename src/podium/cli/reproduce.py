@@ -28,7 +28,7 @@ if TYPE_CHECKING:
               help="Folder in which results are kept, to go on after an interruption.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True,
               help="Seed of random splits, and of methods that have one.")  # fmt: skip
-@common.as_json
+@common.json_option
 def verb(
     table: str | None,
     data: str | None,
@@ -51,7 +51,7 @@ def verb(
     from podium.evaluate import reproduce as package
 
     if table is None:
-        _list(json_)
+        _print_tables(json_)
         return
     what = package.find_table(table)
     if data is None and not what.generated:
@@ -59,25 +59,25 @@ def verb(
             "the data sets are not given; name their folder with --data, or in the variable PODIUM_DATA"
         )
     for path in package.output_paths(output) if output else []:
-        common.check_new(path, overwrite)
-    with common.telling() as progress:
+        common.refuse_overwrite(path, overwrite)
+    with common.progress_bar() as progress:
         found = package.reproduce(
             what, data, only=only, sets=sets, seed=seed, resume=resume, progress=progress
         )
     written = package.write(found, output, overwrite=overwrite) if output else []
     if json_:
-        common.emit(package.to_document(found))
+        common.print_json(package.to_document(found))
     else:
-        _show(found)
+        _print_reproduction(found)
     if written:
         click.echo(f"written to {', '.join(written)}", err=True)
 
 
-def _list(json_: bool) -> None:
+def _print_tables(json_: bool) -> None:
     from podium.evaluate.reproduce import TABLES
 
     if json_:
-        common.emit(
+        common.print_json(
             [
                 {"name": t.name, "title": t.title, "citation": t.citation, "sets": t.sets,
                  "rows": {row.name: row.method for row in t.rows}}
@@ -86,32 +86,32 @@ def _list(json_: bool) -> None:
         )  # fmt: skip
         return
     rows = [(t.name, t.title, ", ".join(t.sets), t.citation) for t in TABLES.values()]
-    common.table(["table", "what it shows", "data sets", "published in"], rows, left=4)
-    common.say("podium reproduce TABLE --data FOLDER computes one.")
+    common.print_table(["table", "what it shows", "data sets", "published in"], rows, left=4)
+    common.echo_if_tty("podium reproduce TABLE --data FOLDER computes one.")
 
 
-def _show(found: Reproduction) -> None:
+def _print_reproduction(found: Reproduction) -> None:
     from podium.evaluate.reproduce import figure_lines, quality_lines, test_lines
 
     for one in found.sets:
         head, *body = figure_lines(found.table, one)
-        _table(one.name, head, body, f"{one.name}, {one.queries} queries, percent")
+        _print_titled_table(one.name, head, body, f"{one.name}, {one.queries} queries, percent")
         tests = test_lines(found.table, one.tests)
         if tests:
-            _table(one.name, tests[0], tests[1:], f"{one.name}: paired randomisation tests")
+            _print_titled_table(one.name, tests[0], tests[1:], f"{one.name}: paired randomisation tests")
         qualities = quality_lines(one)
         if qualities:
             title = f"{one.name}: qualities of annotators, estimated against true"
-            _table(one.name, qualities[0], qualities[1:], title)
+            _print_titled_table(one.name, qualities[0], qualities[1:], title)
         for title, (first, *lines) in one.more:
-            _table(one.name, first, lines, f"{one.name}: {title}")
+            _print_titled_table(one.name, first, lines, f"{one.name}: {title}")
     for note in found.notes:
-        common.say(note)
+        common.echo_if_tty(note)
 
 
-def _table(name: str, head: Sequence[str], body: Sequence[Sequence[str]], title: str) -> None:
+def _print_titled_table(name: str, head: Sequence[str], body: Sequence[Sequence[str]], title: str) -> None:
     """A table under its title; a pipe gets no titles, so there the data set is a column."""
     if sys.stdout.isatty():
-        common.table(head, body, title=title, left=2)
+        common.print_table(head, body, title=title, left=2)
     else:
-        common.table(["set", *head], [[name, *line] for line in body])
+        common.print_table(["set", *head], [[name, *line] for line in body])

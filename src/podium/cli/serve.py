@@ -13,7 +13,7 @@ from podium.cli import _common as common
 from podium.errors import ParameterError
 
 if TYPE_CHECKING:
-    from podium.studio.settings import Settings
+    from podium.studio.settings import ServerSettings
 
 MISSING = "podium serve needs the extra `studio`; install it with: pip install 'podium-rank[studio]'"
 
@@ -35,7 +35,7 @@ MISSING = "podium serve needs the extra `studio`; install it with: pip install '
 @click.option("--workers", type=click.IntRange(1), help="Computations at once.  [default: one per core]")
 @click.option("--body-mb", type=click.IntRange(1), help="Size of a request to the service.  [default: 16]")
 @click.option("--quiet", is_flag=True, help="No line per request.")
-@common.as_json
+@common.json_option
 def verb(files: tuple[str, ...], json_: bool, quiet: bool, **given: Any) -> None:
     """Serve fusion over HTTP (/v1), and the studio in a browser.
 
@@ -47,34 +47,34 @@ def verb(files: tuple[str, ...], json_: bool, quiet: bool, **given: Any) -> None
     podium serve runs/ qrels.txt --port 9000
     podium serve --host 0.0.0.0 --token-file token.txt --allow-host fusion.example.org
     """
-    settings = _settings(files, given)
+    settings = _build_settings(files, given)
     try:
         from podium.studio import logs
         from podium.studio.app import create_app
-        from podium.studio.server import address, listen, serve
+        from podium.studio.server import format_address, listen, serve
     except ImportError as error:
         raise ParameterError(f"{MISSING} ({error.name} is not there)") from None
-    logs.to_stderr(quiet)
+    logs.log_to_stderr(quiet)
     app, socket = create_app(settings), listen(settings)
-    where = address(socket)
+    where = format_address(socket)
     if json_:
-        common.emit({"address": where, "pid": os.getpid()})
+        common.print_json({"address": where, "pid": os.getpid()})
     else:
         click.echo(f"{where}  (documentation: {where}/docs; Ctrl-C ends it)")
     sys.stdout.flush()
     serve(app, socket)
 
 
-def _settings(files: tuple[str, ...], given: dict[str, Any]) -> Settings:
+def _build_settings(files: tuple[str, ...], given: dict[str, Any]) -> ServerSettings:
     from podium.studio.security import hash_token
-    from podium.studio.settings import Limits, Settings
+    from podium.studio.settings import Limits, ServerSettings
 
     limits: dict[str, Any] = {k: given[k] for k in ("seconds", "concurrent") if given[k] is not None}
     limits["workers"] = given["workers"] or os.cpu_count() or 1
     if given["body_mb"] is not None:
         limits["body_bytes"] = given["body_mb"] << 20
-    token = _token(given["token_file"])
-    return Settings(
+    token = _read_token(given["token_file"])
+    return ServerSettings(
         Path(given["folder"]) if given["folder"] else Path.home() / ".podium",
         given["host"],
         given["port"],
@@ -85,7 +85,7 @@ def _settings(files: tuple[str, ...], given: dict[str, Any]) -> Settings:
     )
 
 
-def _token(path: str | None) -> str | None:
+def _read_token(path: str | None) -> str | None:
     """From the file or the environment; never from the command line, which everybody on the machine can read."""
     token = os.environ.get("PODIUM_TOKEN") if path is None else Path(path).read_text().strip()
     if path is not None and not token:

@@ -52,8 +52,8 @@ SHOWN = 5  # configurations in the table
               help="Folder in which results are kept, to go on after an interruption.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(), help="The model file to write, such as best.podium.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
-@common.reading
-@common.as_json
+@common.input_options
+@common.json_option
 def verb(
     files: tuple[str, ...],
     qrels: str | None,
@@ -84,25 +84,27 @@ def verb(
     from podium import models
     from podium.evaluate.tuning import tune
 
-    metric = _one(metrics)
+    metric = _select_metric(metrics)
     if output is not None:
-        common.check_new(output, overwrite)
-    data = _data(files, qrels, (format_, options, unlisted))
-    with common.telling() as progress:
+        common.refuse_overwrite(output, overwrite)
+    data = _read_dataset(files, qrels, (format_, options, unlisted))
+    with common.progress_bar() as progress:
         found = tune(
             data, metric, list(methods) or None, budget=budget or None, progress=progress, **settings
         )
     if output is not None:
         models.save(found.best, output, overwrite=overwrite)
-    target = "fused.run" if _writable(data.preferences) else "fused.csv"
-    command = None if output is None else _command(output, files, format_, options, unlisted, target)
+    target = "fused.run" if _can_write_run(data.preferences) else "fused.csv"
+    command = (
+        None if output is None else _format_apply_command(output, files, format_, options, unlisted, target)
+    )
     if json_:
-        common.emit({**found.to_dict(), "model": output, "apply": command})
+        common.print_json({**found.to_dict(), "model": output, "apply": command})
     else:
-        _show(found, command)
+        _print_tuning(found, command)
 
 
-def _one(metrics: tuple[str, ...]) -> str:
+def _select_metric(metrics: tuple[str, ...]) -> str:
     from podium.errors import ParameterError
 
     if len(metrics) > 1:
@@ -112,15 +114,15 @@ def _one(metrics: tuple[str, ...]) -> str:
     return metrics[0] if metrics else "ndcg@10"
 
 
-def _data(files: tuple[str, ...], qrels: str | None, reading: tuple[Any, Any, Any]) -> Dataset:
+def _read_dataset(files: tuple[str, ...], qrels: str | None, reading: tuple[Any, Any, Any]) -> Dataset:
     from podium.data.dataset import Dataset
 
-    content = common.read(files, *reading)
-    preferences = common.preferences_of(content, files)
+    content = common.read_input(files, *reading)
+    preferences = common.require_preferences(content, files)
     return Dataset(preferences, read_labels(qrels, content), content.features)
 
 
-def _writable(preferences: Preferences) -> bool:
+def _can_write_run(preferences: Preferences) -> bool:
     """Whether a run file can hold these ids; one with a blank cannot be told from two."""
     from podium.errors import InputError
     from podium.formats.text_ids import format_plain_ids
@@ -133,7 +135,7 @@ def _writable(preferences: Preferences) -> bool:
     return True
 
 
-def _command(
+def _format_apply_command(
     output: str,
     files: tuple[str, ...],
     format_: str | None,
@@ -150,12 +152,14 @@ def _command(
     return shlex.join([*words, "-o", target])
 
 
-def _show(found: Tuning, command: str | None) -> None:
+def _print_tuning(found: Tuning, command: str | None) -> None:
     """The verdict, the estimate, the best configurations, what was left out, how to go on."""
     click.echo(found.sentence())
     grid = found.grid()
-    common.table(grid.head, grid.rows)
-    best = [(t.config, common.number(t.mean), str(t.queries)) for t in found.trials[:SHOWN] if not t.failed]
+    common.print_table(grid.head, grid.rows)
+    best = [
+        (t.config, common.format_number(t.mean), str(t.queries)) for t in found.trials[:SHOWN] if not t.failed
+    ]
     # a pipe gets no titles of tables
     limit = "no time budget" if found.budget is None else f"time budget {found.budget:g} s"
     made = f"{found.search} search, {found.folds} folds, seed {found.seed}, {limit}"
@@ -163,16 +167,18 @@ def _show(found: Tuning, command: str | None) -> None:
     if not sys.stdout.isatty():
         click.echo(summary, err=True)
     head = ["best configurations", f"{found.metric}, too high: chosen by it", "queries"]
-    common.table(head, best, title=summary)
+    common.print_table(head, best, title=summary)
     if found.weights:
         grid = found.weights_grid()
-        common.table(grid.head, grid.rows)
+        common.print_table(grid.head, grid.rows)
     for note in found.notes:
         click.echo(f"note: {note}")
     if found.left_out:
-        common.say("")
-        common.table(["not tried", "why"], list(found.left_out.items()), left=2)
+        common.echo_if_tty("")
+        common.print_table(["not tried", "why"], list(found.left_out.items()), left=2)
         names = " ".join(f"-m {name}" for name in sorted({t.method for t in found.trials}))
-        common.say(f"Times differ between machines; to repeat this search exactly, name its methods: {names}")
+        common.echo_if_tty(
+            f"Times differ between machines; to repeat this search exactly, name its methods: {names}"
+        )
     if command is not None:
         click.echo(f"apply it with: {command}")

@@ -21,12 +21,19 @@ import numpy as np
 from podium.errors import InputError, Option, ParameterError
 from podium.formats.files import write_atomically
 from podium.formats.temporary import TemporaryFile, hold_lock, is_locked
-from podium.scale.arrays import arrow
-from podium.scale.columns import LISTS, VOTES, heads, plain, role_of, settled
-from podium.scale.jobs import RECORDS
-from podium.scale.layout import UNLISTED, encodings, required
-from podium.scale.runs import Paths
-from podium.scale.shards import Shard, digest, find, is_parquet, read_parquet, read_text
+from podium.scale.apply import Paths
+from podium.scale.arrow_arrays import to_arrow
+from podium.scale.arrow_schema import (
+    LISTS,
+    VOTES,
+    find_run_starts,
+    normalize_columns,
+    resolve_columns,
+    to_plain_type,
+)
+from podium.scale.parquet_options import UNLISTED, build_writer_options, declare_required
+from podium.scale.shard_job import RECORDS
+from podium.scale.shards import Shard, digest_file, find_shards, is_parquet, read_parquet, read_text
 
 __all__ = ["regroup"]
 
@@ -48,17 +55,17 @@ def regroup(
     """
     if shards is not None and shards < 1:
         raise ParameterError(f"shards is {shards}; accepted: whole numbers from 1")
-    found = find(inputs)
+    found = find_shards(inputs)
     size = sum(os.path.getsize(s.path) for s in found)
     count = min(shards or 1 + size // SHARE, MOST)
     target = Path(folder)
-    files = sorted([Path(s.path).name, digest(s.path)] for s in found)
+    files = sorted([Path(s.path).name, digest_file(s.path)] for s in found)
     about = {"inputs": files, "shards": count, "format": format, "options": options or {}}
     mark, begun = (target / RECORDS / f"{name}.json" for name in ("regrouped", "regrouping"))
     names = [str(target / f"part-{k:05d}.parquet") for k in range(count)]
-    if _said(mark) == about:
+    if _read_json(mark) == about:
         return names
-    if _said(begun) == about:  # these very rows, by another run
+    if _read_json(begun) == about:  # these very rows, by another run
         if is_locked(begun):
             raise ParameterError(
                 f"another run is regrouping into {target}; wait for it, or give a new folder"
@@ -72,9 +79,9 @@ def regroup(
         with hold_lock(begun):
             scratch = target / f".{secrets.token_hex(6)}.tmp"
             scratch.mkdir()
-            unlisted = _deal(found, scratch, count, format, options or {})
+            unlisted = _distribute_rows(found, scratch, count, format, options or {})
             for k, name in enumerate(names):
-                _settle(scratch / f"{k}.parquet", Path(name), unlisted)
+                _write_sorted(scratch / f"{k}.parquet", Path(name), unlisted)
             shutil.rmtree(scratch)
             os.replace(begun, mark)
     except BaseException:
@@ -83,14 +90,16 @@ def regroup(
     return names
 
 
-def _said(mark: Path) -> Any:
+def _read_json(mark: Path) -> Any:
     try:
         return json.loads(mark.read_bytes())
     except (OSError, ValueError):
         return None
 
 
-def _tables(shard: Shard, format: str | None, options: dict[str, Any]) -> Iterator[tuple[Any, str | None]]:
+def _iterate_tables(
+    shard: Shard, format: str | None, options: dict[str, Any]
+) -> Iterator[tuple[Any, str | None]]:
     """The rows of a shard, and what it says of items that are not listed."""
     import pyarrow as pa
 
@@ -102,7 +111,7 @@ def _tables(shard: Shard, format: str | None, options: dict[str, Any]) -> Iterat
         schema, batches = read_parquet(shard.path, keep, names=names)
         said = (schema.metadata or {}).get(UNLISTED, b"unknown").decode()
         for batch in batches:
-            yield settled(pa.Table.from_batches([batch])), said
+            yield normalize_columns(pa.Table.from_batches([batch])), said
         return
     preferences = read_text(shard.path, format, options)
     if preferences.lists.rows:
@@ -111,7 +120,7 @@ def _tables(shard: Shard, format: str | None, options: dict[str, Any]) -> Iterat
         yield preferences.comparisons_frame(), None
 
 
-def _deal(
+def _distribute_rows(
     shards: Sequence[Shard], scratch: Path, count: int, format: str | None, options: dict[str, Any]
 ) -> str | None:
     """Every row to the file of its query; gives what the shards say of items that are not listed."""
@@ -122,8 +131,8 @@ def _deal(
     with contextlib.ExitStack() as stack:
         writers: list[Any] = []
         for shard in shards:
-            for table, unlisted in _tables(shard, format, options):
-                role_of(table.schema)
+            for table, unlisted in _iterate_tables(shard, format, options):
+                resolve_columns(table.schema)
                 if said is not None and unlisted not in (None, said):
                     raise InputError(
                         f"items that are not listed are {unlisted} here, and {said} in the files before",
@@ -132,26 +141,26 @@ def _deal(
                     )
                 said = said or unlisted
                 if schema is None:
-                    schema = pa.schema([pa.field(f.name, _written(f.type)) for f in table.schema])
+                    schema = pa.schema([pa.field(f.name, _to_written_type(f.type)) for f in table.schema])
                     files = [scratch / f"{k}.parquet" for k in range(count)]
                     writers = [
                         stack.enter_context(pq.ParquetWriter(f, schema, compression="lz4")) for f in files
                     ]
-                for k, part in _parts(_as(table, schema, shard), count):
+                for k, part in _split_by_query(_cast_table(table, schema, shard), count):
                     writers[k].write_table(part)
     if schema is None:
         raise InputError("there are no rows in any of the files", remedy="give files with rows")
     return said
 
 
-def _written(kind: Any) -> Any:
+def _to_written_type(kind: Any) -> Any:
     import pyarrow as pa
 
-    kind = plain(kind)
+    kind = to_plain_type(kind)
     return pa.string() if pa.types.is_large_string(kind) else kind
 
 
-def _as(table: Any, schema: Any, shard: Shard) -> Any:
+def _cast_table(table: Any, schema: Any, shard: Shard) -> Any:
     import pyarrow as pa
 
     try:
@@ -163,19 +172,19 @@ def _as(table: Any, schema: Any, shard: Shard) -> Any:
         ) from None  # fmt: skip
 
 
-def _parts(table: Any, count: int) -> Iterator[tuple[int, Any]]:
+def _split_by_query(table: Any, count: int) -> Iterator[tuple[int, Any]]:
 
-    starts = heads(table.column("query"))
-    ids = table.column("query").take(arrow(starts[:-1])).to_pylist()
+    starts = find_run_starts(table.column("query"))
+    ids = table.column("query").take(to_arrow(starts[:-1])).to_pylist()
     bucket = np.array([zlib.crc32(str(i).encode()) % count for i in ids], np.int64)
     of_row = np.repeat(bucket, np.diff(starts))
     order = np.argsort(of_row, kind="stable")
     cuts = np.searchsorted(of_row[order], np.arange(count + 1))
     for k in np.unique(bucket).tolist():
-        yield k, table.take(arrow(order[cuts[k] : cuts[k + 1]]))
+        yield k, table.take(to_arrow(order[cuts[k] : cuts[k + 1]]))
 
 
-def _settle(raw: Path, target: Path, unlisted: str | None) -> None:
+def _write_sorted(raw: Path, target: Path, unlisted: str | None) -> None:
     """One file sorted as the fast path likes it, and put in its place."""
     import pyarrow.parquet as pq
 
@@ -186,8 +195,8 @@ def _settle(raw: Path, target: Path, unlisted: str | None) -> None:
     beside = TemporaryFile(target)
     try:
         said = {} if unlisted is None else {UNLISTED: unlisted.encode()}
-        table = required(table.sort_by(order).replace_schema_metadata(said))
-        pq.write_table(table, beside.path, **encodings(table.schema, "lz4"))
+        table = declare_required(table.sort_by(order).replace_schema_metadata(said))
+        pq.write_table(table, beside.path, **build_writer_options(table.schema, "lz4"))
         beside.publish()
     finally:
         beside.discard()

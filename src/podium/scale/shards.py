@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.errors import InputError, ParameterError
 from podium.params import suggest_names
-from podium.scale.arrays import arrow
-from podium.scale.columns import heads, plain, role_of, settled
-from podium.scale.streams import ROWS
+from podium.scale.arrow_arrays import to_arrow
+from podium.scale.arrow_schema import find_run_starts, normalize_columns, resolve_columns, to_plain_type
+from podium.scale.query_batches import ROWS
 
 if TYPE_CHECKING:
     from podium.data.features import Features
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Shard",
-    "digest",
-    "find",
+    "digest_file",
+    "find_shards",
     "is_parquet",
-    "queries_of",
+    "iterate_queries",
     "read_features",
     "read_parquet",
     "read_text",
@@ -43,7 +43,7 @@ class Shard(NamedTuple):
     name: str
 
 
-def find(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Shard]:
+def find_shards(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Shard]:
     """The shards of files and folders; a folder stands for all files in it, hidden ones and those under `_` aside."""
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     files: list[tuple[Path, Path]] = []  # with the folder that names are relative to
@@ -56,14 +56,14 @@ def find(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
             raise InputError("there is no such file", source=str(entry), remedy="check the path")
     if not files:
         raise InputError("there are no shards", remedy="give Parquet files, run files, or folders of them")
-    return _named(files)
+    return _name_shards(files)
 
 
 def _is_shard(file: Path, folder: Path) -> bool:
     return not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
 
 
-def _named(files: Sequence[tuple[Path, Path]]) -> list[Shard]:
+def _name_shards(files: Sequence[tuple[Path, Path]]) -> list[Shard]:
     if len({os.path.abspath(base) for _, base in files}) > 1:
         common = Path(os.path.commonpath([Path(os.path.abspath(f)).parent for f, _ in files]))
         files = [(f, common) for f, _ in files]
@@ -89,17 +89,17 @@ def is_parquet(path: str) -> bool:
     return start == b"PAR1" or (not start and path.endswith(SUFFIXES))
 
 
-def held(path: str) -> Any:
+def read_small_parquet(path: str) -> Any:
     """The bytes of a Parquet shard, so that what is hashed is what is read; None if it is too large, or not Parquet."""
     import pyarrow as pa
 
     if not is_parquet(path) or os.path.getsize(path) > HELD:
         return None
-    with reading(path), pa.OSFile(path) as file:
+    with translate_arrow_errors(path), pa.OSFile(path) as file:
         return file.read_buffer()
 
 
-def digest(path: str, data: Any = None) -> str:
+def digest_file(path: str, data: Any = None) -> str:
     """A hash of the bytes of a file (128 bits of XXH3: it tells changes, not forgeries, at the speed of memory)."""
     import xxhash
 
@@ -120,25 +120,25 @@ def open_parquet(
     import pyarrow.parquet as pq
 
     source = path if data is None else pa.BufferReader(data)
-    with reading(path):
+    with translate_arrow_errors(path):
         about = pq.read_metadata(source)
     schema = about.schema.to_arrow_schema()
     try:
-        there = as_roles(schema, names or {})
-        roles = list(dict.fromkeys((*role_of(there), *keep)))
+        there = rename_to_roles(schema, names or {})
+        roles = list(dict.fromkeys((*resolve_columns(there), *keep)))
         for name in set(keep) - set(there.names):
             raise InputError(f"there is no column {name!r} to keep", remedy=suggest_names(name, there.names))
     except InputError as error:
         raise InputError(error.problem, source=path, remedy=error.remedies) from None
     columns = {role: (names or {}).get(role, role) for role in roles}
-    text = [c for c in columns.values() if pa.types.is_string(plain(schema.field(c).type))]
-    coded = [c for c in text if repeats(about, c)]
+    text = [c for c in columns.values() if pa.types.is_string(to_plain_type(schema.field(c).type))]
+    coded = [c for c in text if is_dictionary_encoded(about, c)]
     return pq.ParquetFile(
-        source, read_dictionary=coded, pre_buffer=False, buffer_size=_buffer(about)
+        source, read_dictionary=coded, pre_buffer=False, buffer_size=_choose_buffer_size(about)
     ), columns
 
 
-def as_roles(schema: Any, names: Mapping[str, str]) -> Any:
+def rename_to_roles(schema: Any, names: Mapping[str, str]) -> Any:
     """The schema with the names that columns have here; one that is named and is not there is refused."""
     import pyarrow as pa
 
@@ -152,17 +152,17 @@ def as_roles(schema: Any, names: Mapping[str, str]) -> Any:
     return pa.schema([f.with_name(back.get(f.name, f.name)) for f in kept], schema.metadata)
 
 
-def repeats(about: Any, name: str) -> bool:
+def is_dictionary_encoded(about: Any, name: str) -> bool:
     """Whether a column of text is stored as a dictionary and few bytes for each row; only then is it read as one.
 
     Where a dictionary grows too large, writers go on with the texts themselves, and it would have to be made here.
     """
     groups = [about.row_group(g) for g in range(about.num_row_groups)]
-    size = sum(leaf(group, name).total_uncompressed_size for group in groups)
+    size = sum(find_column_chunk(group, name).total_uncompressed_size for group in groups)
     return bool(size < CODED * about.num_rows)
 
 
-def _buffer(about: Any) -> int:
+def _choose_buffer_size(about: Any) -> int:
     """Bytes to read at a time, where row groups are too large to be read whole (0); slower, but bounded."""
     groups = (about.row_group(g).total_byte_size for g in range(about.num_row_groups))
     return 1 << 20 if max(groups, default=0) > LARGE_GROUP else 0
@@ -181,42 +181,44 @@ def read_parquet(
     file, columns = open_parquet(path, keep, data, names)
     there = file.schema_arrow
     fields = [there.field(column).with_name(role) for role, column in columns.items()]
-    return pa.schema(fields, there.metadata), _batches(file, path, columns, rows)
+    return pa.schema(fields, there.metadata), _iterate_batches(file, path, columns, rows)
 
 
-def _batches(file: Any, path: str, columns: Mapping[str, str], rows: int) -> Iterator[Any]:
+def _iterate_batches(file: Any, path: str, columns: Mapping[str, str], rows: int) -> Iterator[Any]:
     there = list(columns.values())
     batches = file.iter_batches(batch_size=rows, columns=there, use_threads=False)
     while True:
-        with reading(path):
+        with translate_arrow_errors(path):
             batch = next(batches, None)
         if batch is None:
             return
         yield batch.select(there).rename_columns(list(columns))
 
 
-def queries_of(path: str, names: Mapping[str, str] | None = None) -> Iterator[Any]:
+def iterate_queries(path: str, names: Mapping[str, str] | None = None) -> Iterator[Any]:
     """The queries of the batches of a shard, as arrays in which none stands twice in a row."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     column = (names or {}).get("query", "query")
-    with reading(path):
+    with translate_arrow_errors(path):
         about = pq.read_metadata(path)
     schema = about.schema.to_arrow_schema()
     if column not in schema.names:
         raise InputError(
             f"there is no column {column!r} ({suggest_names(column, schema.names)})", source=path
         )
-    coded = pa.types.is_string(plain(schema.field(column).type)) and repeats(about, column)
+    coded = pa.types.is_string(to_plain_type(schema.field(column).type)) and is_dictionary_encoded(
+        about, column
+    )
     file = pq.ParquetFile(path, read_dictionary=[column] if coded else None, pre_buffer=False)
-    for batch in _batches(file, path, {"query": column}, ROWS):
-        found = settled(pa.Table.from_batches([batch])).column("query")
-        few = found.take(arrow(heads(found)[:-1]))
-        yield few.cast(plain(few.type)).combine_chunks()
+    for batch in _iterate_batches(file, path, {"query": column}, ROWS):
+        found = normalize_columns(pa.Table.from_batches([batch])).column("query")
+        few = found.take(to_arrow(find_run_starts(found)[:-1]))
+        yield few.cast(to_plain_type(few.type)).combine_chunks()
 
 
-def leaf(group: Any, name: str) -> Any:
+def find_column_chunk(group: Any, name: str) -> Any:
     """What a row group says of a column, found by name: those inside of others count, unlike in the schema."""
     for at in range(group.num_columns):
         if group.column(at).path_in_schema == name:
@@ -225,7 +227,7 @@ def leaf(group: Any, name: str) -> Any:
 
 
 @contextlib.contextmanager
-def reading(path: str) -> Iterator[None]:
+def translate_arrow_errors(path: str) -> Iterator[None]:
     """What Arrow says of a file that it cannot read, in our words."""
     import pyarrow as pa
 

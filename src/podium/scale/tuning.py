@@ -19,9 +19,9 @@ from podium.aggregators.base import Aggregator, make
 from podium.data.vocabulary import Id
 from podium.errors import InputError, ParameterError
 from podium.params import suggest_names
-from podium.scale.counts import Trial, Tried
-from podium.scale.fitting import experts, try_out
-from podium.scale.runs import Paths
+from podium.scale.apply import Paths
+from podium.scale.shard_analysis import experts, score_candidates
+from podium.scale.shard_counts import CandidateScore, TrialSums
 
 __all__ = ["Tuned", "tune"]
 
@@ -33,7 +33,7 @@ class Tuned(NamedTuple):
     """A method, how it was found, and what it gains over the one given on queries that had no say."""
 
     method: Aggregator
-    steps: tuple[Trial, ...]  # the best of each round, by the queries that choose
+    steps: tuple[CandidateScore, ...]  # the best of each round, by the queries that choose
     gain: float
     error: float  # standard error of the gain
     queries: int  # that tell the gain
@@ -68,11 +68,11 @@ def tune(
         raise ParameterError(f"{given.name} takes no weights; say which values of its parameters to try")
     best = _weighted(given, inputs, folder, **how) if given.tags.weighted and weights else given
     together: list[Aggregator] = []
-    steps: list[Trial] = []
+    steps: list[CandidateScore] = []
     for turn in range(max(rounds, 1)):
         near = list(_neighbours(best, values or {}, weights))
         candidates = [given, best, *(c for c in together if repr(c) != repr(best)), *(c for _, c in near)]
-        tried = try_out(
+        tried = score_candidates(
             candidates, inputs, labels, os.path.join(folder, f"round-{turn}"), metric=metric, **how
         )
         if not tried.queries.all():
@@ -84,7 +84,7 @@ def tune(
         chosen = 1 + int(np.argmax(means[1:]))  # the first of equals: what is best so far stays
         together = [_joined(best, near, means[-len(near) :] - means[1])] if near else []
         best = candidates[chosen]
-        steps.append(Trial(repr(best), float(means[chosen]), int(tried.queries[CHOOSE])))
+        steps.append(CandidateScore(repr(best), float(means[chosen]), int(tried.queries[CHOOSE])))
         if means[chosen] - means[1] < least:
             break
     return Tuned(best, tuple(steps), *_told(tried, chosen))
@@ -136,7 +136,7 @@ def _joined(best: Aggregator, near: Sequence[tuple[Change, Aggregator]], gain: A
     return _changed(best, changes) if any(after.values()) or not after else best
 
 
-def _told(tried: Tried, chosen: int) -> tuple[float, float, int]:
+def _told(tried: TrialSums, chosen: int) -> tuple[float, float, int]:
     """Mean gain over the method given, its standard error, and the number of queries that tell."""
     n = int(tried.queries[TELL])
     mean = float(tried.gains[chosen, TELL] / n)

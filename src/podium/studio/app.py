@@ -11,18 +11,18 @@ from starlette.middleware import Middleware
 import podium
 from podium.errors import capture_warnings
 from podium.studio import api, login, pages
-from podium.studio.gate import Gate
-from podium.studio.metrics import Meters
+from podium.studio.middleware import RequestMiddleware
 from podium.studio.security import Guard
-from podium.studio.settings import Settings
+from podium.studio.settings import ServerSettings
 from podium.studio.store import Store
+from podium.studio.telemetry import RequestMetrics
 
 __all__ = ["create_app"]
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: ServerSettings) -> FastAPI:
     """An ASGI application; `app.state` has settings, store, guard, meters and pool."""
-    guard, meters = Guard(settings), Meters()
+    guard, meters = Guard(settings), RequestMetrics()
     app = FastAPI(
         title="Podium",
         version=podium.__version__,
@@ -31,11 +31,11 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         lifespan=_lifespan,
-        middleware=[Middleware(Gate, settings=settings, guard=guard, meters=meters)],
+        middleware=[Middleware(RequestMiddleware, settings=settings, guard=guard, meters=meters)],
     )
     app.state.settings, app.state.guard, app.state.meters = settings, guard, meters
     app.state.store = Store(settings.folder)
-    api.install(app)
+    api.install_service(app)
     app.include_router(login.router)
     app.include_router(pages.router)
     return app

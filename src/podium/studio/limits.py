@@ -32,7 +32,7 @@ def check_pairs(limits: Limits, preferences: Preferences, method: Aggregator | N
     """Refuse what would compare each with each of very many items: a method, or without one whatever does."""
     what = "items" if method is None else method.tags.pairwise
     sizes = preferences.index.sizes
-    widest = int(sizes[_compared(preferences, what)].max(initial=0))
+    widest = int(sizes[_find_compared_queries(preferences, what)].max(initial=0))
     if widest > limits.query_items:
         who = "" if method is None else f", and {method.name} may compare each with each"
         raise TooLarge(
@@ -41,7 +41,7 @@ def check_pairs(limits: Limits, preferences: Preferences, method: Aggregator | N
         )
 
 
-def _compared(preferences: Preferences, what: Pairwise) -> B1:
+def _find_compared_queries(preferences: Preferences, what: Pairwise) -> B1:
     """The queries in which items are compared each with each."""
     listed = np.diff(preferences.lists.query_starts) > 0
     return np.full(len(listed), what == "items") | (listed & (what == "lists"))
@@ -61,7 +61,7 @@ def bounded_decompress(source: bytes | str | os.PathLike[str], limits: Limits) -
     if packed[:2] != b"\x1f\x8b":
         return packed
     found = bytearray()
-    for piece in _pieces(packed):
+    for piece in _iterate_unpacked(packed):
         found += piece
         if len(found) > limits.decompressed_bytes:
             raise TooLarge(
@@ -75,7 +75,7 @@ def bounded_decompress(source: bytes | str | os.PathLike[str], limits: Limits) -
     return bytes(found)
 
 
-def _pieces(packed: bytes) -> Iterator[bytes]:
+def _iterate_unpacked(packed: bytes) -> Iterator[bytes]:
     """What the members of gzip data hold, in small pieces; padding after the last one is passed over."""
     at = 0
     while packed[at : at + 1].strip(b"\0"):

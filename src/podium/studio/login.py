@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from podium.studio.security import SESSION, Refused, check_csrf, csrf_token
+from podium.studio.security import SESSION, RequestRefused, check_csrf, csrf_token
 
 __all__ = ["router"]
 
@@ -19,13 +19,13 @@ LONGEST = 8192  # bytes of the form
 
 
 @router.get("/login")
-async def form(request: Request) -> Response:
+async def show_login(request: Request) -> Response:
     """The form."""
-    return _page(request, "")
+    return _render_login(request, "")
 
 
 @router.post("/login")
-async def give(request: Request) -> Response:
+async def submit_token(request: Request) -> Response:
     """Check the token; the browser gets a cookie that is good until the server ends."""
     body = b""
     try:
@@ -34,19 +34,19 @@ async def give(request: Request) -> Response:
             async for part in request.stream():
                 body += part
                 if len(body) > LONGEST:
-                    return _page(request, "This is too long for a token.", 413)
+                    return _render_login(request, "This is too long for a token.", 413)
     except TimeoutError:
-        raise Refused(408, "the form did not arrive in time", "send it faster") from None
+        raise RequestRefused(408, "the form did not arrive in time", "send it faster") from None
     fields = parse_qs(body.decode("latin-1"), max_num_fields=5)
     check_csrf(request, fields.get("csrf", [""])[0])
     guard = request.app.state.guard
-    if not guard.knows(fields.get("token", [""])[0].strip()):
-        return _page(request, "That is not the token of this server.", 401)
-    request.scope.setdefault("podium.cookies", {})[SESSION] = guard.session()
+    if not guard.is_valid_token(fields.get("token", [""])[0].strip()):
+        return _render_login(request, "That is not the token of this server.", 401)
+    request.scope.setdefault("podium.cookies", {})[SESSION] = guard.session_cookie()
     return RedirectResponse("/", 303)
 
 
-def _page(request: Request, problem: str, status: int = 200) -> Response:
+def _render_login(request: Request, problem: str, status: int = 200) -> Response:
     said = f'<p role="alert">{escape(problem)}</p>' if problem else ""
     return HTMLResponse(
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Podium: token</title>'

@@ -6,24 +6,24 @@ import logging
 import sys
 import traceback
 
-__all__ = ["failed", "served", "to_stderr"]
+__all__ = ["log_failure", "log_request", "log_to_stderr"]
 
 _log = logging.getLogger("podium.studio")
 
 
-def served(method: str, route: str, status: int, seconds: float, size: int) -> None:
+def log_request(method: str, route: str, status: int, seconds: float, size: int) -> None:
     """One line for a request; `route` is the pattern, so that ids in an address are not kept."""
     _log.info("%s %s %d %.1f ms %d bytes", method, route, status, seconds * 1000, size)
 
 
-def failed(route: str, error: BaseException) -> None:
+def log_failure(route: str, error: BaseException) -> None:
     """A fault of ours: its type and where it arose. Its message may hold what the user sent, and is left out."""
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     where = " < ".join(f"{f.filename.rpartition('podium/')[2]}:{f.lineno}" for f in reversed(frames))
     _log.error("%s failed: %s at %s", route, type(error).__name__, where)
 
 
-def to_stderr(quiet: bool = False) -> None:
+def log_to_stderr(quiet: bool = False) -> None:
     """Send the lines to standard error; `quiet` keeps the faults only."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from podium.errors import ParameterError, PodiumError
-from podium.studio.settings import Settings, is_loopback
+from podium.studio.settings import ServerSettings, is_loopback
 
-__all__ = ["CSP", "HEADERS", "Guard", "Refused", "check_csrf", "csrf_token", "hash_token", "new_token"]
+__all__ = ["CSP", "HEADERS", "Guard", "RequestRefused", "check_csrf", "csrf_token", "hash_token", "new_token"]
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -34,7 +34,7 @@ OPEN = frozenset({"/healthz", "/readyz", "/login", "/docs/style.css"})  # what n
 SESSION, FORMS = "podium_session", "podium_forms"  # cookies
 
 
-class Refused(PodiumError):
+class RequestRefused(PodiumError):
     """A request that is not answered, with the status that says why."""
 
     def __init__(
@@ -65,29 +65,29 @@ def hash_token(token: str) -> str:
             f"the token has {len(token)} characters; accepted: {SHORTEST} or more, such as `openssl rand -hex 32` makes"
         )
     salt = secrets.token_bytes(16)
-    return f"{salt.hex()}:{_salted(token, salt).hex()}"
+    return f"{salt.hex()}:{_hash_with_salt(token, salt).hex()}"
 
 
-def _salted(token: str, salt: bytes) -> bytes:
+def _hash_with_salt(token: str, salt: bytes) -> bytes:
     return hmac.digest(salt, token.encode(errors="surrogatepass"), "sha256")
 
 
 class Guard:
     """Checks requests by their headers alone, before a body is read."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
         self._key = secrets.token_bytes(32)
-        self._names = _names(settings)
+        self._names = _list_host_names(settings)
 
-    def check(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> None:
-        """Raise `Refused` for a request that must not be answered."""
+    def check_request(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> None:
+        """Raise `RequestRefused` for a request that must not be answered."""
         host = headers.get(b"host", b"").decode("latin-1").lower()
         self._check_host(host)
         if method not in SAFE:
             _check_origin(host, headers)
         elif headers.get(b"sec-fetch-site") in ELSEWHERE and headers.get(b"sec-fetch-mode") != b"navigate":
-            raise Refused(403, "the request comes from another site", "use the pages of this server")
+            raise RequestRefused(403, "the request comes from another site", "use the pages of this server")
         if self._settings.token_hash is not None and path not in OPEN:
             self._check_token(headers)
 
@@ -96,7 +96,7 @@ class Guard:
         name = _without_port(host)
         if name in self._names or (not is_loopback(self._settings.host) and _is_address(name)):
             return
-        raise Refused(
+        raise RequestRefused(
             421,
             "the request is addressed to a host that this server does not answer for",
             "use the address that `podium serve` printed, or allow the name with --allow-host",
@@ -104,33 +104,35 @@ class Guard:
 
     def _check_token(self, headers: Mapping[bytes, bytes]) -> None:
         kind, _, given = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        if kind.lower() == "bearer" and self.knows(given.strip()):
+        if kind.lower() == "bearer" and self.is_valid_token(given.strip()):
             return
-        cookie = cookies(headers).get(SESSION, "")
-        if cookie and hmac.compare_digest(cookie.encode(), self.session().encode()):
+        cookie = parse_cookies(headers).get(SESSION, "")
+        if cookie and hmac.compare_digest(cookie.encode(), self.session_cookie().encode()):
             return
-        raise Refused(
+        raise RequestRefused(
             401,
             "this server needs a token",
             "send the header Authorization: Bearer TOKEN",
             {"www-authenticate": "Bearer"},
         )
 
-    def knows(self, token: str) -> bool:
+    def is_valid_token(self, token: str) -> bool:
         """Whether this is the token; compared in constant time."""
         salt, _, kept = (self._settings.token_hash or "").partition(":")
-        return bool(kept) and hmac.compare_digest(_salted(token, bytes.fromhex(salt)), bytes.fromhex(kept))
+        return bool(kept) and hmac.compare_digest(
+            _hash_with_salt(token, bytes.fromhex(salt)), bytes.fromhex(kept)
+        )
 
-    def session(self) -> str:
+    def session_cookie(self) -> str:
         """The value of the cookie of a browser that has given the token; void when the server ends."""
         return hmac.digest(self._key, b"session", "sha256").hex()
 
-    def form_mark(self, cookie: str) -> str:
+    def compute_form_token(self, cookie: str) -> str:
         """What a form must carry for a browser with this cookie."""
         return hmac.digest(self._key, b"form:" + cookie.encode(errors="replace"), "sha256").hex()
 
 
-def _names(settings: Settings) -> frozenset[str]:
+def _list_host_names(settings: ServerSettings) -> frozenset[str]:
     names = {name.lower() for name in settings.hosts}
     if is_loopback(settings.host):
         return frozenset(names | {"localhost", "127.0.0.1", "[::1]", settings.host})
@@ -160,10 +162,10 @@ def _check_origin(host: str, headers: Mapping[bytes, bytes]) -> None:
     origin = headers.get(b"origin")
     own = {f"http://{host}".encode("latin-1"), f"https://{host}".encode("latin-1")}
     if site not in (b"none", b"same-origin") or (origin is not None and origin.lower() not in own):
-        raise Refused(403, "the request comes from another site", "use the pages of this server")
+        raise RequestRefused(403, "the request comes from another site", "use the pages of this server")
 
 
-def cookies(headers: Mapping[bytes, bytes]) -> dict[str, str]:
+def parse_cookies(headers: Mapping[bytes, bytes]) -> dict[str, str]:
     """The cookies of a request."""
     pairs = (part.strip().partition("=") for part in headers.get(b"cookie", b"").decode("latin-1").split(";"))
     return {name: value for name, _, value in pairs}
@@ -178,17 +180,19 @@ def csrf_token(request: Any) -> str:
     mine = kept.get(FORMS) or request.cookies.get(FORMS)
     if not mine or len(mine) > 100:
         mine = kept[FORMS] = secrets.token_urlsafe(24)
-    mark: str = request.app.state.guard.form_mark(mine)
+    mark: str = request.app.state.guard.compute_form_token(mine)
     return mark
 
 
 def check_csrf(request: Any, token: object) -> None:
-    """Raise `Refused` (403) for a form that was not made for this browser by this server."""
+    """Raise `RequestRefused` (403) for a form that was not made for this browser by this server."""
     cookie = request.cookies.get(FORMS, "")
-    expected = request.app.state.guard.form_mark(cookie)
+    expected = request.app.state.guard.compute_form_token(cookie)
     if (
         not cookie
         or not isinstance(token, str)
         or not hmac.compare_digest(token.encode(errors="replace"), expected.encode())
     ):
-        raise Refused(403, "the form is not one of this server's, or an old one", "load the page again")
+        raise RequestRefused(
+            403, "the form is not one of this server's, or an old one", "load the page again"
+        )

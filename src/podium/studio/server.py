@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from podium.errors import ParameterError
-from podium.studio.gate import HEAD
-from podium.studio.settings import Settings
+from podium.studio.middleware import HEAD
+from podium.studio.settings import ServerSettings
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-__all__ = ["address", "listen", "made", "serve"]
+__all__ = ["create_server", "format_address", "listen", "serve"]
 
 IDLE = (
     20  # seconds that a connection may wait for its next request, and the end of the server for its last ones
@@ -24,7 +24,7 @@ CONNECTIONS = 1000
 WAITING = 1024
 
 
-def listen(settings: Settings) -> socket.socket:
+def listen(settings: ServerSettings) -> socket.socket:
     """A socket on the address of the settings."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM)
@@ -40,7 +40,7 @@ def listen(settings: Settings) -> socket.socket:
     return found
 
 
-def address(found: socket.socket) -> str:
+def format_address(found: socket.socket) -> str:
     """Where a browser finds it."""
     host, port = found.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -50,14 +50,14 @@ def serve(app: FastAPI, found: socket.socket) -> None:
     """Until told to stop."""
     gc.collect()
     gc.freeze()  # what is loaded now stays: looking through it again and again costs answers tens of milliseconds
-    made(app).run([found])
+    create_server(app).run([found])
 
 
-def made(app: FastAPI) -> uvicorn.Server:
+def create_server(app: FastAPI) -> uvicorn.Server:
     """The server."""
     config = uvicorn.Config(
         app,
-        http=_protocol(),
+        http=_select_protocol(),
         ws="none",
         access_log=False,
         log_level="error",
@@ -71,14 +71,14 @@ def made(app: FastAPI) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def _protocol() -> Any:
+def _select_protocol() -> Any:
     """The fast parser, which takes headers without end, with an end; the slow one has its own."""
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
     except ImportError:
         return "h11"
 
-    class Bounded(HttpToolsProtocol):
+    class BoundedProtocol(HttpToolsProtocol):
         head, begun = 0, True
 
         def data_received(self, data: bytes) -> None:
@@ -96,4 +96,4 @@ def _protocol() -> Any:
             self.begun = False
             super().on_headers_complete()
 
-    return Bounded
+    return BoundedProtocol

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from podium.errors import ParameterError
 
-__all__ = ["Limits", "Settings", "is_loopback"]
+__all__ = ["Limits", "ServerSettings", "is_loopback"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServerSettings:
     """One server. `token_hash` is what `security.hash_token` makes of the token; without one, loopback only."""
 
     folder: Path  # where projects are kept

@@ -21,9 +21,17 @@ from typing import Any
 
 from podium.errors import InputError, ParameterError
 from podium.formats.temporary import TemporaryFile
-from podium.studio.records import File, Job, Kind, Missing, Model, Project, State
+from podium.studio.store_records import (
+    Job,
+    JobState,
+    Project,
+    ProjectFile,
+    ProjectKind,
+    RecordNotFound,
+    StoredModel,
+)
 
-__all__ = ["DEMO", "File", "Job", "Missing", "Model", "Project", "Store"]
+__all__ = ["DEMO", "Job", "Project", "ProjectFile", "RecordNotFound", "Store", "StoredModel"]
 
 DEMO = "demo"  # the project that is always there
 VERSION = 1  # of the tables
@@ -54,8 +62,8 @@ class Store:
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # uploads are nobody else's business
             (self.folder / "blobs").mkdir(exist_ok=True, mode=0o700)
-            self._anchor = self._open()  # keeps the write-ahead log in place between sessions
-            self._prepare()
+            self._anchor = self._open_database()  # keeps the write-ahead log in place between sessions
+            self._prepare_tables()
         except (OSError, sqlite3.Error) as error:
             reason = getattr(error, "strerror", None) or error
             raise InputError(
@@ -68,7 +76,7 @@ class Store:
         """Let go of the database."""
         self._anchor.close()
 
-    def _open(self) -> sqlite3.Connection:
+    def _open_database(self) -> sqlite3.Connection:
         db = sqlite3.connect(
             self.folder / "studio.sqlite", timeout=WAIT, isolation_level=None, check_same_thread=False
         )
@@ -76,13 +84,13 @@ class Store:
         db.execute("PRAGMA foreign_keys = ON")
         return db
 
-    def _prepare(self) -> None:
+    def _prepare_tables(self) -> None:
         for _ in range(100):  # another process may be doing the same; there is no waiting for this lock
             with contextlib.suppress(sqlite3.OperationalError):
                 self._anchor.execute("PRAGMA journal_mode = WAL")
                 break
             time.sleep(0.05)
-        with self._writing() as db:
+        with self._write_transaction() as db:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version > VERSION:
                 raise InputError(
@@ -98,14 +106,14 @@ class Store:
             db.execute(add, (DEMO, time.time()))
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        with contextlib.closing(self._open()) as db:
+    def _read_transaction(self) -> Iterator[sqlite3.Connection]:
+        with contextlib.closing(self._open_database()) as db:
             yield db
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _write_transaction(self) -> Iterator[sqlite3.Connection]:
         """One transaction that holds the write lock from its beginning; undone when anything is raised."""
-        with contextlib.closing(self._open()) as db:
+        with contextlib.closing(self._open_database()) as db:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
@@ -116,18 +124,18 @@ class Store:
 
     # -- bytes -------------------------------------------------------------------------------------------------
 
-    def _blob(self, digest: str) -> Path:
+    def _locate_blob(self, digest: str) -> Path:
         return self.folder / "blobs" / digest[:2] / digest
 
     def blob_path(self, digest: str) -> Path:
         """Where the bytes of a digest are."""
-        path = self._blob(digest)
+        path = self._locate_blob(digest)
         if not path.is_file():
-            raise Missing("the file of this project is gone from the studio folder; upload it again")
+            raise RecordNotFound("the file of this project is gone from the studio folder; upload it again")
         return path
 
     @contextlib.contextmanager
-    def _arriving(self, contents: Sequence[bytes]) -> Iterator[list[tuple[str, TemporaryFile]]]:
+    def _stage_files(self, contents: Sequence[bytes]) -> Iterator[list[tuple[str, TemporaryFile]]]:
         """Bytes on the disk under names of their own, with the digests they are to be called by."""
         staged: list[tuple[str, TemporaryFile]] = []
         try:
@@ -143,20 +151,20 @@ class Store:
             for _, beside in staged:
                 beside.discard()
 
-    def _settle(self, staged: Sequence[tuple[str, TemporaryFile]]) -> list[str]:
+    def _publish_staged(self, staged: Sequence[tuple[str, TemporaryFile]]) -> list[str]:
         """Give staged files their names; to be called while the write lock is held."""
         for digest, beside in staged:
-            target = self._blob(digest)
+            target = self._locate_blob(digest)
             target.parent.mkdir(exist_ok=True, mode=0o700)
             beside.publish(target)
         return [digest for digest, _ in staged]
 
-    def _sweep(self, db: sqlite3.Connection, digests: Sequence[str | None]) -> None:
+    def _remove_unused_blobs(self, db: sqlite3.Connection, digests: Sequence[str | None]) -> None:
         """Remove bytes that nothing refers to any more; to be called while the write lock is held."""
         asked = "SELECT 1 FROM files WHERE digest = :d UNION SELECT 1 FROM models WHERE digest = :d"
         for digest in {d for d in digests if d is not None}:
             if db.execute(asked, {"d": digest}).fetchone() is None:
-                self._blob(digest).unlink(missing_ok=True)
+                self._locate_blob(digest).unlink(missing_ok=True)
 
     # -- projects ----------------------------------------------------------------------------------------------
 
@@ -164,22 +172,22 @@ class Store:
         self, name: str, files: Sequence[tuple[str, bytes]], options: dict[str, Any] | None = None
     ) -> str:
         """A project of uploaded files; the same bytes are kept once."""
-        with self._arriving([content for _, content in files]) as staged, self._writing() as db:
-            digests = self._settle(staged)
-            named = [File(n, digest=d) for (n, _), d in zip(files, digests, strict=True)]
-            return self._add(db, name, "upload", named, options or {})
+        with self._stage_files([content for _, content in files]) as staged, self._write_transaction() as db:
+            digests = self._publish_staged(staged)
+            named = [ProjectFile(n, digest=d) for (n, _), d in zip(files, digests, strict=True)]
+            return self._insert_project(db, name, "upload", named, options or {})
 
     def add_paths(self, name: str, paths: Sequence[Path], options: dict[str, Any] | None = None) -> str:
         """A project of files that stay where they are."""
-        with self._writing() as db:
-            named = [File(p.name, path=str(p)) for p in paths]
-            return self._add(db, name, "files", named, options or {})
+        with self._write_transaction() as db:
+            named = [ProjectFile(p.name, path=str(p)) for p in paths]
+            return self._insert_project(db, name, "files", named, options or {})
 
     def add_labels(self, project: str, files: Sequence[tuple[str, bytes]], known: Sequence[str]) -> None:
         """Further files of a project, which hold its labels; they were checked beside those `known` then."""
-        with self._arriving([content for _, content in files]) as staged, self._writing() as db:
-            self._check(db, project)
-            digests = self._settle(staged)
+        with self._stage_files([content for _, content in files]) as staged, self._write_transaction() as db:
+            self._check_project(db, project)
+            digests = self._publish_staged(staged)
             options = json.loads(
                 db.execute("SELECT options FROM projects WHERE id = ?", (project,)).fetchone()[0]
             )
@@ -197,8 +205,8 @@ class Store:
 
     def remove_labels(self, project: str) -> None:
         """Take back all labels that were added; those among the first files stay."""
-        with self._writing() as db:
-            self._check(db, project)
+        with self._write_transaction() as db:
+            self._check_project(db, project)
             [[text]] = db.execute("SELECT options FROM projects WHERE id = ?", (project,))
             options = json.loads(text)
             digests = options.pop("labels", [])
@@ -207,10 +215,15 @@ class Store:
             db.execute("UPDATE projects SET options = ? WHERE id = ?", (json.dumps(options), project))
             gone = "DELETE FROM files WHERE project = ? AND digest = ?"
             db.executemany(gone, [(project, digest) for digest in digests])
-            self._sweep(db, digests)
+            self._remove_unused_blobs(db, digests)
 
-    def _add(
-        self, db: sqlite3.Connection, name: str, kind: Kind, files: Sequence[File], options: dict[str, Any]
+    def _insert_project(
+        self,
+        db: sqlite3.Connection,
+        name: str,
+        kind: ProjectKind,
+        files: Sequence[ProjectFile],
+        options: dict[str, Any],
     ) -> str:
         project = secrets.token_hex(6)
         row = (project, name, kind, json.dumps(options), time.time())
@@ -221,34 +234,34 @@ class Store:
 
     def project(self, project: str) -> Project:
         """One project with its files."""
-        with self._reading() as db:
+        with self._read_transaction() as db:
             row = db.execute("SELECT * FROM projects WHERE id = ?", (project,)).fetchone()
             asked = "SELECT name, digest, path FROM files WHERE project = ? ORDER BY place"
-            files = tuple(File(*f) for f in db.execute(asked, (project,)))
+            files = tuple(ProjectFile(*f) for f in db.execute(asked, (project,)))
         if row is None:
-            raise Missing("there is no such project; it may have been removed")
-        return _project(row, files)
+            raise RecordNotFound("there is no such project; it may have been removed")
+        return _build_project(row, files)
 
-    def _check(self, db: sqlite3.Connection, project: str) -> None:
+    def _check_project(self, db: sqlite3.Connection, project: str) -> None:
         if db.execute("SELECT 1 FROM projects WHERE id = ?", (project,)).fetchone() is None:
-            raise Missing("there is no such project; it may have been removed")
+            raise RecordNotFound("there is no such project; it may have been removed")
 
     def projects(self) -> list[Project]:
         """All projects, the newest first, without their files."""
-        with self._reading() as db:
-            return [_project(r) for r in db.execute("SELECT * FROM projects ORDER BY made DESC, id")]
+        with self._read_transaction() as db:
+            return [_build_project(r) for r in db.execute("SELECT * FROM projects ORDER BY made DESC, id")]
 
-    def remove(self, project: str) -> None:
+    def remove_project(self, project: str) -> None:
         """Forget a project, its jobs and models; uploaded bytes go when no other project has the same."""
         if project == DEMO:
             raise ParameterError("the embedded data stay; there is nothing to remove")
-        with self._writing() as db:
+        with self._write_transaction() as db:
             asked = "SELECT digest FROM files WHERE project = :p UNION SELECT digest FROM models WHERE project = :p"
             digests = [r[0] for r in db.execute(asked, {"p": project})]
             jobs = [r[0] for r in db.execute("SELECT id FROM jobs WHERE project = ?", (project,))]
             if not db.execute("DELETE FROM projects WHERE id = ?", (project,)).rowcount:
-                raise Missing("there is no such project; it may have been removed")
-            self._sweep(db, digests)
+                raise RecordNotFound("there is no such project; it may have been removed")
+            self._remove_unused_blobs(db, digests)
         for job in jobs:
             shutil.rmtree(self.job_folder(job), ignore_errors=True)
 
@@ -257,29 +270,29 @@ class Store:
     def add_model(self, project: str, name: str, method: str, content: bytes, job: str | None = None) -> str:
         """Keep a model file; with the job that made it, once only."""
         model = secrets.token_hex(6)
-        with self._arriving([content]) as staged, self._writing() as db:
+        with self._stage_files([content]) as staged, self._write_transaction() as db:
             known = db.execute("SELECT id FROM models WHERE job = ?", (job,)).fetchone()
             if known is not None:
                 return str(known["id"])
-            self._check(db, project)
-            [digest] = self._settle(staged)
+            self._check_project(db, project)
+            [digest] = self._publish_staged(staged)
             row = (model, project, name, method, digest, job, time.time())
             db.execute("INSERT INTO models VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         return model
 
-    def model(self, model: str) -> Model:
+    def model(self, model: str) -> StoredModel:
         """One model."""
-        with self._reading() as db:
+        with self._read_transaction() as db:
             row = db.execute("SELECT * FROM models WHERE id = ?", (model,)).fetchone()
         if row is None:
-            raise Missing("there is no such model; it may have been removed with its project")
-        return Model(*row)
+            raise RecordNotFound("there is no such model; it may have been removed with its project")
+        return StoredModel(*row)
 
-    def models(self, project: str | None = None) -> list[Model]:
+    def models(self, project: str | None = None) -> list[StoredModel]:
         """Models (of a project), the newest first."""
-        with self._reading() as db:
+        with self._read_transaction() as db:
             asked = "SELECT * FROM models WHERE :p IS NULL OR project = :p ORDER BY made DESC, id"
-            return [Model(*row) for row in db.execute(asked, {"p": project})]
+            return [StoredModel(*row) for row in db.execute(asked, {"p": project})]
 
     def model_bytes(self, model: str) -> bytes:
         """The model file."""
@@ -291,8 +304,8 @@ class Store:
         """Ask for long work."""
         job = secrets.token_hex(6)
         row = (job, project, kind, json.dumps(settings), time.time())
-        with self._writing() as db:
-            self._check(db, project)
+        with self._write_transaction() as db:
+            self._check_project(db, project)
             db.execute(
                 "INSERT INTO jobs (id, project, kind, settings, state, made) VALUES (?, ?, ?, ?, 'queued', ?)",
                 row,
@@ -305,39 +318,39 @@ class Store:
 
     def job(self, job: str) -> Job:
         """One job."""
-        with self._reading() as db:
+        with self._read_transaction() as db:
             row = db.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
         if row is None:
-            raise Missing("there is no such job; it may have been removed with its project")
-        return _job(row)
+            raise RecordNotFound("there is no such job; it may have been removed with its project")
+        return _build_job(row)
 
     def jobs(self, project: str | None = None) -> list[Job]:
         """Jobs (of a project), the newest first."""
-        with self._reading() as db:
+        with self._read_transaction() as db:
             asked = "SELECT * FROM jobs WHERE :p IS NULL OR project = :p ORDER BY made DESC, id"
-            return [_job(row) for row in db.execute(asked, {"p": project})]
+            return [_build_job(row) for row in db.execute(asked, {"p": project})]
 
-    def waiting(self, stale: float) -> bool:
+    def has_waiting_job(self, stale: float) -> bool:
         """Whether there is a job to claim or one whose owner is gone."""
         asked = "SELECT 1 FROM jobs WHERE state = 'queued' OR (state = 'running' AND beat < ?) LIMIT 1"
-        with self._reading() as db:
+        with self._read_transaction() as db:
             return db.execute(asked, (time.time() - stale,)).fetchone() is not None
 
     def claim(self, owner: str, stale: float, resumable: Sequence[str], tries: int) -> Job | None:
         """The oldest job that waits, now the owner's; jobs of owners that fell silent wait again or are given up."""
         now = time.time()
-        with self._writing() as db:
+        with self._write_transaction() as db:
             silent = db.execute("SELECT * FROM jobs WHERE state = 'running' AND beat < ?", (now - stale,))
             for row in silent.fetchall():
-                self._orphan(db, _job(row), now, resumable, tries)
+                self._requeue_orphan(db, _build_job(row), now, resumable, tries)
             row = db.execute("SELECT * FROM jobs WHERE state = 'queued' ORDER BY made, id LIMIT 1").fetchone()
             if row is None:
                 return None
             mine = "UPDATE jobs SET state = 'running', owner = ?, beat = ?, tries = tries + 1 WHERE id = ?"
             db.execute(mine, (owner, now, row["id"]))
-            return _job(db.execute("SELECT * FROM jobs WHERE id = ?", (row["id"],)).fetchone())
+            return _build_job(db.execute("SELECT * FROM jobs WHERE id = ?", (row["id"],)).fetchone())
 
-    def _orphan(
+    def _requeue_orphan(
         self, db: sqlite3.Connection, job: Job, now: float, resumable: Sequence[str], tries: int
     ) -> None:
         if job.kind in resumable and job.tries < tries:
@@ -353,37 +366,37 @@ class Store:
 
     def beat(self, job: str, owner: str, done: int, total: int, words: str) -> bool:
         """A sign of life with progress; False when the job is no longer the owner's, or is to be stopped."""
-        with self._writing() as db:
+        with self._write_transaction() as db:
             told = "UPDATE jobs SET beat = ?, done = ?, total = ?, words = ? WHERE id = ? AND owner = ? AND stop = 0"
             row = (time.time(), done, total, words, job, owner)
             return db.execute(told + " AND state = 'running'", row).rowcount == 1
 
-    def finish(self, job: str, owner: str, state: State, words: str, result: Any = None) -> bool:
+    def finish(self, job: str, owner: str, state: JobState, words: str, result: Any = None) -> bool:
         """End a job, if it is still the owner's."""
-        with self._writing() as db:
+        with self._write_transaction() as db:
             end = "UPDATE jobs SET state = ?, words = ?, result = ?, ended = ?, owner = NULL WHERE id = ? AND owner = ?"
             row = (state, words, json.dumps(result), time.time(), job, owner)
             return db.execute(end + " AND state = 'running'", row).rowcount == 1
 
     def release(self, owner: str, words: str) -> None:
         """Put the job of an owner back, as that one has to go; it was not the job's fault."""
-        with self._writing() as db:
+        with self._write_transaction() as db:
             back = "UPDATE jobs SET state = 'queued', owner = NULL, words = ?, tries = tries - 1"
             db.execute(back + " WHERE owner = ? AND state = 'running'", (words, owner))
 
     def cancel(self, job: str) -> None:
         """Stop a job: at once if it waits, else as soon as its worker looks."""
-        with self._writing() as db:
+        with self._write_transaction() as db:
             end = "UPDATE jobs SET state = 'cancelled', words = 'stopped before it began', ended = ? WHERE id = ?"
             if not db.execute(end + " AND state = 'queued'", (time.time(), job)).rowcount:
                 db.execute("UPDATE jobs SET stop = 1 WHERE id = ? AND state = 'running'", (job,))
 
 
-def _project(row: sqlite3.Row, files: tuple[File, ...] = ()) -> Project:
+def _build_project(row: sqlite3.Row, files: tuple[ProjectFile, ...] = ()) -> Project:
     return Project(row["id"], row["name"], row["kind"], json.loads(row["options"]), row["made"], files)
 
 
-def _job(row: sqlite3.Row) -> Job:
+def _build_job(row: sqlite3.Row) -> Job:
     values = dict(row)
     result = None if values["result"] is None else json.loads(values["result"])
     changed = {"settings": json.loads(values["settings"]), "result": result, "stop": bool(values["stop"])}

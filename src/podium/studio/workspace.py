@@ -14,17 +14,17 @@ from typing import Any
 from podium.errors import InputError, PodiumError, capture_warnings
 from podium.evaluate.method_screening import MethodScreen
 from podium.studio.limits import TooLarge, check_pairs
-from podium.studio.opening import Opened, open_input, open_labels, still_allowed
-from podium.studio.records import Project
-from podium.studio.settings import Settings
+from podium.studio.loading import ProjectData, open_input, open_labels, recheck_allowed_path
+from podium.studio.settings import ServerSettings
 from podium.studio.store import DEMO, Store
+from podium.studio.store_records import Project
 
-__all__ = ["Workspace", "opened"]
+__all__ = ["Workspace", "load_project"]
 
 DATA, FOUND, FUSED, DRAWN = 6, 24, 16, 120  # projects, materials, results and pictures kept
 
 
-class Kept:
+class FutureCache:
     """Values by key, the least recently used forgotten first; one that is being computed is waited for."""
 
     def __init__(self, most: int) -> None:
@@ -45,12 +45,12 @@ class Kept:
             while len(self._values) > self._most:
                 self._values.popitem(last=False)
         if pool is None:
-            self._run(key, future, make)
+            self._compute_value(key, future, make)
         else:
-            pool.submit(self._run, key, future, make)
+            pool.submit(self._compute_value, key, future, make)
         return future
 
-    def _run(self, key: Hashable, future: Future[Any], make: Callable[[], Any]) -> None:
+    def _compute_value(self, key: Hashable, future: Future[Any], make: Callable[[], Any]) -> None:
         try:
             with capture_warnings():  # what nobody asked for stays out of the log
                 found = make()
@@ -62,13 +62,13 @@ class Kept:
             future.set_exception(error)
 
 
-def opened(store: Store, project: Project, roots: Sequence[Path]) -> Opened:
+def load_project(store: Store, project: Project, roots: Sequence[Path]) -> ProjectData:
     """The data of a project, read now."""
     if project.kind == "demo":
         from podium.data.demo import demo
 
         data = demo()
-        return Opened(data.preferences, data.labels)
+        return ProjectData(data.preferences, data.labels)
     inputs: list[Path | tuple[str, bytes]] = []
     added: list[tuple[str, bytes]] = []
     for file in project.files:
@@ -76,7 +76,7 @@ def opened(store: Store, project: Project, roots: Sequence[Path]) -> Opened:
             later = file.digest in project.options.get("labels", ())
             (added if later else inputs).append((file.name, store.blob_path(file.digest).read_bytes()))
         elif file.path is not None:
-            inputs.append(still_allowed(roots, file.path))
+            inputs.append(recheck_allowed_path(roots, file.path))
     if not inputs:
         raise InputError("the project has no files", remedy="open them again")
     found = open_input(inputs, project.options)
@@ -89,28 +89,28 @@ class Workspace:
     """Shared by all requests of a server."""
 
     store: Store
-    settings: Settings
-    _data: Kept = field(default_factory=lambda: Kept(DATA))
-    _found: Kept = field(default_factory=lambda: Kept(FOUND))
-    _fused: Kept = field(default_factory=lambda: Kept(FUSED))
-    _drawn: Kept = field(default_factory=lambda: Kept(DRAWN))
+    settings: ServerSettings
+    _data: FutureCache = field(default_factory=lambda: FutureCache(DATA))
+    _found: FutureCache = field(default_factory=lambda: FutureCache(FOUND))
+    _fused: FutureCache = field(default_factory=lambda: FutureCache(FUSED))
+    _drawn: FutureCache = field(default_factory=lambda: FutureCache(DRAWN))
     _warmed: bool = False
     _readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "podium-reader"))
     _fusers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "podium-fuser"))
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "podium-studio"))
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Load what the first page needs while nobody waits for it."""
         if not self._warmed:
             self._warmed = True
-            self._pool.submit(self._warm)
+            self._pool.submit(self._load_first_page)
 
-    def _warm(self) -> None:
+    def _load_first_page(self) -> None:
         from podium.evaluate import pictures
 
         with contextlib.suppress(PodiumError):
             pictures.import_altair()
-            self.material(self.data(self.store.project(DEMO)).result())
+            self.collect_inputs(self.data(self.store.project(DEMO)).result())
 
     def close(self) -> None:
         """End the threads."""
@@ -119,25 +119,27 @@ class Workspace:
 
     def data(self, project: Project) -> Future[Any]:
         """The data of a project, on their way; read again when a file on the server has changed."""
-        key = (project.id, *((f.digest, _stamp(f.path)) for f in project.files))
-        return self._data.get(key, lambda: opened(self.store, project, self.settings.roots), self._readers)
+        key = (project.id, *((f.digest, _read_file_stamp(f.path)) for f in project.files))
+        return self._data.get(
+            key, lambda: load_project(self.store, project, self.settings.roots), self._readers
+        )
 
-    def material(
-        self, data: Opened, methods: Sequence[str] = (), metrics: Sequence[str] = ("ndcg@10", "map")
+    def collect_inputs(
+        self, data: ProjectData, methods: Sequence[str] = (), metrics: Sequence[str] = ("ndcg@10", "map")
     ) -> Future[Any]:
         """What a report would be made of, on its way: wait for it as long as you like."""
         key = (data.fingerprint, tuple(methods), tuple(metrics))
-        return self._found.get(key, lambda: self._gather(data, methods, metrics), self._pool)
+        return self._found.get(key, lambda: self._collect_inputs(data, methods, metrics), self._pool)
 
-    def _gather(self, data: Opened, methods: Sequence[str], metrics: Sequence[str]) -> Any:
+    def _collect_inputs(self, data: ProjectData, methods: Sequence[str], metrics: Sequence[str]) -> Any:
         from podium.aggregators.base import make
         from podium.evaluate.report.inputs import ReportRequest, collect_inputs
 
         named = {m: self.method(m) if m.startswith("model:") else make(m) for m in methods}
         for method in named.values():
             check_pairs(self.settings.limits, data.preferences, method)
-        usual, large = self._screen(data)
-        words, absent = self._too_long(data), []
+        usual, large = self._screen_methods(data)
+        words, absent = self._describe_excess(data), []
         asked = ReportRequest(
             data.preferences,
             data.labels,
@@ -154,7 +156,7 @@ class Workspace:
         found = collect_inputs(asked)
         return replace(found, said=(*found.said, *(f"{what} is left out: {words}" for what in absent)))
 
-    def _too_long(self, data: Opened) -> str:
+    def _describe_excess(self, data: ProjectData) -> str:
         """Why nothing that compares each item with each is computed for these data, or nothing."""
         try:
             check_pairs(self.settings.limits, data.preferences)
@@ -162,11 +164,11 @@ class Workspace:
             return str(error)
         return ""
 
-    def usual(self, data: Opened) -> dict[str, Any]:
+    def choose_methods(self, data: ProjectData) -> dict[str, Any]:
         """The methods that are shown to those who name none: those that suit the data and are not too much work."""
-        return dict(self._screen(data)[0].methods)
+        return dict(self._screen_methods(data)[0].methods)
 
-    def _screen(self, data: Opened) -> tuple[MethodScreen, list[str]]:
+    def _screen_methods(self, data: ProjectData) -> tuple[MethodScreen, list[str]]:
         """These, and the names of the well-known ones that would compare too many items."""
         from podium.evaluate.report.inputs import choose_methods, default_methods
 
@@ -201,7 +203,7 @@ class Workspace:
         return make(spec)
 
 
-def _stamp(path: str | None) -> tuple[int, int] | None:
+def _read_file_stamp(path: str | None) -> tuple[int, int] | None:
     """Changes when the file does."""
     if path is None:
         return None

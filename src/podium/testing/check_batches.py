@@ -48,7 +48,7 @@ def _iterate_batch_results(method: Aggregator, answers: PreferenceRows) -> Itera
     yield rank(table)
     with _force_compiled():
         yield rank(table)
-        yield pa.Table.from_batches(rank.over(table.to_batches(), rows=1))
+        yield pa.Table.from_batches(rank.rank_batches(table.to_batches(), rows=1))
 
 
 class _BatchResults(dict[Any, list[Any]]):

@@ -39,7 +39,7 @@ class Tally:
     """Rows are unique and in order; `side` is 1 where `first` was shown first, -1 where `second` was, 0 if not known.
 
     >>> votes = Preferences.from_comparisons([0] * 3, ["j"] * 3, ["a", "a", "b"], ["b", "b", "a"])
-    >>> tally = Tally.of(votes)
+    >>> tally = Tally.from_preferences(votes)
     >>> tally, tally.won.tolist(), tally.lost.tolist()
     (Tally(3 votes on 2 items by 1 expert), [2.0], [1.0])
     """

@@ -13,7 +13,7 @@ from podium.errors import ParameterError
 from podium.params import suggest_names
 from podium.scale.shards import Shard
 
-__all__ = ["ENGINES", "Engine", "Work", "engine"]
+__all__ = ["ENGINES", "Engine", "Work", "find_engine"]
 
 ENGINES = ("local", "ray", "spark")
 Work = Callable[[Shard], Any]
@@ -28,7 +28,7 @@ class Engine(Protocol):
         """What `work` gives for each shard."""
 
 
-def engine(name: str) -> Engine:
+def find_engine(name: str) -> Engine:
     """The engine of a name; one whose library is missing says how to get it."""
     if name not in ENGINES:
         raise ParameterError(f"there is no engine {name!r}; {suggest_names(name, ENGINES)}")
@@ -40,5 +40,5 @@ def engine(name: str) -> Engine:
             raise ParameterError(
                 f"the engine {name} needs {library}, which is not installed; pip install 'podium-rank[{name}]'"
             ) from None
-    found: Engine = importlib.import_module(f"podium.scale.engines.on_{name}").run
+    found: Engine = importlib.import_module(f"podium.scale.engines.{name}_engine").run
     return found

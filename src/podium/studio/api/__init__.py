@@ -11,55 +11,57 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from podium.errors import NotFittedError, PodiumError
-from podium.studio.api import described, page
-from podium.studio.api.pool import Pool
-from podium.studio.api.routes import reply, router
-from podium.studio.gate import SERVICE, error_document
+from podium.studio.api import docs_page, openapi_schema
+from podium.studio.api.computation_pool import ComputationPool
+from podium.studio.api.service_routes import build_json_response, router
 from podium.studio.limits import TooLarge
-from podium.studio.security import Refused
+from podium.studio.middleware import SERVICE, error_document
+from podium.studio.security import RequestRefused
 
-__all__ = ["install", "router"]
+__all__ = ["install_service", "router"]
 
 
-def install(app: FastAPI) -> None:
+def install_service(app: FastAPI) -> None:
     """Add the service, its documentation and the errors in words to an application."""
-    app.state.pool = Pool(app.state.settings.limits, app.state.meters)
-    app.openapi = lambda: described.openapi(app)  # type: ignore[method-assign]
+    app.state.pool = ComputationPool(app.state.settings.limits, app.state.meters)
+    app.openapi = lambda: openapi_schema.build_openapi(app)  # type: ignore[method-assign]
     app.include_router(router)
-    app.include_router(page.router)
-    app.add_exception_handler(PodiumError, _podium_error)
-    app.add_exception_handler(MemoryError, _no_memory)
+    app.include_router(docs_page.router)
+    app.add_exception_handler(PodiumError, _answer_podium_error)
+    app.add_exception_handler(MemoryError, _answer_memory_error)
     for kind in (ArithmeticError, np.linalg.LinAlgError):
-        app.add_exception_handler(kind, _no_number)
-    app.add_exception_handler(HTTPException, _http_error)
+        app.add_exception_handler(kind, _answer_arithmetic_error)
+    app.add_exception_handler(HTTPException, _answer_http_error)
 
 
-async def _podium_error(request: Request, error: Any) -> Response:
-    """422 for what the library refuses; a `Refused` keeps its own status, and the gate writes those of the pages."""
-    if not request.url.path.startswith(SERVICE) or isinstance(error, Refused | TooLarge):
+async def _answer_podium_error(request: Request, error: Any) -> Response:
+    """422 for what the library refuses; a `RequestRefused` keeps its own status; the middleware answers for pages."""
+    if not request.url.path.startswith(SERVICE) or isinstance(error, RequestRefused | TooLarge):
         raise error
     remedy = getattr(error, "remedy", None)
     if isinstance(error, NotFittedError):
         remedy = "fit the method with `podium fit` or in the studio, and name the saved model"
-    return reply(error_document(type(error).__name__, str(error), remedy or ""), 422)
+    return build_json_response(error_document(type(error).__name__, str(error), remedy or ""), 422)
 
 
-async def _no_memory(_request: Request, _error: Any) -> Response:
-    return reply(error_document("TooLarge", "there is not enough memory for this request", "send less"), 413)
+async def _answer_memory_error(_request: Request, _error: Any) -> Response:
+    return build_json_response(
+        error_document("TooLarge", "there is not enough memory for this request", "send less"), 413
+    )
 
 
-async def _no_number(_request: Request, _error: Any) -> Response:
+async def _answer_arithmetic_error(_request: Request, _error: Any) -> Response:
     """Numbers so large, or so unlike one another, that arithmetic gives up."""
     message = "the numbers in this request are too large, or too unlike one another, for this computation"
-    return reply(error_document("InputError", message, "rescale them"), 422)
+    return build_json_response(error_document("InputError", message, "rescale them"), 422)
 
 
-async def _http_error(request: Request, error: Any) -> Response:
+async def _answer_http_error(request: Request, error: Any) -> Response:
     """What the framework refuses: unknown addresses and methods."""
     words = {404: "there is nothing at this address", 405: "this address does not take that method"}
     problem = words.get(error.status_code, str(error.detail))
     answer: Response = PlainTextResponse(f"{problem}\n", error.status_code)
     if request.url.path.startswith(SERVICE):
-        answer = reply(error_document("NotFound", problem, "see /docs"), error.status_code)
+        answer = build_json_response(error_document("NotFound", problem, "see /docs"), error.status_code)
     answer.headers.update(error.headers or {})
     return answer

@@ -1,7 +1,7 @@
 """The studio's pages: server-rendered, one permanent link for every view, the same as JSON and CSV."""
 
 from podium.studio.pages.job_routes import router as _jobs
-from podium.studio.pages.routes import router
+from podium.studio.pages.page_routes import router
 
 router.include_router(_jobs)
 

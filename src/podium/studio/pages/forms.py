@@ -12,15 +12,15 @@ from starlette.exceptions import HTTPException
 
 from podium.errors import InputError
 from podium.studio import security
-from podium.studio.fields import FIELDS
-from podium.studio.pages import landing
+from podium.studio.form_fields import FIELDS
+from podium.studio.pages import projects
 
-__all__ = ["Sent", "sent"]
+__all__ = ["SubmittedForm", "read_form"]
 
 MOST_FIELDS, PART = 100, 1 << 20  # of a form
 
 
-class Sent:
+class SubmittedForm:
     """The fields and files of a form of ours, read to the end."""
 
     def __init__(self, fields: dict[str, str], files: list[tuple[str, bytes]]) -> None:
@@ -36,7 +36,7 @@ class Sent:
 
 
 @contextlib.asynccontextmanager
-async def _place(request: Request) -> AsyncIterator[None]:
+async def _reserve_upload(request: Request) -> AsyncIterator[None]:
     """One of the places for uploads that are in memory; those on their way wait on the disk."""
     limits, places = request.app.state.settings.limits, request.app.state.uploads
     try:
@@ -45,17 +45,17 @@ async def _place(request: Request) -> AsyncIterator[None]:
     except TimeoutError:
         many = "1 upload was" if limits.uploads == 1 else f"{limits.uploads} uploads were"
         busy = f"{many} being read for {limits.seconds:g} seconds"
-        raise security.Refused(503, busy, "try again later", {"retry-after": "5"}) from None
+        raise security.RequestRefused(503, busy, "try again later", {"retry-after": "5"}) from None
     try:
         yield
     finally:
         places.release()
 
 
-async def sent(request: Request, held: contextlib.AsyncExitStack | None = None) -> Sent:
+async def read_form(request: Request, held: contextlib.AsyncExitStack | None = None) -> SubmittedForm:
     """What a form of ours holds; its files are read once `held` has a place for them, and not without it."""
     try:
-        form = await request.form(max_files=landing.FILES + 1, max_fields=MOST_FIELDS, max_part_size=PART)
+        form = await request.form(max_files=projects.FILES + 1, max_fields=MOST_FIELDS, max_part_size=PART)
     except HTTPException as error:
         raise InputError(f"the form cannot be read: {error.detail}", remedy="load the page again") from None
     try:
@@ -63,8 +63,8 @@ async def sent(request: Request, held: contextlib.AsyncExitStack | None = None) 
         security.check_csrf(request, fields.get("csrf"))
         chosen = [f for f in form.getlist("files") if isinstance(f, UploadFile) and (f.filename or f.size)]
         if held is None or not chosen:
-            return Sent(fields, [])
-        await held.enter_async_context(_place(request))
-        return Sent(fields, [(f.filename or "", await f.read()) for f in chosen])
+            return SubmittedForm(fields, [])
+        await held.enter_async_context(_reserve_upload(request))
+        return SubmittedForm(fields, [(f.filename or "", await f.read()) for f in chosen])
     finally:
         await form.close()

@@ -9,11 +9,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from podium.errors import PodiumError
-from podium.studio import jobs as work
-from podium.studio.pages.forms import sent
-from podium.studio.pages.routes import failed
-from podium.studio.records import Missing
+from podium.studio import job_worker as work
+from podium.studio.pages.forms import read_form
+from podium.studio.pages.page_routes import respond_error
 from podium.studio.store import Store
+from podium.studio.store_records import RecordNotFound
 
 __all__ = ["router"]
 
@@ -21,10 +21,10 @@ router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 
 @router.post("/p/{project}/jobs")
-async def start(request: Request, project: str) -> Response:
+async def start_job(request: Request, project: str) -> Response:
     """Ask for long work."""
     try:
-        form = await sent(request)
+        form = await read_form(request)
         kind = form["kind"]
         settings = {
             "metric": form["metric"],
@@ -34,25 +34,25 @@ async def start(request: Request, project: str) -> Response:
             "seed": form["seed"],
             "method": form["method"],
         }
-        await run_in_threadpool(work.ask, request.app.state.store, project, kind, settings)
+        await run_in_threadpool(work.queue_job, request.app.state.store, project, kind, settings)
     except PodiumError as error:
-        return await run_in_threadpool(failed, request, error)
+        return await run_in_threadpool(respond_error, request, error)
     request.app.state.keeper.wake()
     return RedirectResponse(f"/p/{quote(project, safe='')}/jobs", 303)
 
 
 @router.post("/p/{project}/jobs/{job}/stop")
-async def stop(request: Request, project: str, job: str) -> Response:
+async def stop_job(request: Request, project: str, job: str) -> Response:
     """Stop a job."""
     try:
-        await sent(request)
-        await run_in_threadpool(_stop, request.app.state.store, project, job)
+        await read_form(request)
+        await run_in_threadpool(_cancel_job, request.app.state.store, project, job)
     except PodiumError as error:
-        return await run_in_threadpool(failed, request, error)
+        return await run_in_threadpool(respond_error, request, error)
     return RedirectResponse(f"/p/{quote(project, safe='')}/jobs", 303)
 
 
-def _stop(store: Store, project: str, job: str) -> None:
+def _cancel_job(store: Store, project: str, job: str) -> None:
     if store.job(job).project != project:
-        raise Missing("there is no such job in this project")
+        raise RecordNotFound("there is no such job in this project")
     store.cancel(job)

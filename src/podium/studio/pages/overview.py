@@ -5,13 +5,13 @@ from __future__ import annotations
 from podium.evaluate.report.blocks import ReportFinding
 from podium.evaluate.report.findings import collect_findings
 from podium.evaluate.report.verdict import describe_verdict
-from podium.studio.opening import Opened
-from podium.studio.pages.context import Context, View
+from podium.studio.loading import ProjectData
+from podium.studio.pages.view_context import View, ViewContext
 
-__all__ = ["facts", "overview"]
+__all__ = ["build_overview_view", "describe_data"]
 
 
-def facts(data: Opened) -> dict[str, str]:
+def describe_data(data: ProjectData) -> dict[str, str]:
     """What was opened, in words."""
     p = data.preferences
     cells = int(p.index.sizes.sum()) * len(p.experts)
@@ -33,20 +33,20 @@ def facts(data: Opened) -> dict[str, str]:
     return {k: v for k, v in found.items() if v}
 
 
-def overview(c: Context) -> View:
+def build_overview_view(c: ViewContext) -> View:
     """The verdict and the checks of a report."""
-    found = c.material()
+    found = c.collect_inputs()
 
-    def concluded() -> tuple[tuple[ReportFinding, ...], tuple[str, ...]]:
+    def compute_verdict() -> tuple[tuple[ReportFinding, ...], tuple[str, ...]]:
         checks = collect_findings(found)
         return checks, describe_verdict(found, checks)
 
-    checks, said = c.wait(c.work.result((c.data.fingerprint, "verdict"), concluded))
+    checks, said = c.wait(c.work.result((c.data.fingerprint, "verdict"), compute_verdict))
     document = {
         "project": c.project.id,
         "verdict": list(said),
         "findings": [vars(f) for f in checks],
-        "facts": facts(c.data),
+        "facts": describe_data(c.data),
         "notes": list(c.data.notes),
         "best": found.best_method,
     }
@@ -60,7 +60,7 @@ def overview(c: Context) -> View:
         more={
             "verdict": said,
             "findings": rows,
-            "facts": facts(c.data),
+            "facts": describe_data(c.data),
             "notes": c.data.notes,
             "best": found.best_method,
         },

@@ -19,7 +19,7 @@ from podium.evaluate import pictures
 from podium.evaluate.report import html as report_page
 from podium.evaluate.report.blocks import Block, Figure, ReportTable
 
-__all__ = ["asset", "csv_document", "html", "page", "safe_cell", "svg"]
+__all__ = ["format_csv", "load_asset", "render_block", "render_page", "render_svg", "safe_cell"]
 
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # a spreadsheet would run what begins with these
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -36,54 +36,54 @@ def safe_cell(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
-def csv_document(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def format_csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Comma-separated values that a spreadsheet can open without harm."""
     return markup.format_csv([safe_cell(h) for h in head], ([safe_cell(v) for v in row] for row in rows))
 
 
-def svg(chart: Any) -> str:
+def render_svg(chart: Any) -> str:
     """A picture as a file of its own."""
     drawn = pictures.render_svg(chart, "f")
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
 
 
 @functools.cache
-def asset(name: str) -> tuple[bytes, str] | None:
+def load_asset(name: str) -> tuple[bytes, str] | None:
     """A file of the studio and its type; the style is that of reports and a little more."""
     if name == "style.css":
         report = importlib.resources.files("podium.evaluate.report").joinpath("style.css").read_text("utf-8")
-        return "\n".join([markup.STYLE, report, _own("studio.css")]).encode(), KINDS[".css"]
+        return "\n".join([markup.STYLE, report, _read_static("studio.css")]).encode(), KINDS[".css"]
     if name in ("studio.js", "icon.svg"):
-        return _own(name).encode(), KINDS[name[name.rindex(".") :]]
+        return _read_static(name).encode(), KINDS[name[name.rindex(".") :]]
     if name == "plots.js":
         return pictures.browser_code().encode(), KINDS[".js"]
     return None
 
 
-def _own(name: str) -> str:
+def _read_static(name: str) -> str:
     return importlib.resources.files(__package__).joinpath("static", name).read_text("utf-8")
 
 
-def html(block: Block, picture: str, links: dict[str, str] | None = None) -> Markup:
+def render_block(block: Block, picture: str, links: dict[str, str] | None = None) -> Markup:
     """A block of a report; `picture` is where its pictures are, with a {} for their names."""
     if isinstance(block, str):
         return Markup(markup.render_paragraph(block))
     if isinstance(block, ReportTable):
         leads = [(links or {}).get(row[0], "") for row in block.grid.rows] if links else ()
-        return Markup(f'<div class="scroll" tabindex="0">{_table(block, leads)}</div>')
+        return Markup(f'<div class="scroll" tabindex="0">{_render_table(block, leads)}</div>')
     if isinstance(block, Figure):
-        return _figure(block, picture)
+        return _render_figure(block, picture)
     return Markup(
         '<ul class="points">' + "".join(f"<li>{markup.escape_html(line)}</li>" for line in block) + "</ul>"
     )
 
 
-def _table(table: ReportTable, links: Sequence[str]) -> str:
+def _render_table(table: ReportTable, links: Sequence[str]) -> str:
     drawn = markup.render_table(table.grid, most=table.most, links=links, inline=False)
     return drawn.replace("<th ", '<th scope="col" ')
 
 
-def _figure(figure: Figure, picture: str) -> Markup:
+def _render_figure(figure: Figure, picture: str) -> Markup:
     where, caption = markup.escape_html(picture.format(figure.name)), markup.escape_html(figure.caption)
     image = f'<img src="{where}" alt="{caption}">'
     live = f'<button type="button" class="live" data-plot="{where}&amp;plot=1" hidden>Interactive</button>'
@@ -92,16 +92,16 @@ def _figure(figure: Figure, picture: str) -> Markup:
     return Markup(f"<figure>{holder}<figcaption>{caption} {link} {live}</figcaption></figure>")
 
 
-def _when(seconds: float | None) -> str:
+def _format_time(seconds: float | None) -> str:
     return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _slug(text: Id) -> str:
+def _format_slug(text: Id) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", str(text)).strip("-")[:40] or "x"
 
 
 @functools.cache
-def _templates() -> jinja2.Environment:
+def _load_templates() -> jinja2.Environment:
     found = jinja2.Environment(
         loader=jinja2.PackageLoader("podium.studio.pages"),
         autoescape=True,
@@ -110,8 +110,8 @@ def _templates() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     found.filters |= {
-        "when": _when,
-        "slug": _slug,
+        "when": _format_time,
+        "slug": _format_slug,
         "short": markup.shorten_text,
         "figure": markup.format_decimal,
     }
@@ -119,6 +119,6 @@ def _templates() -> jinja2.Environment:
     return found
 
 
-def page(template: str, **values: Any) -> str:
+def render_page(template: str, **values: Any) -> str:
     """A page from a template."""
-    return _templates().get_template(template).render(**values)
+    return _load_templates().get_template(template).render(**values)

@@ -1,0 +1,242 @@
+"""Arrow columns as Podium reads them: checked, coded, and never one Python object per row."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.data.grouped import ListExperts
+from podium.data.vocabulary import LAST_INTEGER, Ids, code_ids
+from podium.errors import InputError
+from podium.kernels.dispatch import I8
+from podium.kernels.local_items import TextColumn, find_list_starts
+from podium.params import suggest_names
+from podium.scale.arrow_arrays import to_arrow, to_numpy, to_single_array
+
+__all__ = [
+    "LISTS",
+    "VOTES",
+    "decode_dictionaries",
+    "experts_of",
+    "find_run_starts",
+    "is_text",
+    "items_of",
+    "normalize_columns",
+    "ranks_of",
+    "refuse_missing",
+    "resolve_columns",
+    "scores_of",
+    "to_ids",
+    "to_plain_type",
+]
+
+LISTS = ("query", "expert", "item", "rank", "score")
+VOTES = ("query", "expert", "winner", "loser", "tie", "weight")
+_REMEDY = "columns: query, expert, item with rank and/or score; or query, expert, winner, loser (tie, weight)"
+
+
+def resolve_columns(schema: Any) -> tuple[str, ...]:
+    """The columns of a table that are read; a schema that lacks one of those needed is refused."""
+    there = list(schema.names)
+    for name in {*LISTS, *VOTES}:
+        if there.count(name) > 1:
+            raise InputError(
+                f"there are {there.count(name)} columns named {name!r}", remedy="rename or drop one"
+            )
+    votes = "winner" in there
+    needed = ("query", "expert", "winner", "loser") if votes else ("query", "expert", "item")
+    for name in needed:
+        if name not in there:
+            hint = suggest_names(name, there) if there else "it has no columns"
+            raise InputError(f"the batch has no column {name!r} ({hint})", remedy=_REMEDY)
+    read = tuple(name for name in (VOTES if votes else LISTS) if name in there)
+    if not votes and "rank" not in read and "score" not in read:
+        raise InputError("the batch has neither a column 'rank' nor 'score'", remedy=_REMEDY)
+    for name in read:
+        _check_column_type(name, schema.field(name).type)
+    return read
+
+
+def _check_column_type(name: str, kind: Any) -> None:
+    import pyarrow as pa
+
+    t = pa.types
+    value = kind.value_type if t.is_dictionary(kind) else kind
+    if name in ("rank", "score", "weight"):
+        good, accepted = t.is_integer(value) or t.is_floating(value) or t.is_decimal(value), "numbers"
+    elif name == "tie":
+        good, accepted = t.is_boolean(value) or t.is_integer(value), "true and false"
+    else:
+        good, accepted = t.is_integer(value) or is_text(value), "strings or integers"
+    if not good:
+        raise InputError(f"the column {name!r} is of type {kind}", remedy=f"it must hold {accepted}; cast it")
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type is one of text."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def to_plain_type(kind: Any) -> Any:
+    """The type of a column of results: that of the ids given, dictionaries and views undone."""
+    import pyarrow as pa
+
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_string_view(value) else value
+
+
+def decode_dictionaries(table: Any, names: Container[str] | None = None) -> Any:
+    """The same without dictionaries, or without those of some columns."""
+    import pyarrow as pa
+
+    undone = [names is None or f.name in names for f in table.schema]
+    kinds = [
+        f.with_type(to_plain_type(f.type)) if u else f for f, u in zip(table.schema, undone, strict=True)
+    ]
+    return table.cast(pa.schema(kinds))
+
+
+def normalize_columns(table: Any) -> Any:
+    """The same with columns that all that follows can read: views of text as text, and without dictionaries in which
+    a value is missing.
+    """
+    import pyarrow as pa
+
+    for at, (field, column) in enumerate(zip(table.schema, table.columns, strict=True)):
+        coded = pa.types.is_dictionary(field.type)
+        value = field.type.value_type if coded else field.type
+        views = pa.types.is_string_view(value)
+        if views or (coded and any(chunk.dictionary.null_count for chunk in column.chunks)):
+            chunks = [_decode_chunk(chunk, to_plain_type(value)) for chunk in column.chunks]
+            table = table.set_column(at, field.name, pa.chunked_array(chunks, to_plain_type(value)))
+    return table
+
+
+def _decode_chunk(chunk: Any, kind: Any) -> Any:
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(chunk.type):
+        return chunk.cast(kind)
+    return pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(kind)).cast(kind)
+
+
+def refuse_missing(table: Any, name: str) -> None:
+    """Every row needs a value of this column."""
+    column = table.column(name)
+    if column.null_count:
+        row = int(np.flatnonzero(column.is_null().to_numpy())[0])
+        where = f" (query {table.column('query')[row].as_py()!r})" if name != "query" else ""
+        raise InputError(
+            f"the {name} is missing{where}", source=f"row {row + 1} of a batch", remedy="every row needs one"
+        )
+
+
+def find_run_starts(column: Any) -> I8:
+    """The rows at which another value begins, and the number of rows."""
+    n = len(column)
+    if n == 0:
+        return np.zeros(1, np.int64)
+    value = _to_comparable(column)
+    if value is None:
+        import pyarrow.compute as pc
+
+        flat = to_single_array(column)
+        new = pc.not_equal(flat.slice(1), flat.slice(0, n - 1)).to_numpy(zero_copy_only=False)
+    else:
+        new = value[1:] != value[:-1]
+    return np.concatenate(([0], np.flatnonzero(new) + 1, [n]))
+
+
+def _to_comparable(column: Any) -> npt.NDArray[Any] | None:
+    """Numbers that differ where the values do, or None."""
+    import pyarrow as pa
+
+    flat = to_single_array(column)
+    if pa.types.is_dictionary(flat.type):
+        if flat.dictionary.null_count or len(flat.dictionary.unique()) < len(flat.dictionary):
+            return None
+        return to_numpy(flat.indices)
+    return to_numpy(flat) if pa.types.is_integer(flat.type) else None
+
+
+def to_ids(flat: Any) -> Ids | None:
+    """Ids of an Arrow array without a Python object for each; None for integers beyond 64 bits."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(flat.type):
+        values = to_numpy(flat)
+        return None if values.max(initial=0) > LAST_INTEGER else Ids(values.astype(np.int64))
+    return Ids.from_text(*_read_text_buffers(flat))
+
+
+def _read_text_buffers(flat: Any) -> tuple[Any, I8]:
+    """Bytes and offsets of an array of text."""
+    import pyarrow as pa
+
+    flat = flat.cast(pa.large_string())
+    _, offsets, data = flat.buffers()
+    window = slice(flat.offset, flat.offset + len(flat) + 1)
+    ends = np.frombuffer(offsets, np.int64)[window] if len(flat) else np.zeros(1, np.int64)
+    return np.frombuffer(data or b"", np.uint8), ends
+
+
+def items_of(column: Any) -> npt.NDArray[Any] | TextColumn | None:
+    """Item ids as whole numbers or as coded text; None where neither will do."""
+    import pyarrow as pa
+
+    flat = to_single_array(column)
+    if pa.types.is_integer(flat.type):
+        value = to_numpy(flat)
+        if value.dtype == np.int32:
+            return value
+        return None if value.max(initial=0) > LAST_INTEGER else value.astype(np.int64, copy=False)
+    if not pa.types.is_dictionary(flat.type):
+        return TextColumn(None, *_read_text_buffers(flat))
+    if not is_text(flat.dictionary.type) or flat.dictionary.null_count:
+        return None
+    return TextColumn(
+        to_numpy(flat.indices).astype(np.int32, copy=False), *_read_text_buffers(flat.dictionary)
+    )
+
+
+def ranks_of(table: Any) -> npt.NDArray[np.int32] | None:
+    """The ranks of a table; None without any, or if they are not whole numbers from 1 that fit."""
+    import pyarrow as pa
+
+    if "rank" not in table.column_names or not pa.types.is_integer(table.schema.field("rank").type):
+        return None
+    value = to_numpy(table.column("rank"))
+    if value.dtype == np.int32:
+        return value
+    fits = value.max(initial=1) <= 2**31 - 1 and value.min(initial=1) >= 1
+    return value.astype(np.int32) if fits else None
+
+
+def scores_of(table: Any) -> npt.NDArray[np.float64] | None:
+    """The scores of a table, or None."""
+    if "score" not in table.column_names:
+        return None
+    import pyarrow as pa
+
+    return to_numpy(to_single_array(table.column("score")).cast(pa.float64(), safe=False))
+
+
+def experts_of(column: Any, row_starts: I8, extra: Ids | None) -> ListExperts:
+    """Lists, with codes over the experts that speak here and those that are known besides."""
+    import pyarrow as pa
+
+    flat = to_single_array(column)
+    if not pa.types.is_dictionary(flat.type) and not pa.types.is_integer(flat.type):
+        flat = flat.dictionary_encode()
+    raw = to_numpy(flat.indices if pa.types.is_dictionary(flat.type) else flat)
+    starts = find_list_starts(row_starts, raw)
+    _, firsts, which = np.unique(raw[starts[:-1]], return_index=True, return_inverse=True)
+    names = flat.take(to_arrow(starts[firsts]))
+    known = names.cast(to_plain_type(names.type)).to_pylist() + ([] if extra is None else extra.tolist())
+    codes, ids = code_ids(known, "expert").with_sorted_ids()
+    return ListExperts(starts, codes[which].astype(np.int32), ids)

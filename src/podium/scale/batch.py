@@ -1,0 +1,207 @@
+"""The one function that all engines carry around: Arrow batches of preferences in, Arrow batches of results out.
+
+Rows of one query stay together: a table holds whole queries, and in a stream a query may go on in the next batch but
+not come back later. Nothing but bytes and plain values travels to other processes, so the function can be sent
+anywhere that Podium is installed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from podium.aggregators.positional import Positional
+from podium.data.vocabulary import Ids
+from podium.errors import InputError, ParameterError
+from podium.kernels.dispatch import is_large
+from podium.scale import positional_fast_path, result_tables
+from podium.scale.arrow_arrays import to_single_array
+from podium.scale.arrow_schema import normalize_columns
+from podium.scale.query_batches import ARROW, ROWS, iterate_query_batches
+from podium.scale.table_preferences import build_preferences, find_weighted_experts
+
+if TYPE_CHECKING:
+    from podium.aggregators.base import Aggregator
+    from podium.data.build import Duplicates
+    from podium.data.consensus import Consensus, TieRule
+    from podium.data.features import Features
+    from podium.data.preferences import Preferences, Unlisted
+    from podium.kernels.dispatch import I8
+
+__all__ = ["BatchFunction", "batch_function"]
+
+ROW_COST = (
+    6  # units of work (see `dispatch.SMALL`) that making preferences of a row and ranking them costs numpy
+)
+
+
+@dataclass(frozen=True)
+class BatchFunction:
+    """Ranks the queries of a batch; made by `batch_function`.
+
+    Call it with a `pyarrow.Table` or `RecordBatch` of whole queries, or with an iterator of record batches in which
+    the rows of a query follow each other; it gives back the same kind.
+    """
+
+    model: bytes  # as `podium.models` writes it
+    top: int | None = None
+    ties: TieRule = "item"
+    unlisted: Unlisted | None = None  # as the shard says; unknown if it says nothing
+    duplicates: Duplicates = "error"
+    keep: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def aggregator(self) -> Aggregator:
+        """The method, read from its bytes where it is needed."""
+        from podium.models.model_files import loads
+
+        loaded: Aggregator = loads(self.model)
+        return loaded
+
+    @property
+    def __name__(self) -> str:
+        """What engines call it; some ask a function for its name."""
+        return f"podium {self.aggregator.name}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @property
+    def fingerprint(self) -> str:
+        """What results depend on besides the rows: method, learned values, options."""
+        from podium.models.model_files import compute_fingerprint
+
+        options = (self.top, self.ties, self.unlisted, self.duplicates, self.keep)
+        return f"{compute_fingerprint(self.aggregator)} {options!r}"
+
+    def __call__(self, *batches: Any) -> Any:
+        """A table gives a table, a record batch a record batch, an iterator of them an iterator.
+
+        It takes one argument; Spark counts those that have names, `self` among them, and would give a key as well.
+        """
+        import pyarrow as pa
+
+        (batch,) = batches
+        if isinstance(batch, pa.Table):
+            return self._rank_table(batch)
+        if isinstance(batch, pa.RecordBatch):
+            whole = self._rank_table(pa.Table.from_batches([batch])).combine_chunks()
+            return pa.RecordBatch.from_arrays(
+                [to_single_array(c) for c in whole.columns], schema=whole.schema
+            )
+        if isinstance(batch, Iterable) and not isinstance(batch, Mapping) and not hasattr(batch, "columns"):
+            return self.rank_batches(batch)
+        raise InputError(f"the batch is a {type(batch).__name__}", remedy=ARROW)
+
+    def rank_batches(self, batches: Iterable[Any], rows: int = ROWS) -> Iterator[Any]:
+        """Record batches of results for a stream of record batches, about `rows` rows at a time."""
+        for table in self.rank_tables(batches, rows):
+            yield from table.combine_chunks().to_batches()
+
+    def rank_tables(self, batches: Iterable[Any], rows: int = ROWS) -> Iterator[Any]:
+        """The same as tables."""
+        for table, starts in iterate_query_batches(batches, rows):
+            yield self._rank_table(table, starts)
+
+    def schema(self, given: Any) -> Any:
+        """The schema of the results for batches of a schema."""
+        return result_tables.derive_result_schema(given, self.keep)
+
+    def rank(self, given: Preferences | Features) -> Consensus:
+        """The consensus on preferences, or item features, that are in memory."""
+        method: Any = self.aggregator
+        found: Consensus = (method.rank if self.by_features else method.aggregate)(given, ties=self.ties)
+        return found
+
+    @property
+    def by_features(self) -> bool:
+        """Whether the model ranks by item features alone; then it is for shards, not for batches of lists."""
+        from podium.aggregators.features.feature_model import FeatureModel
+
+        return isinstance(self.aggregator, FeatureModel)
+
+    @functools.cached_property
+    def weighted_experts(self) -> Ids | None:
+        """Experts that have a weight by name."""
+        return find_weighted_experts(self.aggregator)
+
+    @functools.cached_property
+    def _positional_method(self) -> Positional | None:
+        """The method, if all it does is to sum points by rank, with options for which that needs no preferences."""
+        method = self.aggregator
+        plain = self.ties == "item" and self.unlisted != "below"
+        return method if plain and isinstance(method, Positional) and method.sums_points() else None
+
+    def _rank_table(self, table: Any, starts: I8 | None = None) -> Any:
+        if self.by_features:
+            raise ParameterError(
+                f"{self.aggregator.name} ranks by item features; give shards of them to scale.apply"
+            )
+        schema, table = self.schema(table.schema), normalize_columns(table)
+        if not table.num_rows:
+            return schema.empty_table()
+        if self._positional_method is not None and is_large(ROW_COST * table.num_rows):
+            found = positional_fast_path.rank_positional(
+                table, starts, self._positional_method, self.weighted_experts, self.top
+            )
+            if found is not None:
+                return result_tables.from_positional(found, table, schema, self.keep)
+        read = build_preferences(table, self.unlisted or "unknown", self.duplicates, self.weighted_experts)
+        consensus = self.rank(read.preferences)
+        return result_tables.from_consensus(consensus, read, table, schema, self.top, self.keep)
+
+
+def batch_function(
+    aggregator: Aggregator | str,
+    *,
+    top: int | None = None,
+    ties: TieRule = "item",
+    unlisted: Unlisted | None = None,
+    duplicates: Duplicates = "error",
+    keep: Iterable[str] = (),
+) -> BatchFunction:
+    """A function from Arrow batches (query, expert, item, rank and/or score) to (query, item, rank, score, tied).
+
+    `aggregator` is a method, its name or printed form, or the path of a saved model (`*.podium`). `keep` names
+    columns that are the same for all rows of a query and are passed on. The function can be pickled.
+
+    >>> import pyarrow as pa
+    >>> rrf = batch_function("rrf(k=1)")
+    >>> batch = pa.table({"query": [7] * 4, "expert": ["a", "a", "b", "b"], "item": [1, 2, 2, 3], "rank": [1, 2, 1, 2]})
+    >>> rrf(batch).select(["query", "item", "rank"]).to_pylist()[:2]
+    [{'query': 7, 'item': 2, 'rank': 1}, {'query': 7, 'item': 1, 'rank': 2}]
+    """
+    from podium import models
+    from podium.aggregators.base import Aggregator, make
+    from podium.aggregators.features.feature_model import FeatureModel
+    from podium.models.model_files import dumps
+
+    given: Any = aggregator
+    method = models.load(given) if isinstance(given, str) and given.endswith(".podium") else given
+    if isinstance(method, FeatureModel):
+        return BatchFunction(dumps(method), top, ties)
+    if not isinstance(method, Aggregator) and not isinstance(method, str):
+        raise ParameterError(
+            f"{getattr(method, 'name', type(method).__name__)} does not rank lists; give a method such as 'rrf'"
+        )
+    method = make(method)
+    _check_method(method, top)
+    return BatchFunction(dumps(method), top, ties, unlisted, duplicates, tuple(keep))
+
+
+def _check_method(method: Aggregator, top: int | None) -> None:
+    if not method.tags.per_query:
+        raise ParameterError(
+            f"the answer of {method.name} to a query depends on the other queries, so batches cannot be ranked alone; "
+            "use it in memory, or fit on a sample and apply what was learned"
+        )
+    if method.weights is not None and not isinstance(method.weights, dict):
+        raise ParameterError(
+            f"{method.name}: weights in order do not fit batches that lack an expert; give them by name"
+        )
+    if method.tags.supervised and hasattr(method, "_check_fitted"):
+        method._check_fitted()
+    if top is not None and top < 1:
+        raise ParameterError(f"top is {top}; accepted: whole numbers from 1")

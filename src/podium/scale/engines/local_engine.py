@@ -1,0 +1,96 @@
+"""Processes on this machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import platform
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+from podium.errors import ParameterError, PodiumError
+from podium.kernels.dispatch import count_threads
+from podium.scale.engines import Work
+from podium.scale.shards import Shard
+
+__all__ = ["configure_worker", "run"]
+
+KEPT = 1 << 28  # bytes
+TRIES = 3  # pools: a worker that the system kills takes its pool along
+
+
+def run(
+    work: Work, shards: Sequence[Shard], *, workers: int | None = None, address: str | None = None
+) -> Iterator[Any]:
+    """Do the shards in a pool of processes; with one worker, here."""
+    if address is not None:
+        raise ParameterError("the local engine has no address; leave it out, or choose ray or spark")
+    count = min(workers or count_threads(), len(shards))
+    if count <= 1:
+        yield from map(work, shards)
+        return
+    left = list(shards)
+    for _ in range(TRIES):
+        done: set[Shard] = set()
+        try:
+            for shard, result in _run_pool(work, left, count):
+                done.add(shard)
+                yield result
+            return
+        except BrokenProcessPool:
+            left = [s for s in left if s not in done]
+    raise PodiumError(
+        f"worker processes died {TRIES} times, last at one of {', '.join(s.path for s in left[:3])}; "
+        "if memory ran out, give fewer workers or smaller shards (what is done stays done); in a script, call this"
+        " under if __name__ == '__main__'"
+    )
+
+
+def _run_pool(work: Work, shards: Sequence[Shard], count: int) -> Iterator[tuple[Shard, Any]]:
+    kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context(kind), initializer=_start_worker)
+    try:
+        jobs = {pool.submit(work, shard): shard for shard in shards}
+        for job in as_completed(jobs):
+            yield jobs.pop(job), job.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _start_worker() -> None:
+    configure_worker()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+
+
+def _exit_with_parent() -> None:
+    """End this worker when the process that began the work is gone, even if it was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def configure_worker() -> None:
+    """One thread for each worker: there are as many workers as there are cores. And memory that is freed is kept."""
+    import pyarrow as pa
+
+    os.environ["PODIUM_THREADS"] = "1"
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    _keep_memory()
+
+
+def _keep_memory() -> None:
+    """Let freed arrays be used again: a worker makes the same for every batch, and new pages take a tenth of its time.
+
+    glibc alone has these settings (-1: what to keep at the end of the heap, -3: what not to take from there).
+    """
+    if platform.libc_ver()[0] == "glibc":
+        import ctypes
+
+        libc = ctypes.CDLL(None)
+        for setting in (-1, -3):
+            libc.mallopt(setting, KEPT)

@@ -1,0 +1,50 @@
+"""Ray Data: a data set of file names, mapped; Ray does a task again whose worker or node is lost."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from podium.scale.engines import Work
+from podium.scale.engines.local_engine import configure_worker
+from podium.scale.shards import Shard
+
+__all__ = ["run"]
+
+BLOCKS = 1000  # tasks at most; beyond, a task does several shards
+
+
+def run(
+    work: Work, shards: Sequence[Shard], *, workers: int | None = None, address: str | None = None
+) -> Iterator[Any]:
+    """Do the shards on a Ray cluster, or on one started here for the time of the job."""
+    import ray
+
+    begun = not ray.is_initialized()
+    if begun:
+        own: dict[str, Any] = {} if address else {"num_cpus": workers, "include_dashboard": False}
+        ray.init(address=address, log_to_driver=False, **own)
+    try:
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        names = [{"path": s.path, "name": s.name} for s in shards]
+        data = ray.data.from_items(names, override_num_blocks=min(len(names), BLOCKS))
+        limit = {} if workers is None else {"concurrency": workers}
+        done = data.map(_RayStep(work), num_cpus=1, max_retries=-1, **limit)
+        for row in done.iter_rows():
+            yield pickle.loads(row["result"])  # our own bytes, from our own worker
+    finally:
+        if begun:
+            ray.shutdown()
+
+
+class _RayStep:
+    """One row of names -> one row of results."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self.__name__ = "podium"  # what Ray calls the step
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, bytes]:
+        configure_worker()
+        return {"result": pickle.dumps(self._work(Shard(row["path"], row["name"])))}

@@ -1,0 +1,46 @@
+"""Spark: file names in one partition each; Spark does a task again that fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from podium.scale.engines import Work
+from podium.scale.engines.local_engine import configure_worker
+from podium.scale.shards import Shard
+
+__all__ = ["run"]
+
+
+def run(
+    work: Work, shards: Sequence[Shard], *, workers: int | None = None, address: str | None = None
+) -> Iterator[Any]:
+    """Do the shards in the active Spark session, or in one that is started here (`address`: its master)."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession()
+    begun = session is None
+    if session is None:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        master = address or f"local[{workers or '*'},4]"  # 4: a task that fails is tried so often
+        build = SparkSession.builder.master(master).appName("podium")
+        session = build.config("spark.ui.enabled", "false").getOrCreate()
+    try:
+        given = session.sparkContext.parallelize(list(map(tuple, shards)), len(shards))
+        yield from given.map(_SparkStep(work)).collect()
+    finally:
+        if begun:
+            session.stop()
+
+
+class _SparkStep:
+    """A path and a name -> the result."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def __call__(self, row: tuple[str, str]) -> Any:
+        configure_worker()
+        return self._work(Shard(*row))

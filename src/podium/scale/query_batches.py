@@ -1,0 +1,178 @@
+"""Streams of record batches cut between queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from podium.errors import InputError
+from podium.scale.arrow_arrays import to_arrow
+from podium.scale.arrow_schema import (
+    decode_dictionaries,
+    find_run_starts,
+    normalize_columns,
+    refuse_missing,
+    resolve_columns,
+    to_plain_type,
+)
+
+if TYPE_CHECKING:
+    from podium.kernels.dispatch import I8
+
+__all__ = ["ARROW", "ROWS", "QueryBatch", "iterate_query_batches"]
+
+ROWS = 1 << 20  # rows to work on at a time: enough for compiled kernels, few enough for the caches
+
+
+ARROW = "give a pyarrow table, a record batch or an iterator of them (Ray: batch_format='pyarrow')"
+
+
+class QueryBatch(NamedTuple):
+    """A table of whole queries, and the rows at which they begin (and the number of rows)."""
+
+    table: Any
+    starts: I8
+
+
+def iterate_query_batches(batches: Iterable[Any], rows: int = ROWS) -> Iterator[QueryBatch]:
+    """Tables of about `rows` rows, each column in one piece, cut between queries; a query that comes back is refused.
+
+    Small batches are joined. Of large ones only the query at the seam is copied, and comes as a table of its own.
+    Memory is bounded by `rows`, a batch and the largest query, besides one id for every query seen.
+    """
+    import pyarrow as pa
+
+    held: list[Any] = []  # the last query of which may go on
+    kinds: dict[str, Any] = {}
+    seen = _SeenQueries()
+    for batch in batches:
+        if not isinstance(batch, pa.RecordBatch | pa.Table):
+            raise InputError(f"one of the batches is a {type(batch).__name__}", remedy=ARROW)
+        part = normalize_columns(
+            pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+        )
+        resolve_columns(part.schema)
+        kinds = _check_same_types(part.schema, kinds)
+        if not part.num_rows:
+            continue
+        if held and 2 * part.num_rows >= rows:
+            more = _count_continued_rows(held[-1], part)
+            held.append(part.slice(0, more))
+            part = part.slice(more)
+            if part.num_rows:
+                yield seen.check_new_queries(_concat_parts(held))
+                held = []
+        held.append(part)
+        if 2 * sum(p.num_rows for p in held) >= rows:
+            table = _concat_parts(held)
+            cut = _find_last_run(table.column("query"))
+            if cut:
+                yield seen.check_new_queries(table.slice(0, cut))
+            held = [table.slice(cut)]
+    if held:
+        yield seen.check_new_queries(_concat_parts(held))
+
+
+def _check_same_types(schema: Any, before: dict[str, Any]) -> dict[str, Any]:
+    """Columns and their types, which must be those of the batches before."""
+    kinds = {field.name: to_plain_type(field.type) for field in schema}
+    for name in kinds.keys() ^ before.keys() if before else ():
+        raise InputError(f"only some of the batches have a column {name!r}", remedy="cast them to one schema")
+    for name, kind in kinds.items():
+        if before and before[name] != kind:
+            raise InputError(
+                f"the column {name!r} is of type {before[name]} in one batch and {kind} in another",
+                remedy="cast them to one schema",
+            )
+    return kinds
+
+
+def _count_continued_rows(before: Any, part: Any) -> int:
+    """How many rows of `part` belong to the last query of `before`."""
+    query, last = part.column("query"), before.column("query")[-1].as_py()
+    return _count_first_run(query) if query[0].as_py() == last else 0
+
+
+def _count_first_run(column: Any) -> int:
+    """How many rows have the value of the first one, found without a look at the others."""
+    for size in _iterate_window_sizes(len(column)):
+        runs = find_run_starts(column.slice(0, size))
+        if len(runs) > 2:
+            return int(runs[1])
+    return len(column)
+
+
+def _find_last_run(column: Any) -> int:
+    """The first of the rows that have the value of the last one."""
+    for size in _iterate_window_sizes(len(column)):
+        runs = find_run_starts(column.slice(len(column) - size))
+        if len(runs) > 2:
+            return len(column) - size + int(runs[-2])
+    return 0
+
+
+def _iterate_window_sizes(rows: int) -> Iterator[int]:
+    size = 1 << 12
+    while size < rows:
+        yield size
+        size *= 8
+    yield rows
+
+
+def _concat_parts(parts: list[Any]) -> Any:
+    """Parts as one table in one piece."""
+    import pyarrow as pa
+
+    parts = [p for p in parts if p.num_rows]
+    if len(parts) == 1:
+        return parts[0].combine_chunks()
+    costly = _find_costly_dictionaries(parts)
+    names = parts[0].column_names
+    table = pa.concat_tables([_to_nullable(decode_dictionaries(p.select(names), costly)) for p in parts])
+    return table.unify_dictionaries().combine_chunks()
+
+
+def _to_nullable(table: Any) -> Any:
+    """The same with all columns declared alike, as some batches may say that nothing is missing and others not."""
+    import pyarrow as pa
+
+    return table.cast(pa.schema([f.with_nullable(True).remove_metadata() for f in table.schema]))
+
+
+def _find_costly_dictionaries(parts: list[Any]) -> set[str]:
+    """Columns whose dictionaries are better undone: they have more texts than the parts have rows, so that making one
+    of them would cost more, or are undone in a part already.
+    """
+    import pyarrow as pa
+
+    found, rows = set(), sum(p.num_rows for p in parts)
+    for name in parts[0].column_names:
+        there = [p.column(name) for p in parts if name in p.column_names]
+        coded = [c for c in there if pa.types.is_dictionary(c.type)]
+        texts = sum(len(chunk.dictionary) for c in coded for chunk in c.chunks)
+        if texts > rows or 0 < len(coded) < len(there):
+            found.add(name)
+    return found
+
+
+class _SeenQueries:
+    """Queries whose rows have been handed on."""
+
+    def __init__(self) -> None:
+        self._ids: set[Any] = set()
+
+    def check_new_queries(self, table: Any) -> QueryBatch:
+        """The table, if none of its queries has been there before."""
+        refuse_missing(table, "query")
+        column = table.column("query")
+        starts = find_run_starts(column)
+        ids = column.take(to_arrow(starts[:-1])).to_pylist()
+        fresh = set(ids)
+        if len(fresh) < len(ids) or not fresh.isdisjoint(self._ids):
+            again = next(i for k, i in enumerate(ids) if i in self._ids or i in ids[:k])
+            raise InputError(
+                f"query {again!r} comes back after the rows of other queries",
+                remedy="sort or group the rows by query (podium.scale.regroup, --regroup FOLDER)",
+            )
+        self._ids |= fresh
+        return QueryBatch(table, starts)

@@ -1,0 +1,115 @@
+"""Does each query lie in one shard? Asked before any work, as results of half a query would be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podium.errors import InputError
+from podium.scale.arrow_arrays import to_numpy
+from podium.scale.shards import find_column_chunk, iterate_queries, translate_arrow_errors
+
+if TYPE_CHECKING:
+    from podium.kernels.dispatch import I8
+
+__all__ = ["check_query_overlap"]
+
+
+def check_query_overlap(
+    paths: Sequence[str], names: Mapping[str, str] | None = None, shown: Mapping[str, str] | None = None
+) -> None:
+    """Refuse Parquet shards that share a query; those that cannot be read are left to whoever reads them.
+
+    Where the statistics of the files say that their queries lie apart, that is enough; else the query columns are read,
+    and twelve bytes are kept for every query. `shown` are the paths to name instead.
+    """
+    several = _find_overlap_candidates(paths, (names or {}).get("query", "query"))
+    found = _find_shared_query(several, names)
+    if found is not None:
+        query, first, second = found
+        first, second = ((shown or {}).get(p, p) for p in (first, second))
+        raise InputError(
+            f"query {query!r} is in {first} and in {second}",
+            remedy="a query must lie in one shard: regroup the input (--regroup FOLDER, podium.scale.regroup)",
+        )
+
+
+def _find_overlap_candidates(paths: Sequence[str], column: str) -> list[str]:
+    """The files whose statistics do not show that they share no query with another."""
+    spans = [(span, path) for path in paths if (span := _read_query_range(path, column)) is not None]
+    if any(span == () for span, _ in spans) or len({type(span[0]) for span, _ in spans}) > 1:
+        return [path for _, path in spans]
+    doubtful: set[str] = set()
+    reach, reached_by = None, ""
+    for (low, high), path in sorted(spans, key=lambda s: s[0][0]):
+        if reach is not None and low <= reach:
+            doubtful |= {reached_by, path}
+        if reach is None or high > reach:
+            reach, reached_by = high, path
+    return [p for p in paths if p in doubtful]
+
+
+def _read_query_range(path: str, column: str) -> tuple[Any, ...] | None:
+    """Smallest and largest query of a file, () if its statistics do not tell, None if it has no rows to read."""
+    import pyarrow.parquet as pq
+
+    try:
+        with translate_arrow_errors(path):
+            about = pq.read_metadata(path)
+        found = [
+            find_column_chunk(about.row_group(g), column).statistics for g in range(about.num_row_groups)
+        ]
+    except (InputError, KeyError):
+        return None
+    if not about.num_rows:
+        return None
+    if any(s is None or not s.has_min_max for s in found):
+        return ()
+    return min(s.min for s in found), max(s.max for s in found)
+
+
+def _find_shared_query(paths: Sequence[str], names: Mapping[str, str] | None) -> tuple[Any, str, str] | None:
+    """A query that lies in two shards, and these; None if there is none."""
+    keys: list[I8] = []
+    owner: list[Any] = []
+    for at, path in enumerate(paths):
+        try:
+            mine = np.unique(
+                np.concatenate(
+                    [np.zeros(0, np.int64), *map(_compute_query_keys, iterate_queries(path, names))]
+                )
+            )
+        except InputError:
+            continue
+        keys.append(mine)
+        owner.append(np.full(len(mine), at, np.int32))
+    if not keys:
+        return None
+    every, whose = np.concatenate(keys), np.concatenate(owner)
+    order = np.argsort(every, kind="stable")
+    every, whose = every[order], whose[order]
+    for at in np.flatnonzero(every[1:] == every[:-1]).tolist():
+        first, second = paths[whose[at]], paths[whose[at + 1]]
+        both = _read_query_ids(first, names) & _read_query_ids(
+            second, names
+        )  # equal keys of texts may be chance
+        if both:
+            return min(both, key=str), first, second
+    return None
+
+
+def _compute_query_keys(ids: Any) -> I8:
+    """Whole numbers as they are, texts as hashes of 64 bits."""
+    import pyarrow as pa
+    import xxhash
+
+    if pa.types.is_integer(ids.type) and not ids.null_count:
+        return to_numpy(ids).astype(np.int64)
+    texts = (xxhash.xxh3_64_intdigest(str(i).encode()) for i in ids.to_pylist())
+    return np.fromiter(texts, np.uint64, len(ids)).view(np.int64)
+
+
+def _read_query_ids(path: str, names: Mapping[str, str] | None) -> set[Any]:
+    return {query for ids in iterate_queries(path, names) for query in ids.to_pylist()}

@@ -1,0 +1,184 @@
+"""Results as Arrow tables: query, item, rank, score, tied, and the columns that are passed on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podium.errors import InputError
+from podium.scale.arrow_arrays import to_arrow, to_numpy, to_single_array
+from podium.scale.arrow_schema import resolve_columns, to_plain_type
+
+if TYPE_CHECKING:
+    from podium.data.consensus import Consensus
+    from podium.data.vocabulary import Ids
+    from podium.kernels.dispatch import I8
+    from podium.scale.positional_fast_path import PositionalResults
+    from podium.scale.table_preferences import TablePreferences
+
+__all__ = ["build_result_schema", "derive_result_schema", "from_consensus", "from_positional"]
+
+
+def derive_result_schema(given: Any, keep: Sequence[str]) -> Any:
+    """The schema of the results for batches of a schema."""
+    import pyarrow as pa
+
+    item = "winner" if "winner" in resolve_columns(given) else "item"
+    kept = [pa.field(name, to_plain_type(_find_kept_field(given, name).type)) for name in keep]
+    return pa.schema([*build_result_schema(given.field("query").type, given.field(item).type), *kept])
+
+
+def build_result_schema(query: Any, item: Any) -> Any:
+    """The schema of results for ids of these types; none of them are ever missing."""
+    import pyarrow as pa
+
+    kinds = {
+        "query": to_plain_type(query),
+        "item": to_plain_type(item),
+        "rank": pa.int32(),
+        "score": pa.float64(),
+        "tied": pa.bool_(),
+    }
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds.items()])
+
+
+def from_consensus(
+    consensus: Consensus,
+    read: TablePreferences,
+    table: Any,
+    schema: Any,
+    top: int | None,
+    keep: tuple[str, ...],
+) -> Any:
+    """The first `top` places of a consensus on the preferences that were read from a table."""
+    import pyarrow as pa
+
+    index = consensus.index
+    sizes = index.sizes if top is None else np.minimum(index.sizes, top)
+    ends = np.cumsum(sizes)
+    place = np.arange(int(ends[-1]), dtype=np.int64) - np.repeat(ends - sizes, sizes)
+    shown = place + np.repeat(index.starts[:-1], sizes) if top is not None else slice(None)
+    slots = consensus.order[shown]
+    if read.item_row is None or read.query_row is None:
+        frame = consensus.to_frame(top=top)
+        query, item = (frame.column(name).cast(schema.field(name).type) for name in ("query", "item"))
+        rows = _find_query_rows(table.column("query"), index.queries) if keep else None
+    else:
+        rows = read.query_row
+        item = _take_integer_ids(index.items, slots, schema.field("item").type)
+        query = _repeat_by_query(table.column("query"), rows, sizes, schema.field("query").type)
+        if item is None:
+            item = _take_rows(table.column("item"), read.item_row[slots], schema.field("item").type)
+    columns = [
+        query,
+        item,
+        to_arrow((place + 1).astype(np.int32)),
+        to_arrow(consensus.scores[slots]),
+        to_arrow(consensus.tied[shown]),
+    ]
+    if keep:
+        assert rows is not None
+        columns += _repeat_kept_columns(table, rows, sizes, schema, keep)
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def from_positional(found: PositionalResults, table: Any, schema: Any, keep: tuple[str, ...]) -> Any:
+    """The results that were found without preferences."""
+    import pyarrow as pa
+
+    made, rows = found.results, found.query_row
+    columns = [
+        _repeat_by_query(table.column("query"), rows, made.counts, schema.field("query").type),
+        _take_items(table.column("item"), made.item, schema.field("item").type),
+        to_arrow(made.rank),
+        to_arrow(made.score),
+        to_arrow(made.tied),
+    ]
+    return pa.Table.from_arrays(
+        [*columns, *_repeat_kept_columns(table, rows, made.counts, schema, keep)], schema=schema
+    )
+
+
+def _take_items(column: Any, made: Any, kind: Any) -> Any:
+    """Ids from whole numbers, or from the numbers of texts: those of a dictionary, or of rows."""
+    import pyarrow as pa
+
+    flat = to_single_array(column)
+    if pa.types.is_integer(flat.type):
+        return to_arrow(made).cast(kind)
+    texts = flat.dictionary if pa.types.is_dictionary(flat.type) else flat
+    return texts.take(to_arrow(made)).cast(kind)
+
+
+def _repeat_kept_columns(table: Any, rows: I8, counts: I8, schema: Any, keep: tuple[str, ...]) -> list[Any]:
+    """The columns that are passed on, whose values are those of one row of every query."""
+    for name in keep:
+        _check_constant(table, name)
+    return [_repeat_by_query(table.column(name), rows, counts, schema.field(name).type) for name in keep]
+
+
+def _repeat_by_query(column: Any, rows: I8, counts: I8, kind: Any) -> Any:
+    """Values of one row of every query, each as often as the query has results."""
+    return _take_rows(_take_rows(column, rows, kind), np.repeat(np.arange(len(rows)), counts), kind)
+
+
+def _take_integer_ids(ids: Ids, codes: Any, kind: Any) -> Any:
+    """Ids that are held as integers, as an array of the type asked for; None for others."""
+    if ids.integers is None:
+        return None
+    return to_arrow(ids.integers.astype(kind.to_pandas_dtype(), copy=False)[codes])
+
+
+def _take_rows(column: Any, rows: I8, kind: Any) -> Any:
+    """Values of rows, as an array of the type asked for."""
+    import pyarrow as pa
+
+    flat = to_single_array(column)
+    if pa.types.is_integer(flat.type) and not flat.null_count:
+        return to_arrow(to_numpy(flat)[rows]).cast(kind)
+    taken = flat.take(to_arrow(rows))
+    return taken if taken.type == kind else taken.cast(kind)
+
+
+def _find_query_rows(column: Any, queries: Ids) -> I8:
+    """A row of every query."""
+    ids = column.to_pylist()
+    where = {value: row for row, value in zip(range(len(ids) - 1, -1, -1), reversed(ids), strict=True)}
+    return np.array([where[q] for q in queries.tolist()], np.int64)
+
+
+def _find_kept_field(schema: Any, name: str) -> Any:
+    import pyarrow as pa
+
+    from podium.params import suggest_names
+
+    if name not in schema.names:
+        raise InputError(
+            f"the batch has no column {name!r} to keep", remedy=suggest_names(name, schema.names)
+        )
+    field = schema.field(name)
+    if pa.types.is_nested(field.type):
+        raise InputError(
+            f"the column {name!r} to keep is of type {field.type}", remedy="keep columns of plain values"
+        )
+    return field
+
+
+def _check_constant(table: Any, name: str) -> None:
+    """A column that is kept has one value for each query."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    pairs = pa.table(
+        {"query": to_single_array(table.column("query")), name: to_single_array(table.column(name))}
+    )
+    grouped = pairs.group_by("query").aggregate([(name, "count_distinct", pc.CountOptions(mode="all"))])
+    several = pc.greater(grouped.column(f"{name}_count_distinct"), 1)
+    if pc.any(several).as_py():
+        query = grouped.column("query").filter(several)[0].as_py()
+        raise InputError(
+            f"query {query!r} has several values of {name!r}",
+            remedy="a column that is kept has one for each query",
+        )

@@ -1,0 +1,161 @@
+"""Leaderboards, experts and the choice among methods, from counts over many shards."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from podium import formats
+from podium.errors import InputError, ModelFileError, ParameterError
+from podium.scale.apply import Paths, raise_shard_errors
+from podium.scale.batch import batch_function
+from podium.scale.engines import find_engine
+from podium.scale.query_overlap import check_query_overlap
+from podium.scale.shard_counts import (
+    CandidateScore,
+    CountJob,
+    ExpertCounter,
+    ExpertStatistics,
+    TrialCounter,
+    TrialSums,
+    VoteCounter,
+    merge_counts,
+    to_absolute_paths,
+)
+from podium.scale.shards import digest_file, find_shards, is_parquet
+
+if TYPE_CHECKING:
+    from podium.aggregators.base import Aggregator
+    from podium.evaluate.leaderboard import Leaderboard
+    from podium.evaluate.leaderboard.tally import Tally
+
+__all__ = ["experts", "leaderboard", "score_candidates", "trials", "votes"]
+
+
+def votes(inputs: Paths, folder: str | os.PathLike[str], *, by_query: bool = False, **how: Any) -> Tally:
+    """All votes in the shards put together; `folder` keeps the counts of each shard, so that only new ones are counted.
+
+    `how`: engine, address, workers.
+    """
+    counted, _ = _count_shards(VoteCounter(by_query), inputs, folder, **how)
+    if counted is None:
+        raise InputError("there are no votes in any shard", remedy="a leaderboard needs lists or comparisons")
+    tally: Tally = counted
+    return tally
+
+
+def leaderboard(
+    inputs: Paths,
+    folder: str | os.PathLike[str],
+    *,
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    **settings: Any,
+) -> Leaderboard:
+    """The leaderboard of all votes in the shards (`settings` as `podium.evaluate.leaderboard.leaderboard` has them).
+
+    Where shards were added since the last time, only those are counted, and the fit starts from the last scores.
+    """
+    from podium.evaluate import leaderboard as boards
+    from podium.evaluate.leaderboard import io
+
+    by_query = settings.get("over") == "queries"
+    tally = votes(inputs, folder, by_query=by_query, engine=engine, address=address, workers=workers)
+    kept = os.path.join(os.fspath(folder), "board.podium")
+    start = None
+    with contextlib.suppress(
+        ModelFileError, OSError
+    ):  # none yet, or damaged: the fit then starts from nothing
+        old, scores, _ = io.read(kept)
+        start = dict(zip(old.items.tolist(), scores, strict=True))
+    board = boards.leaderboard(tally, start=start, **settings)
+    boards.save(board, kept, overwrite=True)
+    return board
+
+
+def experts(inputs: Paths, folder: str | os.PathLike[str], **how: Any) -> ExpertStatistics:
+    """What experts list, what only they list and what they share, counted over all shards."""
+    counted, _ = _count_shards(ExpertCounter(), inputs, folder, **how)
+    if counted is None:
+        raise InputError("there are no lists in any shard", remedy="give shards of lists")
+    measured: ExpertStatistics = counted
+    return measured
+
+
+def trials(
+    candidates: Sequence[Aggregator | str],
+    inputs: Paths,
+    labels: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    metric: str = "ndcg@10",
+    **how: Any,
+) -> list[CandidateScore]:
+    """The mean metric of each candidate (other k, other weights, other methods) over the labelled queries, best first.
+
+    `labels` is a file, which every worker reads. Equal means stay in the order of the candidates.
+    """
+    methods = [batch_function(c).aggregator for c in candidates]
+    tried = score_candidates(methods, inputs, labels, folder, metric=metric, **how)
+    count = int(tried.queries.sum())
+    found = [
+        CandidateScore(repr(m), float(s.sum() / count), count)
+        for m, s in zip(methods, tried.sums, strict=True)
+    ]
+    return sorted(found, key=lambda t: -t.mean)
+
+
+def score_candidates(
+    candidates: Sequence[Aggregator],
+    inputs: Paths,
+    labels: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    metric: str,
+    **how: Any,
+) -> TrialSums:
+    """Sums of the metric of each candidate over the labelled queries."""
+    if not candidates:
+        raise ParameterError("no candidate is given; name at least one method")
+    functions = [batch_function(c) for c in candidates]
+    names = tuple(repr(f.aggregator) for f in functions)
+    path = os.path.abspath(os.fspath(labels))
+    if not os.path.exists(path):
+        raise InputError("there is no such file", source=path, remedy="give a file of labels, such as qrels")
+    if formats.read(path).labels is None:
+        raise InputError(
+            "there are no labels in it", source=path, remedy="give a file of labels, such as qrels"
+        )
+    prints = tuple(f.fingerprint for f in functions)
+    kind = TrialCounter(tuple(f.model for f in functions), names, prints, metric, path, digest_file(path))
+    tried: TrialSums | None = _count_shards(kind, inputs, folder, **how)[0]
+    if tried is None or not tried.queries.any():
+        raise InputError(
+            "no query of the shards has labels",
+            source=path,
+            remedy="check that the ids are the same, type included: 7 is not '7'",
+        )
+    return tried
+
+
+def _count_shards(
+    kind: Any,
+    inputs: Paths,
+    folder: str | os.PathLike[str],
+    *,
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+) -> tuple[Any, int]:
+    """The sum over all shards, and how many were counted now."""
+    work = find_engine(engine)
+    shards = to_absolute_paths(find_shards(inputs))
+    if kind.whole:
+        check_query_overlap([s.path for s in shards if is_parquet(s.path)])
+    count = CountJob(kind, os.path.abspath(os.fspath(folder)))
+    done = list(work(count, shards, workers=workers, address=address))
+    raise_shard_errors(done)
+    return merge_counts(count, [s.name for s in shards]), sum(r.fresh for r in done)

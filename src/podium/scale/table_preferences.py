@@ -1,0 +1,95 @@
+"""Arrow tables as preferences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from podium.data.grouped import GroupedPreferences, from_grouped
+from podium.data.preferences import Preferences, Unlisted
+from podium.data.vocabulary import Ids, code_ids
+from podium.kernels.dispatch import I8, is_large
+from podium.scale import arrow_schema
+from podium.scale.arrow_arrays import to_arrow, to_single_array
+from podium.scale.arrow_schema import (
+    decode_dictionaries,
+    find_run_starts,
+    refuse_missing,
+    resolve_columns,
+    to_ids,
+)
+
+if TYPE_CHECKING:
+    from podium.aggregators.base import Aggregator
+
+__all__ = ["TablePreferences", "add_experts", "build_preferences", "find_weighted_experts"]
+
+
+class TablePreferences(NamedTuple):
+    """Preferences of a table; for every slot a row with its item, for every query one of its rows."""
+
+    preferences: Preferences
+    item_row: I8 | None  # None: nothing is known of rows, and results are made from ids
+    query_row: I8 | None
+
+
+def build_preferences(
+    table: Any, unlisted: Unlisted, duplicates: str, extra_experts: Ids | None
+) -> TablePreferences:
+    """A table of lists or votes as preferences; rows of one query may stand anywhere in it."""
+    read = resolve_columns(table.schema)
+    table = table.select(list(read)).combine_chunks()
+    for name in read:
+        refuse_missing(table, name)
+    if "item" in read and is_large(table.num_rows):
+        grouped = _build_grouped(table, unlisted, extra_experts)
+        if grouped is not None:
+            return grouped
+    sides = {"winner": "winner", "loser": "loser"} if "winner" in read else {"duplicates": duplicates}
+    sides |= {name: name for name in ("tie", "weight") if name in read}
+    made = Preferences.from_frame(decode_dictionaries(table), unlisted=unlisted, **sides)
+    return TablePreferences(add_experts(made, extra_experts), None, None)
+
+
+def find_weighted_experts(method: Aggregator) -> Ids | None:
+    """Experts that have a weight by name: rows in which one of them is silent must know of them."""
+    return Ids(list(method.weights)) if isinstance(method.weights, dict) else None
+
+
+def add_experts(made: Preferences, more: Ids | None) -> Preferences:
+    """The same among more experts, some of whom say nothing here."""
+    if more is None or all(made.experts.code_of(e) is not None for e in more):
+        return made
+    from dataclasses import replace
+
+    known = made.experts
+    both = code_ids(known.tolist() + more.tolist(), "expert").with_sorted_ids()
+    new = both.codes[: len(known)].astype(np.int32)
+    lists = replace(made.lists, expert=new[made.lists.expert])
+    votes = replace(made.comparisons, expert=new[made.comparisons.expert])
+    return replace(made, experts=both.ids, lists=lists, comparisons=votes)
+
+
+def _build_grouped(table: Any, unlisted: Unlisted, extra: Ids | None) -> TablePreferences | None:
+    starts = find_run_starts(table.column("query"))
+    queries = _find_distinct_queries(table.column("query"), starts)
+    item = arrow_schema.items_of(table.column("item"))
+    rank, score = arrow_schema.ranks_of(table), arrow_schema.scores_of(table)
+    if queries is None or item is None or (rank is None and "rank" in table.column_names):
+        return None
+    expert = arrow_schema.experts_of(table.column("expert"), starts, extra)
+    found: GroupedPreferences | None = from_grouped(queries, starts, expert, item, rank, score, unlisted)
+    return None if found is None else TablePreferences(found.preferences, found.first_row, starts[:-1])
+
+
+def _find_distinct_queries(column: Any, starts: I8) -> Ids | None:
+    """Ids of runs of rows, or None where a query has several runs."""
+    import pyarrow as pa
+
+    few = to_single_array(column).take(to_arrow(starts[:-1]))
+    if pa.types.is_dictionary(few.type):
+        few = few.cast(few.type.value_type)
+    if len(few.unique()) < len(few):
+        return None
+    return to_ids(few)

@@ -1,0 +1,161 @@
+"""What the service answers; the documentation and the contract tests read these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = [
+    "AggregateAnswer",
+    "AnnotatorsAnswer",
+    "ErrorAnswer",
+    "EvaluateAnswer",
+    "ExplainAnswer",
+    "FuseAnswer",
+    "Health",
+    "LeaderboardAnswer",
+    "MethodsAnswer",
+]
+
+Id = str | int
+
+
+class Answer(BaseModel):
+    """No field is left out, none is added."""
+
+    model_config = ConfigDict(extra="forbid", title=None)
+
+
+class ErrorDetail(Answer):
+    type: str
+    message: str
+    remedy: str = Field(description="what to do about it")
+
+
+class ErrorAnswer(Answer):
+    """Every error."""
+
+    error: ErrorDetail
+
+
+class Method(Answer):
+    """The method that answered: its name, all its parameters, and both as text that can be sent again."""
+
+    name: str
+    spec: str
+    parameters: dict[str, Any]
+
+
+class ComputedAnswer(Answer):
+    """What every computed answer says of itself."""
+
+    fingerprint: str = Field(description="of the data: equal data have equal fingerprints")
+    milliseconds: float
+    warnings: list[str]
+
+
+class FuseAnswer(ComputedAnswer):
+    """Items best first, their scores, and whether each shares its score with another."""
+
+    items: list[Id]
+    scores: list[float]
+    tied: list[bool]
+    method: Method
+
+
+class Ranking(Answer):
+    query: Id
+    items: list[Id]
+    scores: list[float]
+    tied: list[bool]
+
+
+class ExpertWeightRow(Answer):
+    expert: Id
+    weight: float
+
+
+class DiagnosticsAnswer(Answer):
+    converged: bool
+    iterations: int | None
+    objective: float | None
+    notes: list[str]
+
+
+class AggregateAnswer(ComputedAnswer):
+    results: list[Ranking]
+    weights: list[ExpertWeightRow]
+    diagnostics: DiagnosticsAnswer
+    method: Method
+
+
+class QueryValues(Answer):
+    query: Id
+    values: dict[str, float | None]
+
+
+class EvaluationRow(Answer):
+    name: str
+    kind: str = Field(description="expert or method")
+    expert: Id | None
+    method: Method | None
+    mean: dict[str, float | None]
+    queries: int
+    missing: int
+    unlabelled: int
+    per_query: list[QueryValues] | None
+
+
+class EvaluateAnswer(ComputedAnswer):
+    results: list[EvaluationRow]
+
+
+class ExplainAnswer(ComputedAnswer):
+    """As `podium explain --json`."""
+
+    query: Id
+    items: list[dict[str, Any]]
+    exact: bool
+    above: dict[str, Any] | None
+    below: dict[str, Any] | None
+    experts: list[dict[str, Any]]
+    changes: list[dict[str, Any]]
+    complete: bool
+    text: list[str]
+    method: Method
+
+
+class LeaderboardAnswer(ComputedAnswer):
+    """As `podium leaderboard --json`."""
+
+    settings: dict[str, Any]
+    votes: float
+    rows: list[dict[str, Any]]
+    groups: list[list[Id]]
+    verdict: str
+    checks: list[dict[str, Any]]
+    stop: bool
+    reason: str
+    next: list[dict[str, Any]]
+
+
+class AnnotatorsAnswer(ComputedAnswer):
+    """As `podium annotators --json`."""
+
+    level: float
+    counts: dict[str, int]
+    effective: float | None
+    copies: list[list[Id]]
+    lines: list[str]
+    rows: list[dict[str, Any]]
+    method: Method
+
+
+class MethodsAnswer(Answer):
+    methods: list[dict[str, Any]]
+
+
+class Health(Answer):
+    status: str
+    version: str

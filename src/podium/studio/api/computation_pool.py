@@ -1,0 +1,91 @@
+"""Computations beside the event loop: a few at a time, each with a time limit."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from podium.errors import capture_warnings
+from podium.studio.security import RequestRefused
+from podium.studio.settings import Limits
+from podium.studio.telemetry import RequestMetrics
+
+__all__ = ["ComputationPool"]
+
+T = TypeVar("T")
+
+
+class ComputationPool:
+    """At most `workers` computations run; others wait. Time spent waiting counts.
+
+    A computation cannot be broken off: one that runs past its time is told so, and keeps its place until it ends, so
+    that there are never more threads than places.
+    """
+
+    def __init__(self, limits: Limits, meters: RequestMetrics) -> None:
+        self._limits, self._meters = limits, meters
+        self._places = asyncio.Semaphore(limits.workers)
+
+    async def run(self, work: Callable[[], T]) -> tuple[T, list[str]]:
+        """The result of `work` in a thread, and what was warned of meanwhile."""
+        seconds, begun = self._limits.seconds, False
+        try:
+            async with asyncio.timeout(seconds):
+                await self._places.acquire()
+                begun = True
+                return await asyncio.shield(self._start(work))
+        except TimeoutError:
+            if begun:
+                raise RequestRefused(
+                    504,
+                    f"the computation takes longer than {seconds:g} seconds",
+                    "send less, choose a faster method, or start the server with a larger --seconds",
+                ) from None
+            raise RequestRefused(
+                503, f"all workers were busy for {seconds:g} seconds", "try again later", {"retry-after": "5"}
+            ) from None
+
+    def _start(self, work: Callable[[], T]) -> asyncio.Future[tuple[T, list[str]]]:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[tuple[T, list[str]]] = loop.create_future()
+        done.add_done_callback(_ignore_late_error)
+        self._meters.computing.inc()
+
+        def end_work(result: tuple[T, list[str]] | None, error: BaseException | None) -> None:
+            self._places.release()
+            self._meters.computing.dec()
+            if error is None and result is not None:
+                done.set_result(result)
+            else:
+                # a future takes any error but this one
+                done.set_exception(
+                    RuntimeError() if isinstance(error, StopIteration) else error or RuntimeError()
+                )
+
+        def run_work() -> None:
+            result, error = None, None
+            try:
+                # what overflows is refused by the library in words, or answered as null
+                with capture_warnings() as heard, np.errstate(all="ignore"):
+                    result = work(), heard
+            except BaseException as problem:
+                error = problem
+            with contextlib.suppress(RuntimeError):  # the server has ended meanwhile
+                loop.call_soon_threadsafe(end_work, result, error)
+
+        try:
+            threading.Thread(target=run_work, daemon=True, name="podium-work").start()
+        except RuntimeError as problem:  # the machine has no more threads; the place is free again
+            end_work(None, problem)
+        return done
+
+
+def _ignore_late_error(done: asyncio.Future[Any]) -> None:
+    """Nobody waits for a late result; its error is not news."""
+    if not done.cancelled():
+        done.exception()

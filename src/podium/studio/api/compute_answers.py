@@ -1,0 +1,188 @@
+"""What the workers do: a request in, the library's answer as plain values out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from podium.aggregators.base import Aggregator, make
+from podium.data.vocabulary import Id
+from podium.errors import ParameterError
+from podium.studio.api import request_models
+from podium.studio.api.fuse_answers import method_document
+from podium.studio.api.request_parsing import (
+    build_features,
+    build_labels,
+    build_preferences,
+    build_votes,
+    check_work,
+    resolve_method,
+)
+
+if TYPE_CHECKING:
+    from podium.data.consensus import Consensus
+    from podium.data.labels import Labels
+    from podium.data.preferences import Preferences
+    from podium.evaluate import Evaluation
+
+__all__ = ["answer_aggregate", "answer_annotators", "answer_evaluate", "answer_explain", "answer_leaderboard"]
+
+Document = dict[str, Any]
+
+
+def answer_aggregate(given: request_models.AggregateRequest, state: Any) -> Document:
+    """One ranking of all items for every query."""
+    limits = state.settings.limits
+    method = resolve_method(given, state.store)
+    preferences = build_preferences(given, limits)
+    check_work(limits, preferences, method)
+    consensus = method.aggregate(preferences, build_features(given.features, limits), ties=given.ties)
+    found = consensus.diagnostics
+    return {
+        "results": list(_iterate_rankings(consensus, given.top)),
+        "weights": _list_weights(consensus),
+        "diagnostics": {
+            "converged": bool(found.converged),
+            "iterations": found.iterations,
+            "objective": found.objective,
+            "notes": list(found.notes),
+        },
+        "method": method_document(method),
+        "fingerprint": preferences.fingerprint,
+    }
+
+
+def _iterate_rankings(consensus: Consensus, top: int | None) -> Iterator[Document]:
+    for number, query in enumerate(consensus.queries):
+        begin, end = consensus.index.starts[number : number + 2].tolist()
+        last = end if top is None else min(end, begin + top)
+        order, items = consensus.order[begin:last], consensus.index.items[begin:end]
+        yield {
+            "query": query,
+            "items": [items[slot - begin] for slot in order.tolist()],
+            "scores": consensus.scores[order].tolist(),
+            "tied": consensus.tied[begin:last].tolist(),
+        }
+
+
+def _list_weights(consensus: Consensus) -> list[Document]:
+    if consensus.experts is None or consensus.expert_weights is None:
+        return []
+    pairs = zip(consensus.experts.tolist(), consensus.expert_weights.tolist(), strict=True)
+    return [{"expert": expert, "weight": weight} for expert, weight in pairs]
+
+
+def answer_explain(given: request_models.ExplainRequest, state: Any) -> Document:
+    """Why an item has its place."""
+    from podium.evaluate.explanation import explain as explained
+
+    limits = state.settings.limits
+    method = resolve_method(given, state.store)
+    preferences = build_preferences(given, limits)
+    check_work(limits, preferences, method)
+    features = build_features(given.features, limits)
+    query = _resolve_query(given.query, preferences)
+    found = explained(method, preferences, query, given.item, over=given.over, features=features)
+    return found.to_dict() | {"method": method_document(method), "fingerprint": preferences.fingerprint}
+
+
+def _resolve_query(given: Id | None, preferences: Preferences) -> Id:
+    if given is not None:
+        preferences.index.query_code(given)  # an error names the queries there are
+        return given
+    if len(preferences) != 1:
+        raise ParameterError(f"there are {len(preferences)} queries; say which one with `query`")
+    return preferences.queries[0]
+
+
+def answer_evaluate(given: request_models.EvaluateRequest, state: Any) -> Document:
+    """The metrics of experts and methods."""
+    limits = state.settings.limits
+    if not given.experts and not given.methods:
+        raise ParameterError("there is nothing to evaluate; name some methods, or set experts to true")
+    methods = [make(spec) for spec in given.methods]
+    preferences, labels = build_preferences(given, limits), build_labels(given.labels, limits)
+    features = build_features(given.features, limits)
+    results = [*_evaluate_experts(given, preferences, labels)] if given.experts else []
+    for method in methods:
+        check_work(limits, preferences, method)
+        described = features if method.tags.uses_features else None
+        consensus = method.aggregate(preferences, described)
+        results.append(_evaluate_result(given, consensus, labels, None, method))
+    return {"results": results, "fingerprint": preferences.fingerprint}
+
+
+def _evaluate_experts(
+    given: request_models.EvaluateRequest, preferences: Preferences, labels: Labels
+) -> Iterator[Document]:
+    from podium.evaluate import expert_rankings
+
+    for expert in preferences.experts.tolist():
+        yield _evaluate_result(given, expert_rankings(preferences, expert), labels, expert, None)
+
+
+def _evaluate_result(
+    given: request_models.EvaluateRequest,
+    consensus: Consensus,
+    labels: Labels,
+    expert: Id | None,
+    method: Aggregator | None,
+) -> Document:
+    from podium.evaluate import evaluate as evaluated
+
+    result = consensus.with_ties(given.ties, single=given.ties == "trec")
+    found = evaluated(result, labels, given.metrics, queries=given.queries)
+    return {
+        "name": str(expert) if method is None else repr(method),
+        "kind": "expert" if method is None else "method",
+        "expert": expert,
+        "method": None if method is None else method_document(method),
+        "mean": found.mean(),
+        "queries": len(found),
+        "missing": found.missing,
+        "unlabelled": found.unlabelled,
+        "per_query": _list_query_values(found) if given.per_query else None,
+    }
+
+
+def _list_query_values(found: Evaluation) -> list[Document]:
+    names = [str(m) for m in found.metrics]
+    return [
+        {"query": query, "values": dict(zip(names, found.values[:, i].tolist(), strict=True))}
+        for i, query in enumerate(found.queries)
+    ]
+
+
+def answer_leaderboard(given: request_models.LeaderboardRequest, state: Any) -> Document:
+    """Who is best, from votes."""
+    from podium.evaluate.leaderboard import LeaderboardSettings
+    from podium.evaluate.leaderboard import leaderboard as made
+
+    preferences = build_votes(given.votes, state.settings.limits)
+    check_work(state.settings.limits, preferences)
+    settings = given.model_dump(exclude={"votes", "next"})
+    if settings["l2"] is None:
+        del settings["l2"]
+    board = made(preferences, settings=LeaderboardSettings(**settings))
+    top = given.top if "top" in given.model_fields_set else None
+    stop, why = board.stopping(top=top)
+    asked = board.next(given.next, top=top) if given.next else []
+    return board.to_dict() | {
+        "stop": bool(stop),
+        "reason": why,
+        "next": [vars(p) for p in asked],
+        "fingerprint": preferences.fingerprint,
+    }
+
+
+def answer_annotators(given: request_models.AnnotatorsRequest, state: Any) -> Document:
+    """How good annotators are."""
+    from podium.evaluate.annotators import annotators as known
+
+    limits = state.settings.limits
+    method = make(given.method)
+    preferences = build_preferences(given, limits)
+    check_work(limits, preferences)
+    labels = None if given.labels is None else build_labels(given.labels, limits)
+    found = known(preferences, method.aggregate(preferences), labels=labels, level=given.level)
+    return found.to_dict() | {"method": method_document(method), "fingerprint": preferences.fingerprint}

@@ -1,0 +1,143 @@
+"""`/v1/fuse`: what is asked for thousands of times a second, and must not pay for tables and indexes."""
+
+from __future__ import annotations
+
+import functools
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from pydantic_core import from_json
+
+from podium.aggregators.base import Aggregator, make
+from podium.aggregators.fuse import Fused, fuse
+from podium.data.index import ItemIndex
+from podium.data.lists import Comparisons, Lists
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Ids, id_order
+from podium.studio.api import request_models
+from podium.studio.api.request_parsing import (
+    check_ids,
+    check_parameters,
+    check_size,
+    check_work,
+    parse_request,
+)
+from podium.studio.settings import Limits
+
+__all__ = ["QUICK", "answer_fuse", "is_quick", "method_document", "parse_fuse_request"]
+
+QUICK = 5000  # ids that are fused between two other requests, without a thread
+
+
+def parse_fuse_request(body: bytes) -> request_models.FuseRequest:
+    """The request in a body. Nothing but lists of strings is by far the most frequent one, and is checked by hand."""
+    if b"\\" not in body and body.count(b'"lists"') == 1:
+        try:
+            found = from_json(body, allow_inf_nan=False)
+        except ValueError:
+            found = None  # it is told below what is wrong
+        if type(found) is dict and found.keys() == _LISTS:
+            lists = found["lists"]
+            if (
+                type(lists) is list
+                and set(map(type, lists)) == {list}
+                and set(map(type, chain.from_iterable(lists))) == {str}
+            ):
+                return request_models.FuseRequest.model_construct(lists=lists)
+    return parse_request(request_models.FuseRequest, body)
+
+
+_LISTS = {"lists"}
+
+
+def is_quick(given: request_models.FuseRequest) -> bool:
+    """Whether the answer takes about a millisecond at most: plain lists, and a method that only adds up points."""
+    return (
+        given.duplicates == "error"
+        and given.method.partition("(")[0].strip() in ("rrf", "rbc")
+        and type(given.lists) is list
+        and all(type(answer) is list for answer in given.lists)
+        and sum(map(len, given.lists)) <= QUICK
+    )
+
+
+def answer_fuse(given: request_models.FuseRequest, limits: Limits) -> dict[str, Any]:
+    """The answer but for the time it took and the warnings."""
+    lists: Any = given.lists
+    answers = list(lists.values()) if isinstance(lists, dict) else lists
+    check_size(limits, len(answers), sum(map(len, answers)))
+    check_ids(limits, chain(lists if isinstance(lists, dict) else (), *answers))
+    preferences = _build_preferences(lists, given.duplicates)
+    if not is_quick(given):
+        check_work(limits, preferences, make(given.method, **check_parameters(given.parameters)))
+    weights: Any = given.weights
+    found = fuse(
+        lists,
+        given.method,
+        weights=weights,
+        duplicates=given.duplicates,
+        **check_parameters(given.parameters),
+    )
+    top = given.top
+    return {
+        "items": found.ranking[:top],
+        "scores": found.scores[:top],
+        "tied": found.tied[:top],
+        "method": _build_method_document(found),
+        "fingerprint": preferences.fingerprint,
+    }
+
+
+def _build_method_document(found: Fused) -> dict[str, Any]:
+    if found._weights is None:
+        return method_document(found._by)
+    by = type(found._by)(**(found._by.parameters() | {"weights": found._weights}))
+    return method_document(by)
+
+
+def method_document(method: Aggregator) -> dict[str, Any]:
+    """Name, parameters, and both as `make` reads them."""
+    return {"name": method.name, "spec": repr(method), "parameters": method.parameters()}
+
+
+def _build_preferences(lists: Any, duplicates: Any) -> Preferences:
+    """Those that `podium.fuse` would make of the lists."""
+    if (
+        isinstance(lists, list)
+        and duplicates == "error"
+        and lists
+        and all(type(a) is list and a for a in lists)
+    ):
+        return _build_plain_preferences(lists)
+    named = lists if isinstance(lists, dict) else dict(enumerate(lists))
+    return Preferences.from_lists({0: named}, duplicates=duplicates)
+
+
+def _build_plain_preferences(lists: list[list[Any]]) -> Preferences:
+    """`Preferences.from_lists({0: {0: ..., 1: ...}})` for plain lists; `fuse` refuses those with repeats."""
+    rows = list(chain.from_iterable(lists))
+    one_type = len(set(map(type, rows))) == 1
+    items = sorted(set(rows)) if one_type else sorted(set(rows), key=id_order)
+    slot = dict(zip(items, range(len(items)), strict=True))
+    experts, expert, query_starts, starts, rank = _build_list_arrays(tuple(map(len, lists)))
+    item = np.fromiter(map(slot.__getitem__, rows), np.int32, len(rows))
+    index = ItemIndex(_ZERO, np.array((0, len(items)), np.int64), Ids(items), _NOTHING)
+    return Preferences(
+        index, experts, Lists(query_starts, expert, starts, item, rank, None), Comparisons.empty(1)
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _build_list_arrays(lengths: tuple[int, ...]) -> tuple[Ids, Any, Any, Any, Any]:
+    """All that hangs on the lengths of the lists alone."""
+    count = len(lengths)
+    starts = np.zeros(count + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    rank = np.concatenate([np.arange(1, n + 1, dtype=np.int32) for n in lengths])
+    span = np.array((0, count), np.int64)
+    return Ids(list(range(count))), np.arange(count, dtype=np.int32), span, starts, rank
+
+
+_ZERO = Ids([0])
+_NOTHING = np.zeros(0, np.int32)  # the order of arrival, which a fingerprint does not read

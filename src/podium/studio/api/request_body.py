@@ -1,0 +1,46 @@
+"""The body of a request: JSON, perhaps packed, within its time. How long it may be is the gate's business."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from starlette.requests import Request
+
+from podium.errors import InputError
+from podium.studio.limits import TooLarge, bounded_decompress
+from podium.studio.security import RequestRefused
+from podium.studio.settings import Limits
+
+__all__ = ["read_body"]
+
+UNPACKED = 4  # times the size of a body as it travels that it may have once unpacked
+
+
+async def read_body(request: Request) -> bytes:
+    """The whole body, unpacked; one that dribbles in is given up after the time of one request."""
+    limits: Limits = request.app.state.settings.limits
+    headers = request.headers
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise RequestRefused(415, "the body is not application/json", "send JSON with that Content-Type")
+    coding = headers.get("content-encoding", "identity").strip().lower()
+    if coding not in ("identity", "gzip"):
+        raise RequestRefused(
+            415, "the body is packed in an unknown way", "use Content-Encoding: gzip, or none"
+        )
+    try:
+        async with asyncio.timeout(limits.seconds):
+            body = await request.body()
+    except TimeoutError:
+        raise RequestRefused(408, "the body did not arrive in time", "send it faster, or in parts") from None
+    if coding == "identity":
+        return body
+    if body[:2] != b"\x1f\x8b":
+        raise RequestRefused(400, "the body is not gzip data", "leave Content-Encoding out")
+    most = min(UNPACKED * limits.body_bytes, limits.decompressed_bytes)
+    try:
+        return bounded_decompress(body, replace(limits, decompressed_bytes=most))
+    except TooLarge:
+        raise
+    except InputError as error:
+        raise RequestRefused(400, error.problem, error.remedy or "") from None

@@ -1,0 +1,299 @@
+"""From a checked request to the library's own values; the limits on lists, items and ids are held here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ValidationError
+
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import CodedColumn, code_ids
+from podium.errors import InputError, ParameterError
+from podium.studio.api import request_models
+from podium.studio.limits import TooLarge, check_pairs
+from podium.studio.security import RequestRefused
+from podium.studio.settings import Limits
+
+if TYPE_CHECKING:
+    from podium.aggregators.base import Aggregator
+    from podium.data.features import Features
+    from podium.data.labels import Labels
+
+__all__ = [
+    "build_features",
+    "build_labels",
+    "build_preferences",
+    "build_votes",
+    "check_work",
+    "parse_request",
+    "resolve_method",
+]
+
+M = TypeVar("M", bound=BaseModel)
+TOLD = 10_000  # errors of a request that are looked at one by one
+FORMS = ("rankings", "ratings", "lists", "votes")
+
+
+# -- JSON ----------------------------------------------------------------------------------------------------------
+
+
+def parse_request(model: type[M], body: bytes) -> M:
+    """The request in a body, or a refusal that says which field is wrong."""
+    try:
+        found = model.model_validate_json(body)
+    except ValidationError as error:
+        raise _build_refusal(error) from None
+    if (
+        b"\\" in body
+        or any(body.count(name) > 1 for name in request_models.quote_field_names(model))
+        or b"{" in body[1:]
+    ):
+        check_repeated_keys(body)
+    return found
+
+
+def _build_refusal(error: ValidationError) -> RequestRefused:
+    if error.error_count() > TOLD:  # each takes a kilobyte once it is put into words
+        wrong = f"{error.error_count():,} values are not of the types that are accepted"
+        return RequestRefused(422, wrong, "see /docs for what is accepted")
+    # of the alternatives of a union, the one that fits furthest is the one that was meant
+    first = max(error.errors(include_url=False, include_context=False), key=lambda e: len(e["loc"]))
+    if first["type"] == "json_invalid":
+        return RequestRefused(
+            400, f"the body is not JSON: {first['msg'].partition(': ')[2]}", "send one JSON object"
+        )
+    where = ".".join(str(part) for part in first["loc"] if "[" not in str(part)) or "the body"
+    given = first.get("input")
+    shown = f" (it is {str(given)[:40]!r})" if isinstance(given, str | int | float | bool | None) else ""
+    more = error.error_count() - 1
+    others = f" ({more} more)" if more else ""
+    return RequestRefused(422, f"{where}: {first['msg']}{shown}{others}", "see /docs for what is accepted")
+
+
+def check_repeated_keys(body: bytes) -> None:
+    """Refuse a name that stands twice in one object: JSON readers differ in which of the two they drop."""
+
+    def refuse_repeats(given: list[tuple[str, Any]]) -> None:
+        if len({name for name, _ in given}) < len(given):
+            names = [name for name, _ in given]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise RequestRefused(422, f"the name {twice[:40]!r} stands twice in one object", "give it once")
+
+    json.loads(body, object_pairs_hook=refuse_repeats)
+
+
+# -- limits --------------------------------------------------------------------------------------------------------
+
+
+def check_size(limits: Limits, lists: int, rows: int) -> None:
+    """Refuse more lists or rows than the server takes."""
+    if lists > limits.lists:
+        raise TooLarge(f"there are {lists:,} lists", remedy=f"send at most {limits.lists:,} at a time")
+    if rows > limits.items:
+        raise TooLarge(f"there are {rows:,} items", remedy=f"send at most {limits.items:,} at a time")
+
+
+def check_ids(limits: Limits, ids: Iterable[Any]) -> None:
+    """Refuse ids that are too long."""
+    most, given = limits.id_length, list(ids)
+    try:
+        longest = max(map(len, given), default=0)
+    except TypeError:  # there are integers among them
+        longest = max(len(value) for value in (*given, "") if isinstance(value, str))
+    if longest > most:
+        raise InputError(f"an id has more than {most} characters", remedy="use shorter ids")
+
+
+def check_work(limits: Limits, preferences: Preferences, method: Aggregator | None = None) -> None:
+    """Refuse what would need a table of all pairs of very many items or experts."""
+    if len(preferences.experts) > limits.experts:
+        raise TooLarge(
+            f"there are {len(preferences.experts):,} experts",
+            remedy=f"send at most {limits.experts:,} at a time",
+        )
+    check_pairs(limits, preferences, method)
+
+
+# -- preferences ---------------------------------------------------------------------------------------------------
+
+
+def build_preferences(given: request_models.PreferenceRequest, limits: Limits) -> Preferences:
+    """The preferences, in whichever form they were sent."""
+    forms = [name for name in FORMS if getattr(given, name) is not None]
+    if len(forms) != 1:
+        got = ", ".join(forms) or "none of them"
+        raise InputError(f"the request has {got}", remedy=f"give exactly one of {', '.join(FORMS)}")
+    if given.candidates is not None and forms != ["lists"]:
+        raise ParameterError(f"candidates do not go with {forms[0]}; send the lists as `lists`")
+    if given.votes is not None:
+        if given.unlisted == "below":
+            raise ParameterError(
+                "unlisted is 'below', which is about lists, and these are votes; leave it out"
+            )
+        return build_votes(given.votes, limits)
+    if given.lists is not None:
+        return _build_lists(given, given.lists, limits)
+    nested: Any = given.rankings if given.rankings is not None else given.ratings
+    answers = [answer for by_expert in nested.values() for answer in by_expert.values()]
+    check_size(limits, len(answers), sum(map(len, answers)))
+    for ids in (nested, *nested.values(), *answers):
+        check_ids(limits, ids)
+    return Preferences.from_lists(nested, duplicates=given.duplicates, unlisted=given.unlisted)
+
+
+def build_votes(votes: Sequence[request_models.Vote], limits: Limits) -> Preferences:
+    """Comparisons."""
+    check_size(limits, 1, len(votes))
+    columns = [[getattr(v, n) for v in votes] for n in ("query", "expert", "winner", "loser")]
+    for ids in columns:
+        check_ids(limits, ids)
+    side = [v.side for v in votes]
+    return Preferences.from_comparisons(
+        *columns,
+        tie=[v.tie for v in votes],
+        weight=[v.weight for v in votes],
+        side=side if any(side) else None,
+    )
+
+
+def _build_lists(
+    given: request_models.PreferenceRequest, rows: Sequence[request_models.ExpertList], limits: Limits
+) -> Preferences:
+    more = given.candidates or []
+    named: list[request_models.ExpertList | request_models.Candidates] = [*rows, *more]
+    check_size(limits, len(named), sum(len(r.items) for r in named))
+    for r in named:
+        check_ids(limits, (r.query, *r.items))
+    check_ids(limits, (r.expert for r in rows))
+    _check_rows(rows)
+    lengths = [len(r.items) for r in rows]
+    queries = code_ids([r.query for r in rows] + [c.query for c in more], "query")
+    experts = code_ids([r.expert for r in rows], "expert")
+    scored = any(r.scores is not None for r in rows)
+    candidates = None
+    if more:
+        wide = np.repeat(queries.codes[len(rows) :], [len(c.items) for c in more])
+        candidates = (CodedColumn(wide, queries.ids), [i for c in more for i in c.items])
+    return Preferences.from_rows(
+        CodedColumn(np.repeat(queries.codes[: len(rows)], lengths), queries.ids),
+        CodedColumn(np.repeat(experts.codes, lengths), experts.ids),
+        [item for r in rows for item in r.items],
+        rank=_collect_ranks(rows),
+        score=_collect_scores(rows) if scored else None,
+        candidates=candidates,
+        duplicates=given.duplicates,
+        unlisted=given.unlisted,
+        blank_scores=scored,
+    )
+
+
+def _check_rows(rows: Sequence[request_models.ExpertList]) -> None:
+    seen = set()
+    for number, r in enumerate(rows):
+        for name in ("ranks", "scores"):
+            column = getattr(r, name)
+            if column is not None and len(column) != len(r.items):
+                raise InputError(
+                    f"{len(column)} {name} for {len(r.items)} items",
+                    source=f"list {number + 1}",
+                    remedy="give one each",
+                )
+        key = (type(r.query), r.query, type(r.expert), r.expert)
+        if key in seen:
+            raise InputError(
+                f"expert {r.expert!r} has two lists for query {r.query!r}",
+                source=f"list {number + 1}",
+                remedy="send one",
+            )
+        seen.add(key)
+
+
+def _collect_ranks(rows: Sequence[request_models.ExpertList]) -> list[int] | None:
+    """Ranks as sent, else places; none at all where every list has scores, which then give the order."""
+    if all(r.scores is not None and r.ranks is None for r in rows) and rows:
+        return None
+    for number, r in enumerate(rows):
+        if r.ranks is None and r.scores is not None:
+            raise InputError(
+                "this list has scores only, and others have ranks or neither",
+                source=f"list {number + 1}",
+                remedy="give all lists scores only, or give this one ranks",
+            )
+    return [rank for r in rows for rank in (r.ranks if r.ranks is not None else range(1, len(r.items) + 1))]
+
+
+def _collect_scores(rows: Sequence[request_models.ExpertList]) -> list[float]:
+    return [v for r in rows for v in (r.scores if r.scores is not None else [np.nan] * len(r.items))]
+
+
+# -- labels, features, methods -------------------------------------------------------------------------------------
+
+
+def build_labels(given: Sequence[request_models.Grade], limits: Limits) -> Labels:
+    """Grades."""
+    from podium.data.labels import Labels
+
+    check_size(limits, 1, len(given))
+    queries, items = [g.query for g in given], [g.item for g in given]
+    check_ids(limits, (*queries, *items))
+    return Labels.from_rows(queries, items, [g.grade for g in given])
+
+
+def build_features(given: Sequence[request_models.ItemFeatures] | None, limits: Limits) -> Features | None:
+    """Item features, if there are any."""
+    from podium.data.features import Features
+
+    if given is None:
+        return None
+    check_size(limits, 1, sum(len(d.values) for d in given) + len(given))
+    if not given or len({len(d.values) for d in given}) > 1:
+        raise InputError(
+            "the items have different numbers of features, or there are none", remedy="give all the same"
+        )
+    return Features.from_rows([d.query for d in given], [d.item for d in given], [d.values for d in given])
+
+
+def resolve_method(given: request_models.MethodRequest, store: Any) -> Aggregator:
+    """The method by its name, or the saved model."""
+    from podium.aggregators.base import make
+
+    if given.model is None and given.project is None:
+        weights = {} if given.weights is None else {"weights": given.weights}
+        return make(given.method, **check_parameters(given.parameters), **weights)
+    if given.model_fields_set & {"method", "parameters", "weights"}:
+        raise ParameterError("a saved model brings its method, parameters and weights; leave them out")
+    return _load_saved_model(given.project, given.model, store)
+
+
+def check_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters without the one that has a field of its own."""
+    if "weights" in parameters:
+        raise ParameterError("weights are given in the field `weights`, not among the parameters")
+    return parameters
+
+
+def _load_saved_model(project: str | None, model: str | None, store: Any) -> Aggregator:
+    from podium.models.model_files import loads
+    from podium.studio.store_records import RecordNotFound
+
+    none = RequestRefused(
+        404, "there is no such model", "see the projects and models of this server in the studio"
+    )
+    if store is None:
+        raise none
+    try:
+        kept = store.models(project) if model is None else [store.model(model)]
+        if not kept or project not in (None, kept[0].project):
+            raise none
+        found = loads(store.model_bytes(kept[0].id), "the saved model")
+    except RecordNotFound:
+        raise none from None
+    if not hasattr(found, "aggregate"):
+        raise ParameterError(
+            "the saved model learns from features alone and does not aggregate; choose another"
+        )
+    loaded: Aggregator = found
+    return loaded

@@ -1,0 +1,168 @@
+"""The addresses of the service. Each calls the library's own function and adds what every answer says of itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from fastapi import APIRouter
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response
+
+import podium
+from podium.studio.api import answer_models, compute_answers, fuse_answers, request_models
+from podium.studio.api.openapi_schema import describe_methods, describe_route
+from podium.studio.api.request_body import read_body
+from podium.studio.api.request_parsing import parse_request
+from podium.studio.security import RequestRefused
+from podium.studio.telemetry import CONTENT_TYPE
+
+__all__ = ["router"]
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class PlainRoute(APIRoute):
+    """A route whose function takes the request and gives the answer; there is nothing to look for in its signature."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The function itself."""
+        return self.endpoint
+
+
+router = APIRouter(route_class=PlainRoute)
+
+
+def build_json_response(document: Any, status: int = 200) -> Response:
+    """JSON; numbers that JSON does not have become null."""
+    return Response(to_json(document, inf_nan_mode="null"), status, media_type="application/json")
+
+
+async def _compute_in_worker(
+    request: Request, model: type[M], work: Callable[[M, Any], dict[str, Any]]
+) -> Response:
+    """Read the request and compute its answer in a worker."""
+    begin, body, state = time.perf_counter(), await read_body(request), request.app.state
+    document, warned = await state.pool.run(lambda: work(parse_request(model, body), state))
+    return _finish_answer(document, warned, begin)
+
+
+def _finish_answer(document: dict[str, Any], warned: list[str], begin: float) -> Response:
+    document["warnings"] = warned
+    document["milliseconds"] = (time.perf_counter() - begin) * 1000
+    return build_json_response(document)
+
+
+@router.post(
+    "/v1/fuse",
+    **describe_route(request_models.FuseRequest, answer_models.FuseAnswer, "Fuse a few lists for one query"),
+)
+async def fuse(request: Request) -> Response:
+    """Plain lists in, one list out: `podium.fuse`. Small requests are answered at once, others by a worker."""
+    begin, body, limits = time.perf_counter(), await read_body(request), request.app.state.settings.limits
+    given = fuse_answers.parse_fuse_request(body) if len(body) <= LONG else None
+    if given is not None and fuse_answers.is_quick(given):
+        return _finish_answer(fuse_answers.answer_fuse(given, limits), [], begin)
+    document, warned = await request.app.state.pool.run(
+        lambda: fuse_answers.answer_fuse(given or fuse_answers.parse_fuse_request(body), limits)
+    )
+    return _finish_answer(document, warned, begin)
+
+
+LONG = 1 << 17  # bytes of a body that is not looked at between two other requests
+
+
+@router.post(
+    "/v1/aggregate",
+    **describe_route(
+        request_models.AggregateRequest, answer_models.AggregateAnswer, "One consensus for every query"
+    ),
+)
+async def aggregate(request: Request) -> Response:
+    """Any method, or a saved model, over many queries: `podium.make(method).aggregate(preferences)`."""
+    return await _compute_in_worker(
+        request, request_models.AggregateRequest, compute_answers.answer_aggregate
+    )
+
+
+@router.post(
+    "/v1/evaluate",
+    **describe_route(
+        request_models.EvaluateRequest, answer_models.EvaluateAnswer, "Experts and methods against labels"
+    ),
+)
+async def evaluate(request: Request) -> Response:
+    """The metrics of every expert and of every method that is named: `podium.evaluate.evaluate`."""
+    return await _compute_in_worker(request, request_models.EvaluateRequest, compute_answers.answer_evaluate)
+
+
+@router.post(
+    "/v1/explain",
+    **describe_route(
+        request_models.ExplainRequest, answer_models.ExplainAnswer, "Why an item is where it is"
+    ),
+)
+async def explain(request: Request) -> Response:
+    """What each expert adds, and with `over` what would swap two items: `podium.explain`."""
+    return await _compute_in_worker(request, request_models.ExplainRequest, compute_answers.answer_explain)
+
+
+@router.post(
+    "/v1/leaderboard",
+    **describe_route(
+        request_models.LeaderboardRequest, answer_models.LeaderboardAnswer, "A leaderboard from votes"
+    ),
+)
+async def leaderboard(request: Request) -> Response:
+    """Scores with intervals, ranks, checks and what to ask next: `podium.evaluate.leaderboard`."""
+    return await _compute_in_worker(
+        request, request_models.LeaderboardRequest, compute_answers.answer_leaderboard
+    )
+
+
+@router.post(
+    "/v1/annotators",
+    **describe_route(
+        request_models.AnnotatorsRequest, answer_models.AnnotatorsAnswer, "How good annotators are"
+    ),
+)
+async def annotators(request: Request) -> Response:
+    """Quality with intervals, verdicts and flags: `podium.evaluate.annotators`."""
+    return await _compute_in_worker(
+        request, request_models.AnnotatorsRequest, compute_answers.answer_annotators
+    )
+
+
+@router.get(
+    "/v1/methods", **describe_route(None, answer_models.MethodsAnswer, "All methods with their parameters")
+)
+async def list_methods(_: Request) -> Response:
+    """Every registered method: what it reads, its parameters and what they accept."""
+    return build_json_response({"methods": describe_methods()})
+
+
+@router.get("/healthz", **describe_route(None, answer_models.Health, "Whether the server lives"))
+async def health(_: Request) -> Response:
+    """Answers as long as the process does."""
+    return build_json_response({"status": "ok", "version": podium.__version__})
+
+
+@router.get(
+    "/readyz", **describe_route(None, answer_models.Health, "Whether the server can take requests", 503)
+)
+async def ready(request: Request) -> Response:
+    """200 once everything is loaded and the store can be read, else 503."""
+    state = request.app.state
+    if not getattr(state, "ready", False):
+        raise RequestRefused(503, "the server is starting or ending", "ask again")
+    return build_json_response({"status": "ready", "version": podium.__version__})
+
+
+@router.get("/metrics", include_in_schema=False)
+async def serve_metrics(request: Request) -> Response:
+    """Counters for Prometheus."""
+    return Response(request.app.state.meters.text(), headers={"content-type": CONTENT_TYPE})

@@ -1,0 +1,335 @@
+"""Long work in a process of its own: claimed from the store, with signs of life, resumed after an end that was not its.
+
+A server never works on a job itself. Its keeper starts `python -m podium.studio.job_worker FOLDER` while jobs wait; the
+worker claims them one by one and ends when none is left. A worker that is killed falls silent, and after `STALE`
+seconds its job is claimed again (tuning goes on where it stopped) or marked as interrupted (fitting begins anew).
+A server that ends kills its worker and then puts the job back itself: that needs nothing of the worker, which on a busy
+machine may not get to run in time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from podium.errors import ParameterError, PodiumError
+from podium.studio.form_fields import spell_option
+from podium.studio.store import Store
+from podium.studio.store_records import Job
+
+__all__ = ["KINDS", "RESUMABLE", "JobStopped", "WorkerSupervisor", "queue_job", "run_jobs"]
+
+STALE = 20.0  # seconds of silence after which an owner counts as gone
+BEAT = 1.0  # seconds between signs of life
+LOOK, PAUSE = 2.0, 60.0  # seconds between looks of a server for work to start; at most, after failures
+TRIES = 5  # beginnings of a job that breaks off again and again
+RESUMABLE = ("tune",)
+TRIALS = (1, 5_000)
+METRIC = "ndcg@10"  # by which a fitted model is held against one that learns nothing
+
+ProgressCallback = Callable[[int, int, str], None]
+log = logging.getLogger("podium.studio")
+
+
+class JobStopped(Exception):
+    """The work must end now: somebody asked for it, or another process has the job."""
+
+
+# -- what can be asked for -----------------------------------------------------------------------------------------
+
+
+def queue_job(store: Store, project: str, kind: str, settings: dict[str, Any]) -> str:
+    """Put a job into the queue, after a look at what it is asked to do."""
+    if kind not in KINDS:
+        raise ParameterError(f"there is no work of the kind {kind!r}; accepted: {', '.join(KINDS)}")
+    return store.add_job(project, kind, KINDS[kind][0](settings))
+
+
+def _check_tune_settings(given: dict[str, Any]) -> dict[str, Any]:
+    from podium.metrics.base import parse
+
+    methods = [str(m).strip() for m in given.get("methods", ()) if str(m).strip()]
+    for method in methods:
+        _check_method(method)
+    return {
+        "metric": str(parse(str(given.get("metric") or "ndcg@10"))),
+        "methods": methods,
+        "trials": _parse_whole_number(given.get("trials") or 200, "trials", *TRIALS),
+        "weights": bool(given.get("weights", True)),
+        "seed": _parse_whole_number(given.get("seed") or 0, "seed", 0, 2**31 - 1),
+    }
+
+
+def _check_fit_settings(given: dict[str, Any]) -> dict[str, Any]:
+    method = str(given.get("method") or "crf").strip()
+    _check_method(method)
+    return {"method": method}
+
+
+def _check_method(method: str) -> None:
+    from podium.aggregators.base import make
+
+    make(method)
+
+
+def _parse_whole_number(value: Any, what: str, low: int, high: int) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = low - 1
+    if not low <= number <= high:
+        raise ParameterError(f"{what} is {value!r}; accepted: whole numbers from {low} to {high:,}")
+    return number
+
+
+# -- doing it ------------------------------------------------------------------------------------------------------
+
+
+def _run_tuning(store: Store, job: Job, data: Any, tell: ProgressCallback) -> tuple[str, Any, Any]:
+    from podium.evaluate.tuning import tune
+
+    asked = job.settings
+    found = tune(
+        data,
+        asked["metric"],
+        asked["methods"] or None,
+        trials=asked["trials"],
+        weights=asked["weights"],
+        seed=asked["seed"],
+        workers=1,
+        resume=store.job_folder(job.id),
+        progress=tell,
+    )
+    return found.sentence(), found.to_dict(), found.best
+
+
+def _run_fit(_: Store, job: Job, data: Any, tell: ProgressCallback) -> tuple[str, Any, Any]:
+    from podium.aggregators.base import make
+
+    method = make(job.settings["method"])
+    tell(0, 1, f"fitting {method!r}")
+    features = data.features if method.tags.uses_features else None
+    if method.tags.supervised and data.labels is None:
+        raise ParameterError(
+            f"{method.name} learns from labels, and there are none; add qrels to the project"
+        )
+    method.fit(data.preferences, data.labels, features)
+    words, document = f"{method!r} was fitted on {len(data.preferences):,} queries.", {"method": repr(method)}
+    if method.tags.supervised:
+        more, held = _measure_held_out(job.settings["method"], data, tell)
+        words, document = f"{words} {more}", document | {"held_out": held}
+    tell(1, 1, "fitted")
+    return words, document, method
+
+
+def _measure_held_out(method: str, data: Any, tell: ProgressCallback) -> tuple[str, Any]:
+    """What the method is worth on queries it was not fitted on, beside one that learns nothing: cross-validated."""
+    from podium.aggregators.supervised.baseline_comparison import make_baseline
+    from podium.evaluate.crossvalidation import cross_validate
+
+    plain = make_baseline(data).name
+    try:
+        found = cross_validate(
+            data, {plain: plain, "model": method}, [METRIC], progress=tell, choose_by=METRIC
+        ).compare(plain)
+    except PodiumError as error:
+        return f"It was not measured on queries it was not fitted on: {error}", None
+    row, base = found.row("model", METRIC), found.row(plain, METRIC)
+    worse = row.mean < base.mean
+    words = (
+        f"Cross-validated, on {found.queries:,} queries that it was not fitted on, its {METRIC} is {row.mean:.4f}, "
+        f"that of {plain} {base.mean:.4f}"
+    )
+    words += f": it is WORSE; use {plain}, or label more queries." if worse else "."
+    return words, found.to_dict()
+
+
+KINDS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], Callable[..., tuple[str, Any, Any]]]] = {
+    "tune": (_check_tune_settings, _run_tuning),
+    "fit": (_check_fit_settings, _run_fit),
+}
+
+
+class _HeartbeatThread(threading.Thread):
+    """Signs of life with the latest progress; `lost` is set when the job is to be ended."""
+
+    def __init__(self, store: Store, job: Job, owner: str) -> None:
+        super().__init__(daemon=True)
+        self._store, self._job, self._owner = store, job, owner
+        self._latest = (job.done, job.total, "starting" if job.tries < 2 else "going on")
+        self._end, self.lost = threading.Event(), threading.Event()
+
+    def report_progress(self, done: int, total: int, words: str) -> None:
+        """Progress of the work; the place where it stops when it has to."""
+        self._latest = (int(done), int(total), str(words))
+        if self.lost.is_set():
+            raise JobStopped
+
+    def run(self) -> None:
+        while True:
+            with contextlib.suppress(sqlite3.Error):  # such as a lock held for long; the next beat tells
+                if not self._store.beat(self._job.id, self._owner, *self._latest):
+                    self.lost.set()
+            if self._end.wait(BEAT):
+                return
+
+    def stop(self) -> None:
+        self._end.set()
+        self.join()
+        self._store.beat(self._job.id, self._owner, *self._latest)
+
+
+def run_jobs(
+    store: Store, roots: Sequence[Path] = (), *, stale: float = STALE, owner: str | None = None
+) -> int:
+    """Claim jobs and do them until none is left; how many."""
+    count = 0
+    owner = owner or _make_owner_name()
+    while (job := store.claim(owner, stale, RESUMABLE, TRIES)) is not None:
+        _run_job(store, job, owner, roots)
+        count += 1
+    return count
+
+
+def _make_owner_name() -> str:
+    """A name for one worker process that no other has."""
+    return f"{os.getpid()}-{secrets.token_hex(8)}"
+
+
+def _run_job(store: Store, job: Job, owner: str, roots: Sequence[Path]) -> None:
+    from podium import models
+    from podium.data.dataset import Dataset
+    from podium.studio.workspace import load_project
+
+    pulse = _HeartbeatThread(store, job, owner)
+    pulse.start()
+    try:
+        found = load_project(store, store.project(job.project), roots)
+        data = Dataset(found.preferences, found.labels, found.features)
+        words, result, model = KINDS[job.kind][1](store, job, data, pulse.report_progress)
+        kept = store.add_model(
+            job.project,
+            f"{job.kind} {repr(model)[:60]}",
+            repr(model),
+            models.model_files.dumps(model),
+            job.id,
+        )
+        pulse.stop()
+        store.finish(job.id, owner, "done", words, {"model": kept, "document": result})
+    except JobStopped:
+        pulse.stop()
+        store.finish(job.id, owner, "cancelled", "it was stopped")
+    except PodiumError as error:
+        pulse.stop()
+        store.finish(job.id, owner, "failed", error.format_message(spell_option))
+    except Exception as error:
+        pulse.stop()
+        store.finish(job.id, owner, "failed", f"an error in Podium itself: {type(error).__name__}: {error}")
+
+
+# -- a server's part -----------------------------------------------------------------------------------------------
+
+
+class WorkerSupervisor:
+    """Starts a worker process whenever jobs wait; one at a time for each server."""
+
+    def __init__(self, store: Store, roots: Sequence[Path] = (), *, stale: float = STALE) -> None:
+        self._store, self._roots, self._stale = store, tuple(roots), stale
+        self._look, self._end = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._watch_jobs, daemon=True, name="podium-jobs")
+        self.worker: subprocess.Popen[bytes] | None = None
+        self._owner = ""  # by which the worker claims jobs
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look now: there is something new."""
+        self._look.set()
+
+    def stop(self) -> None:
+        """Stop watching, end the worker, and put its job back."""
+        self._end.set()
+        self._look.set()
+        self._thread.join()
+        if self.worker is None:
+            return
+        self.worker.kill()  # no signal that it may answer or not: a job may be broken off anywhere
+        self.worker.wait()
+        try:
+            self._store.release(self._owner, "the server was ended; it goes on when a server runs again")
+        except sqlite3.Error as error:  # such as a full disk
+            log.warning("a job could not be put back (%s); it is claimed again once it is stale", error)
+
+    def _watch_jobs(self) -> None:
+        pause = LOOK
+        while not self._end.is_set():
+            with contextlib.suppress(sqlite3.Error, OSError):  # such as a full disk; it is tried again
+                ended = None if self.worker is None else self.worker.poll()
+                if ended:
+                    log.warning("a worker ended with status %d", ended)
+                    pause = min(2 * pause, PAUSE)  # one that cannot even begin is not started again and again
+                elif ended == 0:
+                    pause = LOOK
+                if (self.worker is None or ended is not None) and self._store.has_waiting_job(self._stale):
+                    self.worker = self._start_worker()
+                elif ended is not None:
+                    self.worker = None
+            self._look.wait(pause)
+            self._look.clear()
+
+    def _start_worker(self) -> subprocess.Popen[bytes]:
+        # -P: no module from the folder the server was started in
+        self._owner = _make_owner_name()
+        words = [
+            sys.executable,
+            "-P",
+            "-m",
+            "podium.studio.job_worker",
+            str(self._store.folder),
+            str(self._stale),
+        ]
+        words += [self._owner, *map(str, self._roots)]
+        quiet = subprocess.DEVNULL  # what went wrong is told in the job; warnings may hold ids of the data
+        own = {name: value for name, value in os.environ.items() if name != "PODIUM_TOKEN"}
+        return subprocess.Popen(
+            words, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, env=own
+        )
+
+
+@contextlib.contextmanager
+def supervise_worker(store: Store, roots: Sequence[Path] = ()) -> Iterator[WorkerSupervisor]:
+    """A keeper for as long as a server runs."""
+    keeper = WorkerSupervisor(store, roots)
+    keeper.start()
+    try:
+        yield keeper
+    finally:
+        keeper.stop()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The worker process: a folder, seconds of silence, its name as an owner, and the roots of its server."""
+    folder, stale, owner, *roots = arguments
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(5)  # pages and the service come first
+    store = Store(folder)
+    try:
+        run_jobs(store, [Path(root) for root in roots], stale=float(stale), owner=owner)
+    finally:
+        store.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,338 @@
+"""From files to data: uploads, and files on the server below the folders that it may show."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import os
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from podium.data.features import Features
+from podium.data.index import ItemIndex
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id
+from podium.errors import InputError, ParameterError, PodiumError, capture_warnings
+from podium.formats.files import Source, open_source
+from podium.studio.form_fields import select_reading_options, spell_option
+from podium.studio.limits import TooLarge, bounded_decompress
+from podium.studio.settings import Limits
+
+__all__ = [
+    "ProjectData",
+    "find_readable_files",
+    "list_folder",
+    "open_input",
+    "open_labels",
+    "recheck_allowed_path",
+    "resolve_allowed_path",
+    "unpack_upload",
+]
+
+MOST_FILES = 2_000  # of a folder
+CELL = 4  # bytes that a cell of a Parquet file needs in memory, at least
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectData:
+    """What some input holds, and what a reader of it must know."""
+
+    preferences: Preferences
+    labels: Labels | None = None
+    features: Features | None = None
+    seconds: Mapping[Id, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A digest of all of it."""
+        from podium.data.dataset import Dataset
+        from podium.evaluate.checkpoints import digest_dataset
+
+        return digest_dataset(Dataset(self.preferences, self.labels, self.features))
+
+    @functools.cached_property
+    def kinds(self) -> frozenset[str]:
+        """What else there is to see: "leaderboard" for votes, "annotators" for people that judge."""
+        from podium.evaluate.report.inputs import has_board, is_crowd
+
+        found = {"leaderboard": has_board, "annotators": is_crowd}
+        return frozenset(name for name, check in found.items() if check(self.preferences))
+
+
+def open_input(
+    inputs: Sequence[Path | tuple[str, bytes]], options: Mapping[str, Any] | None = None
+) -> ProjectData:
+    """Read files together: paths, or names with bytes. A name is only what messages and experts are called by.
+
+    >>> open_input([("a.run", b"q1 Q0 d1 1 2.5 bm25\\n")]).preferences
+    Preferences(1 query, 1 item, 1 expert, 1 list of 1 row)
+    """
+    from podium import formats
+
+    if not inputs:
+        raise ParameterError("no file was given; choose at least one")
+    given = select_reading_options(options or {})
+    encoding = given.pop("encoding", "utf-8")
+    with capture_warnings(spell_option) as said:
+        sources = [_build_source(i, encoding) for i in inputs]
+        try:
+            content = formats.read(sources, given.pop("format", None), **given)
+        except RecursionError:
+            raise InputError(
+                "the input is nested too deeply", remedy="give a table, one row a line"
+            ) from None
+    if content.preferences is None:
+        got = "labels" if content.labels is not None else "features"
+        raise InputError(f"the input holds {got} only", remedy="add runs, ratings or votes to it")
+    if not len(content.preferences) or not content.preferences.forms:
+        raise InputError("the input holds no list and no vote", remedy="give runs, ratings or votes")
+    return ProjectData(content.preferences, content.labels, content.features, content.seconds, tuple(said))
+
+
+def open_labels(data: ProjectData, files: Sequence[tuple[str, bytes]], *, check: bool = False) -> ProjectData:
+    """The same data with the labels of further files, which are read by themselves; with `check`, some must be for
+    items of the data.
+
+    >>> data = open_input([("a.run", b"q1 Q0 d1 1 2.5 bm25\\n")])
+    >>> open_labels(data, [("qrels", b"q1 0 d1 1\\n")]).labels
+    Labels(1 query, 1 judged item, grades 1..1)
+    """
+    from podium.formats.base import Content, merge_contents
+
+    known = () if data.labels is None else (data.labels,)
+    with capture_warnings(spell_option) as said:
+        try:
+            new = _read_labels(files)
+            whole = merge_contents([Content(labels=labels) for labels in (*known, new)]).labels
+        except InputError as error:
+            if error.source is None or error.source in {name for name, _ in files}:
+                raise
+            plain = InputError(
+                error.problem, remedy=error.remedies
+            )  # a row of all files together helps nobody
+            raise _build_duplicate_error(data.labels, files) or plain from None
+    if check:
+        _check_shared_items(data.preferences.index, new.index)
+    return replace(data, labels=whole, notes=(*data.notes, *said))
+
+
+def _check_shared_items(here: ItemIndex, new: ItemIndex) -> None:
+    """Refuse labels none of which is for an item of the data."""
+    remedy = "ids are compared exactly, case and type included"
+    shared = here.queries.codes_of(new.queries)
+    if not (shared >= 0).any():
+        raise InputError(
+            f"the labels are for other queries: they have {new.queries[:3]}, the project has {here.queries[:3]}",
+            remedy=remedy,
+        )
+    if not (new.locate(here) >= 0).any():
+        query = here.queries[int(shared[shared >= 0][0])]
+        theirs, ours = (index.items[index.slots(query)][:3] for index in (new, here))
+        raise InputError(
+            f"the labels are for other items: for query {query!r} they have {theirs}, the project has {ours}",
+            remedy=remedy,
+        )
+
+
+def _read_labels(files: Sequence[tuple[str, bytes]]) -> Labels:
+    """What files of labels hold together."""
+    from podium import formats
+
+    try:
+        new = formats.read([Source(*file) for file in files])
+    except RecursionError:
+        raise InputError("the input is nested too deeply", remedy="give a qrels file") from None
+    if new.labels is None or new.preferences is not None:
+        raise InputError(
+            f"{files[0][0]} holds no labels, or more than labels",
+            remedy="choose a qrels file, or a table of query, item and grade",
+        )
+    return new.labels
+
+
+def _list_labeled_pairs(labels: Labels) -> list[tuple[Id, Id]]:
+    index = labels.index
+    return list(zip(index.queries.take(index.query_of_slot).tolist(), index.items.tolist(), strict=True))
+
+
+def _build_duplicate_error(known: Labels | None, files: Sequence[tuple[str, bytes]]) -> InputError | None:
+    """The error for an item with a label in one of these files and another elsewhere; None where there is none."""
+    owner = {} if known is None else dict.fromkeys(_list_labeled_pairs(known), "the project")
+    for name, content in files:
+        found = _list_labeled_pairs(_read_labels([(name, content)]))
+        if not owner.keys().isdisjoint(found):
+            line, (query, item) = _find_first_line(name, content, owner.keys())
+            return InputError(
+                f"item {item!r} is labelled twice for query {query!r}: it has a label in {owner[query, item]} already",
+                source=name,
+                line=line,
+                remedy="keep one label per item",
+            )
+        owner |= dict.fromkeys(found, name)
+    return None
+
+
+def _find_first_line(
+    name: str, content: bytes, taken: Set[tuple[Id, Id]]
+) -> tuple[int | None, tuple[Id, Id]]:
+    """The first line with a label of the pairs `taken`, and the pair; no line for files that are not read by lines."""
+    lines = content.splitlines(keepends=True)
+
+    def find_clashes(count: int) -> list[tuple[Id, Id]]:
+        try:
+            return [
+                pair
+                for pair in _list_labeled_pairs(_read_labels([(name, b"".join(lines[:count]))]))
+                if pair in taken
+            ]
+        except PodiumError:  # a heading alone, or an object that is cut
+            return []
+
+    at = bisect.bisect_left(range(len(lines)), True, key=lambda count: bool(find_clashes(count)))
+    pair = find_clashes(at)[0]
+    return at if str(pair[1]).encode() in lines[at - 1] else None, pair
+
+
+def _build_source(given: Path | tuple[str, bytes], encoding: str) -> Source:
+    if isinstance(given, tuple):
+        return Source(*given, encoding)
+    return replace(open_source(given, encoding), name=given.name)  # where it lies is not for every reader
+
+
+def unpack_upload(name: str, content: bytes, limits: Limits) -> bytes:
+    """The bytes of an upload as the readers take them; refused if they would grow beyond the limits."""
+    found = bounded_decompress(content, limits)
+    if found[:4] == b"PAR1":
+        _check_parquet_size(name, found, limits)
+    return found
+
+
+def _check_parquet_size(name: str, content: bytes, limits: Limits) -> None:
+    """Parquet is packed inside: a few bytes may stand for millions of rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        about = pq.read_metadata(pa.BufferReader(content))
+        groups = [about.row_group(g) for g in range(about.num_row_groups)]
+        size = max(about.num_rows * about.num_columns * CELL, sum(g.total_byte_size for g in groups))
+        if 0 <= size <= limits.decompressed_bytes:
+            size = _count_text_bytes(content)
+    except (pa.ArrowException, OSError, ValueError, OverflowError):
+        raise InputError("the Parquet file is damaged", source=name, remedy="write it again") from None
+    if size > limits.decompressed_bytes or about.num_rows < 0:
+        raise TooLarge(
+            f"the Parquet file unpacks to more than {limits.decompressed_bytes:,} bytes",
+            source=name,
+            remedy="send less at a time",
+        )
+
+
+def _count_text_bytes(content: bytes) -> int:
+    """Bytes of the texts of a Parquet file in all cells: a long one that is kept once may stand in every row."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    schema = pq.ParquetFile(pa.BufferReader(content)).schema
+    leaves = [schema.column(n) for n in range(len(schema))]
+    if any(leaf.max_repetition_level for leaf in leaves):
+        raise pa.ArrowInvalid("a cell that is a list may be of any length, and no reader takes one")
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    file, size = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts), 0
+    for group in range(file.num_row_groups):
+        for column in file.read_row_group(group, columns=texts).columns:
+            for chunk in column.chunks:
+                if isinstance(chunk, pa.DictionaryArray):
+                    lengths = pc.binary_length(chunk.dictionary).cast(pa.int64())
+                    size += pc.sum(lengths.take(chunk.indices)).as_py() or 0
+    return size
+
+
+# -- files on the server -------------------------------------------------------------------------------------------
+
+
+def resolve_allowed_path(roots: Sequence[Path], root: int, inside: str) -> Path:
+    """A file or folder below a root, links followed; refused when it is not there or lies outside."""
+    refused = InputError("there is no such file below the folders that the server may show")
+    try:
+        if root < 0 or "\0" in inside:
+            raise refused
+        base = roots[root].resolve(strict=True)
+        found = (base / inside).resolve(strict=True) if inside else base
+    except (IndexError, OSError, RuntimeError, ValueError):
+        raise refused from None
+    if found != base and base not in found.parents:
+        raise refused
+    return found
+
+
+def recheck_allowed_path(roots: Sequence[Path], path: str) -> Path:
+    """A path that was opened before, if it is still below a root."""
+    for number, root in enumerate(roots):
+        try:
+            inside = os.path.relpath(path, root.resolve())
+            return resolve_allowed_path(roots, number, "" if inside == "." else inside)
+        except InputError:
+            continue
+    raise InputError(
+        f"{Path(path).name} is not below the folders that this server may show",
+        remedy="start podium serve with the folder it is in",
+    )
+
+
+def _list_inside_roots(roots: Sequence[Path], folder: Path) -> tuple[list[tuple[str, Path]], list[str]]:
+    """What a folder holds below the roots, by its name there and where it lies, links followed; and what is not.
+
+    Nothing is known of a place outside the roots but its name here: nobody may look at it, not even to see what it is.
+    """
+    kept, outside = [], []
+    for entry in sorted(p for p in folder.iterdir() if not p.name.startswith("."))[:MOST_FILES]:
+        try:
+            kept.append((entry.name, recheck_allowed_path(roots, str(entry.resolve()))))
+        except (InputError, OSError, RuntimeError):  # a link that leads out, nowhere, or to itself
+            outside.append(entry.name)
+    return kept, outside
+
+
+def list_folder(roots: Sequence[Path], folder: Path) -> list[tuple[str, bool]]:
+    """Names in a folder, folders first (True), without hidden ones and those that lead out of the roots."""
+    found = [(name, place.is_dir()) for name, place in _list_inside_roots(roots, folder)[0]]
+    return sorted(found, key=lambda pair: (not pair[1], pair[0]))
+
+
+def find_readable_files(
+    roots: Sequence[Path], path: Path, encoding: str = "utf-8"
+) -> tuple[list[Path], list[str]]:
+    """The files of a folder that can be read (or the file itself), and words on those left out."""
+    from podium import formats
+
+    if path.is_file():
+        return [path], []
+    found, outside = _list_inside_roots(roots, path)
+    kept, left_out = (
+        [],
+        [f"{name} was left out: it is a link to a place that this server may not show" for name in outside],
+    )
+    for name, place in found:
+        if not place.is_file():
+            continue
+        if place in kept:
+            left_out.append(f"{name} was left out: it is a link to {place.name}, which is opened")
+            continue
+        try:
+            formats.sniff(place, encoding)
+            kept.append(place)
+        except PodiumError as error:
+            left_out.append(
+                f"{name} was left out: {error.format_message(spell_option).removeprefix(f'{place}: ')}"
+            )
+    if not kept:
+        raise InputError(
+            "no file in this folder can be read", remedy="choose a folder of runs, ratings or votes"
+        )
+    return kept, left_out

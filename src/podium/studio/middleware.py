@@ -1,0 +1,191 @@
+"""The one door: every request is checked, bounded, counted and logged here, whatever answers it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from pydantic_core import to_json
+
+from podium.errors import InputError, capture_warnings
+from podium.studio import logs
+from podium.studio.limits import TooLarge
+from podium.studio.security import HEADERS, Guard, RequestRefused
+from podium.studio.settings import ServerSettings
+from podium.studio.telemetry import RequestMetrics
+
+__all__ = ["RequestMiddleware", "error_document"]
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+SERVICE = "/v1/"
+WATCHED = frozenset({"/healthz", "/readyz", "/metrics"})  # answered however busy the server is
+HEAD = 1 << 16  # bytes of address and headers
+COOKIE = "Path=/; HttpOnly; SameSite=Strict"
+
+
+def error_document(kind: str, message: str, remedy: str = "") -> dict[str, Any]:
+    """What every error of the service looks like."""
+    return {"error": {"type": kind, "message": message, "remedy": remedy}}
+
+
+class RequestMiddleware:
+    """ASGI middleware. Refuses what `Guard` refuses, holds the limits, and writes the headers of every answer."""
+
+    def __init__(self, app: Any, settings: ServerSettings, guard: Guard, meters: RequestMetrics) -> None:
+        self._app, self._settings, self._guard, self._meters = app, settings, guard, meters
+        self._running = 0
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return  # there are no web sockets here
+        begin, out = time.perf_counter(), _ResponseSender(scope, send)
+        self._running += 1
+        self._meters.running.set(self._running)
+        try:
+            await self._admit_request(scope, receive, out)
+        except RequestRefused as no:
+            if no.status == 401 and _is_page(scope):
+                await out.send_error(303, "give the token first", "see /login", {"location": "/login"})
+            else:
+                await out.send_error(no.status, no.problem, no.remedy, no.headers)
+        except TooLarge as no:
+            await out.send_error(413, no.problem, no.remedy or "")
+        except InputError as no:
+            await out.send_error(400, no.problem, no.remedy or "")
+        except Exception as error:
+            logs.log_failure(_route_pattern(scope), error)
+            await out.send_error(500, "this is a fault of the server", "see its log")
+        finally:
+            self._running -= 1
+            self._meters.running.set(self._running)
+            taken, route = time.perf_counter() - begin, _route_pattern(scope)
+            self._meters.count_request(scope["method"], route, out.status, taken)
+            logs.log_request(scope["method"], route, out.status, taken, out.size)
+
+    async def _admit_request(self, scope: Message, receive: Receive, out: _ResponseSender) -> None:
+        headers = dict(scope["headers"])
+        path: str = scope["path"]
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD or len(path) > HEAD:
+            raise RequestRefused(431, "the headers are too long", "send less of them")
+        if [name for name, _ in scope["headers"]].count(b"host") != 1:
+            raise RequestRefused(400, "the request does not name one host", "send one Host header")
+        self._guard.check_request(scope["method"], path, headers)
+        limits = self._settings.limits
+        if self._running > limits.concurrent and path not in WATCHED:
+            raise RequestRefused(
+                429,
+                f"{limits.concurrent} requests are being answered",
+                "try again later",
+                {"retry-after": "1"},
+            )
+        most = limits.body_bytes if path.startswith(SERVICE) else limits.upload_bytes
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length[:20]) > most:
+            raise _build_length_error(most)
+        with capture_warnings():  # warnings may hold ids, and do not go to the log
+            await self._app(scope, _limit_body(receive, most, limits.seconds), out)
+
+
+def _limit_body(receive: Receive, most: int, seconds: float) -> Receive:
+    """The body as it comes, given up when it is too long or stops coming."""
+    size, more = 0, True
+
+    async def receive_limited() -> Message:
+        nonlocal size, more
+        if not more:
+            return await receive()  # whoever asks again waits for the end of the connection
+        try:
+            async with asyncio.timeout(seconds):
+                message = await receive()
+        except TimeoutError:
+            raise RequestRefused(
+                408, "the body did not arrive in time", "send it faster, or in parts"
+            ) from None
+        size, more = size + len(message.get("body", b"")), message.get("more_body", False)
+        if size > most:
+            raise _build_length_error(most)
+        return message
+
+    return receive_limited
+
+
+def _build_length_error(most: int) -> RequestRefused:
+    return RequestRefused(
+        413, f"the body is longer than {most:,} bytes", "send less at a time", {"connection": "close"}
+    )
+
+
+def _route_pattern(scope: Message) -> str:
+    """The pattern of the address, so that no id ends up in a label or a log."""
+    return getattr(scope.get("route"), "path", None) or "other"
+
+
+def _is_page(scope: Message) -> bool:
+    """Whether a person in a browser is looking for a page, rather than a program for an answer."""
+    accepted = dict(scope["headers"]).get(b"accept", b"")
+    return scope["method"] == "GET" and not scope["path"].startswith(SERVICE) and b"text/html" in accepted
+
+
+class _ResponseSender:
+    """`send` that adds the headers, and remembers what was sent."""
+
+    def __init__(self, scope: Message, send: Send) -> None:
+        self._scope, self._send = scope, send
+        self.status, self.size, self._begun = 0, 0, False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._begun = True
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), *HEADERS, *self._format_cookies()]
+        else:
+            self.size += len(message.get("body", b""))
+        await self._send(message)
+
+    def _format_cookies(self) -> list[tuple[bytes, bytes]]:
+        kept: dict[str, str] = self._scope.get("podium.cookies", {})
+        secure = "; Secure" if self._scope.get("scheme") == "https" else ""
+        return [(b"set-cookie", f"{k}={v}; {COOKIE}{secure}".encode()) for k, v in kept.items()]
+
+    async def send_error(
+        self, status: int, problem: str, remedy: str, headers: dict[str, str] | None = None
+    ) -> None:
+        """An error: JSON for the service, a line of text for the pages; nothing if an answer has begun."""
+        if self._begun:
+            return
+        if self._scope["path"].startswith(SERVICE):
+            body, kind = (
+                to_json(error_document(KINDS.get(status, "Refused"), problem, remedy)),
+                b"application/json",
+            )
+        else:
+            body, kind = f"{problem}; {remedy}\n".encode(), b"text/plain; charset=utf-8"
+        more = [(k.encode(), v.encode()) for k, v in (headers or {}).items()]
+        about = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *more]
+        await self({"type": "http.response.start", "status": status, "headers": about})
+        await self({"type": "http.response.body", "body": b"" if self._scope["method"] == "HEAD" else body})
+
+
+KINDS = {
+    400: "NotJson",
+    401: "NoToken",
+    403: "Forbidden",
+    404: "NotFound",
+    408: "TooSlow",
+    413: "TooLarge",
+    415: "UnsupportedMediaType",
+    421: "Misdirected",
+    422: "InvalidRequest",
+    429: "Busy",
+    431: "TooLarge",
+    500: "ServerFault",
+    503: "Busy",
+    504: "TooSlow",
+}

@@ -1,0 +1,163 @@
+"""Methods against each other: means, curves, and the differences query by query."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from podium.data.markup import format_decimal, format_percent
+from podium.errors import ParameterError
+from podium.evaluate.comparison import Comparison, compare_evaluations
+from podium.evaluate.comparison_chart import draw_differences
+from podium.evaluate.report.blocks import Block, Figure, ReportTable
+from podium.evaluate.report.inputs import ReportInputs
+from podium.evaluate.report.sections import build_section
+from podium.metrics.base import parse
+from podium.studio.pages.view_context import METRICS, View, ViewContext, id_text
+
+__all__ = ["build_differences_view", "build_methods_view", "tabulate_rows"]
+
+MOST = 20  # methods compared at once, beside those that are shown unasked
+SHOWN = 200  # queries in a table
+
+
+def _gather_comparison(c: ViewContext) -> tuple[tuple[str, ...], tuple[str, ...], ReportInputs]:
+    chosen = tuple(c.get_values("m"))
+    usual = tuple(c.work.choose_methods(c.data))
+    further = [m for m in chosen if m not in usual]
+    if len(further) > MOST:
+        raise ParameterError(f"{len(further)} further methods were chosen; accepted: up to {MOST}")
+    first = str(parse(c.get_value("metric", "ndcg@10")))
+    metrics = tuple(dict.fromkeys((first, "ndcg@10", "map")))[:2]
+    return chosen, metrics, c.collect_inputs(() if chosen == usual else chosen, metrics)
+
+
+def _build_form(c: ViewContext, chosen: Sequence[str], metric: str) -> dict[str, Any]:
+    """What the form of methods offers."""
+    usual = list(c.work.choose_methods(c.data))
+    models = c.models()
+    every = list(dict.fromkeys([*usual, *chosen, *models]))
+    return {
+        "boxes": [(m, models.get(m, m), m in (chosen or usual)) for m in every],
+        "others": [m for m in c.methods() if m not in every],
+        "metric": metric,
+        "metrics": METRICS,
+        "labelled": c.data.labels is not None,
+    }
+
+
+def build_methods_view(c: ViewContext) -> View:
+    """The comparison of a report, for any methods."""
+    chosen, metrics, found = _gather_comparison(c)
+    part = build_section(found, "methods")
+    more = _build_form(c, chosen, metrics[0]) | {
+        "names": list(found.results),
+        "comparison": found.comparison is not None,
+    }
+    if found.comparison is None:
+        alike = found.compute_similarity()
+        document = {"methods": list(found.results), "agreement": float(alike.mean())}
+        rows = [(q, v) for q, v in zip(found.preferences.queries, alike.tolist(), strict=True)]
+        return View(
+            part.title,
+            document,
+            ("query", "mean RBO of the methods"),
+            rows,
+            part.blocks,
+            "methods.html",
+            more,
+        )
+    document = found.comparison.to_dict() | {"curves": [dataclasses.asdict(line) for line in found.lines]}
+    head, rows = tabulate_rows(found.comparison.rows)
+    return View(part.title, document, head, rows, part.blocks, "methods.html", more)
+
+
+def build_differences_view(c: ViewContext) -> View:
+    """Two methods on every query; without a choice, the best and what it is held against."""
+    chosen, metrics, found = _gather_comparison(c)
+    if found.comparison is None:
+        raise ParameterError("there are no labels for these queries, so no query says which method is better")
+    metric = metrics[0]
+    a, b = _select_two_methods(c, found)
+    whole = found.comparison
+    chosen_two = {b: whole.evaluations[b], a: whole.evaluations[a]}
+    two = compare_evaluations(
+        chosen_two,
+        [metric],
+        baseline=b,
+        test=whole.test,
+        level=whole.level,
+        rounds=whole.rounds,
+        seed=whole.seed,
+    )
+    rows = two.per_query(metric, name=a)
+    up, down = sum(r.difference > 1e-12 for r in rows), sum(r.difference < -1e-12 for r in rows)
+    counts = f"better on {up:,} queries, worse on {down:,}, equal on {len(rows) - up - down:,}"
+    queries = c.data.preferences.queries
+    links = {
+        str(r.query): c.build_link("query", ("q", id_text(r.query, queries)), ("m", a), ("m", b))
+        for r in rows[:SHOWN]
+        if queries.code_of(r.query) is not None
+    }
+    head = ("query", a, b, "difference", f"judged, {a}", f"judged, {b}")
+    plain = [(r.query, r.values[a], r.values[b], r.difference, r.judged[a], r.judged[b]) for r in rows]
+    document = {
+        "metric": metric,
+        "methods": [a, b],
+        "pair": _pair(two, metric),
+        "rows": [dict(zip(head, r, strict=True)) for r in plain],
+    }
+    more = _build_form(c, chosen, metric) | {"a": a, "b": b, "names": list(whole.evaluations), "links": links}
+    blocks = _build_blocks(two, metric, a, b, counts, plain)
+    return View(f"{a} against {b}, query by query", document, head, plain, blocks, "differences.html", more)
+
+
+def _build_blocks(
+    two: Comparison, metric: str, a: str, b: str, counts: str, rows: list[tuple[Any, ...]]
+) -> list[Block]:
+    from podium.data.markup import Grid
+
+    blocks: list[Block] = [two.verdict(metric) if two.queries > 1 else "There is one query only."]
+    if len(rows) > 1 and any(r[3] for r in rows):
+        chart = draw_differences(two, metric)
+        chart.concat[0] = chart.concat[0].properties(width=700, height=170)
+        blocks.append(Figure("differences", chart, f"{a} less {b} in {metric}, one bar per query: {counts}."))
+    lines = tuple(
+        (
+            str(r[0]),
+            format_decimal(r[1]),
+            format_decimal(r[2]),
+            format_decimal(r[3], sign=True),
+            format_percent(r[4]),
+            format_percent(r[5]),
+        )
+        for r in rows
+    )
+    head = ("query", a, b, "difference", f"judged, {a}", f"judged, {b}")
+    return [*blocks, ReportTable(Grid(head, lines, 1, f"{metric}: {counts}"), SHOWN)]
+
+
+def _select_two_methods(c: ViewContext, found: ReportInputs) -> tuple[str, str]:
+    assert found.comparison is not None
+    names = list(found.comparison.evaluations)
+    if len(names) < 2:
+        raise ParameterError("there is one method only; choose two to compare them")
+    a = c.get_value("a", found.best_method)
+    b = c.get_value("b") or next(n for n in [found.comparison.baseline, *names] if n != a)
+    for name in (a, b):
+        if name not in names:
+            raise ParameterError(f"{name[:100]!r} is not among the methods; choose from {', '.join(names)}")
+    if a == b:
+        raise ParameterError("choose two different methods")
+    return a, b
+
+
+def _pair(two: Comparison, metric: str) -> dict[str, Any]:
+    return dataclasses.asdict(two.pairs(metric)[0])
+
+
+def tabulate_rows(rows: Sequence[Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Dataclasses as a table."""
+    head = [f.name for f in dataclasses.fields(rows[0])] if rows else ["empty"]
+    return head, [tuple(getattr(r, name) for name in head) for r in rows]

@@ -1,0 +1,106 @@
+"""Those who said it: experts, annotators; and the leaderboard of what they voted on."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from podium.data.markup import Grid
+from podium.errors import ParameterError
+from podium.evaluate.figures import weight_matrix, weight_table
+from podium.evaluate.report.blocks import Block, Figure, ReportTable
+from podium.evaluate.report.findings import WORDS
+from podium.evaluate.report.sections import build_section
+from podium.studio.limits import check_pairs
+from podium.studio.pages.comparison_views import tabulate_rows
+from podium.studio.pages.view_context import View, ViewContext
+
+__all__ = ["build_annotators_view", "build_experts_view", "build_leaderboard_view"]
+
+
+def build_experts_view(c: ViewContext) -> View:
+    """Agreement, leaving each expert out, and what fitted models think of them."""
+    found = c.collect_inputs()
+    diagnosis = found.diagnosis
+    blocks = list(build_section(found, "experts").blocks)
+    weights, told = _build_weight_blocks(c)
+    if diagnosis is None:
+        names = c.data.preferences.experts.tolist()
+        said = _describe_expert_count(len(names), found.crowd is not None)
+        document: dict[str, Any] = {"experts": names}
+        rows: list[tuple[Any, ...]] = [(n,) for n in names]
+        return View("Experts", document, ("expert",), rows, [said, *weights], "experts.html", {"told": told})
+    head, rows = tabulate_rows(diagnosis.rows)
+    return View(
+        "Experts", diagnosis.to_dict(), head, rows, [*blocks, *weights], "experts.html", {"told": told}
+    )
+
+
+def _describe_expert_count(count: int, crowd: bool) -> str:
+    if count < 2:
+        return "There is one expert only; there is nobody to agree or disagree with."
+    return "They are looked at as annotators." if crowd else "There are too many to be looked at one by one."
+
+
+def _build_weight_blocks(c: ViewContext) -> tuple[list[Block], bool]:
+    """The weights of the models of this project, the newest ones."""
+    shown: dict[str, Any] = {}
+    for model in c.work.store.models(c.project.id)[:3]:
+        made = c.work.method(f"model:{model.id}")
+        try:
+            weight_table(made)
+        except ParameterError:
+            continue
+        shown[model.name[:30]] = made
+    if not shown:
+        return [], False
+    return [Figure("weights", weight_matrix(shown), f"Weights by expert of {', '.join(shown)}.")], True
+
+
+def build_leaderboard_view(c: ViewContext) -> View:
+    """Standings with intervals, and what to ask next."""
+    board = c.collect_inputs().board
+    if board is None:
+        check_pairs(c.work.settings.limits, c.data.preferences)
+        raise ParameterError("there is no leaderboard here; it needs votes on the same items again and again")
+    top = c.get_whole_number("top", 0, 0, len(board.rows)) or None
+    count = c.get_whole_number("count", 10, 1, 1000)
+    asked = board.next(count, top=top) if len(board.rows) > 1 else []
+    stop, words = board.stopping(top=top)
+    head, rows = tabulate_rows(board.rows)
+    lines = tuple(
+        (str(p.first), str(p.second), f"{p.gain:.4f}", f"{p.chance:.0%}", f"{p.votes:,.10g}") for p in asked
+    )
+    next_ = ReportTable(
+        Grid(
+            ("first", "second", "tells (nats)", "chance of first", "votes so far"),
+            lines,
+            2,
+            "What to ask next",
+        ),
+        100,
+    )
+    document = board.to_dict() | {
+        "next": [dataclasses.asdict(p) for p in asked],
+        "stop": stop,
+        "stopping": words,
+    }
+    blocks = list(build_section(c.collect_inputs(), "leaderboard").blocks)[:2]
+    checks = [(WORDS[k.verdict], k.name, k.text) for k in board.checks]
+    more = {"next": next_, "words": f"{words[:1].upper()}{words[1:]}.", "top": top or 0, "count": count,
+            "size": len(board.rows), "checks": checks}  # fmt: skip
+    return View("Leaderboard", document, head, rows, blocks, "leaderboard.html", more)
+
+
+def build_annotators_view(c: ViewContext) -> View:
+    """Quality of every annotator, with reasons."""
+    found = c.collect_inputs()
+    if found.crowd is None:
+        check_pairs(c.work.settings.limits, c.data.preferences)
+        raise ParameterError(
+            "there are no annotators here: votes, or ratings on a short scale, of three or more people"
+        )
+    head, rows = tabulate_rows(found.crowd.rows)
+    document = {"lines": list(found.crowd.lines), "rows": [dict(zip(head, r, strict=True)) for r in rows],
+                "effective": found.crowd.effective}  # fmt: skip
+    return View("Annotators", document, head, rows, build_section(found, "annotators").blocks)

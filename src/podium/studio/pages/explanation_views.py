@@ -1,0 +1,188 @@
+"""Why an item has its place, and what becomes of the ranking when experts count more or less."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from podium.aggregators.base import Aggregator
+from podium.data.consensus import RankedItem
+from podium.data.markup import Grid
+from podium.data.vocabulary import Id, Ids
+from podium.errors import ParameterError
+from podium.evaluate.explanation import Explanation, explain
+from podium.evaluate.explanation.chart import draw_explanation
+from podium.evaluate.explanation.counterfactuals import scale_expert_weight
+from podium.evaluate.figures.heatmap import natural_sort_key
+from podium.evaluate.report.blocks import Block, Figure, ReportTable
+from podium.studio.pages.fusion_views import compute_consensus
+from podium.studio.pages.query_views import select_grades
+from podium.studio.pages.view_context import View, ViewContext, id_text, item_texts, resolve_id
+
+__all__ = ["build_rank_view", "build_why_view"]
+
+MARK = "w:"  # begins the name of a weight in an address
+LARGEST = 100.0
+SLIDERS = 60  # experts with a slider, those that say most
+SHOWN = 50  # places on the page
+
+
+def _parse_factors(c: ViewContext, experts: Ids) -> dict[Id, float]:
+    """Weights in the address: how much each expert counts, 1 if nothing is said."""
+    found: dict[Id, float] = {}
+    for name, text in c.asked:
+        if not name.startswith(MARK) or not text.strip():
+            continue
+        expert = resolve_id(name.removeprefix(MARK), experts, "expert")
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 0 <= value <= LARGEST:
+            raise ParameterError(f"a weight is {text[:50]!r}; accepted: numbers from 0 to {LARGEST:g}")
+        found[expert] = value
+    return {e: v for e, v in found.items() if v != 1.0}
+
+
+def _apply_factors(c: ViewContext, method: Aggregator, factors: Mapping[Id, float]) -> Aggregator:
+    for expert, factor in factors.items():
+        other = scale_expert_weight(method, c.data.preferences, expert, factor)
+        if other is None and getattr(method, "weights_", None) is None and not method.tags.weighted:
+            raise ParameterError(f"{method.name} takes no weights; choose another method to move them")
+        if other is None:
+            raise ParameterError(
+                "nobody would count any more; at least one expert must have a weight above 0"
+            )
+        method = other
+    return method
+
+
+def _rank_query(c: ViewContext, method: Aggregator, query: Id) -> list[RankedItem]:
+    p = c.data.preferences
+    one = p.select([query]) if method.tags.per_query else p
+    return method.aggregate(one, c.select_features(method))[query]
+
+
+def _rank_with_factors(
+    c: ViewContext,
+) -> tuple[str, Aggregator, Id, dict[Id, float], list[RankedItem], dict[Id, int]]:
+    """The method with its weights, and where it puts the items; with where they were without them."""
+    spec, method = c.method()
+    q = c.query()
+    before = {r.item: r.rank for r in compute_consensus(c, spec)[q]}
+    factors = _parse_factors(c, c.data.preferences.experts)
+    method = _apply_factors(c, method, factors)
+    places = _rank_query(c, method, q) if factors else compute_consensus(c, spec)[q]
+    return spec, method, q, factors, places, before
+
+
+HEAD = ("rank", "item", "score", "label", "before")
+
+
+def build_rank_view(c: ViewContext) -> View:
+    """The ranking of one query with the weights in the address: what the sliders ask for."""
+    spec, method, q, factors, places, before = _rank_with_factors(c)
+    graded = select_grades(c, q)
+    rows = [(r.rank, r.item, r.score, graded.get(r.item), before[r.item]) for r in places]
+    texts = item_texts(before)
+    state = [("q", id_text(q, c.data.preferences.queries)), ("m", spec)]
+    state += [(MARK + id_text(e, c.data.preferences.experts), f"{f:g}") for e, f in factors.items()]
+    document = {
+        "method": repr(method),
+        "query": q,
+        "weights": [{"expert": e, "factor": f} for e, f in factors.items()],
+        "text": _describe_moves(places, before),
+        "rows": [
+            {**dict(zip(HEAD, r, strict=True)), "why": c.build_link("why", *state, ("item", texts[r[1]]))}
+            for r in rows[:SHOWN]
+        ],
+    }
+    return View("Ranking", document, HEAD, rows)
+
+
+def _describe_moves(places: list[RankedItem], before: Mapping[Id, int]) -> str:
+    """What the weights changed, for those who cannot see it."""
+    moved = [r for r in places if r.rank != before[r.item]]
+    if not moved:
+        return "The order is as without the weights."
+    first = places[0]
+    top = f"{first.item} is first" + (
+        f" (was {before[first.item]})" if before[first.item] != 1 else " as before"
+    )
+    return f"{len(moved)} of {len(places)} items have another place; {top}."
+
+
+def build_why_view(c: ViewContext) -> View:
+    """Contributions by expert, what would make two items swap, and sliders for the weights."""
+    spec, method, q, factors, places, _ = _rank_with_factors(c)
+    texts = item_texts(r.item for r in places)
+    by_text = {text: item for item, text in texts.items()}
+    item, over = _resolve_item(c, "item", by_text, q), _resolve_item(c, "over", by_text, q)
+    told = explain(method, c.data.preferences, q, item, over=over, features=c.select_features(method))
+    ranked = build_rank_view(c)
+    document = {**told.to_dict(), "weights": ranked.document["weights"], "ranking": ranked.document["rows"]}
+    can = method.tags.weighted or isinstance(getattr(method, "weights_", None), Mapping)
+    more = {
+        "spec": spec, "query": id_text(q, c.data.preferences.queries), "item": texts[told.item.item],
+        "over": "" if told.over is None else texts[told.over.item], "items": list(by_text)[:500],
+        "lines": told.lines, "sliders": _build_sliders(c, q, factors) if can else [], "words": ranked.document["text"],
+        "ranking": ranked.document["rows"], "total": len(places), "methods": c.methods(), "models": c.models(),
+        "left": c.build_link("query", ("q", id_text(q, c.data.preferences.queries)), ("m", spec)),
+    }  # fmt: skip
+    title = f"Why {told.item.item} is in place {told.item.rank} for {q}"
+    return View(title, document, HEAD, ranked.rows, _build_blocks(told), "why.html", more)
+
+
+def _resolve_item(c: ViewContext, name: str, by_text: Mapping[str, Id], q: Id) -> Id | None:
+    text = c.get_value(name)
+    if not text:
+        return None
+    if text not in by_text:
+        raise ParameterError(f"there is no item {text[:100]!r} of query {q!r}; choose one from the list")
+    return by_text[text]
+
+
+def _build_sliders(c: ViewContext, q: Id, factors: Mapping[Id, float]) -> list[dict[str, Any]]:
+    """Experts that speak on the query, those that say most first, then by name."""
+    one = c.data.preferences.select([q])
+    said = [0] * len(one.experts)
+    for e in one.lists.expert[one.lists.list_of_row].tolist() + one.comparisons.expert.tolist():
+        said[e] += 1
+    most = sorted((e for e in range(len(said)) if said[e]), key=lambda e: -said[e])[:SLIDERS]
+    names = sorted((one.experts[e] for e in most), key=lambda e: natural_sort_key(str(e)))
+    return [
+        {"name": MARK + id_text(e, one.experts), "label": str(e), "value": f"{factors.get(e, 1.0):g}"}
+        for e in names
+    ]
+
+
+def _build_blocks(told: Explanation) -> list[Block]:
+    heads = [f"rank of {r.item}" for r in (told.item, told.over) if r is not None]
+    value = "adds" if told.over is None else f"speaks for {told.item.item}"
+    rows = tuple(
+        (
+            str(v.expert),
+            *("not listed" if r is None else str(r) for r in v.ranks),
+            *_format_votes(told, v),
+            f"{v.value:+.6g}",
+        )
+        for v in told.voices
+    )
+    votes = ("votes",) if any(v.votes for v in told.voices) else ()
+    how = (
+        f"adds up to the {'score' if told.over is None else 'difference'}"
+        if told.exact
+        else "score less the score without the expert"
+    )
+    caption = f"{told.lines[0]}. By expert: {how}."
+    return [
+        Figure("contributions", draw_explanation(told), caption),
+        ReportTable(Grid(("expert", *heads, *votes, value), rows, 1, f"Contributions, {told.method}"), 100),
+    ]
+
+
+def _format_votes(told: Explanation, voice: Any) -> tuple[str, ...]:
+    if not any(v.votes for v in told.voices):
+        return ()
+    return ("" if voice.votes is None else f"{voice.votes[0]:g} for, {voice.votes[1]:g} against",)

@@ -1,0 +1,83 @@
+"""Fusing with one method, and the whole result to take away."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from podium.data.consensus import Consensus
+from podium.data.markup import Grid
+from podium.evaluate.report.blocks import ReportTable
+from podium.studio.limits import check_pairs
+from podium.studio.pages.view_context import View, ViewContext, id_text
+
+__all__ = ["build_fuse_view", "compute_consensus"]
+
+SHOWN, TOP = 50, 5  # queries on the page, items of each
+MOST = 20_000  # rows in a JSON document
+
+
+def compute_consensus(c: ViewContext, spec: str) -> Consensus:
+    """The result of a method on all queries, computed once."""
+
+    def compute() -> Consensus:
+        method = c.work.method(spec)
+        check_pairs(c.work.settings.limits, c.data.preferences, method)
+        found: Consensus = method.aggregate(c.data.preferences, c.select_features(method))
+        return found
+
+    result: Consensus = c.wait(c.work.result((c.data.fingerprint, spec), compute))
+    return result
+
+
+def build_fuse_view(c: ViewContext) -> View:
+    """The first places of the first queries; CSV has all of them."""
+    spec, _ = c.method()
+    result = compute_consensus(c, spec)
+    d = result.diagnostics
+    about = {
+        "method": result.method,
+        "fingerprint": c.data.preferences.fingerprint,
+        "converged": d.converged,
+        "seconds": round(d.seconds, 4),
+        "notes": list(d.notes),
+    }
+    rows = list(itertools.islice(_iterate_rows(result), MOST))
+    told = [dict(zip(HEAD, r, strict=True)) for r in rows]
+    document = {**about, "complete": len(rows) == len(result.order), "rows": told}
+    links = {
+        str(q): c.build_link("query", ("q", id_text(q, result.queries)), ("m", spec))
+        for q in result.queries[:SHOWN]
+    }
+    more = {"about": about, "links": links, "spec": spec, "methods": c.methods(), "models": c.models()}
+    return View(
+        f"Fused by {result.method}",
+        document,
+        HEAD,
+        _iterate_rows(result),
+        [_build_first_places(result)],
+        "fuse.html",
+        more,
+    )
+
+
+def _build_first_places(result: Consensus) -> ReportTable:
+    """The first places of the first queries."""
+    lines = []
+    for query in result.queries[:SHOWN]:
+        places = result.ranking(query)
+        first = [str(item) for item in places[:TOP]]
+        lines.append((str(query), str(len(places)), *first, *[""] * (TOP - len(first))))
+    head = ("query", "items", *(f"place {n}" for n in range(1, TOP + 1)))
+    title = f"First places by {result.method}, {len(lines):,} of {len(result.queries):,} queries"
+    return ReportTable(Grid(head, tuple(lines), len(head), title))
+
+
+HEAD = ("query", "rank", "item", "score", "tied")
+
+
+def _iterate_rows(result: Consensus) -> Iterator[Sequence[Any]]:
+    for query in result.queries:
+        for r in result[query]:
+            yield query, r.rank, r.item, r.score, r.tied

@@ -1,0 +1,57 @@
+"""Long work of a project: start it, watch it, take the model away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium import registry
+from podium.evaluate.report.blocks import Block
+from podium.evaluate.report.sections import tuning_blocks
+from podium.studio.pages.view_context import METRICS, View, ViewContext
+from podium.studio.store_records import Job
+
+__all__ = ["build_job_view", "build_jobs_view"]
+
+HEAD = ("job", "kind", "state", "share", "words", "settings", "tries", "model")
+
+
+def build_jobs_view(c: ViewContext) -> View:
+    """All jobs and models of a project, and forms for new ones."""
+    store = c.work.store
+    every = store.jobs(c.project.id)
+    learners = sorted(n for n, m in registry.aggregators.all().items() if m.tags.supervised)
+    more = {
+        "jobs": every,
+        "models": store.models(c.project.id),
+        "learners": learners,
+        "metrics": METRICS,
+        "labelled": c.data.labels is not None,
+        "running": any(not j.over for j in every),
+    }
+    rows = [_format_job_row(j) for j in every]
+    document = {"jobs": [dict(zip(HEAD, r, strict=True)) for r in rows], "running": more["running"]}
+    return View("Jobs and models", document, HEAD, rows, (), "jobs.html", more)
+
+
+def _format_job_row(found: Job) -> tuple[Any, ...]:
+    said = "; ".join(f"{k}={v}" for k, v in found.settings.items() if v not in ([], None))
+    model = found.result.get("model", "") if isinstance(found.result, dict) else ""
+    return found.id, found.kind, found.state, round(found.share, 3), found.words, said, found.tries, model
+
+
+def build_job_view(c: ViewContext) -> View:
+    """What one job found."""
+    found = c.work.store.job(c.get_value("job"))
+    if found.project != c.project.id:
+        found = c.work.store.job("")  # that of another project is not shown here
+    document = found.result.get("document") if isinstance(found.result, dict) else None
+    blocks: list[Block] = [found.words or found.state]
+    if found.kind == "tune" and document is not None:
+        blocks = tuning_blocks(document)
+    if found.kind == "fit" and document is not None and document.get("held_out"):
+        blocks += tuning_blocks(
+            {"cross-validated, on queries it was not fitted on": document["held_out"]["rows"]}
+        )
+    row = _format_job_row(found)
+    return View(f"Job: {found.kind}", {**dict(zip(HEAD, row, strict=True)), "document": document}, HEAD, [row], blocks,
+                "job.html", {"job": found, "model": row[-1]})  # fmt: skip

@@ -1,0 +1,246 @@
+"""One query after the other: who puts what where, what the methods make of it, and what the labels say."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from podium.data.consensus import Consensus
+from podium.data.markup import Grid, format_decimal
+from podium.data.preferences import Preferences
+from podium.data.vocabulary import Id
+from podium.errors import ParameterError
+from podium.evaluate.figures import rank_heatmap
+from podium.evaluate.figures.heatmap import disambiguate_names, natural_sort_key
+from podium.evaluate.report.blocks import Block, Figure, ReportTable
+from podium.studio.pages.fusion_views import compute_consensus
+from podium.studio.pages.view_context import View, ViewContext, id_text, item_texts
+
+__all__ = ["build_queries_view", "build_query_view", "select_grades"]
+
+ITEMS = (120, 2_000)  # drawn, at most
+EXPERTS = 60
+PAGE = 100  # queries on a page
+COLUMNS = 4  # methods beside the heatmap
+
+
+def build_queries_view(c: ViewContext) -> View:
+    """All queries with what is known of each; the ones that tell most first, if asked."""
+    p = c.data.preferences
+    found = c.collect_inputs()
+    names = list(found.results)
+    table = _collect_metric_values(found, names)
+    said = _count_active_experts(p)
+    sizes = p.index.sizes.tolist()
+    what = "mean RBO of the methods" if table is None else found.comparison.metrics[0]  # type: ignore[union-attr]
+    alike = found.compute_similarity().tolist()
+    rows: list[tuple[Any, ...]] = []
+    for code, q in enumerate(p.queries.tolist()):
+        values = [alike[code]] if table is None else table[code]
+        rows.append((q, sizes[code], said[code], *values))
+    head = ("query", "items", "experts", *(names if table is not None else [what]))
+    return _build_list_view(c, head, _sort_rows(rows, c.get_value("sort", "none")), what)
+
+
+def _build_list_view(c: ViewContext, head: Sequence[str], rows: list[tuple[Any, ...]], what: str) -> View:
+    wanted = c.get_value("find").lower()
+    if wanted:
+        rows = [r for r in rows if wanted in str(r[0]).lower()]
+    pages = max(1, -(-len(rows) // PAGE))
+    at = c.get_whole_number("page", 1, 1, 1_000_000)
+    shown = rows[(at - 1) * PAGE : at * PAGE]
+    ids = c.data.preferences.queries
+    lines = tuple(
+        (str(r[0]), f"{r[1]:,}", f"{r[2]:,}", *(format_decimal(v, 3) for v in r[3:])) for r in shown
+    )
+    links = {str(r[0]): c.build_link("query", ("q", id_text(r[0], ids))) for r in shown}
+    title = f"{len(rows):,} queries; figures: {what}"
+    more = {
+        "page": at,
+        "pages": pages,
+        "sort": c.get_value("sort", "none"),
+        "find": c.get_value("find"),
+        "links": links,
+    }
+    document = {"what": what, "rows": [dict(zip(head, r, strict=True)) for r in rows]}
+    blocks = [ReportTable(Grid(tuple(head), lines, 1, title))]
+    return View("Queries", document, head, rows, blocks, "queries.html", more)
+
+
+def _collect_metric_values(found: Any, names: list[str]) -> list[list[float]] | None:
+    """By query: the first metric of every method; None without labels."""
+    if found.comparison is None:
+        return None
+    metric = found.comparison.metrics[0]
+    first = found.comparison.evaluations[names[0]].queries
+    at = first.codes_of(found.preferences.queries)
+    columns = [found.comparison.evaluations[n][metric] for n in names]
+    return [[float(v[k]) if k >= 0 else float("nan") for v in columns] for k in at.tolist()]
+
+
+def _count_active_experts(p: Preferences) -> list[int]:
+    """How many experts say something on each query."""
+    votes = p.comparisons
+    starts = votes.query_starts
+    return [
+        int(lists) if lists else len(set(votes.expert[a:b].tolist()))
+        for lists, a, b in zip(np.diff(p.lists.query_starts), starts[:-1], starts[1:], strict=True)
+    ]
+
+
+def _sort_rows(rows: list[tuple[Any, ...]], by: str) -> list[tuple[Any, ...]]:
+    def spread(row: tuple[Any, ...]) -> float:
+        known = [v for v in row[3:] if v == v]
+        return max(known) - min(known) if len(known) > 1 else -known[0] if known else -9.0
+
+    keys = {"none": None, "size": lambda r: -r[1], "spread": lambda r: -spread(r),
+            "worst": lambda r: min((v for v in r[3:] if v == v), default=9.0)}  # fmt: skip
+    if by not in keys:
+        raise ParameterError(f"sort is {by[:50]!r}; accepted: {', '.join(keys)}")
+    key = keys[by]
+    return rows if key is None else sorted(rows, key=key)
+
+
+# -- one query ---------------------------------------------------------------------------------------------------
+
+
+def build_query_view(c: ViewContext) -> View:
+    """The heatmap of experts and items, the consensus and the labels; the same as a table."""
+    p, q = c.data.preferences, c.query()
+    specs = c.get_values("m") or list(c.work.choose_methods(c.data))[:COLUMNS]
+    if len(specs) > COLUMNS * 2:
+        raise ParameterError(f"{len(specs)} methods were chosen; accepted: up to {COLUMNS * 2}")
+    most = c.get_whole_number("items", ITEMS[0], 1, ITEMS[1])
+    results = {spec: compute_consensus(c, spec) for spec in specs}
+    cells = _build_query_table(c, q, results)
+    ids, texts = p.queries, item_texts(r[0] for r in cells.rows)
+    here = id_text(q, ids)
+    links = {
+        i: c.build_link("why", ("q", here), ("item", text), ("m", specs[0]))
+        for i, text in list(texts.items())[:most]
+    }
+    seen = cells.select_experts(most)
+    more = {
+        "query": here, "specs": specs, "steps": _build_step_links(c, q), "items": most,
+        "cells": cells.build_shaded_rows(links, most, seen), "experts": [cells.experts[e] for e in seen],
+        "total": len(cells.rows),
+        "voices": len(cells.experts),
+        "methods": c.methods(), "models": c.models(), "queries": [id_text(i, ids) for i in ids[:2000]],
+    }  # fmt: skip
+    document = {"query": q, "methods": specs, "rows": cells.to_records()}
+    heatmap = [_build_heatmap(c, q, results, most)]
+    return View(f"Query {q}", document, cells.list_columns(), cells.rows, heatmap, "query.html", more)
+
+
+def _build_heatmap(c: ViewContext, q: Id, results: dict[str, Consensus], most: int) -> Block:
+    """The picture, drawn when somebody asks for it."""
+    p = c.data.preferences
+    if not p.select([q]).lists.rows:
+        return "There are votes and no lists here, so there are no ranks to draw."
+    draw = functools.partial(rank_heatmap, p, q, results, c.data.labels, items=most, experts=EXPERTS)
+    first = next(iter(results))
+    return Figure(
+        "heatmap",
+        draw,
+        f"Query {q}: where the experts put its items, in the order of {first}; a dot: not listed.",
+    )
+
+
+def _build_step_links(c: ViewContext, q: Id) -> dict[str, str | None]:
+    """The queries before and after."""
+    ids = c.data.preferences.queries
+    at = ids.code_of(q) or 0
+    near = {"before": at - 1, "after": at + 1}
+    state = [("m", s) for s in c.get_values("m")]
+    return {
+        k: c.build_link("query", ("q", id_text(ids[n], ids)), *state) if 0 <= n < len(ids) else None
+        for k, n in near.items()
+    }
+
+
+def select_grades(c: ViewContext, q: Id) -> dict[Id, float]:
+    """The labels of a query."""
+    labels = c.data.labels
+    if labels is None or labels.queries.code_of(q) is None:
+        return {}
+    here = labels.select([q])
+    return dict(zip(here.index.items.tolist(), here.grades.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class _QueryTable:
+    """Items in the order of the first method: places, label, and the rank in every expert's list."""
+
+    methods: list[str]
+    experts: list[str]
+    rows: list[tuple[Any, ...]]
+
+    def list_columns(self) -> list[str]:
+        """Names of columns that cannot be mixed up."""
+        return [
+            "item",
+            *(f"place: {m}" for m in self.methods),
+            "label",
+            *(f"rank: {e}" for e in self.experts),
+        ]
+
+    def select_experts(self, most: int) -> list[int]:
+        """The experts on a page: those that list most of the items there, in their order."""
+        n = len(self.methods) + 2
+        said = [sum(row[n + e] is not None for row in self.rows[:most]) for e in range(len(self.experts))]
+        return sorted(sorted(range(len(said)), key=lambda e: -said[e])[:EXPERTS])
+
+    def build_shaded_rows(self, links: dict[Any, str], most: int, experts: list[int]) -> list[dict[str, Any]]:
+        """What a page shows: ranks with the shade of the picture, at once."""
+        n = len(self.methods)
+        return [
+            {
+                "item": str(row[0]),
+                "link": links.get(row[0], ""),
+                "places": [(v, _shade(v)) for v in row[1 : n + 1]],
+                "label": row[n + 1],
+                "ranks": [(row[n + 2 + e], _shade(row[n + 2 + e])) for e in experts],
+            }
+            for row in self.rows[:most]
+        ]
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Plain values."""
+        n = len(self.methods)
+        return [
+            {
+                "item": row[0],
+                "places": dict(zip(self.methods, row[1 : n + 1], strict=True)),
+                "label": row[n + 1],
+                "ranks": dict(zip(self.experts, row[n + 2 :], strict=True)),
+            }
+            for row in self.rows
+        ]
+
+
+def _shade(rank: int | None) -> str:
+    """The class of a cell: the first place, then twice as many places for every lighter shade.
+
+    >>> [_shade(r) for r in (1, 2, 3, 4, 40, None)]
+    ['r1', 'r2', 'r2', 'r3', 'r6', 'none']
+    """
+    return "none" if rank is None else f"r{min(6, rank.bit_length())}"
+
+
+def _build_query_table(c: ViewContext, q: Id, results: dict[str, Consensus]) -> _QueryTable:
+    one = c.data.preferences.select([q])
+    lists, known = one.lists, select_grades(c, q)
+    who = lists.expert[lists.list_of_row].tolist()
+    rank = {(e, s): r for e, s, r in zip(who, lists.item.tolist(), lists.rank.tolist(), strict=True)}
+    experts = sorted(set(who), key=lambda e: natural_sort_key(str(one.experts[e])))
+    places = {n: {r.item: r.rank for r in result[q]} for n, result in results.items()}
+    slots = {item: slot for slot, item in enumerate(one.index.items.tolist())}
+    rows = []
+    for item in next(iter(results.values())).ranking(q):
+        said = [rank.get((e, slots[item])) for e in experts]
+        rows.append((item, *(p.get(item) for p in places.values()), known.get(item), *said))
+    return _QueryTable(list(places), disambiguate_names([one.experts[e] for e in experts]), rows)

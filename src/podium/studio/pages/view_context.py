@@ -1,0 +1,164 @@
+"""What a view knows of its request, and what it hands back: the same content for a page, JSON and CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from podium import registry
+from podium.aggregators.base import Aggregator
+from podium.data.vocabulary import Id, Ids
+from podium.errors import ParameterError
+from podium.evaluate.report.blocks import Block
+from podium.evaluate.report.inputs import ReportInputs
+from podium.studio.loading import ProjectData
+from podium.studio.store_records import Project
+from podium.studio.workspace import Workspace
+
+__all__ = ["StillComputing", "View", "ViewContext", "id_text", "item_texts", "resolve_id"]
+
+PATIENCE = 0.4  # seconds a page waits for a long computation before it says that it is under way
+METRICS = ("ndcg@10", "map", "mrr", "p@10", "recall@100", "err@10", "ndcg@5", "ndcg")
+
+
+class StillComputing(Exception):
+    """Not computed yet: show what is known, and look again."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What is shown: blocks (or a template with values of its own), plain values, and a table."""
+
+    title: str
+    document: Any
+    head: Sequence[str]
+    rows: Iterable[Sequence[Any]]
+    blocks: Sequence[Block] = ()
+    template: str = "view.html"
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ViewContext:
+    """One request for a view of a project. `asked` is the state in the address."""
+
+    work: Workspace
+    project: Project
+    data: ProjectData
+    asked: Sequence[tuple[str, str]]
+    patient: bool = True  # wait as long as a request may take
+
+    # -- the state in the address ------------------------------------------------------------------------------
+
+    def get_value(self, name: str, default: str = "") -> str:
+        """The last value of a name."""
+        found = [v for k, v in self.asked if k == name and v.strip()]
+        return found[-1].strip() if found else default
+
+    def get_values(self, name: str) -> list[str]:
+        """All values of a name, each once."""
+        return list(dict.fromkeys(v.strip() for k, v in self.asked if k == name and v.strip()))
+
+    def get_whole_number(self, name: str, default: int, low: int, high: int) -> int:
+        """A whole number between two bounds."""
+        text = self.get_value(name, str(default))
+        if not text.lstrip("-").isdecimal() or len(text) > 12 or not low <= int(text) <= high:
+            raise ParameterError(f"{name} is {text!r}; accepted: whole numbers from {low:,} to {high:,}")
+        return int(text)
+
+    def build_link(self, view: str, *pairs: tuple[str, Any]) -> str:
+        """The permanent address of a view."""
+        given = [(k, v) for k, v in pairs if v not in (None, "")]
+        return f"/p/{self.project.id}/{view}" + (f"?{urlencode(given)}" if given else "")
+
+    def query(self) -> Id:
+        """The query asked for, or the first."""
+        queries = self.data.preferences.queries
+        text = self.get_value("q")
+        return resolve_id(text, queries, "query") if text else queries[0]
+
+    # -- what there is ------------------------------------------------------------------------------------------
+
+    def methods(self) -> list[str]:
+        """Names of the methods that can be used at once on these data."""
+        forms = self.data.preferences.forms
+        every: dict[str, type[Aggregator]] = registry.aggregators.all()
+        plain = [
+            n
+            for n, c in every.items()
+            if forms <= c.tags.accepts and not c.tags.supervised and not c.tags.uses_features
+        ]
+        return sorted(plain)
+
+    def models(self) -> dict[str, str]:
+        """Fitted models of this project: what selects them, and what they are called."""
+        return {f"model:{m.id}": f"{m.name}" for m in self.work.store.models(self.project.id)}
+
+    def method(self, name: str = "m") -> tuple[str, Aggregator]:
+        """The method asked for (default: the first that suits the data), as text and made."""
+        spec = self.get_value(name) or next(iter(self.work.choose_methods(self.data)))
+        made: Aggregator = self.work.method(spec)
+        return spec, made
+
+    def select_features(self, method: Aggregator) -> Any:
+        """Item features, for methods that use them."""
+        return self.data.features if method.tags.uses_features else None
+
+    def collect_inputs(
+        self, methods: Sequence[str] = (), metrics: Sequence[str] = ("ndcg@10", "map")
+    ) -> ReportInputs:
+        """Everything a report is made of; raises `StillComputing` on a page that should not keep anybody waiting."""
+        found: ReportInputs = self.wait(self.work.collect_inputs(self.data, methods, metrics))
+        return found
+
+    def wait(self, coming: Future[Any]) -> Any:
+        """What is being computed, or `StillComputing` if that takes longer than this request should."""
+        try:
+            return coming.result(self.work.settings.limits.seconds if self.patient else PATIENCE)
+        except TimeoutError:
+            raise StillComputing from None
+
+
+def id_text(value: Id, ids: Ids | None = None) -> str:
+    """An id in an address; a number that also occurs as text is told apart.
+
+    >>> id_text("5"), id_text(5), id_text(5, Ids([5, "5"]))
+    ('5', '5', 'int:5')
+    """
+    if isinstance(value, str):
+        return value
+    twice = ids is not None and ids.code_of(str(value)) is not None
+    return f"int:{value}" if twice else str(value)
+
+
+def item_texts(items: Iterable[Id]) -> dict[Id, str]:
+    """What the items of a query are called in addresses.
+
+    >>> item_texts(["a", 5, "5"])
+    {'a': 'a', 5: 'int:5', '5': '5'}
+    """
+    every = list(items)
+    words = {i for i in every if isinstance(i, str)}
+    return {i: f"int:{i}" if not isinstance(i, str) and str(i) in words else str(i) for i in every}
+
+
+def resolve_id(text: str, ids: Ids, what: str) -> Id:
+    """The id that an address means.
+
+    >>> both = Ids([5, "5"])
+    >>> resolve_id("5", both, "query"), resolve_id("int:5", both, "query"), resolve_id("5", Ids([5]), "query")
+    ('5', 5, 5)
+    """
+    number = text.removeprefix("int:")
+    whole = (
+        int(number)
+        if len(number) < 20 and number.removeprefix("-").isdecimal() and number.isascii()
+        else None
+    )
+    for candidate in (text, whole):
+        if candidate is not None and ids.code_of(candidate) is not None:
+            return candidate
+    raise ParameterError(f"there is no {what} {text[:100]!r}; choose one from the list")

@@ -1,0 +1,48 @@
+"""Counters for Prometheus. Labels are routes, methods and status codes; nothing that a user sends."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.process_collector import ProcessCollector
+
+__all__ = ["CONTENT_TYPE", "RequestMetrics"]
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class RequestMetrics:
+    """The counters of one server; each has a registry of its own, so that several can live in one process."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        self._requests = Counter(
+            "podium_requests", "Requests answered", ["method", "route", "status"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            "podium_request_seconds", "Time to answer", ["route"], buckets=SECONDS, registry=self._registry
+        )
+        self._kept: dict[
+            tuple[str, str, int], tuple[Counter, Histogram]
+        ] = {}  # looking them up by label is slow
+        self.running = Gauge("podium_requests_running", "Requests at this moment", registry=self._registry)
+        self.computing = Gauge(
+            "podium_computations_running", "Computations at this moment", registry=self._registry
+        )
+
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        key = (method if method in METHODS else "other", route, status)
+        meters = self._kept.get(key)
+        if meters is None:
+            meters = self._kept[key] = self._requests.labels(*map(str, key)), self._seconds.labels(route)
+        meters[0].inc()
+        meters[1].observe(seconds)
+
+    def text(self) -> bytes:
+        """All of them as Prometheus reads them."""
+        return generate_latest(self._registry)
+
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
