@@ -58,20 +58,20 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]' -e papers
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,dev]' -e papers
 	@touch $@ $(VENV)/.installed-test $(VENV)/.installed
 
 $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]' -e papers
 	@touch $@ $(VENV)/.installed
 
 .venv-bench/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-bench
-	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check -e '.[bench]' -e papers
 	@touch $@
 
 .venv-scale/.installed: pyproject.toml
@@ -81,5 +81,5 @@ $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
 
 .venv-browser/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-browser
-	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check -e '.[browser]'
+	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check -e '.[browser]' -e papers
 	@touch $@

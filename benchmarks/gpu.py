@@ -24,8 +24,6 @@ from typing import Any
 import numpy as np
 from timing import measure, once, seconds
 
-from podium.aggregators.supervised.networks import Network
-from podium.aggregators.supervised.objectives import train_network_pass
 from podium.kernels import dispatch, preference_svd, ranking_expectations
 from podium.kernels.device import preference_svd as device_strengths
 from podium.kernels.device.lambdarank_training import DeviceObjective
@@ -34,6 +32,8 @@ from podium.kernels.device.torch_device import TorchDevice, resolve_device
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.lambdas import MetricTarget, OptimizerState, train_linear_pass
 from podium.kernels.ranking_measures import SUM
+from podium.learning.networks import Network
+from podium.methods.learned.objectives import train_network_pass
 
 QUERIES, ITEMS, WIDTH, HIDDEN = 30_000, 120, 136, 64
 NOMINAL = {"NVIDIA H200": 4.8e12, "NVIDIA H100 80GB HBM3": 3.35e12}  # bytes a second, by the maker
@@ -174,14 +174,14 @@ def field(where: TorchDevice, batches: tuple[int, ...], speed: float) -> list[di
     """Rows for passes of the CRF."""
     from learning import data
 
-    from podium.aggregators.supervised.crf import CrfAggregator
-    from podium.aggregators.supervised.crf_potentials import (
+    from podium.learning.examples import Examples
+    from podium.methods.learned.crf import CrfAggregator
+    from podium.methods.learned.crf_potentials import (
         build_potentials,
         collect_statements,
         compute_scales,
         sum_squares_within,
     )
-    from podium.aggregators.supervised.examples import Examples
 
     train, what = data()
     examples, count = (

@@ -25,8 +25,8 @@ import numpy as np
 from timing import measure, once
 
 from podium import Aggregator, Preferences, formats, make
-from podium.aggregators.supervised import expert_matrices
 from podium.kernels.preference_svd import build_dense_matrix
+from podium.methods.learned import expert_matrices
 
 STEPS = range(1, 11)
 

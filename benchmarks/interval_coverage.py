@@ -35,8 +35,8 @@ import numpy as np
 from scipy.special import expit
 
 from podium import Preferences
-from podium.evaluate import uncertainty as u
-from podium.evaluate.leaderboard import Leaderboard, leaderboard
+from podium.analysis.leaderboard import Leaderboard, leaderboard
+from podium.analysis.leaderboard import inference as u
 from podium.kernels.contest_counts import Contests
 from podium.kernels.dispatch import F8
 

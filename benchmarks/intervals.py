@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from podium.evaluate import uncertainty as u
+from podium.analysis.leaderboard import inference as u
 from podium.kernels.contest_counts import Contests, SingleVotes, group_votes_by_pair
 from podium.kernels.dispatch import F8
 

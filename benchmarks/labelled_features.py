@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from podium import LambdaRank
-from podium.aggregators.features.belief_weights import grades_for
-from podium.evaluate import pictures
-from podium.evaluate.reproduce.belief_curves import BELIEFS, DRAWS, BeliefProblem, compute_curve, load_problem
+from podium.evaluate import charts
+from podium.methods.feature.belief_weights import grades_for
+from podium_papers.belief_curves import BELIEFS, DRAWS, BeliefProblem, compute_curve, load_problem
 
 LABELLED = (1, 2, 5, 10, 20)
 HELD = (
@@ -72,7 +72,7 @@ def with_labels(
 
 def draw(lines: Sequence[dict[str, Any]], path: str) -> None:
     """The gain over the graded sum, one standard error shaded, a panel for each data set."""
-    alt = pictures.import_altair()
+    alt = charts.import_altair()
     panels = []
     for name in dict.fromkeys(line["set"] for line in lines):
         data = alt.Data(values=[line for line in lines if line["set"] == name])
@@ -82,7 +82,7 @@ def draw(lines: Sequence[dict[str, Any]], path: str) -> None:
         line = base.mark_line(point=True).encode(y="gain:Q")
         zero = alt.Chart(alt.Data(values=[{"y": 0}])).mark_rule(strokeDash=[4, 4]).encode(y="y:Q")
         panels.append((band + line + zero).properties(width=240, height=220, title=name))
-    pictures.save_chart(alt.hconcat(*panels), path)
+    charts.save_chart(alt.hconcat(*panels), path)
 
 
 def main() -> None:

@@ -17,8 +17,8 @@ import numpy as np
 from timing import measure
 
 from podium import Preferences, read
-from podium.data.vocabulary import CodedColumn, Ids
-from podium.evaluate.leaderboard import leaderboard
+from podium.analysis.leaderboard import leaderboard
+from podium.data.ids import CodedColumn, Ids
 
 DATA = Path(os.environ.get("PODIUM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 ARENA = DATA / "chatbot-arena-counts" / "chatbotarena_20240814.json.gz"

@@ -16,9 +16,9 @@ import numpy as np
 from timing import measure, once
 
 from podium import Dataset, Labels, Preferences, formats, make
-from podium.aggregators.supervised.examples import Examples
-from podium.aggregators.supervised.svd_features import build_svd_columns
 from podium.kernels.lambdas import MetricTarget, OptimizerState, train_linear_pass
+from podium.learning.examples import Examples
+from podium.methods.learned.svd_features import build_svd_columns
 
 Problem = tuple[np.ndarray, Examples, MetricTarget]
 

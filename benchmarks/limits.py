@@ -69,7 +69,7 @@ def answer(name: str, case: str) -> None:
 
 def attempt(name: str, case: str) -> None:
     """Print as JSON how one attempt ended."""
-    from podium.errors import PodiumError
+    from podium.core.errors import PodiumError
 
     begin = time.perf_counter()
     found: dict[str, Any] = {"end": "ok"}
@@ -125,7 +125,7 @@ def main() -> None:
     if asked.attempt:
         attempt(*asked.attempt)
         return
-    from podium import registry
+    from podium.core import registry
 
     names = asked.only.split(",") if asked.only else list(registry.aggregators.all())
     cases = asked.inputs.split(" / ") if asked.inputs else list(INPUTS)

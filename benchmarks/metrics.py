@@ -19,10 +19,10 @@ import numpy as np
 from timing import measure, once
 
 from podium.data.consensus import Consensus
+from podium.data.ids import Ids
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Ids
 from podium.evaluate import evaluate
 
 METRICS = {  # ours: (pytrec_eval, ranx)

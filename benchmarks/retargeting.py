@@ -93,12 +93,7 @@ def by_turn(seeds: int) -> list[dict[str, Any]]:
     """Agreement with the known order after each turn of the best run from the lists' consensus."""
     from scipy.stats import kendalltau, spearmanr
 
-    from podium.evaluate.reproduce.retargeting_synthetic import (
-        NOISE,
-        as_preferences,
-        sample_problem,
-        top_quality,
-    )
+    from podium_papers.retargeting_synthetic import NOISE, as_preferences, sample_problem, top_quality
 
     measures = {
         "tau": lambda s, t: kendalltau(s, t)[0],
@@ -128,22 +123,22 @@ def by_turn(seeds: int) -> list[dict[str, Any]]:
 
 def draw_turns(path: str, seeds: int) -> None:
     """Small multiples: data by measure, a line for each way to begin."""
-    from podium.evaluate import pictures
+    from podium.evaluate import charts
 
-    alt = pictures.import_altair()
+    alt = charts.import_altair()
     chart = alt.Chart(alt.Data(values=by_turn(seeds))).mark_line(point=True).encode(
         x=alt.X("turn:O", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("value:Q", scale=alt.Scale(zero=False), title=None),
         color=alt.Color("measure:N", title=None),
         strokeDash=alt.StrokeDash("starts:N", title="begun from", legend=alt.Legend(symbolType="stroke")),
     )  # fmt: skip
-    pictures.save_chart(chart.properties(width=300, height=180).facet("data:N", columns=2), path)
+    charts.save_chart(chart.properties(width=300, height=180).facet("data:N", columns=2), path)
 
 
 def draw_curves(path: str, folder: str) -> None:
     """NDCG@1..10 of all rows on all sets."""
-    from podium.evaluate import pictures
-    from podium.evaluate.reproduce import reproduce
+    from podium.evaluate import charts
+    from podium_papers import reproduce
 
     values = [
         {"set": one.name, "method": row.name, "k": k, "NDCG": value}
@@ -151,7 +146,7 @@ def draw_curves(path: str, folder: str) -> None:
         for row in one.rows
         for k, value in enumerate(row.ours or (), 1)
     ]
-    alt = pictures.import_altair()
+    alt = charts.import_altair()
     width = alt.condition("datum.method == 'Retargeting'", alt.value(4), alt.value(1.5))
     chart = alt.Chart(alt.Data(values=values)).mark_line().encode(
         x=alt.X("k:O", axis=alt.Axis(labelAngle=0)),
@@ -159,7 +154,7 @@ def draw_curves(path: str, folder: str) -> None:
         color=alt.Color("method:N", title=None, sort=None, scale=alt.Scale(scheme="tableau20")),
         strokeWidth=width,
     )  # fmt: skip
-    pictures.save_chart(
+    charts.save_chart(
         chart.properties(width=260, height=240)
         .facet(alt.Facet("set:N", sort=None), columns=3)
         .resolve_scale(y="independent"),

@@ -23,8 +23,8 @@ import numpy as np
 from podium import make
 from podium.data.dataset import Dataset
 from podium.evaluate import evaluate, judged_only
-from podium.evaluate.reproduce.paper_datasets import load_dataset
 from podium.testing.crowds import add_spammers
+from podium_papers.paper_datasets import load_dataset
 
 KINDS = ("random", "malicious")
 METRICS = {"reading-level": ("pairs",)}
@@ -116,7 +116,7 @@ def report(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], published:
 
 def draw(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], name: str) -> None:
     """One figure a kind of spammer, one panel a metric."""
-    from podium.evaluate.pictures import import_altair, save_chart
+    from podium.evaluate.charts import import_altair, save_chart
 
     alt = import_altair()
     for kind in KINDS:

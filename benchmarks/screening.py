@@ -10,11 +10,12 @@ import sys
 import time
 import warnings
 
-from podium import formats, make, registry
+from podium import formats, make
+from podium.core import registry
+from podium.core.errors import PodiumWarning
 from podium.data.demo import demo
-from podium.errors import PodiumWarning
 from podium.evaluate.method_screening import estimate_steps, screen_methods
-from podium.evaluate.report.inputs import default_methods
+from podium.reporting.inputs import default_methods
 
 
 def main(files: list[str]) -> None:

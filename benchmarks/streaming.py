@@ -90,7 +90,7 @@ def _peak() -> float:
 
 def _model(method: str, passes: int) -> Any:
     import podium
-    from podium.aggregators.supervised.lambdarank import LambdaRank
+    from podium.methods.learned.lambdarank import LambdaRank
 
     if method == "lambdarank":
         return LambdaRank(passes=passes, batch=64, standardise=True, rate=0.001)
@@ -129,7 +129,7 @@ def train(method: str, way: str, folder: str, kept: str) -> dict[str, Any]:
 
 def _warm(method: str, file: Path) -> float:
     """Load and compile whatever is needed on a part of a shard; the memory of the process then."""
-    from podium.aggregators.supervised.training_shards import read_shard
+    from podium.learning.training_shards import read_shard
 
     content, some = read_shard(file, "features" if method == "lambdarank" else None), np.arange(100)
     holder: Any = content.features if method == "lambdarank" else content.preferences

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from podium import Dataset, Labels, Preferences, read
-from podium.data.vocabulary import CodedColumn, Ids
+from podium.data.ids import CodedColumn, Ids
 from podium.evaluate import randomisation
 from podium.evaluate.tuning import tune
 

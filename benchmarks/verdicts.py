@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from podium import Preferences
-from podium.evaluate.annotators import annotators
+from podium.analysis.annotators import annotators
 from podium.testing.crowds import simulate
 
 Random = np.random.Generator

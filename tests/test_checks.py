@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from podium import registry
+from podium.core import registry
 from podium.testing import checks
 
 GRID = [

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from podium import Labels, Preferences
+from podium.core.errors import ParameterError
 from podium.data.preferences import Form
-from podium.errors import ParameterError
 from podium.testing import crowds
 from podium.testing.samples import sample_rows
 

@@ -13,8 +13,8 @@ import pytest
 
 import podium
 from blocks import blocks, check_commands, run_command, run_page
-from podium import registry
 from podium.cli import program
+from podium.core import registry
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -9,7 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from podium import Preferences, make, registry
+from podium import Preferences, make
+from podium.core import registry
 from podium.data.preferences import Form
 from podium.kernels import dispatch
 from podium.testing import checks, invariance

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from podium import Preferences, make
-from podium.errors import InputError
+from podium.core.errors import InputError
 
 
 @pytest.fixture(scope="module")

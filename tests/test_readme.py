@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from blocks import blocks, run_page
-from podium import registry
 from podium.cli import program
+from podium.core import registry
 
 PATH = Path(__file__).parent.parent / "README.md"
 README = PATH.read_text()

@@ -10,13 +10,14 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from podium import Preferences, fuse, models, registry
-from podium.aggregators import positional
-from podium.aggregators.base import LIST_FORMS, Tags, make
-from podium.aggregators.positional import Positional
+from podium import Preferences, fuse, models
 from podium.cli import program
+from podium.core import registry
+from podium.core.params import Range, Tune
 from podium.kernels import dispatch
-from podium.params import Range, Tune
+from podium.methods import positional
+from podium.methods.base import LIST_FORMS, Tags, make
+from podium.methods.positional import Positional
 from podium.scale import batch_function
 from podium.testing import checks
 
@@ -65,7 +66,7 @@ def test_a_toy_method_is_everywhere(toy, tmp_path):
 
 
 def test_two_classes_cannot_share_a_name(toy):
-    from podium.errors import ParameterError
+    from podium.core.errors import ParameterError
 
     with pytest.raises(ParameterError, match="two methods are called 'toy'"):
         type("Other", (toy,), {"name": "toy"})

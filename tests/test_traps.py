@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from podium import Preferences, fuse, make, registry
+from podium import Preferences, fuse, make
+from podium.core import registry
 from podium.data.preferences import Form
 
 SCRIPT = """
@@ -18,7 +19,7 @@ import podium
 from podium.testing.samples import of_form
 from podium.data.preferences import Form
 p = of_form(Form.RANKING, 3).build()
-for name, cls in podium.registry.aggregators.all().items():
+for name, cls in podium.core.registry.aggregators.all().items():
     if Form.RANKING in cls.tags.accepts and not cls.tags.supervised:
         c = cls().aggregate(p)
         print(name, [(q, [(r.item, r.tied) for r in c[q]]) for q in c.queries])
@@ -28,7 +29,7 @@ for name, cls in podium.registry.aggregators.all().items():
 def test_the_hash_seed_does_not_matter():
     def output(seed: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-c", "import podium.registry\n" + SCRIPT],
+            [sys.executable, "-c", "import podium.core.registry\n" + SCRIPT],
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,

@@ -27,12 +27,12 @@ from sphinx.util.docutils import SphinxDirective
 
 import podium
 import podium.evaluate
-from podium import params, registry
-from podium.aggregators.describe import describe_method as facts_of
 from podium.cli import program
+from podium.core import params, registry
 from podium.data.preferences import Form
+from podium.methods.describe import describe_method as facts_of
 
-# module (or package) below podium.aggregators -> family; a module that is not here is a family of its own name
+# module (or package) below podium.methods -> family; a module that is not here is a family of its own name
 FAMILIES = {
     "positional": "Positions",
     "scores": "Scores",
@@ -44,8 +44,8 @@ FAMILIES = {
     "stagewise": "Models of rankings and matrices",
     "matrix": "Models of rankings and matrices",
     "crowd": "Crowds and judges",
-    "features": "Item features and beliefs",
-    "supervised": "Learned from labels",
+    "feature": "Item features and beliefs",
+    "learned": "Learned from labels",
 }
 PLURAL = {
     Form.RANKING: "rankings",
@@ -160,7 +160,7 @@ def _accepts(p: params.Parameter) -> str:
 
 def family(cls: type) -> str:
     """The family a method belongs to, from the module that defines it."""
-    part = cls.__module__.removeprefix("podium.aggregators.").split(".")[0]
+    part = cls.__module__.removeprefix("podium.methods.").split(".")[0]
     return FAMILIES.get(part, part.replace("_", " ").capitalize())
 
 

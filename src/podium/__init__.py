@@ -10,27 +10,28 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from podium import _renamed
+from podium.core.version import __version__
 
 # public name -> module; nothing is imported before it is asked for
 _NAMES = {
-    "Aggregator": "podium.aggregators.base",
+    "Aggregator": "podium.methods.base",
     "Consensus": "podium.data.consensus",
     "Dataset": "podium.data.dataset",
     "Features": "podium.data.features",
     "Labels": "podium.data.labels",
-    "LabelledFeatures": "podium.aggregators.features.labelled_features",
-    "LambdaRank": "podium.aggregators.supervised.lambdarank",
+    "LabelledFeatures": "podium.methods.feature.labelled_features",
+    "LambdaRank": "podium.methods.learned.lambdarank",
     "Preferences": "podium.data.preferences",
     "compare": "podium.evaluate",
     "cross_validate": "podium.evaluate",
-    "diagnose": "podium.evaluate",
-    "explain": "podium.evaluate.explanation",
-    "fuse": "podium.aggregators.fuse",
+    "diagnose": "podium.analysis.experts",
+    "explain": "podium.analysis.explain",
+    "fuse": "podium.methods.fuse",
     "load": "podium.models",
-    "make": "podium.aggregators.base",
+    "make": "podium.methods.base",
     "read": "podium.formats",
-    "report": "podium.evaluate.report",
+    "report": "podium.reporting",
     "save": "podium.models",
     "tune": "podium.evaluate.tuning",
     "write": "podium.formats",
@@ -39,28 +40,29 @@ _NAMES = {
 __all__ = ["__version__", *_NAMES]
 
 if TYPE_CHECKING:
-    from podium.aggregators.base import Aggregator, make
-    from podium.aggregators.features.labelled_features import LabelledFeatures
-    from podium.aggregators.fuse import fuse
-    from podium.aggregators.supervised.lambdarank import LambdaRank
+    from podium.analysis.experts import diagnose
+    from podium.analysis.explain import explain
     from podium.data.consensus import Consensus
     from podium.data.dataset import Dataset
     from podium.data.features import Features
     from podium.data.labels import Labels
     from podium.data.preferences import Preferences
-    from podium.evaluate import compare, cross_validate, diagnose
-    from podium.evaluate.explanation import explain
-    from podium.evaluate.report import report
+    from podium.evaluate import compare, cross_validate
     from podium.evaluate.tuning import tune
     from podium.formats import read, write
+    from podium.methods.base import Aggregator, make
+    from podium.methods.feature.labelled_features import LabelledFeatures
+    from podium.methods.fuse import fuse
+    from podium.methods.learned.lambdarank import LambdaRank
     from podium.models import load, save
+    from podium.reporting import report
 
 
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return getattr(importlib.import_module(_NAMES[name]), name)
     if name[:1].isupper():  # the aggregators, by class name
-        from podium import registry
+        from podium.core import registry
 
         for cls in registry.aggregators.all().values():
             if cls.__name__ == name:
@@ -70,3 +72,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+_renamed.install_finder()

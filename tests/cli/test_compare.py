@@ -106,7 +106,7 @@ def test_what_is_asked_for_is_in_the_file_too(words):
 
 
 def test_all_methods_come_from_the_registry(words):
-    from podium import registry
+    from podium.core import registry
 
     rows = json.loads(run(*words, "-m", "all", "--runs", "none", "-M", "ndcg@5", "--json").stdout)["rows"]
     names = {r["name"] for r in rows}

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from podium import formats, make, models
-from podium.aggregators.supervised.lambdarank import LambdaRank
 from podium.cli import program
+from podium.methods.learned.lambdarank import LambdaRank
 from podium.models.model_files import compute_fingerprint
 
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import pytest
 from click.testing import CliRunner
 
-from podium import models, registry
-from podium.aggregators.base import LIST_FORMS, Tags
-from podium.aggregators.supervised.supervised_method import SupervisedAggregator
+from podium import models
 from podium.cli import program
+from podium.core import registry
+from podium.methods.base import LIST_FORMS, Tags
+from podium.methods.learned.supervised_method import SupervisedAggregator
 
 
 def run(*words, stdin=None, env=None):

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 import podium
-from podium import registry
 from podium.cli import program
+from podium.core import registry
 from podium.metrics import parse
 
 
@@ -99,8 +99,8 @@ def test_a_remedy_can_be_typed_as_it_is_printed(tmp_path):
 
 
 def test_no_message_spells_an_option_in_text():
-    """Options in messages are data (`podium.errors.Option`), or a surface would show them as Python has them."""
-    from podium import registry
+    """Options in messages are data (`podium.core.errors.Option`), or a surface would show them as Python has them."""
+    from podium.core import registry
 
     names = {name for cls in registry.formats.all().values() for name in cls().options("read")}
     spelled = re.compile(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from podium import Labels, Preferences, formats, make
-from podium.errors import InputError, ParameterError, PodiumWarning
+from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.testing import strategies
 
 MAKERS = {

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium import Labels, Preferences
+from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.data.preferences import Form
-from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.testing import strategies
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from podium import Labels, Preferences, make
+from podium.core.errors import InputError, ParameterError
 from podium.data.demo import demo
-from podium.errors import InputError, ParameterError
 from podium.evaluate import compare, evaluate
 from podium.evaluate.comparison import compare_evaluations
 from podium.evaluate.evaluation import Evaluation
@@ -27,7 +27,7 @@ from podium.metrics.binary import Judged
 
 def evaluation(values, judged=None, metric="ndcg@10", name=""):
     """An evaluation with these values by query."""
-    from podium.data.vocabulary import Ids
+    from podium.data.ids import Ids
 
     metrics = parse_all(metric)
     rows = [values]

@@ -8,11 +8,12 @@ from typing import Annotated, ClassVar
 import numpy as np
 import pytest
 
-from podium import Dataset, Features, Labels, Preferences, make, registry
-from podium.aggregators.base import Aggregator, Tags
+from podium import Dataset, Features, Labels, Preferences, make
+from podium.core import registry
+from podium.core.errors import InputError, ParameterError, PodiumWarning
+from podium.core.params import Range
 from podium.data.dataset import Fold
 from podium.data.demo import demo
-from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.evaluate import (
     Pruned,
     compare,
@@ -23,7 +24,7 @@ from podium.evaluate import (
     random_splits,
     tune,
 )
-from podium.params import Range
+from podium.methods.base import Aggregator, Tags
 
 METRICS = ["ndcg@5", "map"]
 

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from podium.aggregators.base import make
+from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.evaluate import compare, evaluate, expert_rankings
+from podium.methods.base import make
 
 
 def lists(queries, items="abc", expert="e"):

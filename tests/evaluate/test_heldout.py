@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from podium import Dataset, Labels, Preferences, make, models
-from podium.aggregators.supervised.provenance import find_fitted_queries
+from podium.core.errors import NoGainWarning
 from podium.data.demo import demo
-from podium.errors import NoGainWarning
 from podium.evaluate.heldout_labels import LEAST, exclude_fitted_queries
 from podium.evaluate.tuning import tune
+from podium.methods.learned.provenance import find_fitted_queries
 
 
 @pytest.fixture(scope="module")

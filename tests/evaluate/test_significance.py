@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from podium.errors import InputError, ParameterError
+from podium.core.errors import InputError, ParameterError
 from podium.evaluate.significance import (
     TESTS,
     assess_differences,

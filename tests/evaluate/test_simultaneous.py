@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from podium.errors import ParameterError
+from podium.core.errors import ParameterError
 from podium.evaluate.significance import holm, randomisation
 from podium.evaluate.simultaneous_tests import compute_leads, estimate_choice_value
 

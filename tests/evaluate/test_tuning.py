@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lessons import lesson
-from podium import Dataset, Features, Labels, Preferences, make, models, params, registry
-from podium.aggregators.base import LIST_FORMS, Tags
-from podium.aggregators.positional import Positional
+from podium import Dataset, Features, Labels, Preferences, make, models
+from podium.core import params, registry
+from podium.core.errors import InputError, ParameterError
+from podium.core.params import Choice, Range, Tune
 from podium.data.demo import demo
-from podium.errors import InputError, ParameterError
 from podium.evaluate import evaluate, expert_rankings, tune
 from podium.evaluate.checkpoints import ResultFolder
 from podium.evaluate.significance import randomisation
@@ -26,8 +26,9 @@ from podium.evaluate.tuning.config_search import build_configurations, find_fina
 from podium.evaluate.tuning.nested_estimate import NestedEstimate, compute_tuning_row, estimate_nested
 from podium.evaluate.tuning.score_table import ScoreTable, TuningTask, evaluate_config
 from podium.evaluate.tuning.search_space import MethodSpace, TuningConfig
+from podium.methods.base import LIST_FORMS, Tags
+from podium.methods.positional import Positional
 from podium.metrics.base import parse
-from podium.params import Choice, Range, Tune
 
 EVERY = sorted(registry.aggregators.all())
 
@@ -138,8 +139,8 @@ def test_a_method_with_beliefs_is_searched_and_kept(tmp_path):
 
 
 def test_methods_are_timed_with_the_features_they_use(monkeypatch):
-    from podium.aggregators.features.retargeting import MonotoneRetargeting
     from podium.evaluate.tuning.method_selection import _measure_seconds
+    from podium.methods.feature.retargeting import MonotoneRetargeting
 
     data = demo(4)
     index = data.preferences.index

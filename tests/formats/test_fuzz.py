@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from podium import Preferences, formats
-from podium.errors import InputError
-from podium.formats.files import Source
+from podium.core.errors import InputError
+from podium.core.registry import formats as registry
 from podium.formats.jsonl import JsonLines
-from podium.registry import formats as registry
+from podium.storage.files import Source
 from podium.testing.mutations import find_failure, mutated_file, sample_files
 
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.errors import InputError, ParameterError
+from podium.core.errors import InputError, ParameterError
 from podium.formats.base import Content
-from podium.formats.files import Source
 from podium.formats.letor import Letor
 from podium.formats.letor_cells import parse_cells
 from podium.kernels import dispatch
+from podium.storage.files import Source
 
 AGG = b"""0 qid:10 1:NULL 2:NULL 3:NULL #docid = C
 2 qid:10 1:1 2:NULL 3:30 #docid = B inc = 1

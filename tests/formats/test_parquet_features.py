@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from podium import formats
-from podium.errors import InputError
+from podium.core.errors import InputError
 
 ROWS = {
     "query": ["q", "q", "q", "r"],

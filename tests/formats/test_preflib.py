@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from podium.errors import InputError
-from podium.formats.files import Source
+from podium.core.errors import InputError
 from podium.formats.preflib import PrefLib
+from podium.storage.files import Source
 
 HEAD = """# FILE NAME: x.toi
 # TITLE: an election

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from podium import formats
-from podium.errors import InputError
+from podium.core.errors import InputError
 from podium.formats.base import Content
 
 pytestmark = pytest.mark.data

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium import Labels, Preferences, formats
-from podium.errors import InputError, ParameterError, PodiumWarning
-from podium.formats.files import Source
+from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.trec import Qrels, TrecRun
 from podium.kernels import dispatch
+from podium.storage.files import Source
 from reference import trec as twin
 
 RUN = "q1 Q0 d1 1 3.5 bm25\nq1 Q0 d2 2 2.5 bm25\nq1 Q0 d2 1 0.9 dense\n"

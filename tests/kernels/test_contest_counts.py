@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from podium import Preferences
-from podium.aggregators.majority import collect_votes
 from podium.kernels import contest_counts, contest_scores, dispatch
+from podium.methods.majority import collect_votes
 from podium.testing import strategies
 from reference import contests as plain
 from reference.pairs import voices

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from podium import Labels
-from podium.aggregators.supervised.examples import Examples
 from podium.kernels import dispatch
 from podium.kernels import lambdas as kernels
+from podium.learning.examples import Examples
 from podium.metrics.targets import build_target
 from reference import lambdas as plain
 

@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import approx_fprime, minimize, minimize_scalar
 
 from podium import Preferences
-from podium.aggregators.majority import collect_votes
 from podium.kernels import mallows, matrix_completion, multinomial, newton, plackett_luce
 from podium.kernels.comparison_graph import find_connections
 from podium.kernels.compiled import matrix_completion as compiled_completion
@@ -15,6 +14,7 @@ from podium.kernels.compiled import multinomial as compiled_multinomial
 from podium.kernels.compiled import plackett_luce as compiled_luce
 from podium.kernels.compiled.markov_chains import build_ballots as compiled_ballots
 from podium.kernels.markov_chains import build_ballots
+from podium.methods.majority import collect_votes
 from reference import completion as plain_completion
 from reference import multinomial as plain_multinomial
 from reference import plackett_luce as plain_luce

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from podium.errors import InputError, ParameterError
+from podium.core.errors import InputError, ParameterError
 from podium.kernels import dispatch, ranking_measures
 from podium.metrics import agreement as ag
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podium.core.errors import ParameterError
+from podium.core.registry import metrics as known
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.errors import ParameterError
 from podium.evaluate import evaluate
 from podium.kernels import dispatch
 from podium.metrics import MAP, NDCG, RBP, Metric, Precision, parse, parse_all
-from podium.registry import metrics as known
 from reference import metrics as plain
 
 TWINS = {
@@ -68,7 +68,7 @@ def problems(draw):
     return run, qrels
 
 
-@pytest.mark.filterwarnings("ignore::podium.errors.PodiumWarning")
+@pytest.mark.filterwarnings("ignore::podium.core.errors.PodiumWarning")
 @pytest.mark.parametrize("small", [0, dispatch.SMALL], ids=["compiled", "numpy"])
 @settings(max_examples=40, deadline=None)
 @given(problems())
@@ -212,7 +212,7 @@ def test_published_err_and_rbp_hand_values():
     assert evaluate(run, labels, "rbp(p=0.5)").values[0, 0] == pytest.approx(0.5 * (1 + 0.5 + 0.25))
 
 
-@pytest.mark.filterwarnings("ignore::podium.errors.PodiumWarning")
+@pytest.mark.filterwarnings("ignore::podium.core.errors.PodiumWarning")
 def test_an_all_tied_run_does_not_depend_on_insertion_order():
     names = [f"d{i}" for i in range(8)]
     labels = Labels.from_dict({"q": {n: int(i == 3) for i, n in enumerate(names)}})

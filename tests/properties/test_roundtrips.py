@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium import Features, Labels, Preferences
-from podium.errors import InputError, PodiumWarning
+from podium.core.errors import InputError, PodiumWarning
+from podium.core.registry import formats
 from podium.formats.base import Content
-from podium.formats.files import Source
-from podium.registry import formats
+from podium.storage.files import Source
 
 blank = " \t\n\r\v\f\0"
 words = st.text(st.characters(codec="utf-8", exclude_characters=blank), min_size=1, max_size=6)

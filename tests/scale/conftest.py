@@ -15,7 +15,7 @@ HELP = "{} is not installed here; `make test-scale` has it"
 def importable():
     """Workers must find the helpers of the tests."""
     with pytest.MonkeyPatch.context() as patch:
-        here = str(Path(__file__).resolve().parent.parent)
+        here = str(Path(__file__).resolve().parent.parent / "support")
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH")))))
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("PODIUM_THREADS", "1")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from podium import scale
-from podium.errors import InputError, ParameterError
+from podium.core.errors import InputError, ParameterError
 from podium.scale.batch import batch_function
 from podium.scale.engines import find_engine
 from podium.scale.shard_job import ShardJob

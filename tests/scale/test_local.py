@@ -15,17 +15,17 @@ import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from shards import DiesOnce, contents, lists, results, shards
 
 import podium
 from podium import Preferences, formats, scale
-from podium.aggregators.supervised.lambdarank import LambdaRank
 from podium.cli import program
-from podium.errors import InputError, NotFittedError, ParameterError, PodiumWarning
+from podium.core.errors import InputError, NotFittedError, ParameterError, PodiumWarning
+from podium.methods.learned.lambdarank import LambdaRank
 from podium.scale.batch import batch_function
 from podium.scale.engines import find_engine
 from podium.scale.shard_job import ShardJob, load_records
 from podium.scale.shards import find_shards
-from shards import DiesOnce, contents, lists, results, shards
 
 
 def run(*words):
@@ -560,7 +560,7 @@ def test_workers_end_with_the_process_that_began_them(tmp_path):
     )
     script = tmp_path / "script.py"
     script.write_text(code)
-    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")])
     parent = subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": path})
     begin = time.monotonic()
     while len(pids := [int(p.stem) for p in tmp_path.glob("*.pid")]) < 2 and time.monotonic() - begin < 60:

@@ -7,10 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import podium
-from podium import Labels, Preferences, make, registry
+from podium import Labels, Preferences, make
+from podium.analysis.annotators import annotators
+from podium.analysis.leaderboard import leaderboard
+from podium.core import registry
 from podium.evaluate import evaluate, expert_rankings
-from podium.evaluate.annotators import annotators
-from podium.evaluate.leaderboard import leaderboard
 from serving import serving
 
 

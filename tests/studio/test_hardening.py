@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from podium.errors import InputError
+from podium.core.errors import InputError
 from podium.studio import job_worker
 from podium.studio.api import request_models
 from podium.studio.api.request_parsing import parse_request

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
+from podium.core.errors import InputError
 from podium.data.index import ItemIndex
-from podium.errors import InputError
 from podium.studio.loading import open_input, open_labels
 from podium.studio.pages import projects
 from podium.studio.settings import Limits
@@ -322,7 +322,7 @@ def test_a_failed_upload_gives_its_place_back(tmp_path):
 
 
 def test_a_store_refuses_the_same_labels_at_once(tmp_path):
-    from podium.errors import ParameterError
+    from podium.core.errors import ParameterError
 
     store = Store(tmp_path)
     project = store.add_upload("one", [("a.run", RUN)])

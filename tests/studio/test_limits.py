@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium import Preferences, registry
-from podium.aggregators.base import make
-from podium.errors import InputError
+from podium import Preferences
+from podium.core import registry
+from podium.core.errors import InputError
+from podium.methods.base import make
 from podium.studio.api.computation_pool import ComputationPool
 from podium.studio.limits import TooLarge, bounded_decompress, check_pairs
 from podium.studio.security import RequestRefused

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from podium.errors import ParameterError
+from podium.core.errors import ParameterError
 from podium.studio.security import CSP, SESSION, Guard, hash_token, new_token
 from podium.studio.settings import Limits, ServerSettings, is_loopback
 from serving import serving

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.errors import InputError, ParameterError
+from podium.core.errors import InputError, ParameterError
 from podium.studio.store import DEMO, RecordNotFound, Store
 
 GONE = -1.0  # seconds of silence that everybody has behind them

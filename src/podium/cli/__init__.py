@@ -15,10 +15,10 @@ from typing import Any
 
 import click
 
-import podium
 from podium.cli._progress import show_progress_lines
 from podium.cli._spelling import spell_option
-from podium.errors import PodiumError, PodiumWarning
+from podium.core.errors import PodiumError, PodiumWarning
+from podium.core.version import __version__
 
 __all__ = ["main"]
 
@@ -39,7 +39,7 @@ class Verbs(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """As usual, with a suggestion for a verb that does not exist."""
-        from podium.params import suggest_names
+        from podium.core.params import suggest_names
 
         if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
             ctx.fail(f"no command {args[0]!r}; {suggest_names(args[0], self.list_commands(ctx))}")
@@ -89,7 +89,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: object, *
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(podium.__version__, prog_name="podium")
+@click.version_option(__version__, prog_name="podium")
 def program() -> None:
     """Many rankings in, one consensus out.
 

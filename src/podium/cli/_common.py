@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from podium.cli._progress import progress_bar, track_progress
-from podium.data.markup import replace_nonfinite
-from podium.errors import ParameterError
-from podium.params import parse_spec
+from podium.core.errors import ParameterError
+from podium.core.params import parse_spec
+from podium.core.tables import replace_nonfinite
 
 if TYPE_CHECKING:
-    from podium.aggregators.base import Aggregator
     from podium.data.features import Features
     from podium.data.preferences import Preferences
     from podium.formats import Content
+    from podium.methods.base import Aggregator
 
 __all__ = [
     "FILES",
@@ -158,7 +158,8 @@ def read_feature_files(
     files: Sequence[str], format_: str | None = None, options: Sequence[str] = ()
 ) -> Content:
     """What files of item features hold; a table is told that its columns are features, other formats know it."""
-    from podium import formats, registry
+    from podium import formats
+    from podium.core import registry
 
     names = [format_] if format_ else [formats.sniff(p) for p in files if p != "-"]
     able = all("kind" in registry.formats.get(name)().options("read") for name in names)
@@ -184,7 +185,7 @@ def refuse_overwrite(path: str, overwrite: bool) -> None:
 def make_method(spec: str, parameters: Sequence[str] = (), weights: str | None = None) -> Aggregator:
     """A method from `-m`, `-p` and `--weights`; a path of a file is a saved model."""
     from podium import models
-    from podium.aggregators.base import make
+    from podium.methods.base import make
 
     if spec.endswith(".podium") or os.path.isfile(spec):
         if parameters or weights:

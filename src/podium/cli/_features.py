@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli import _common as common
-from podium.errors import InputError
+from podium.core.errors import InputError
 
 if TYPE_CHECKING:
     from podium.data.features import Features

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from podium.cli import _common as common
-from podium.errors import ParameterError
-from podium.params import parse_spec, suggest_names
+from podium.core.errors import ParameterError
+from podium.core.params import parse_spec, suggest_names
 
 if TYPE_CHECKING:
-    from podium.aggregators.supervised.training_shards import ShardFiles, SharedLabels
+    from podium.learning.training_shards import ShardFiles, SharedLabels
     from podium.scale.shards import Shard
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -120,7 +120,7 @@ def print_summary(facts: dict[str, Any]) -> None:
 
 def find_learner(spec: str) -> type | None:
     """The model over features alone that a method names, such as lambdarank in any case; None if it names none."""
-    from podium import registry
+    from podium.core import registry
 
     name = parse_spec(spec)[0].lower()
     if not name.isidentifier() or name in registry.aggregators.all():
@@ -130,7 +130,7 @@ def find_learner(spec: str) -> type | None:
 
 def list_streaming_learners() -> dict[str, type]:
     """The models over features alone that can be trained over shards, by their names on the command line."""
-    from podium import registry
+    from podium.core import registry
 
     return {n.lower(): cls for n, cls in registry.learners.all().items() if hasattr(cls, "fit_stream")}
 
@@ -159,7 +159,7 @@ def make_streaming_learner(spec: str, parameters: Sequence[str], weights: str | 
 
 
 def _list_trainable() -> list[str]:
-    from podium import registry
+    from podium.core import registry
 
     methods = [name for name, cls in registry.aggregators.all().items() if hasattr(cls, "fit_stream")]
     return sorted([*methods, *list_streaming_learners()])
@@ -189,7 +189,7 @@ class TrainingShardInput(NamedTuple):
 
     def _find_labels(self) -> SharedLabels | dict[str, str] | None:
         """Labels outside the shards: in one file for all, or in files of a folder, called after the shards."""
-        from podium.aggregators.supervised.training_shards import SharedLabels
+        from podium.learning.training_shards import SharedLabels
         from podium.scale.shards import find_shards
 
         if self.qrels is None:
@@ -199,7 +199,7 @@ class TrainingShardInput(NamedTuple):
         )
 
     def _build_files(self, shard: Shard, labels: SharedLabels | dict[str, str] | None) -> ShardFiles:
-        from podium.aggregators.supervised.training_shards import ShardFiles
+        from podium.learning.training_shards import ShardFiles
 
         if not isinstance(labels, dict):
             return ShardFiles((shard.path,), self.format, self.options, labels)

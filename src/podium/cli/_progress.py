@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import click
 
-from podium.errors import ParameterError
+from podium.core.errors import ParameterError
 
 __all__ = ["ProgressLines", "progress_bar", "show_progress_lines", "track_progress"]
 
@@ -123,7 +123,7 @@ def track_progress(work: Sequence[T], label: str) -> Iterator[T]:
 def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
     """A function `(done, total, what)` that moves a progress bar on the terminal, or informs the lines elsewhere."""
     if not sys.stderr.isatty():
-        from podium.aggregators.supervised.examples import no_progress
+        from podium.learning.examples import no_progress
 
         yield _lines[-1].update if _lines else no_progress
         return

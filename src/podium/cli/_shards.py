@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from podium import registry
 from podium.cli import _common as common
-from podium.errors import ParameterError
+from podium.core import registry
+from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from podium.scale import Summary

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.errors import Option, join_words
+from podium.core.errors import Option, join_words
 
 __all__ = ["spell_option"]
 

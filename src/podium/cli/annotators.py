@@ -10,8 +10,8 @@ import click
 from podium.cli import _common as common
 
 if TYPE_CHECKING:
+    from podium.analysis.annotators import Annotator, Annotators
     from podium.data.labels import Labels
-    from podium.evaluate.annotators import Annotator, Annotators
 
 WIDE = ("pairs", "queries", "peers", "weight")  # columns that a terminal has no room for
 OPTIONAL = {  # column -> the attribute, and its digits
@@ -63,10 +63,10 @@ def verb(
     podium annotators judgments.csv --qrels gold.qrels --flag malicious --json
     podium annotators votes.csv -m copeland --plot annotators.svg
     """
-    from podium.evaluate.annotators import annotators
+    from podium.analysis.annotators import annotators
 
     if plot is not None:
-        from podium.evaluate.pictures import check_suffix
+        from podium.evaluate.charts import check_suffix
 
         common.refuse_overwrite(plot, overwrite)
         check_suffix(plot)
@@ -77,7 +77,7 @@ def verb(
     found = annotators(preferences, consensus, labels=gold, times=content.seconds, level=level)
     shown = found if flag is None else found.filter_by_flag(flag)
     if plot is not None:
-        from podium.evaluate.annotators.chart import plot_annotators as draw
+        from podium.analysis.annotators.chart import plot_annotators as draw
 
         draw(shown, plot)
     if json_:

@@ -12,7 +12,7 @@ from podium.cli import _common as common
 from podium.cli._features import names_option, read_features
 from podium.cli._results import OutputOptions, output_options, write_consensus
 from podium.cli._shards import ShardOptions, is_method, refuse_options, run_shards, shard_options
-from podium.errors import ParameterError
+from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus

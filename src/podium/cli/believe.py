@@ -12,12 +12,12 @@ from podium.cli import _common as common
 from podium.cli._features import names_option, read_features
 from podium.cli._results import OutputOptions, output_options, write_consensus
 from podium.cli.eval import read_labels
-from podium.errors import InputError, ParameterError
+from podium.core.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
-    from podium.aggregators.features.labelled_features import LabelledFeatures
+    from podium.analysis.feature_beliefs import BeliefReport
     from podium.data.labels import Labels
-    from podium.evaluate.beliefs import BeliefReport
+    from podium.methods.feature.labelled_features import LabelledFeatures
 
 
 @click.command(name="believe", short_help="Rank by features you believe in, without judgements.")
@@ -65,7 +65,7 @@ def verb(
     podium apply m.podium new.csv -o ranking.run
     """
     from podium import models
-    from podium.evaluate.beliefs import belief_report
+    from podium.analysis.feature_beliefs import belief_report
 
     if unlisted is not None:
         raise click.UsageError("--unlisted is about lists; features have none")
@@ -101,8 +101,8 @@ def _useful(labels: Labels | None) -> Labels | None:
 def _build_learner(believed: Sequence[str], path: str | None, parameters: Sequence[str]) -> LabelledFeatures:
     import dataclasses
 
-    from podium.aggregators.features.labelled_features import LabelledFeatures
-    from podium.params import parse_spec, suggest_names
+    from podium.core.params import parse_spec, suggest_names
+    from podium.methods.feature.labelled_features import LabelledFeatures
 
     typed = [word.rpartition("=") for word in believed]
     grades = {} if path is None else _read_beliefs(path)

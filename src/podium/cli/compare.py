@@ -15,16 +15,16 @@ from podium.cli.eval import apply_tie_rule, read_labels
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from podium.aggregators.base import Aggregator
+    from podium.core.tables import Grid
     from podium.data.consensus import Consensus
     from podium.data.features import Features
     from podium.data.labels import Labels
-    from podium.data.markup import Grid
     from podium.data.preferences import Preferences
     from podium.evaluate import Comparison
     from podium.evaluate.heldout_labels import HeldOutLabels
     from podium.evaluate.metric_curves import Curve
     from podium.formats import Content
+    from podium.methods.base import Aggregator
 
 ROOM = 100  # characters that the tables take
 SHORT = {
@@ -108,8 +108,8 @@ def verb(
     """
     from dataclasses import replace
 
+    from podium.core.errors import capture_warnings
     from podium.data.unlisted_rule import describe_unlisted_rule
-    from podium.errors import capture_warnings
     from podium.evaluate import compare
     from podium.evaluate.heldout_labels import exclude_fitted_queries
     from podium.evaluate.metric_curves import curves
@@ -155,10 +155,10 @@ def verb(
 
 def _check_targets(output: str | None, as_: str | None, plot: str | None, overwrite: bool) -> str:
     """Refuse what cannot be written before any work is done; returns the kind of table."""
-    from podium.errors import ParameterError
+    from podium.core.errors import ParameterError
 
     if plot is not None:
-        from podium.evaluate.pictures import check_suffix
+        from podium.evaluate.charts import check_suffix
 
         common.refuse_overwrite(plot, overwrite)
         check_suffix(plot)
@@ -176,7 +176,7 @@ def _check_targets(output: str | None, as_: str | None, plot: str | None, overwr
 
 def _check_held_out(results: dict[str, Consensus], held: HeldOutLabels) -> None:
     """Say on which queries the figures are, and refuse a comparison of models on nothing but their training queries."""
-    from podium.errors import ParameterError
+    from podium.core.errors import ParameterError
 
     absent = [f"{name} is left out: {reason}" for name, reason in held.left_out.items()]
     for note in (*(absent if results else ()), *held.notes):
@@ -190,7 +190,7 @@ def _make_methods(
     methods: Sequence[str], preferences: Preferences, content: Content, features: Sequence[str]
 ) -> tuple[dict[str, Aggregator], Features | None]:
     """The methods, by what was typed, and the item features for those that use some."""
-    from podium.errors import ParameterError
+    from podium.core.errors import ParameterError
     from podium.evaluate.comparison import USUAL, usual_methods
 
     asked = list(methods) or list(dict.fromkeys((*USUAL, *usual_methods(preferences.forms))))
@@ -218,7 +218,7 @@ def _resolve_baseline(
     given: str | None, preferences: Preferences, results: dict[str, Consensus], left_out: dict[str, str]
 ) -> str | None:
     """The name of the row: a run may be named without the word before it."""
-    from podium.errors import ParameterError
+    from podium.core.errors import ParameterError
 
     if given in left_out:
         raise ParameterError(f"the baseline {given} gave no result: {left_out[given]}")
@@ -257,7 +257,7 @@ def _rank_single_runs(
 
 def list_unsupervised_methods(forms: frozenset[Any]) -> list[str]:
     """Every method that can read these forms and needs neither labels nor item features."""
-    from podium import registry
+    from podium.core import registry
 
     return [
         name
@@ -277,18 +277,18 @@ class _ExtraTables(NamedTuple):
 
 def _format_file(found: Comparison, extra: _ExtraTables, kind: str) -> str:
     """The content of a file; a .csv file holds the one table that was asked for."""
-    from podium.data import markup
-    from podium.errors import ParameterError
+    from podium.core import tables
+    from podium.core.errors import ParameterError
 
     if kind == "json":
-        return markup.format_json(_build_document(found, extra))
+        return tables.format_json(_build_document(found, extra))
     further = _build_extra_grids(found, extra)
     if kind == "csv" and further:
         if len(further) > 1:
             raise ParameterError(
                 "a .csv file holds one table; ask for one of --curve, --per-query and --pairs"
             )
-        return markup.format_csv(further[0].head, further[0].rows)
+        return tables.format_csv(further[0].head, further[0].rows)
     writer: Callable[..., str] = getattr(found, WRITERS[kind])
     return writer() if kind == "csv" else writer(further)
 
@@ -297,7 +297,7 @@ def _write_text(found: Comparison, text: str, output: str | None, overwrite: boo
     if output is None or output == "-":
         click.echo(text, nl=False)
         return
-    from podium.formats.files import write_atomically
+    from podium.storage.files import write_atomically
 
     write_atomically([text.encode()], output, overwrite=overwrite)
     click.echo(f"{len(found.evaluations)} results on {found.queries:,} queries written to {output}", err=True)
@@ -320,7 +320,7 @@ def _build_document(found: Comparison, extra: _ExtraTables) -> dict[str, Any]:
 
 def _build_extra_grids(found: Comparison, extra: _ExtraTables, *, short: bool = False) -> list[Grid]:
     """The tables asked for; a person gets a few depths side by side, a pipe and a file get all."""
-    from podium.data.markup import Grid
+    from podium.core.tables import Grid
     from podium.evaluate import comparison_tables as text
 
     grids = [(text.curve_summary if short else text.curve_grid)(extra.lines)] if extra.lines else []

@@ -66,7 +66,7 @@ def verb(
 
 
 def _print_formats(json_: bool) -> None:
-    from podium import registry
+    from podium.core import registry
 
     made = [cls() for cls in registry.formats.all().values()]
     if json_:

@@ -34,9 +34,9 @@ def verb(output: str | None, overwrite: bool, json_: bool) -> None:
         for name in FILES:
             common.refuse_overwrite(str(Path(output) / name), overwrite)
     begin = time.perf_counter()
-    from podium.aggregators.base import make
     from podium.data.demo import demo
     from podium.evaluate import compare, evaluate, expert_rankings
+    from podium.methods.base import make
 
     data = demo()
     preferences, labels = data.preferences, data.labels
@@ -69,7 +69,7 @@ def verb(output: str | None, overwrite: bool, json_: bool) -> None:
 def _print_results(
     data: Dataset, found: Comparison, results: dict[str, Consensus], seconds: float, output: str | None
 ) -> None:
-    from podium.aggregators.base import make
+    from podium.methods.base import make
 
     p = data.preferences
     missing = 1 - p.lists.rows / (p.index.sizes.sum() * len(p.experts))

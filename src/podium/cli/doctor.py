@@ -12,9 +12,9 @@ import click
 from podium.cli import _common as common
 
 if TYPE_CHECKING:
+    from podium.data.ids import Ids
     from podium.data.labels import Labels
     from podium.data.preferences import Preferences
-    from podium.data.vocabulary import Ids
 
 
 class DoctorFinding(NamedTuple):
@@ -65,10 +65,10 @@ def verb(
 def _check_installation() -> Iterator[DoctorFinding]:
     import importlib.metadata as metadata
 
-    import podium
+    from podium.core.version import __version__
     from podium.kernels import dispatch
 
-    yield DoctorFinding("podium", None, f"{podium.__version__} on Python {sys.version.split()[0]}")
+    yield DoctorFinding("podium", None, f"{__version__} on Python {sys.version.split()[0]}")
     for name in ("numpy", "scipy", "numba", "pyarrow", "narwhals", "click", "rich", "safetensors"):
         yield _run_check(name, lambda name=name: metadata.version(name))  # type: ignore[misc]
     yield DoctorFinding("threads", None, f"{dispatch.count_threads()} (PODIUM_THREADS sets it)")
@@ -95,9 +95,9 @@ def _check_kernel_cache() -> str:
 
 
 def _compare_kernel_paths() -> str:
-    from podium.aggregators.base import make
     from podium.data.demo import demo
     from podium.kernels import dispatch
+    from podium.methods.base import make
 
     preferences = demo(20).preferences
     plain = make("rrf").aggregate(preferences)

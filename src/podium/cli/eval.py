@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def read_labels(path: str | None, content: Any) -> Labels:
     """Labels from `--qrels`, or those that came with the input (LETOR files hold both)."""
     from podium import formats
-    from podium.errors import ParameterError
+    from podium.core.errors import ParameterError
 
     if path is None:
         if content.labels is None:
@@ -64,7 +64,7 @@ def verb(
     podium eval A1.txt A2.txt -M ndcg@5:letor --ties input
     podium eval bm25.run -q qrels.txt -M 'map(relevant=2)' -M 'p(relevant=2)@10'
     """
-    from podium.errors import ParameterError
+    from podium.core.errors import ParameterError
     from podium.evaluate import evaluate, expert_rankings
 
     content = common.read_input(files, format_, options, unlisted)

@@ -13,8 +13,8 @@ WIDE = ("queries", "length", "moved", "judged", "interval")  # columns that a na
 ROOM = 125  # characters that the whole table takes
 
 if TYPE_CHECKING:
-    from podium.data.markup import Grid
-    from podium.evaluate.diagnostics import Diagnosis
+    from podium.analysis.experts import Diagnosis
+    from podium.core.tables import Grid
 
 
 @click.command(name="experts", short_help="Diagnose the experts: agreement, copies, coverage, who helps.")
@@ -58,11 +58,11 @@ def verb(
     podium experts *.run --qrels qrels.txt -m combmnz --plot agreement.svg
     podium experts *.run --matrix agreement --matrix overlap
     """
+    from podium.analysis.experts import diagnose
     from podium.cli.eval import read_labels
-    from podium.evaluate.diagnostics import diagnose
 
     if plot is not None:
-        from podium.evaluate.pictures import check_suffix
+        from podium.evaluate.charts import check_suffix
 
         common.refuse_overwrite(plot, overwrite)
         check_suffix(plot)
@@ -73,7 +73,7 @@ def verb(
     own = None if chosen is None else common.resolve_features(chosen, content, features)
     found = diagnose(preferences, labels, chosen, metric, features=own, level=level)
     if plot is not None:
-        from podium.evaluate.diagnostics.chart import plot_agreement as draw
+        from podium.analysis.experts.chart import plot_agreement as draw
 
         draw(found, plot)
     if json_:
@@ -86,7 +86,7 @@ def _fit_to_terminal(grid: Grid) -> Grid:
     """The table without its less important columns where a terminal has no room for them; a pipe gets all."""
     import shutil
 
-    from podium.data.markup import Grid
+    from podium.core.tables import Grid
 
     if not sys.stdout.isatty() or shutil.get_terminal_size().columns >= ROOM:
         return grid

@@ -10,10 +10,10 @@ import click
 from podium.cli import _common as common
 
 if TYPE_CHECKING:
-    from podium.aggregators.base import Aggregator
+    from podium.analysis.explain import ExpertContribution, Explanation
+    from podium.data.ids import Id
     from podium.data.preferences import Preferences
-    from podium.data.vocabulary import Id
-    from podium.evaluate.explanation import ExpertContribution, Explanation
+    from podium.methods.base import Aggregator
 
 
 @click.command(name="explain", short_help="Say why an item is where it is.")
@@ -57,7 +57,7 @@ def verb(
     podium explain *.run --query 301 --heatmap 301.svg --qrels qrels.txt
     """
     for path in filter(None, (plot, heatmap)):
-        from podium.evaluate.pictures import check_suffix
+        from podium.evaluate.charts import check_suffix
 
         common.refuse_overwrite(path, overwrite)
         check_suffix(path)
@@ -68,7 +68,7 @@ def verb(
     features = common.resolve_features(aggregator, content, asked["features"])
     found = _explain_item(aggregator, everything, features, asked)
     if plot is not None:
-        from podium.evaluate.explanation.chart import plot_explanation as draw
+        from podium.analysis.explain.chart import plot_explanation as draw
 
         draw(found, plot)
     if heatmap is not None:
@@ -84,7 +84,7 @@ def _explain_item(
     aggregator: Aggregator, preferences: Preferences, features: Any, asked: dict[str, Any]
 ) -> Explanation:
     """Of what was typed."""
-    from podium.evaluate.explanation import explain
+    from podium.analysis.explain import explain
 
     query = resolve_id(asked["query"], preferences.queries.tolist(), "query")
     here = preferences.select([query]).index.items.tolist()
@@ -97,7 +97,7 @@ def _explain_item(
 
 def resolve_id(given: Id, ids: list[Id], what: str, of: str = "") -> Id:
     """The id that was meant: what is typed is text, and an id may be a number."""
-    from podium.errors import ParameterError
+    from podium.core.errors import ParameterError
 
     by_text = {str(k): k for k in reversed(ids)}
     found = given if given in ids else by_text.get(str(given))
@@ -118,8 +118,8 @@ def _read_optional_labels(qrels: str | None, content: Any) -> Any:
 def _save_heatmap(
     aggregator: Aggregator, everything: Preferences, query: Id, features: Any, labels: Any, path: str
 ) -> None:
-    from podium.evaluate.figures import rank_heatmap
-    from podium.evaluate.pictures import save_chart
+    from podium.analysis.figures import rank_heatmap
+    from podium.evaluate.charts import save_chart
 
     one = everything.select([query]) if aggregator.tags.per_query else everything
     consensus = aggregator.aggregate(one, features)

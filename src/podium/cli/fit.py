@@ -14,8 +14,8 @@ from podium.cli._shards import refuse_options
 from podium.cli.eval import read_labels
 
 if TYPE_CHECKING:
-    from podium.aggregators.base import Aggregator
     from podium.data.dataset import Dataset
+    from podium.methods.base import Aggregator
 
 ENOUGH = 25  # labelled queries from which some are set aside unasked
 SHARE = 0.2
@@ -112,7 +112,7 @@ def verb(
 
 
 def _make_method(method: str, parameters: tuple[str, ...], weights: str | None) -> Aggregator:
-    from podium.errors import ParameterError
+    from podium.core.errors import ParameterError
 
     try:
         return common.make_method(method, parameters, weights)
@@ -157,8 +157,8 @@ def _read_validation(
     reading: tuple[Any, Any, Any],
 ) -> Dataset:
     """Validation data from files of their own; queries that were trained on cannot choose."""
+    from podium.core.errors import ParameterError
     from podium.data.dataset import Dataset
-    from podium.errors import ParameterError
 
     content = common.read_input(files, *reading)
     preferences = common.require_preferences(content, files)
@@ -211,8 +211,8 @@ def _measure_quality(model: Aggregator, train: Dataset) -> dict[str, Any]:
 
 def _measure_unsupervised(model: Aggregator, data: Dataset) -> dict[str, Any]:
     """The same for a method that was fitted without labels: all of them are held out."""
-    from podium.aggregators.supervised.baseline_comparison import make_baseline
     from podium.evaluate import evaluate
+    from podium.methods.learned.baseline_comparison import make_baseline
 
     if data.labels is None or not _count_labeled_queries(data):
         return {}

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli import _common as common
-from podium.errors import ParameterError, capture_warnings
+from podium.core.errors import ParameterError, capture_warnings
 
 if TYPE_CHECKING:
+    from podium.analysis.leaderboard import Leaderboard, Tally
+    from podium.data.ids import Id
     from podium.data.preferences import Preferences
-    from podium.data.vocabulary import Id
-    from podium.evaluate.leaderboard import Leaderboard, Tally
 
 ASKED = ["ask next", "against", "first wins", "nats", "votes"]
 MARKS = {"ok": "ok", "warning": "LOOK", "unknown": "?"}
@@ -114,7 +114,7 @@ def _check_paths(plot: str | None, save: str | None, overwrite: bool) -> None:
     for path in filter(None, (plot, save)):
         common.refuse_overwrite(path, overwrite)
     if plot is not None:
-        from podium.evaluate.pictures import check_suffix
+        from podium.evaluate.charts import check_suffix
 
         check_suffix(plot)
 
@@ -123,11 +123,11 @@ def _save_outputs(
     board: Leaderboard, plot: str | None, save: str | None, overwrite: bool, top: int | None
 ) -> None:
     if save is not None:
-        from podium.evaluate.leaderboard import save as keep
+        from podium.analysis.leaderboard import save as keep
 
         keep(board, save, overwrite=overwrite)
     if plot is not None:
-        from podium.evaluate.leaderboard.chart import plot_leaderboard as draw
+        from podium.analysis.leaderboard.chart import plot_leaderboard as draw
 
         draw(board, plot, top=top)
 
@@ -152,7 +152,7 @@ def _read_votes(
 
 
 def _count_votes(votes: Preferences) -> Tally:
-    from podium.evaluate.leaderboard.tally import Tally, check_items
+    from podium.analysis.leaderboard.tally import Tally, check_items
 
     check_items(votes)
     return Tally.from_preferences(votes)
@@ -161,8 +161,8 @@ def _count_votes(votes: Preferences) -> Tally:
 def _build_board(
     tally: Tally | None, load: str | None, without: tuple[str, ...], given: dict[str, Any]
 ) -> Leaderboard:
-    from podium.evaluate.leaderboard import LeaderboardSettings, leaderboard
-    from podium.evaluate.leaderboard.io import read
+    from podium.analysis.leaderboard import LeaderboardSettings, leaderboard
+    from podium.analysis.leaderboard.board_file import read
 
     start = None
     if load is not None:
@@ -192,7 +192,7 @@ def _refuse_with_by(**given: Any) -> None:
 def _build_boards_by_query(
     votes: Preferences, without: tuple[str, ...], given: dict[str, Any]
 ) -> dict[Id, Leaderboard]:
-    from podium.evaluate.leaderboard import LeaderboardSettings, leaderboards_by_query
+    from podium.analysis.leaderboard import LeaderboardSettings, leaderboards_by_query
 
     for judge in without:
         votes = votes.without_expert(judge)

@@ -21,9 +21,9 @@ def verb(name: str | None, json_: bool) -> None:
     podium methods
     podium methods rrf
     """
-    from podium import registry
-    from podium.aggregators.describe import describe_learner
-    from podium.aggregators.describe import describe_method as facts_of
+    from podium.core import registry
+    from podium.methods.describe import describe_learner
+    from podium.methods.describe import describe_method as facts_of
 
     learners = list_streaming_learners()
     if name is None:

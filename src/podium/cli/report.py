@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli import _common as common
-from podium.errors import ParameterError
+from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
-    from podium.aggregators.base import Aggregator
-    from podium.evaluate.report import Report
+    from podium.methods.base import Aggregator
+    from podium.reporting import Report
 
 
 @click.command(name="report", short_help="One HTML file: verdict, checks, curves, heatmaps, experts.")
@@ -107,8 +107,8 @@ def _make_methods(methods: tuple[str, ...], models: tuple[str, ...]) -> dict[str
 
 def _build_report(files: tuple[str, ...], named: dict[str, Aggregator], asked: dict[str, Any]) -> Report:
     from podium.cli.explain import resolve_id
-    from podium.evaluate.report import report
-    from podium.evaluate.report.inputs import choose_methods
+    from podium.reporting import report
+    from podium.reporting.inputs import choose_methods
 
     content = _read_content(files, asked)
     preferences = common.require_preferences(content, files)

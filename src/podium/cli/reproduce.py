@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from podium.cli import _common as common
 
 if TYPE_CHECKING:
-    from podium.evaluate.reproduce import Reproduction
+    from podium_papers import Reproduction
 
 
 @click.command(name="reproduce", short_help="Compute a published table again.")
@@ -47,59 +49,72 @@ def verb(
     podium reproduce table3 --data data --sets mq2008-agg --only RRF --only LR-logR
     podium reproduce table3 --data data --resume work -o table3
     """
-    from podium.errors import ParameterError
-    from podium.evaluate import reproduce as package
+    from podium.core.errors import ParameterError
 
+    papers = load_papers()
     if table is None:
-        _print_tables(json_)
+        _print_tables(papers, json_)
         return
-    what = package.find_table(table)
+    what = papers.find_table(table)
     if data is None and not what.generated:
         raise ParameterError(
             "the data sets are not given; name their folder with --data, or in the variable PODIUM_DATA"
         )
-    for path in package.output_paths(output) if output else []:
+    for path in papers.output_paths(output) if output else []:
         common.refuse_overwrite(path, overwrite)
     with common.progress_bar() as progress:
-        found = package.reproduce(
+        found = papers.reproduce(
             what, data, only=only, sets=sets, seed=seed, resume=resume, progress=progress
         )
-    written = package.write(found, output, overwrite=overwrite) if output else []
+    written = papers.write(found, output, overwrite=overwrite) if output else []
     if json_:
-        common.print_json(package.to_document(found))
+        common.print_json(papers.to_document(found))
     else:
-        _print_reproduction(found)
+        _print_reproduction(papers, found)
     if written:
         click.echo(f"written to {', '.join(written)}", err=True)
 
 
-def _print_tables(json_: bool) -> None:
-    from podium.evaluate.reproduce import TABLES
+def load_papers() -> Any:
+    """The published tables: an installed plug-in, or the folder `papers` of the checkout that podium runs from."""
+    from importlib.metadata import entry_points
 
+    from podium.core.errors import ParameterError
+
+    for entry in entry_points(group="podium.papers"):
+        return entry.load()
+    folder = Path(__file__).resolve().parents[3] / "papers"
+    if not (folder / "podium_papers").is_dir():
+        raise ParameterError(
+            "the published tables are not installed; pip install podium-rank-papers, or run podium from a checkout"
+        )
+    sys.path.append(str(folder))
+    return importlib.import_module("podium_papers")
+
+
+def _print_tables(papers: Any, json_: bool) -> None:
     if json_:
         common.print_json(
             [
                 {"name": t.name, "title": t.title, "citation": t.citation, "sets": t.sets,
                  "rows": {row.name: row.method for row in t.rows}}
-                for t in TABLES.values()
+                for t in papers.TABLES.values()
             ]
         )  # fmt: skip
         return
-    rows = [(t.name, t.title, ", ".join(t.sets), t.citation) for t in TABLES.values()]
+    rows = [(t.name, t.title, ", ".join(t.sets), t.citation) for t in papers.TABLES.values()]
     common.print_table(["table", "what it shows", "data sets", "published in"], rows, left=4)
     common.echo_if_tty("podium reproduce TABLE --data FOLDER computes one.")
 
 
-def _print_reproduction(found: Reproduction) -> None:
-    from podium.evaluate.reproduce import figure_lines, quality_lines, test_lines
-
+def _print_reproduction(papers: Any, found: Reproduction) -> None:
     for one in found.sets:
-        head, *body = figure_lines(found.table, one)
+        head, *body = papers.figure_lines(found.table, one)
         _print_titled_table(one.name, head, body, f"{one.name}, {one.queries} queries, percent")
-        tests = test_lines(found.table, one.tests)
+        tests = papers.test_lines(found.table, one.tests)
         if tests:
             _print_titled_table(one.name, tests[0], tests[1:], f"{one.name}: paired randomisation tests")
-        qualities = quality_lines(one)
+        qualities = papers.quality_lines(one)
         if qualities:
             title = f"{one.name}: qualities of annotators, estimated against true"
             _print_titled_table(one.name, qualities[0], qualities[1:], title)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli import _common as common
-from podium.errors import ParameterError
+from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from podium.studio.settings import ServerSettings

@@ -105,7 +105,7 @@ def verb(
 
 
 def _select_metric(metrics: tuple[str, ...]) -> str:
-    from podium.errors import ParameterError
+    from podium.core.errors import ParameterError
 
     if len(metrics) > 1:
         raise ParameterError(
@@ -124,7 +124,7 @@ def _read_dataset(files: tuple[str, ...], qrels: str | None, reading: tuple[Any,
 
 def _can_write_run(preferences: Preferences) -> bool:
     """Whether a run file can hold these ids; one with a blank cannot be told from two."""
-    from podium.errors import InputError
+    from podium.core.errors import InputError
     from podium.formats.text_ids import format_plain_ids
 
     try:

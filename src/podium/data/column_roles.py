@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from podium.errors import InputError
-from podium.params import suggest_names
+from podium.core.errors import InputError
+from podium.core.params import suggest_names
 
 __all__ = ["LIST_ROLES", "ROLES", "VOTE_ROLES", "WORDS", "assign_roles", "normalize_name"]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from podium.core.errors import ParameterError
+from podium.data.ids import Id, Ids
 from podium.data.index import ItemIndex
-from podium.data.vocabulary import Id, Ids
-from podium.errors import ParameterError
 from podium.kernels import ordering
 from podium.kernels.dispatch import B1, F8, I4
 

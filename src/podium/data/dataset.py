@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium.core.errors import InputError, ParameterError
 from podium.data.features import Features
+from podium.data.ids import Id, Ids, id_order
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Id, Ids, id_order
-from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import I4, I8
 
 __all__ = ["Dataset", "Fold"]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from podium.data.build import Origin, row_origin
+from podium.core.errors import InputError
+from podium.data.building.validate import Origin, row_origin
+from podium.data.ids import CodedColumn, code_ids
 from podium.data.index import ItemIndex
-from podium.data.vocabulary import CodedColumn, code_ids
-from podium.errors import InputError
 from podium.kernels.dispatch import F8, I8
 
 __all__ = ["Features"]

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from podium.data.build import Duplicates, check_numbers, check_tie_marks, row_origin
+from podium.core.errors import InputError, ParameterError
+from podium.core.params import suggest_names
+from podium.data.building.validate import Duplicates, check_numbers, check_tie_marks, row_origin
 from podium.data.column_roles import LIST_ROLES, VOTE_ROLES, WORDS, assign_roles, normalize_name
+from podium.data.ids import LAST_INTEGER, CodedColumn, Ids, code_ids
 from podium.data.ignored_columns import TableReading, warn_of_ignored_columns
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import LAST_INTEGER, CodedColumn, Ids, code_ids
 from podium.data.vote_outcomes import (
     AnswerCodes,
     PairAnswers,
@@ -23,9 +25,7 @@ from podium.data.vote_outcomes import (
     parse_winner_codes,
     refuse_sides_as_items,
 )
-from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import I8
-from podium.params import suggest_names
 
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from podium.core.errors import PodiumWarning
 from podium.data.column_roles import WORDS, normalize_name
-from podium.errors import PodiumWarning
 
 __all__ = ["TableReading", "warn_of_ignored_columns"]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.data.vocabulary import CodedColumn, Id, Ids, id_order
-from podium.errors import InputError
+from podium.core.errors import InputError
+from podium.data.ids import CodedColumn, Id, Ids, id_order
 from podium.kernels import grouping, id_joins
 from podium.kernels.dispatch import I4, I8, is_large
 

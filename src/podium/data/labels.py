@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from podium.data.build import Origin, check_numbers, row_origin
+from podium.core.errors import InputError, check_type
+from podium.data.building.validate import Origin, check_numbers, row_origin
+from podium.data.ids import CodedColumn, Id, Ids, code_ids
 from podium.data.index import ItemIndex
-from podium.data.vocabulary import CodedColumn, Id, Ids, code_ids
-from podium.errors import InputError, check_type
 from podium.kernels.dispatch import F8, I8
 
 if TYPE_CHECKING:

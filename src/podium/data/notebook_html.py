@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.data.markup import (
+from podium.core.tables import (
     Grid,
     format_decimal,
     format_percent,

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from podium.data.build import Duplicates, Origin, build_comparisons, build_lists, row_origin
+from podium.core.errors import InputError, ParameterError
+from podium.core.params import suggest_names
+from podium.data.building.validate import Duplicates, Origin, build_comparisons, build_lists, row_origin
+from podium.data.ids import CodedColumn, Id, Ids, code_ids
 from podium.data.index import ItemIndex
 from podium.data.lists import Comparisons, Lists
-from podium.data.vocabulary import CodedColumn, Id, Ids, code_ids
-from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import B1, I8
-from podium.params import suggest_names
 
 if TYPE_CHECKING:
     from podium.data.frames import FrameBackend
@@ -205,7 +205,7 @@ class Preferences:
     @classmethod
     def concat(cls, parts: Sequence[Preferences]) -> Preferences:
         """All rows of several preferences as one; the same item twice in a list is an error."""
-        from podium.data.combine import concat_preferences
+        from podium.data.building.concat import concat_preferences
 
         return concat_preferences(parts)
 

@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from podium.data.build import Origin
+from podium.core.errors import InputError, ParameterError
+from podium.data.building.validate import Origin
 from podium.data.column_roles import WORDS, normalize_name
+from podium.data.ids import CodedColumn, code_ids
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import CodedColumn, code_ids
-from podium.errors import InputError, ParameterError
 from podium.kernels.dispatch import B1, F8, I8
 
 __all__ = [

@@ -1,5 +1,9 @@
 """How good a result is, against labels and against other results."""
 
+import importlib
+import warnings
+from typing import Any
+
 from podium.evaluate.comparison import (
     Comparison,
     ComparisonRow,
@@ -9,7 +13,6 @@ from podium.evaluate.comparison import (
     compare_evaluations,
 )
 from podium.evaluate.crossvalidation import CrossValidation, FoldResult, Pruned, cross_validate
-from podium.evaluate.diagnostics import Diagnosis, diagnose
 from podium.evaluate.evaluation import Evaluation, evaluate
 from podium.evaluate.metric_curves import Curve, curves
 from podium.evaluate.result_rankings import expert_rankings, judged_only
@@ -22,7 +25,6 @@ __all__ = [
     "ComparisonRow",
     "CrossValidation",
     "Curve",
-    "Diagnosis",
     "Evaluation",
     "FoldResult",
     "Pair",
@@ -33,7 +35,6 @@ __all__ = [
     "compare_evaluations",
     "cross_validate",
     "curves",
-    "diagnose",
     "evaluate",
     "expert_rankings",
     "holdout",
@@ -46,3 +47,13 @@ __all__ = [
     "tune",
     "wilcoxon",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Names that moved to the layer above, for one more release."""
+    if name in ("Diagnosis", "diagnose"):
+        warnings.warn(
+            f"podium.evaluate.{name} is now podium.analysis.experts.{name}", DeprecationWarning, stacklevel=2
+        )
+        return getattr(importlib.import_module("podium.analysis.experts"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from podium.core.errors import InputError, PodiumWarning
 from podium.data.dataset import Dataset
 from podium.data.index import ItemIndex
-from podium.errors import InputError, PodiumWarning
-from podium.formats.files import write_atomically
+from podium.storage.files import write_atomically
 
 __all__ = ["ResultFolder", "digest_dataset", "digest_values"]
 

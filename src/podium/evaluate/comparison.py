@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from podium import registry
+from podium.core import registry
+from podium.core.errors import InputError, ParameterError, check_type
+from podium.core.params import suggest_names
+from podium.core.tables import Grid
 from podium.data.consensus import Consensus
+from podium.data.ids import Id, id_order
 from podium.data.labels import Labels
-from podium.data.markup import Grid
 from podium.data.preferences import Form
-from podium.data.vocabulary import Id, id_order
-from podium.errors import InputError, ParameterError, check_type
 from podium.evaluate.evaluation import Evaluation, QueryScope, evaluate_all, mean_of
 from podium.evaluate.significance import TESTS, assess_differences, holm
 from podium.kernels.dispatch import F8
 from podium.metrics.base import Metric, MetricSpec, parse, parse_all
 from podium.metrics.binary import Judged
-from podium.params import suggest_names
 
 __all__ = [
     "Comparison",
@@ -174,7 +174,7 @@ class Comparison:
 
     def to_json(self) -> str:
         """The document of `to_dict` as JSON text."""
-        from podium.data.markup import format_json
+        from podium.core.tables import format_json
 
         return format_json(self.to_dict())
 

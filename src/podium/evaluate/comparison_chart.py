@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from podium.errors import ParameterError
-from podium.evaluate import pictures
+from podium.core.errors import ParameterError
+from podium.evaluate import charts
 from podium.evaluate.comparison import Comparison
 from podium.evaluate.metric_curves import Curve
 from podium.metrics.base import MetricSpec
@@ -26,18 +26,18 @@ def plot_comparison(
     metric: MetricSpec | None = None,
 ) -> None:
     """Curves above, differences by query below; to a .svg, .png or .html file that needs no network."""
-    alt = pictures.import_altair()
+    alt = charts.import_altair()
     parts = [draw_curves(lines)] if lines else []
     if len(found.evaluations) > 1:
         parts.append(draw_differences(found, metric))
     if not parts:
         raise ParameterError("there is nothing to draw; compare two results or more")
-    pictures.save_chart(alt.vconcat(*parts), path)
+    charts.save_chart(alt.vconcat(*parts), path)
 
 
 def draw_curves(lines: Sequence[Curve]) -> Any:
     """One line per result and its band; below, how much of that depth was judged."""
-    alt = pictures.import_altair()
+    alt = charts.import_altair()
     values: list[dict[str, Any]] = [
         {"name": c.name, "depth": k, "mean": m, "low": low, "high": high, "judged": judged}
         for c in lines
@@ -75,7 +75,7 @@ def draw_curves(lines: Sequence[Curve]) -> Any:
 
 def draw_differences(found: Comparison, metric: MetricSpec | None = None) -> Any:
     """One panel per result: its differences to the baseline by query, largest first."""
-    alt = pictures.import_altair()
+    alt = charts.import_altair()
     wanted = found.metrics[0] if metric is None else str(metric)
     panels = []
     for name in [n for n in found.evaluations if n != found.baseline][:MOST]:

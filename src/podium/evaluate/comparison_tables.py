@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from podium.data import markup
+from podium.core import tables
 from podium.evaluate.comparison import Comparison, ComparisonRow
 from podium.evaluate.metric_curves import Curve
 from podium.metrics.base import Metric, parse
@@ -87,9 +87,9 @@ def describe_verdict(found: Comparison, metric: Metric) -> str:
 
 
 def _format_gain(row: ComparisonRow) -> str:
-    span, p = markup.format_interval(row.low, row.high), markup.format_p_value(row.p_holm)
+    span, p = tables.format_interval(row.low, row.high), tables.format_p_value(row.p_holm)
     said = p.replace("<", "< ") if p.startswith("<") else f"= {p}"
-    return f"{markup.format_decimal(row.difference, sign=True)}{f' [{span}]' if span else ''}, p {said}"
+    return f"{tables.format_decimal(row.difference, sign=True)}{f' [{span}]' if span else ''}, p {said}"
 
 
 def _format_remainder(rows: list[Any]) -> str:
@@ -142,8 +142,8 @@ def _describe_judged_shares(found: Comparison, metric: str) -> list[str]:
     if left and max(left.values()) - min(left.values()) > UNEVEN:
         low, high = min(left, key=lambda n: left[n]), max(left, key=lambda n: left[n])
         said.append(
-            f"Judged {where}: {markup.format_percent(left[low])} of {low}, "
-            f"{markup.format_percent(left[high])} of {high}; "
+            f"Judged {where}: {tables.format_percent(left[low])} of {low}, "
+            f"{tables.format_percent(left[high])} of {high}; "
             "unjudged items count as not relevant, so the first may be better than its figures."
         )
     return said
@@ -157,85 +157,85 @@ def _describe_depth(metric: str) -> str:
 # -- tables ------------------------------------------------------------------------------------------------------
 
 
-def metric_grid(found: Comparison, metric: str) -> markup.Grid:
+def metric_grid(found: Comparison, metric: str) -> tables.Grid:
     """All results on one metric, best first."""
     rows = [r for r in found.rows if r.metric == metric]
     rows.sort(key=lambda r: -r.mean if math.isfinite(r.mean) else math.inf)
     head = (metric, "mean", "judged", "difference", f"{100 * found.level:.6g} % interval",
             "p (Holm)", "won/tied/lost")  # fmt: skip
     count = f"{found.queries:,} quer{'y' if found.queries == 1 else 'ies'}"
-    return markup.Grid(head, tuple(_format_row(found, r) for r in rows), 1, f"{metric}, {count}")
+    return tables.Grid(head, tuple(_format_row(found, r) for r in rows), 1, f"{metric}, {count}")
 
 
 def _format_row(found: Comparison, r: ComparisonRow) -> tuple[str, ...]:
-    first = (r.name, markup.format_decimal(r.mean), markup.format_percent(r.judged))
+    first = (r.name, tables.format_decimal(r.mean), tables.format_percent(r.judged))
     if r.difference is None:
         return (*first, "baseline" if r.name == found.baseline else "", "", "", "")
     count = f"{r.wins}/{r.ties}/{r.losses}"
-    difference = markup.format_decimal(r.difference, sign=True)
-    return (*first, difference, markup.format_interval(r.low, r.high), markup.format_p_value(r.p_holm), count)
+    difference = tables.format_decimal(r.difference, sign=True)
+    return (*first, difference, tables.format_interval(r.low, r.high), tables.format_p_value(r.p_holm), count)
 
 
-def query_grid(found: Comparison, metric: str, name: str | None = None) -> markup.Grid:
+def query_grid(found: Comparison, metric: str, name: str | None = None) -> tables.Grid:
     """All queries on one metric, the largest difference first; beside every value the judged share."""
     base = found.baseline
     head = ("query", base, "judged", "other", "value", "judged", "difference", "best")
     rows = []
     for r in found.per_query(metric, name=name):
         mine, theirs = (
-            (markup.format_decimal(r.values[n]), markup.format_percent(r.judged[n])) for n in (base, r.other)
+            (tables.format_decimal(r.values[n]), tables.format_percent(r.judged[n])) for n in (base, r.other)
         )
         best = "tied" if r.winner is None else r.winner
         rows.append(
-            (str(r.query), *mine, r.other, *theirs, markup.format_decimal(r.difference, sign=True), best)
+            (str(r.query), *mine, r.other, *theirs, tables.format_decimal(r.difference, sign=True), best)
         )
     title = f"{metric} by query: {base} and " + (name or "the result farthest from it")
-    return markup.Grid(head, tuple(rows), 1, title)
+    return tables.Grid(head, tuple(rows), 1, title)
 
 
-def pairs_grid(found: Comparison, metric: str) -> markup.Grid:
+def pairs_grid(found: Comparison, metric: str) -> tables.Grid:
     """All pairs on one metric."""
     head = ("better", "worse", "difference", "interval", "p (Holm)", "won/tied/lost")
     rows = []
     for p in found.pairs(metric):
         figures = (
-            markup.format_decimal(p.difference, sign=True),
-            markup.format_interval(p.low, p.high),
-            markup.format_p_value(p.p_holm),
+            tables.format_decimal(p.difference, sign=True),
+            tables.format_interval(p.low, p.high),
+            tables.format_p_value(p.p_holm),
         )
         rows.append((p.better, p.worse, *figures, f"{p.wins}/{p.ties}/{p.losses}"))
-    return markup.Grid(head, tuple(rows), 2, f"{metric}, all pairs")
+    return tables.Grid(head, tuple(rows), 2, f"{metric}, all pairs")
 
 
-def curve_grid(lines: Sequence[Curve]) -> markup.Grid:
+def curve_grid(lines: Sequence[Curve]) -> tables.Grid:
     """One row per result and depth, with the band and the judged share."""
     head = ("result", "depth", f"{lines[0].metric}@depth", "low", "high", "judged")
     rows = tuple(
         (
             c.name,
             str(k),
-            *map(markup.format_decimal, (c.mean[i], c.low[i], c.high[i])),
-            markup.format_percent(c.judged[i]),
+            *map(tables.format_decimal, (c.mean[i], c.low[i], c.high[i])),
+            tables.format_percent(c.judged[i]),
         )
         for c in lines
         for i, k in enumerate(c.depths)
     )
-    return markup.Grid(head, rows, 1, f"{lines[0].metric} by depth")
+    return tables.Grid(head, rows, 1, f"{lines[0].metric} by depth")
 
 
-def curve_summary(lines: Sequence[Curve]) -> markup.Grid:
+def curve_summary(lines: Sequence[Curve]) -> tables.Grid:
     """A few depths side by side, each with its judged share in brackets."""
     depths = lines[0].depths
     few = [k for k in SHOWN_DEPTHS if k in depths] or list(depths[:5])
     at = [depths.index(k) for k in few]
 
     def format_cell(c: Curve, i: int) -> str:
-        share = markup.format_percent(c.judged[i])
-        return markup.format_decimal(c.mean[i], 3) + (f" ({share})" if share else "")
+        share = tables.format_percent(c.judged[i])
+        return tables.format_decimal(c.mean[i], 3) + (f" ({share})" if share else "")
 
     rows = tuple((c.name, *(format_cell(c, i) for i in at)) for c in lines)
     title = f"{lines[0].metric} by depth (judged share)"
-    return markup.Grid((lines[0].metric, *(f"@{k}" for k in few)), rows, 1, title)
+    return tables.Grid((lines[0].metric, *(f"@{k}" for k in few)), rows, 1, title)
 
 
 # -- documents ---------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def curve_summary(lines: Sequence[Curve]) -> markup.Grid:
 def to_document(found: Comparison) -> dict[str, Any]:
     """Everything but the queries' values."""
     facts = ("baseline", "test", "level", "queries", "rounds", "seed")
-    plain: dict[str, Any] = markup.replace_nonfinite(
+    plain: dict[str, Any] = tables.replace_nonfinite(
         {
             **{name: getattr(found, name) for name in facts},
             "rows": [asdict(row) for row in found.rows],
@@ -265,26 +265,26 @@ def _describe_tests(found: Comparison) -> str:
     )
 
 
-def as_markdown(found: Comparison, further: Sequence[markup.Grid] = ()) -> str:
+def as_markdown(found: Comparison, further: Sequence[tables.Grid] = ()) -> str:
     """Tables, verdicts, notes."""
     out = []
     for metric, grid in zip(found.metrics, found.grids(), strict=True):
-        out += [f"### {grid.title}", "", markup.format_markdown(grid), "", found.verdict(metric), ""]
+        out += [f"### {grid.title}", "", tables.format_markdown(grid), "", found.verdict(metric), ""]
     out += [f"- {note}" for note in found.notes] + ([""] if found.notes else [])
     for grid in further:
-        out += [f"### {grid.title}", "", markup.format_markdown(grid), ""]
+        out += [f"### {grid.title}", "", tables.format_markdown(grid), ""]
     return "\n".join([*out, _describe_tests(found)]) + "\n"
 
 
-def as_latex(found: Comparison, further: Sequence[markup.Grid] = ()) -> str:
+def as_latex(found: Comparison, further: Sequence[tables.Grid] = ()) -> str:
     """A table per metric; words as comments."""
     out = ["% needs \\usepackage{booktabs}"]
     for metric, grid in zip(found.metrics, found.grids(), strict=True):
         out += [
             _format_comment(found.verdict(metric)),
-            markup.format_latex(grid, caption=f"{grid.title}. {_describe_tests(found)}"),
+            tables.format_latex(grid, caption=f"{grid.title}. {_describe_tests(found)}"),
         ]
-    out += [markup.format_latex(grid, caption=grid.title) for grid in further]
+    out += [tables.format_latex(grid, caption=grid.title) for grid in further]
     out += [_format_comment(note) for note in found.notes]
     return "\n".join(out) + "\n"
 
@@ -295,19 +295,19 @@ def _format_comment(text: str) -> str:
 
 def as_csv(found: Comparison) -> str:
     """One line per row."""
-    return markup.format_csv(COLUMNS, ([getattr(r, c) for c in COLUMNS] for r in found.rows))
+    return tables.format_csv(COLUMNS, ([getattr(r, c) for c in COLUMNS] for r in found.rows))
 
 
-def as_html(found: Comparison, further: Sequence[markup.Grid] = (), *, page: bool) -> str:
+def as_html(found: Comparison, further: Sequence[tables.Grid] = (), *, page: bool) -> str:
     """Tables, verdicts and notes."""
     parts = []
     for metric, grid in zip(found.metrics, found.grids(), strict=True):
-        parts += [markup.render_table(grid), markup.render_paragraph(found.verdict(metric))]
-    parts += [markup.render_table(grid) for grid in further]
-    parts += [markup.render_paragraph(note) for note in found.notes] + [
-        markup.render_paragraph(_describe_tests(found))
+        parts += [tables.render_table(grid), tables.render_paragraph(found.verdict(metric))]
+    parts += [tables.render_table(grid) for grid in further]
+    parts += [tables.render_paragraph(note) for note in found.notes] + [
+        tables.render_paragraph(_describe_tests(found))
     ]
     title = (
         f"{len(found.evaluations)} results on {found.queries:,} quer{'y' if found.queries == 1 else 'ies'}"
     )
-    return markup.render_page(title, *parts) if page else markup.render_block(title, *parts)
+    return tables.render_page(title, *parts) if page else tables.render_block(title, *parts)

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-import podium
-from podium.aggregators.base import Aggregator, make
-from podium.aggregators.supervised.examples import Progress, no_progress
+from podium.core.errors import InputError, NoGainWarning, ParameterError, check_type
+from podium.core.params import suggest_names
+from podium.core.tables import Grid, format_decimal, render_block, render_table
+from podium.core.version import __version__
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset, Fold
-from podium.data.markup import Grid, format_decimal, render_block, render_table
-from podium.data.vocabulary import Id, Ids
-from podium.errors import InputError, NoGainWarning, ParameterError, check_type
+from podium.data.ids import Id, Ids
 from podium.evaluate.checkpoints import ResultFolder, digest_dataset, digest_values
 from podium.evaluate.comparison import Comparison, compare_evaluations
 from podium.evaluate.evaluation import Evaluation, evaluate, mean_of
 from podium.evaluate.result_rankings import judged_only
+from podium.learning.examples import Progress, no_progress
+from podium.methods.base import Aggregator, make
 from podium.metrics.base import Metric, MetricSpec, parse, parse_all
-from podium.params import suggest_names
 
 if TYPE_CHECKING:
     from podium.data.frames import FrameBackend
@@ -245,7 +245,7 @@ class _ValidationSettings(NamedTuple):
     def key_facts(self) -> list[Any]:
         """What a result depends on beside data and method."""
         named = [list(map(str, self.metrics)), str(self.choose_by)]
-        return [*named, self.ties, self.labelled_only, podium.__version__]
+        return [*named, self.ties, self.labelled_only, __version__]
 
     def rank_part(self, model: Aggregator, part: Dataset) -> Consensus:
         """The answer of a model that is ready to the queries of a part."""

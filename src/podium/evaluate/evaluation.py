@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from podium.core.errors import InputError, ParameterError, PodiumWarning, check_type
+from podium.core.tables import Grid, format_decimal, render_block, render_paragraph, render_table
 from podium.data.consensus import Consensus
+from podium.data.ids import Id, Ids
 from podium.data.labels import Labels
-from podium.data.markup import Grid, format_decimal, render_block, render_paragraph, render_table
-from podium.data.vocabulary import Id, Ids
-from podium.errors import InputError, ParameterError, PodiumWarning, check_type
 from podium.kernels.dispatch import F8, I8
 from podium.metrics.base import Metric, MetricSpec, measure, parse, parse_all
 from podium.metrics.judgements import Judgements

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.aggregators.base import Aggregator
-from podium.aggregators.supervised.provenance import find_fitted_queries
 from podium.data.labels import Labels
 from podium.kernels.dispatch import B1
+from podium.methods.base import Aggregator
+from podium.methods.learned.provenance import find_fitted_queries
 
 __all__ = ["HeldOutLabels", "exclude_fitted_queries"]
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium import registry
-from podium.aggregators.base import Aggregator, CostClass, Tags, make
+from podium.core import registry
 from podium.data.preferences import Preferences
+from podium.methods.base import Aggregator, CostClass, Tags, make
 
 __all__ = ["MethodScreen", "estimate_steps", "screen_methods"]
 

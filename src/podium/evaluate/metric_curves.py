@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from podium.core.errors import ParameterError
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
-from podium.errors import ParameterError
 from podium.evaluate.evaluation import Evaluation, QueryScope, evaluate_all, mean_of
 from podium.kernels.dispatch import F8
 from podium.metrics.base import MetricSpec, parse

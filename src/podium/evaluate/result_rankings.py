@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from podium.aggregators.base import Aggregator
+from podium.core.errors import ParameterError, PodiumError
+from podium.core.params import suggest_names
 from podium.data.consensus import Consensus, TieRule
 from podium.data.features import Features
+from podium.data.ids import Id
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Id
-from podium.errors import ParameterError, PodiumError
 from podium.kernels import segments
 from podium.kernels.dispatch import F8
+from podium.methods.base import Aggregator
 from podium.metrics.agreement import compute_rbos
-from podium.params import suggest_names
 
 __all__ = ["aggregate_methods", "compute_rbo_by_query", "expert_rankings", "judged_only"]
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from podium.errors import InputError, ParameterError
+from podium.core.errors import InputError, ParameterError
 from podium.kernels.dispatch import F8
 
 __all__ = [

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.errors import ParameterError
+from podium.core.errors import ParameterError
 from podium.kernels.dispatch import F8
 
 __all__ = ["Lead", "compute_leads", "estimate_choice_value"]

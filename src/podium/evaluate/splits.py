@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from podium.core.errors import ParameterError
 from podium.data.dataset import Dataset, Fold
-from podium.errors import ParameterError
 from podium.kernels.dispatch import B1
 
 __all__ = ["holdout", "labelled_queries", "random_splits"]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from podium.aggregators.base import Aggregator
+from podium.core.errors import PodiumError, capture_warnings
 from podium.data.consensus import TieRule
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
 from podium.data.unlisted_rule import describe_unlisted_rule
-from podium.errors import PodiumError, capture_warnings
 from podium.evaluate.comparison import Comparison
 from podium.evaluate.evaluation import evaluate_all
 from podium.evaluate.result_rankings import aggregate_methods
+from podium.methods.base import Aggregator
 
 __all__ = ["warn_of_other_reading"]
 

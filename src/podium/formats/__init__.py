@@ -6,15 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from podium.core.errors import InputError, Option, ParameterError
+from podium.core.registry import formats
 from podium.data.consensus import Consensus
 from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.errors import InputError, Option, ParameterError
 from podium.formats.base import Content, Format, merge_contents, to_content
-from podium.formats.files import Source, open_source, write_atomically
-from podium.registry import formats
+from podium.storage.files import Source, open_source, write_atomically
 
 __all__ = ["Content", "Format", "read", "sniff", "write"]
 

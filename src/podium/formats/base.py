@@ -12,19 +12,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from podium.core.errors import InputError, ParameterError, PodiumWarning
+from podium.core.params import suggest_names
+from podium.core.registry import formats
 from podium.data.consensus import Consensus
 from podium.data.dataset import Dataset
 from podium.data.features import Features
+from podium.data.ids import CodedColumn, Id, Ids, code_ids
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import CodedColumn, Id, Ids, code_ids
-from podium.errors import InputError, ParameterError, PodiumWarning
-from podium.formats.files import Source
 from podium.kernels.dispatch import F8, I4
-from podium.params import suggest_names
-from podium.registry import formats
+from podium.storage.files import Source
 
 __all__ = ["Content", "Format", "merge_contents", "to_content"]
 
@@ -105,7 +105,7 @@ def _to_preferences(consensus: Consensus, tag: str) -> Preferences:
 
 
 class Format:
-    """A file format; subclasses join `podium.registry.formats` by having a `name`.
+    """A file format; subclasses join `podium.core.registry.formats` by having a `name`.
 
     `sniff` says how sure it is (0 to 1) that the first lines of a file are of this format; `read` takes all files
     of one call; `write` gives the bytes of a file piece by piece. Their keyword parameters are the options. `holds`

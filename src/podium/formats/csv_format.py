@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from podium.core.errors import InputError, ParameterError
 from podium.data.column_roles import ROLES, WORDS, normalize_name
-from podium.data.vocabulary import Ids
-from podium.errors import InputError, ParameterError
+from podium.data.ids import Ids
 from podium.formats.base import Content
-from podium.formats.files import Source
 from podium.formats.table_format import FileTable, TableFormat
 from podium.formats.table_writing import WritableKind, resolve_kind
 from podium.formats.text_ids import format_ids
 from podium.kernels.dispatch import I8, is_large
+from podium.storage.files import Source
 
 __all__ = ["Csv"]
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from podium.core.errors import InputError, Option, ParameterError
 from podium.data.column_roles import WORDS, normalize_name
-from podium.errors import InputError, Option, ParameterError
 from podium.formats.base import Content
-from podium.formats.files import Source
 from podium.formats.table_format import FileTable, TableFormat
 from podium.formats.table_writing import WritableKind, iterate_lists, resolve_kind
+from podium.storage.files import Source
 
 __all__ = ["JsonLines", "refuse_surrogates_in"]
 

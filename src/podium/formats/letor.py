@@ -11,17 +11,17 @@ from typing import Literal
 
 import numpy as np
 
+from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.data.features import Features
+from podium.data.ids import CodedColumn, Ids, code_ids
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
-from podium.data.vocabulary import CodedColumn, Ids, code_ids
-from podium.errors import InputError, ParameterError, PodiumWarning
 from podium.formats.base import Content, Format
-from podium.formats.files import Source
 from podium.formats.letor_cells import BLOCK, LAST_COLUMN, LetorCells, is_worth_compiling, parse_cells
 from podium.formats.text_ids import format_plain_ids
 from podium.formats.text_lines import parse_number, quote_bytes
 from podium.kernels.dispatch import F8, I4, I8
+from podium.storage.files import Source
 
 __all__ = ["Letor"]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.errors import InputError
+from podium.core.errors import InputError
 from podium.formats.text_lines import parse_number, quote_bytes
 from podium.kernels import text_columns
 from podium.kernels.dispatch import F8, I4, I8, is_large

@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from podium.core.errors import InputError, Option, ParameterError
+from podium.data.ids import CodedColumn, Ids
 from podium.data.preferences import Preferences, Unlisted
-from podium.data.vocabulary import CodedColumn, Ids
-from podium.errors import InputError, Option, ParameterError
 from podium.formats.base import Content, Format, merge_contents
-from podium.formats.files import Source, derive_distinct_names
 from podium.formats.text_ids import format_ids
+from podium.storage.files import Source, derive_distinct_names
 
 __all__ = ["PrefLib"]
 

@@ -9,20 +9,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from podium.data.build import Duplicates
+from podium.core.errors import InputError, MessageText, Option, ParameterError, PodiumWarning
+from podium.data.building.validate import Duplicates
 from podium.data.column_roles import LIST_ROLES, VOTE_ROLES, assign_roles
 from podium.data.features import Features
+from podium.data.ids import CodedColumn, Id, Ids, code_ids
 from podium.data.ignored_columns import TableReading, warn_of_ignored_columns
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
-from podium.data.vocabulary import CodedColumn, Id, Ids, code_ids
 from podium.data.vote_outcomes import AnswerCodes, WinnerCodes, parse_winner_codes
-from podium.errors import InputError, MessageText, Option, ParameterError, PodiumWarning
 from podium.formats.base import Content, Format, merge_contents
-from podium.formats.files import Source, derive_expert_names, refuse_same_names
 from podium.formats.text_lines import parse_number
 from podium.formats.vote_tables import read_votes, skip_self_votes
 from podium.kernels.dispatch import F8, I8
+from podium.storage.files import Source, derive_expert_names, refuse_same_names
 
 __all__ = ["FileTable", "TableFormat", "TableKind"]
 

@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
+from podium.core.errors import InputError, ParameterError
+from podium.data.ids import Id
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Id
-from podium.errors import InputError, ParameterError
 from podium.formats.base import Content, Format
 from podium.formats.text_ids import refuse_surrogates
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from podium.data.vocabulary import Ids
-from podium.errors import InputError
+from podium.core.errors import InputError
+from podium.data.ids import Ids
 from podium.kernels.dispatch import I8
 
 __all__ = ["format_ids", "format_plain_ids", "refuse_surrogates"]

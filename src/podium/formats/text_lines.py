@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from podium.errors import InputError, MessageText, Option
-from podium.formats.files import Source
+from podium.core.errors import InputError, MessageText, Option
 from podium.kernels.dispatch import I8
 from podium.kernels.text_columns import LineShape
+from podium.storage.files import Source
 
 __all__ = [
     "QRELS",

@@ -8,18 +8,18 @@ from typing import Literal
 
 import numpy as np
 
-from podium.data.build import Duplicates
+from podium.core.errors import InputError, Option, ParameterError, PodiumWarning
+from podium.data.building.validate import Duplicates
+from podium.data.ids import CodedColumn, Ids, code_ids
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
-from podium.data.vocabulary import CodedColumn, Ids, code_ids
-from podium.errors import InputError, Option, ParameterError, PodiumWarning
 from podium.formats import trec_large
 from podium.formats.base import Content, Format
-from podium.formats.files import Source, derive_distinct_names
 from podium.formats.text_ids import format_plain_ids
 from podium.formats.text_lines import QRELS, RUN, parse_lines
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I4, I8, is_large
+from podium.storage.files import Source, derive_distinct_names
 
 __all__ = ["Qrels", "TrecRun"]
 

@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.data.build import warn_if_reversed
+from podium.core.errors import ALLOW_REPEATS, InputError, Option
+from podium.data.building.validate import warn_if_reversed
+from podium.data.ids import CodedColumn, Ids
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import CodedColumn, Ids
-from podium.errors import ALLOW_REPEATS, InputError, Option
-from podium.formats.files import Source
 from podium.formats.text_lines import (
     QRELS,
     RUN,
@@ -26,6 +25,7 @@ from podium.formats.text_lines import (
 )
 from podium.kernels import text_columns
 from podium.kernels.dispatch import F8, I8, U1
+from podium.storage.files import Source
 
 __all__ = ["read_qrels", "read_runs", "refuse_same_run_twice"]
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from podium.core.errors import Option
+from podium.data.ids import CodedColumn
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import CodedColumn
 from podium.data.vote_outcomes import (
     AnswerCodes,
     PairAnswers,
@@ -15,7 +16,6 @@ from podium.data.vote_outcomes import (
     decode_outcomes,
     refuse_sides_as_items,
 )
-from podium.errors import Option
 from podium.kernels.dispatch import B1
 
 if TYPE_CHECKING:

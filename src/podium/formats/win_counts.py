@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from podium.core.errors import InputError
+from podium.data.ids import CodedColumn, Ids, code_ids
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import CodedColumn, Ids, code_ids
-from podium.errors import InputError
 from podium.formats.base import Content, Format, merge_contents
-from podium.formats.files import Source, derive_distinct_names
 from podium.formats.jsonl import refuse_surrogates_in
 from podium.formats.text_ids import refuse_surrogates
+from podium.storage.files import Source, derive_distinct_names
 
 __all__ = ["WinCounts"]
 

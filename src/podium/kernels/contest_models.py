@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.errors import ParameterError
+from podium.core.errors import ParameterError
 from podium.kernels.dispatch import F8, I4, I8
 
 __all__ = [

@@ -17,14 +17,14 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
-from podium import params, registry
+from podium.core import params, registry
+from podium.core.errors import ParameterError
+from podium.core.params import Range
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
-from podium.errors import ParameterError
 from podium.kernels import ranking_measures
 from podium.kernels.dispatch import F8, I8
 from podium.metrics.judgements import Judgements
-from podium.params import Range
 
 __all__ = [
     "DEEP",

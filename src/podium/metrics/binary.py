@@ -8,11 +8,11 @@ from typing import Annotated
 
 import numpy as np
 
+from podium.core.params import Range
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.ranking_measures import BPREF, CASCADE, PRECISION, SUM, RankingWalk
 from podium.metrics.base import DEEP, MeasuredQueries, Relevant, WalkMetric
 from podium.metrics.judgements import Judgements
-from podium.params import Range
 
 __all__ = ["MAP", "MRR", "RBP", "Bpref", "Judged", "Precision", "RPrecision", "Recall", "Success"]
 

@@ -7,13 +7,13 @@ from typing import Annotated
 
 import numpy as np
 
-from podium.errors import InputError
+from podium.core.errors import InputError
+from podium.core.params import Choice, Range
 from podium.kernels.dispatch import F8
 from podium.kernels.ranking_measures import CASCADE, SUM, RankingWalk
 from podium.kernels.ranking_measures import walk_rankings as run_walk
 from podium.metrics.base import DEEP, MeasuredQueries, WalkMetric
 from podium.metrics.judgements import Judgements
-from podium.params import Choice, Range
 
 __all__ = ["ERR", "NDCG"]
 

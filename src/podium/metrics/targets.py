@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from podium.core.errors import ParameterError
 from podium.data.labels import Labels
-from podium.errors import ParameterError
 from podium.kernels.dispatch import F8
 from podium.kernels.lambdas import MetricTarget
 from podium.kernels.ranking_measures import BPREF
@@ -22,7 +22,7 @@ def parse_learnable(metric: MetricSpec) -> WalkMetric:
     ndcg@10:exp
     >>> parse_learnable("tau_b")
     Traceback (most recent call last):
-    podium.errors.ParameterError: tau_b cannot be learned directly; learn ndcg, err, map, rbp, mrr or p@k
+    podium.core.errors.ParameterError: tau_b cannot be learned directly; learn ndcg, err, map, rbp, mrr or p@k
     """
     chosen = parse(metric)
     chosen.check_cutoff()

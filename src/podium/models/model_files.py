@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from podium import registry
-from podium.errors import ModelFileError, Option, ParameterError
-from podium.formats.files import write_atomically as write_whole
+from podium.core import registry
+from podium.core.errors import ModelFileError, Option, ParameterError
+from podium.storage.files import write_atomically as write_whole
 
 __all__ = ["compute_fingerprint", "dumps", "load", "loads", "read_contents", "save"]
 

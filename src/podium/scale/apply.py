@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podium.errors import InputError, Option, ParameterError, PodiumWarning
-from podium.formats.files import write_atomically
-from podium.params import suggest_names
+from podium.core.errors import InputError, Option, ParameterError, PodiumWarning
+from podium.core.params import suggest_names
 from podium.scale.arrow_schema import LISTS, VOTES
 from podium.scale.batch import batch_function
 from podium.scale.engines import find_engine
@@ -21,11 +20,12 @@ from podium.scale.query_batches import ROWS
 from podium.scale.query_overlap import check_query_overlap
 from podium.scale.shard_job import RECORDS, ShardJob, ShardRecord, load_records, remove_results
 from podium.scale.shards import Shard, check_output, find_shards, is_parquet
+from podium.storage.files import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from podium.aggregators.base import Aggregator
+    from podium.methods.base import Aggregator
 
 __all__ = ["Paths", "Summary", "apply", "raise_shard_errors"]
 

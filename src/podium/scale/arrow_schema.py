@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from podium.data.grouped import ListExperts
-from podium.data.vocabulary import LAST_INTEGER, Ids, code_ids
-from podium.errors import InputError
+from podium.core.errors import InputError
+from podium.core.params import suggest_names
+from podium.data.building.grouped import ListExperts
+from podium.data.ids import LAST_INTEGER, Ids, code_ids
 from podium.kernels.dispatch import I8
 from podium.kernels.local_items import TextColumn, find_list_starts
-from podium.params import suggest_names
 from podium.scale.arrow_arrays import to_arrow, to_numpy, to_single_array
 
 __all__ = [

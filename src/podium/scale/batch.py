@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from podium.aggregators.positional import Positional
-from podium.data.vocabulary import Ids
-from podium.errors import InputError, ParameterError
+from podium.core.errors import InputError, ParameterError
+from podium.data.ids import Ids
 from podium.kernels.dispatch import is_large
+from podium.methods.positional import Positional
 from podium.scale import positional_fast_path, result_tables
 from podium.scale.arrow_arrays import to_single_array
 from podium.scale.arrow_schema import normalize_columns
@@ -23,12 +23,12 @@ from podium.scale.query_batches import ARROW, ROWS, iterate_query_batches
 from podium.scale.table_preferences import build_preferences, find_weighted_experts
 
 if TYPE_CHECKING:
-    from podium.aggregators.base import Aggregator
-    from podium.data.build import Duplicates
+    from podium.data.building.validate import Duplicates
     from podium.data.consensus import Consensus, TieRule
     from podium.data.features import Features
     from podium.data.preferences import Preferences, Unlisted
     from podium.kernels.dispatch import I8
+    from podium.methods.base import Aggregator
 
 __all__ = ["BatchFunction", "batch_function"]
 
@@ -118,7 +118,7 @@ class BatchFunction:
     @property
     def by_features(self) -> bool:
         """Whether the model ranks by item features alone; then it is for shards, not for batches of lists."""
-        from podium.aggregators.features.feature_model import FeatureModel
+        from podium.methods.feature.feature_model import FeatureModel
 
         return isinstance(self.aggregator, FeatureModel)
 
@@ -174,8 +174,8 @@ def batch_function(
     [{'query': 7, 'item': 2, 'rank': 1}, {'query': 7, 'item': 1, 'rank': 2}]
     """
     from podium import models
-    from podium.aggregators.base import Aggregator, make
-    from podium.aggregators.features.feature_model import FeatureModel
+    from podium.methods.base import Aggregator, make
+    from podium.methods.feature.feature_model import FeatureModel
     from podium.models.model_files import dumps
 
     given: Any = aggregator

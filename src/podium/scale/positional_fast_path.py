@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from podium.aggregators.positional import TABLE_LIMIT, Positional
 from podium.kernels.positional_rank import compute_ranks_by_score, rank_by_points
+from podium.methods.positional import TABLE_LIMIT, Positional
 from podium.scale import arrow_schema
 from podium.scale.arrow_arrays import to_arrow, to_single_array
 
 if TYPE_CHECKING:
-    from podium.data.grouped import ListExperts
-    from podium.data.vocabulary import Ids
+    from podium.data.building.grouped import ListExperts
+    from podium.data.ids import Ids
     from podium.kernels.dispatch import I4, I8
     from podium.kernels.positional_rank import RankedItems
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from podium.errors import InputError
+from podium.core.errors import InputError
 from podium.scale.arrow_arrays import to_arrow
 from podium.scale.arrow_schema import (
     decode_dictionaries,

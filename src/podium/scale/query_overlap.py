@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.errors import InputError
+from podium.core.errors import InputError
 from podium.scale.arrow_arrays import to_numpy
 from podium.scale.shards import find_column_chunk, iterate_queries, translate_arrow_errors
 

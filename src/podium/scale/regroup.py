@@ -18,9 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.errors import InputError, Option, ParameterError
-from podium.formats.files import write_atomically
-from podium.formats.temporary import TemporaryFile, hold_lock, is_locked
+from podium.core.errors import InputError, Option, ParameterError
 from podium.scale.apply import Paths
 from podium.scale.arrow_arrays import to_arrow
 from podium.scale.arrow_schema import (
@@ -34,6 +32,8 @@ from podium.scale.arrow_schema import (
 from podium.scale.parquet_options import UNLISTED, build_writer_options, declare_required
 from podium.scale.shard_job import RECORDS
 from podium.scale.shards import Shard, digest_file, find_shards, is_parquet, read_parquet, read_text
+from podium.storage.files import write_atomically
+from podium.storage.temporary_files import TemporaryFile, hold_lock, is_locked
 
 __all__ = ["regroup"]
 

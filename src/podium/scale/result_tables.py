@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.errors import InputError
+from podium.core.errors import InputError
 from podium.scale.arrow_arrays import to_arrow, to_numpy, to_single_array
 from podium.scale.arrow_schema import resolve_columns, to_plain_type
 
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus
-    from podium.data.vocabulary import Ids
+    from podium.data.ids import Ids
     from podium.kernels.dispatch import I8
     from podium.scale.positional_fast_path import PositionalResults
     from podium.scale.table_preferences import TablePreferences
@@ -152,7 +152,7 @@ def _find_query_rows(column: Any, queries: Ids) -> I8:
 def _find_kept_field(schema: Any, name: str) -> Any:
     import pyarrow as pa
 
-    from podium.params import suggest_names
+    from podium.core.params import suggest_names
 
     if name not in schema.names:
         raise InputError(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from podium import formats
-from podium.errors import InputError, ModelFileError, ParameterError
+from podium.core.errors import InputError, ModelFileError, ParameterError
 from podium.scale.apply import Paths, raise_shard_errors
 from podium.scale.batch import batch_function
 from podium.scale.engines import find_engine
@@ -27,9 +27,9 @@ from podium.scale.shard_counts import (
 from podium.scale.shards import digest_file, find_shards, is_parquet
 
 if TYPE_CHECKING:
-    from podium.aggregators.base import Aggregator
-    from podium.evaluate.leaderboard import Leaderboard
-    from podium.evaluate.leaderboard.tally import Tally
+    from podium.analysis.leaderboard import Leaderboard
+    from podium.analysis.leaderboard.tally import Tally
+    from podium.methods.base import Aggregator
 
 __all__ = ["experts", "leaderboard", "score_candidates", "trials", "votes"]
 
@@ -55,12 +55,12 @@ def leaderboard(
     workers: int | None = None,
     **settings: Any,
 ) -> Leaderboard:
-    """The leaderboard of all votes in the shards (`settings` as `podium.evaluate.leaderboard.leaderboard` has them).
+    """The leaderboard of all votes in the shards (`settings` as `podium.analysis.leaderboard.leaderboard` has them).
 
     Where shards were added since the last time, only those are counted, and the fit starts from the last scores.
     """
-    from podium.evaluate import leaderboard as boards
-    from podium.evaluate.leaderboard import io
+    from podium.analysis import leaderboard as boards
+    from podium.analysis.leaderboard import board_file
 
     by_query = settings.get("over") == "queries"
     tally = votes(inputs, folder, by_query=by_query, engine=engine, address=address, workers=workers)
@@ -69,7 +69,7 @@ def leaderboard(
     with contextlib.suppress(
         ModelFileError, OSError
     ):  # none yet, or damaged: the fit then starts from nothing
-        old, scores, _ = io.read(kept)
+        old, scores, _ = board_file.read(kept)
         start = dict(zip(old.items.tolist(), scores, strict=True))
     board = boards.leaderboard(tally, start=start, **settings)
     boards.save(board, kept, overwrite=True)

@@ -20,11 +20,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-import podium
+from podium.analysis.leaderboard.tally import COLUMNS, MARKS, Tally
+from podium.core.errors import ModelFileError, PodiumError
+from podium.core.version import __version__
+from podium.data.ids import Id, Ids, code_ids
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Id, Ids, code_ids
-from podium.errors import ModelFileError, PodiumError
-from podium.evaluate.leaderboard.tally import COLUMNS, MARKS, Tally
 from podium.kernels.dispatch import F8, I8
 from podium.models import model_files
 from podium.scale.query_batches import ROWS, iterate_query_batches
@@ -251,7 +251,7 @@ class CountJob:
     def __call__(self, shard: Shard) -> ShardRecord:
         """Do it; input that cannot be read is an error in the record."""
         try:
-            about = (LAYOUT, podium.__version__, self.kind, digest_file(shard.path))
+            about = (LAYOUT, __version__, self.kind, digest_file(shard.path))
             key = hashlib.sha256(repr(about).encode()).hexdigest()
             place = self.counts_path(shard.name)
             if _read_key(place) == key:

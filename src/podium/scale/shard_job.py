@@ -15,10 +15,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-import podium
-from podium.errors import InputError, ParameterError, PodiumError
-from podium.formats.files import write_atomically
-from podium.formats.temporary import TemporaryFile
+from podium.core.errors import InputError, ParameterError, PodiumError
+from podium.core.version import __version__
 from podium.scale.arrow_arrays import to_numpy
 from podium.scale.arrow_schema import LISTS, VOTES
 from podium.scale.batch import BatchFunction
@@ -35,6 +33,8 @@ from podium.scale.shards import (
     read_text,
 )
 from podium.scale.table_preferences import add_experts
+from podium.storage.files import write_atomically
+from podium.storage.temporary_files import TemporaryFile
 
 if TYPE_CHECKING:
     from podium.data.features import Features
@@ -112,7 +112,7 @@ class ShardJob:
     def compute_key(self, shard: Shard, data: Any = None) -> str:
         """A hash of all that the results depend on: the bytes of the shard, the method, the options, the version."""
         about = (
-            LAYOUT, podium.__version__, digest_file(shard.path, data), self.function.fingerprint, self.partition_by,
+            LAYOUT, __version__, digest_file(shard.path, data), self.function.fingerprint, self.partition_by,
             self.rows, self.format, sorted(self.options.items()), self.compression,
         )  # fmt: skip
         return hashlib.sha256(repr(about).encode()).hexdigest()

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from podium.errors import InputError, ParameterError
-from podium.params import suggest_names
+from podium.core.errors import InputError, ParameterError
+from podium.core.params import suggest_names
 from podium.scale.arrow_arrays import to_arrow
 from podium.scale.arrow_schema import find_run_starts, normalize_columns, resolve_columns, to_plain_type
 from podium.scale.query_batches import ROWS
@@ -253,7 +253,7 @@ def read_text(path: str, format_: str | None, options: dict[str, Any]) -> Prefer
 
 def read_features(path: str, format_: str | None, options: dict[str, Any]) -> Features | None:
     """The item features in a file of any format, which is read whole; None if it is a table without rows."""
-    from podium.aggregators.supervised.training_shards import ShardFiles, is_empty
+    from podium.learning.training_shards import ShardFiles, is_empty
 
     content = ShardFiles((path,), format_, options).read("features")
     if content.features is None and not is_empty(content):

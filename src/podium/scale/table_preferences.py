@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from podium.data.grouped import GroupedPreferences, from_grouped
+from podium.data.building.grouped import GroupedPreferences, from_grouped
+from podium.data.ids import Ids, code_ids
 from podium.data.preferences import Preferences, Unlisted
-from podium.data.vocabulary import Ids, code_ids
 from podium.kernels.dispatch import I8, is_large
 from podium.scale import arrow_schema
 from podium.scale.arrow_arrays import to_arrow, to_single_array
@@ -21,7 +21,7 @@ from podium.scale.arrow_schema import (
 )
 
 if TYPE_CHECKING:
-    from podium.aggregators.base import Aggregator
+    from podium.methods.base import Aggregator
 
 __all__ = ["TablePreferences", "add_experts", "build_preferences", "find_weighted_experts"]
 

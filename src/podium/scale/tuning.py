@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from podium.aggregators.base import Aggregator, make
-from podium.data.vocabulary import Id
-from podium.errors import InputError, ParameterError
-from podium.params import suggest_names
+from podium.core.errors import InputError, ParameterError
+from podium.core.params import suggest_names
+from podium.data.ids import Id
+from podium.methods.base import Aggregator, make
 from podium.scale.apply import Paths
 from podium.scale.shard_analysis import experts, score_candidates
 from podium.scale.shard_counts import CandidateScore, TrialSums

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
-import podium
-from podium.errors import capture_warnings
+from podium.core.errors import capture_warnings
+from podium.core.version import __version__
 from podium.studio import api, login, pages
 from podium.studio.middleware import RequestMiddleware
 from podium.studio.security import Guard
@@ -25,7 +25,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     guard, meters = Guard(settings), RequestMetrics()
     app = FastAPI(
         title="Podium",
-        version=podium.__version__,
+        version=__version__,
         summary="Many rankings in, one consensus out.",
         docs_url=None,  # FastAPI's pages load scripts from other machines; ours are made here
         redoc_url=None,

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from podium import registry
-from podium.errors import Option, ParameterError, join_words
+from podium.core import registry
+from podium.core.errors import Option, ParameterError, join_words
 
 __all__ = [
     "FIELDS",

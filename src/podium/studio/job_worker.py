@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from podium.errors import ParameterError, PodiumError
+from podium.core.errors import ParameterError, PodiumError
 from podium.studio.form_fields import spell_option
 from podium.studio.store import Store
 from podium.studio.store_records import Job
@@ -76,7 +76,7 @@ def _check_fit_settings(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_method(method: str) -> None:
-    from podium.aggregators.base import make
+    from podium.methods.base import make
 
     make(method)
 
@@ -113,7 +113,7 @@ def _run_tuning(store: Store, job: Job, data: Any, tell: ProgressCallback) -> tu
 
 
 def _run_fit(_: Store, job: Job, data: Any, tell: ProgressCallback) -> tuple[str, Any, Any]:
-    from podium.aggregators.base import make
+    from podium.methods.base import make
 
     method = make(job.settings["method"])
     tell(0, 1, f"fitting {method!r}")
@@ -133,8 +133,8 @@ def _run_fit(_: Store, job: Job, data: Any, tell: ProgressCallback) -> tuple[str
 
 def _measure_held_out(method: str, data: Any, tell: ProgressCallback) -> tuple[str, Any]:
     """What the method is worth on queries it was not fitted on, beside one that learns nothing: cross-validated."""
-    from podium.aggregators.supervised.baseline_comparison import make_baseline
     from podium.evaluate.crossvalidation import cross_validate
+    from podium.methods.learned.baseline_comparison import make_baseline
 
     plain = make_baseline(data).name
     try:

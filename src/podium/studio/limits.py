@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.errors import InputError
+from podium.core.errors import InputError
 from podium.studio.settings import Limits
 
 if TYPE_CHECKING:
-    from podium.aggregators.base import Aggregator, Pairwise
     from podium.data.preferences import Preferences
     from podium.kernels.dispatch import B1
+    from podium.methods.base import Aggregator, Pairwise
 
 __all__ = ["TooLarge", "bounded_decompress", "check_pairs"]
 

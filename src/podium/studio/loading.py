@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from podium.core.errors import InputError, ParameterError, PodiumError, capture_warnings
 from podium.data.features import Features
+from podium.data.ids import Id
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Id
-from podium.errors import InputError, ParameterError, PodiumError, capture_warnings
-from podium.formats.files import Source, open_source
+from podium.storage.files import Source, open_source
 from podium.studio.form_fields import select_reading_options, spell_option
 from podium.studio.limits import TooLarge, bounded_decompress
 from podium.studio.settings import Limits
@@ -57,7 +57,7 @@ class ProjectData:
     @functools.cached_property
     def kinds(self) -> frozenset[str]:
         """What else there is to see: "leaderboard" for votes, "annotators" for people that judge."""
-        from podium.evaluate.report.inputs import has_board, is_crowd
+        from podium.reporting.inputs import has_board, is_crowd
 
         found = {"leaderboard": has_board, "annotators": is_crowd}
         return frozenset(name for name, check in found.items() if check(self.preferences))

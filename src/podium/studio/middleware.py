@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from podium.errors import InputError, capture_warnings
+from podium.core.errors import InputError, capture_warnings
 from podium.studio import logs
 from podium.studio.limits import TooLarge
 from podium.studio.security import HEADERS, Guard, RequestRefused

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from podium.errors import ParameterError, PodiumError
+from podium.core.errors import ParameterError, PodiumError
 from podium.studio.settings import ServerSettings, is_loopback
 
 __all__ = ["CSP", "HEADERS", "Guard", "RequestRefused", "check_csrf", "csrf_token", "hash_token", "new_token"]
@@ -58,7 +58,7 @@ def hash_token(token: str) -> str:
 
     >>> hash_token("short")
     Traceback (most recent call last):
-    podium.errors.ParameterError: the token has 5 characters; accepted: 24 or more, such as `openssl rand -hex 32` makes
+    podium.core.errors.ParameterError: the token has 5 characters; accepted: 24 or more, such as ...
     """
     if len(token) < SHORTEST:
         raise ParameterError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from podium.errors import ParameterError
+from podium.core.errors import ParameterError
 from podium.studio.middleware import HEAD
 from podium.studio.settings import ServerSettings
 

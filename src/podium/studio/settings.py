@@ -6,7 +6,7 @@ import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podium.errors import ParameterError
+from podium.core.errors import ParameterError
 
 __all__ = ["Limits", "ServerSettings", "is_loopback"]
 

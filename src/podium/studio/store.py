@@ -19,8 +19,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from podium.errors import InputError, ParameterError
-from podium.formats.temporary import TemporaryFile
+from podium.core.errors import InputError, ParameterError
+from podium.storage.temporary_files import TemporaryFile
 from podium.studio.store_records import (
     Job,
     JobState,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from podium.errors import ParameterError
+from podium.core.errors import ParameterError
 
 __all__ = ["Job", "JobState", "Project", "ProjectFile", "ProjectKind", "RecordNotFound", "StoredModel"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from podium.errors import InputError, PodiumError, capture_warnings
+from podium.core.errors import InputError, PodiumError, capture_warnings
 from podium.evaluate.method_screening import MethodScreen
 from podium.studio.limits import TooLarge, check_pairs
 from podium.studio.loading import ProjectData, open_input, open_labels, recheck_allowed_path
@@ -106,10 +106,10 @@ class Workspace:
             self._pool.submit(self._load_first_page)
 
     def _load_first_page(self) -> None:
-        from podium.evaluate import pictures
+        from podium.evaluate import charts
 
         with contextlib.suppress(PodiumError):
-            pictures.import_altair()
+            charts.import_altair()
             self.collect_inputs(self.data(self.store.project(DEMO)).result())
 
     def close(self) -> None:
@@ -132,8 +132,8 @@ class Workspace:
         return self._found.get(key, lambda: self._collect_inputs(data, methods, metrics), self._pool)
 
     def _collect_inputs(self, data: ProjectData, methods: Sequence[str], metrics: Sequence[str]) -> Any:
-        from podium.aggregators.base import make
-        from podium.evaluate.report.inputs import ReportRequest, collect_inputs
+        from podium.methods.base import make
+        from podium.reporting.inputs import ReportRequest, collect_inputs
 
         named = {m: self.method(m) if m.startswith("model:") else make(m) for m in methods}
         for method in named.values():
@@ -170,7 +170,7 @@ class Workspace:
 
     def _screen_methods(self, data: ProjectData) -> tuple[MethodScreen, list[str]]:
         """These, and the names of the well-known ones that would compare too many items."""
-        from podium.evaluate.report.inputs import choose_methods, default_methods
+        from podium.reporting.inputs import choose_methods, default_methods
 
         found = choose_methods(data.preferences, data.labels)
         fit = {}
@@ -195,7 +195,7 @@ class Workspace:
     def method(self, spec: str) -> Any:
         """A method by its printed form, or a kept model as `model:ID`."""
         from podium import models
-        from podium.aggregators.base import make
+        from podium.methods.base import make
 
         if spec.startswith("model:"):
             number = spec.removeprefix("model:")

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from podium.aggregators.base import Aggregator, Tags
+from podium.core.errors import ParameterError
+from podium.data.ids import Id
 from podium.data.preferences import Form, Preferences
-from podium.data.vocabulary import Id
-from podium.errors import ParameterError
+from podium.methods.base import Aggregator, Tags
 from podium.testing.checks import (
     assert_close,
     build_samples,

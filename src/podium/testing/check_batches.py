@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from podium.aggregators.base import Aggregator
-from podium.aggregators.fuse import fuse
 from podium.data.consensus import Consensus
 from podium.data.preferences import Form, Preferences
+from podium.methods.base import Aggregator
+from podium.methods.fuse import fuse
 from podium.testing.check_contract import _force_compiled, _reads_lists
 from podium.testing.checks import assert_close, build_samples, check, fit_aggregator
 from podium.testing.samples import PreferenceRows

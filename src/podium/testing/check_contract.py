@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from podium import models, params, registry
-from podium.aggregators.base import Aggregator, Tags, make
-from podium.aggregators.supervised.provenance import find_fitted_queries
+from podium import models
+from podium.core import params, registry
+from podium.core.errors import ParameterError, PodiumError, UnsupportedFormError
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
-from podium.errors import ParameterError, PodiumError, UnsupportedFormError
 from podium.kernels import dispatch
+from podium.methods.base import Aggregator, Tags, make
+from podium.methods.learned.provenance import find_fitted_queries
 from podium.testing.checks import (
     assert_close,
     build_agreeing_labels,
@@ -43,7 +44,7 @@ def name_is_a_bijection(cls: type[Aggregator]) -> None:
 @check()
 def folder_matches_tags(cls: type[Aggregator]) -> None:
     """Methods of ours that learn from labels live in `supervised`, those that use item features in `features`."""
-    if cls.__module__.startswith("podium.aggregators."):
+    if cls.__module__.startswith("podium.methods."):
         folders = cls.__module__.split(".")[2:-1]
         assert ("supervised" in folders) == cls.tags.supervised
         assert ("features" in folders) == (cls.tags.uses_features and not cls.tags.supervised)

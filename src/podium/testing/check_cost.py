@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from podium import registry
-from podium.aggregators.base import Aggregator
-from podium.errors import InputError
+from podium.core import registry
+from podium.core.errors import InputError
+from podium.methods.base import Aggregator
 from podium.testing.checks import build_samples, check, fit_aggregator
 
 REFUSAL = r"^{name} needs about .+ for [\d,]+ .+, and the limit is .+; .+"

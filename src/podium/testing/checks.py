@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from podium.aggregators.base import Aggregator, Tags
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
+from podium.methods.base import Aggregator, Tags
 from podium.testing.samples import PreferenceRows, iterate_samples, sample_crowd_rows
 
 __all__ = [

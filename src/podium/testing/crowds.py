@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
+from podium.core.errors import ParameterError
+from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Id
-from podium.errors import ParameterError
 from podium.kernels.dispatch import F8, I8
 
 __all__ = ["SimulatedCrowd", "add_spammers", "annotators", "simulate"]

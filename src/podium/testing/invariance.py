@@ -11,8 +11,8 @@ import sys
 import time
 from collections.abc import Sequence
 
-from podium import registry
-from podium.aggregators.base import Aggregator
+from podium.core import registry
+from podium.methods.base import Aggregator
 from podium.testing import check_algebra, check_batches, check_contract, checks
 
 __all__ = ["INVARIANCE", "MODULES", "main"]

@@ -19,13 +19,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from podium.core.errors import InputError, ParameterError, PodiumError, PodiumWarning
+from podium.core.registry import formats
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.errors import InputError, ParameterError, PodiumError, PodiumWarning
 from podium.formats import read
 from podium.formats.base import Content
 from podium.kernels import dispatch
-from podium.registry import formats
 
 __all__ = ["MutatedFile", "find_failure", "mutated_file", "sample_files"]
 

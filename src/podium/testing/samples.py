@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from podium.data.ids import Id
 from podium.data.preferences import Form, Preferences
-from podium.data.vocabulary import Id
 from podium.kernels.dispatch import I8
 
 __all__ = ["PreferenceRows", "iterate_samples", "reorder_rows", "sample_crowd_rows", "sample_rows"]

@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
-from podium.data.vocabulary import Id
 
 __all__ = [
     "answers",

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from podium.aggregators.supervised.examples import Progress, no_progress
-from podium.errors import ParameterError
+from podium.core.errors import ParameterError
 from podium.evaluate.tuning import search_space
 from podium.evaluate.tuning.score_table import ScoreTable
 from podium.evaluate.tuning.search_space import MethodSpace, TuningConfig
 from podium.kernels.dispatch import F8, I8
+from podium.learning.examples import Progress, no_progress
 
 __all__ = ["SEARCHES", "build_configurations", "find_best", "find_finalists", "own_values"]
 

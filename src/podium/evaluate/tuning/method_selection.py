@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from podium import registry
-from podium.aggregators.base import Aggregator, make
-from podium.aggregators.supervised.examples import Progress
-from podium.errors import ParameterError, PodiumError, PodiumWarning
+from podium.core import registry
+from podium.core.errors import ParameterError, PodiumError, PodiumWarning
 from podium.evaluate.checkpoints import digest_values
 from podium.evaluate.tuning.score_table import TuningTask
 from podium.evaluate.tuning.search_space import MethodSpace
 from podium.kernels.dispatch import I8
+from podium.learning.examples import Progress
+from podium.methods.base import Aggregator, make
 
 __all__ = ["resolve_baseline", "select_methods"]
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import numpy as np
 
+from podium.core.params import Range, Tune
 from podium.kernels.dispatch import F8
-from podium.params import Range, Tune
 
 __all__ = ["FEW", "QualityWeights", "round_significant", "sample_weights"]
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from podium.aggregators.base import Aggregator
-from podium.data import markup
-from podium.data.vocabulary import Id, Ids, id_order
-from podium.errors import InputError
+from podium.core import tables
+from podium.core.errors import InputError
+from podium.data.ids import Id, Ids, id_order
 from podium.evaluate.tuning.nested_estimate import TuningRow
 from podium.kernels.dispatch import F8
+from podium.methods.base import Aggregator
 from podium.metrics.base import Metric
 
 if TYPE_CHECKING:
@@ -72,32 +72,32 @@ class Tuning:
         return f"Tuning({self.config}: {self.verdict()}, {self.metric} {self.tuned:.4f}, {len(self.trials)} trials)"
 
     def _repr_html_(self) -> str:
-        best = tuple((t.config, markup.format_decimal(t.mean)) for t in self.trials[:SHOWN] if not t.failed)
-        tried = markup.Grid(("best configurations", f"{self.metric}, too high: chosen by it"), best)
+        best = tuple((t.config, tables.format_decimal(t.mean)) for t in self.trials[:SHOWN] if not t.failed)
+        tried = tables.Grid(("best configurations", f"{self.metric}, too high: chosen by it"), best)
         notes = [self.sentence(), *self.notes]
-        return markup.render_block(
+        return tables.render_block(
             f"Tuning: {self.config}",
-            *map(markup.render_paragraph, notes),
-            markup.render_table(self.grid()),
-            markup.render_table(tried),
-            markup.render_table(self.weights_grid(), most=WEIGHTS) if self.weights else "",
+            *map(tables.render_paragraph, notes),
+            tables.render_table(self.grid()),
+            tables.render_table(tried),
+            tables.render_table(self.weights_grid(), most=WEIGHTS) if self.weights else "",
         )
 
-    def grid(self) -> markup.Grid:
+    def grid(self) -> tables.Grid:
         """What the choice is worth on held-out queries, beside what it is held against, as text."""
         held = "on queries not seen" if self.folds > 1 else "on the query it was tuned on"
         head = (f"{self.metric} {held}", "mean", "tuned is better by", f"{self.level:.0%} interval", "p")
         rows = [
             (
                 r.name,
-                markup.format_decimal(r.mean),
-                markup.format_decimal(r.difference, sign=True),
-                markup.format_interval(r.low, r.high),
-                markup.format_p_value(r.p),
+                tables.format_decimal(r.mean),
+                tables.format_decimal(r.difference, sign=True),
+                tables.format_interval(r.low, r.high),
+                tables.format_p_value(r.p),
             )
             for r in self.rows
         ]
-        return markup.Grid(head, (("tuned", markup.format_decimal(self.tuned), "", "", ""), *rows))
+        return tables.Grid(head, (("tuned", tables.format_decimal(self.tuned), "", "", ""), *rows))
 
     @property
     def weights(self) -> dict[Id, float]:
@@ -106,10 +106,10 @@ class Tuning:
         named = dict(given) if isinstance(given, Mapping) else {}
         return dict(sorted(named.items(), key=lambda pair: (-pair[1], id_order(pair[0]))))
 
-    def weights_grid(self) -> markup.Grid:
+    def weights_grid(self) -> tables.Grid:
         """The weights as text."""
         rows = tuple((str(expert), f"{weight:g}") for expert, weight in self.weights.items())
-        return markup.Grid(("expert", "weight in the best configuration"), rows)
+        return tables.Grid(("expert", "weight in the best configuration"), rows)
 
     def verdict(self) -> TuningVerdict:
         """Whether the tuned configuration can be told from the baseline on queries it has not seen."""
@@ -196,7 +196,7 @@ def check_document(found: Any, source: str) -> dict[str, Any]:
 
     >>> check_document([1], "x")
     Traceback (most recent call last):
-    podium.errors.InputError: x: this is a JSON array, not the result of tuning; give what `podium tune --json` printed
+    podium.core.errors.InputError: x: this is a JSON array, not the result of tuning; ...
     """
     lacking = [key for key in DOCUMENT if not isinstance(found, Mapping) or key not in found]
     if not lacking and all(isinstance(found[key], list) for key in ("rows", "trials")):

@@ -18,13 +18,11 @@ from typing import Any
 
 import numpy as np
 
-import podium
-from podium.aggregators.base import Aggregator
-from podium.aggregators.supervised.examples import Progress, no_progress
+from podium.core.errors import InputError, PodiumError, PodiumWarning
+from podium.core.version import __version__
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset
-from podium.data.vocabulary import Ids
-from podium.errors import InputError, PodiumError, PodiumWarning
+from podium.data.ids import Ids
 from podium.evaluate.checkpoints import ResultFolder, digest_dataset, digest_values
 from podium.evaluate.result_rankings import expert_rankings
 from podium.evaluate.splits import labelled_queries
@@ -32,6 +30,8 @@ from podium.evaluate.tuning.quality_weights import QualityWeights
 from podium.evaluate.tuning.search_space import TuningConfig
 from podium.evaluate.tuning.stacked_folds import FoldGroup, StackedFolds
 from podium.kernels.dispatch import B1, F8, I8
+from podium.learning.examples import Progress, no_progress
+from podium.methods.base import Aggregator
 from podium.metrics.base import Metric, measure
 
 __all__ = ["ScoreTable", "TuningTask"]
@@ -86,7 +86,7 @@ class TuningTask:
     def key(self) -> str:
         """A digest of everything a value depends on beside the configuration."""
         facts = [digest_dataset(self.data), self.fold.tolist(), str(self.metric), self.ties]
-        return digest_values([*facts, podium.__version__])
+        return digest_values([*facts, __version__])
 
     def select_part(self, columns: I8) -> Dataset:
         """Only these of the judged queries."""
@@ -246,7 +246,7 @@ def _is_per_query(config: TuningConfig) -> bool:
 
 
 def _tags(config: TuningConfig) -> Any:
-    from podium import registry
+    from podium.core import registry
 
     return registry.aggregators.get(config.method).tags
 

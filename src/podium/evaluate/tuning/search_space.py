@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from podium import params, registry
-from podium.aggregators.base import Aggregator, make
-from podium.data.vocabulary import Id
-from podium.errors import ParameterError
+from podium.core import params, registry
+from podium.core.errors import ParameterError
+from podium.core.params import Choice, Parameter, Range
+from podium.data.ids import Id
 from podium.evaluate.tuning.quality_weights import FEW, QualityWeights, round_significant, sample_weights
-from podium.params import Choice, Parameter, Range
+from podium.methods.base import Aggregator, make
 
 __all__ = [
     "MethodSpace",

@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.aggregators.base import Aggregator
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset
+from podium.data.ids import Ids
 from podium.data.index import ItemIndex
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Ids
 from podium.kernels.dispatch import F8, I8
+from podium.methods.base import Aggregator
 
 __all__ = ["LARGEST", "FoldGroup", "StackedFolds"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.errors import Option, ParameterError
+from podium.core.errors import Option, ParameterError
 from podium.kernels.device.device_optimizer import DeviceOptimizer
 from podium.kernels.device.torch_device import (
     RecordedStep,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
-from podium.errors import Option, ParameterError
+from podium.core.errors import Option, ParameterError
 
 __all__ = [
     "DEVICES",

@@ -9,8 +9,8 @@ import importlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
-from podium.errors import ParameterError
-from podium.params import suggest_names
+from podium.core.errors import ParameterError
+from podium.core.params import suggest_names
 from podium.scale.shards import Shard
 
 __all__ = ["ENGINES", "Engine", "Work", "find_engine"]

@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
-from podium.errors import ParameterError, PodiumError
+from podium.core.errors import ParameterError, PodiumError
 from podium.kernels.dispatch import count_threads
 from podium.scale.engines import Work
 from podium.scale.shards import Shard

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from podium.errors import NotFittedError, PodiumError
+from podium.core.errors import NotFittedError, PodiumError
 from podium.studio.api import docs_page, openapi_schema
 from podium.studio.api.computation_pool import ComputationPool
 from podium.studio.api.service_routes import build_json_response, router

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from podium.errors import capture_warnings
+from podium.core.errors import capture_warnings
 from podium.studio.security import RequestRefused
 from podium.studio.settings import Limits
 from podium.studio.telemetry import RequestMetrics

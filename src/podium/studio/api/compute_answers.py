@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from podium.aggregators.base import Aggregator, make
-from podium.data.vocabulary import Id
-from podium.errors import ParameterError
+from podium.core.errors import ParameterError
+from podium.data.ids import Id
+from podium.methods.base import Aggregator, make
 from podium.studio.api import request_models
 from podium.studio.api.fuse_answers import method_document
 from podium.studio.api.request_parsing import (
@@ -74,7 +74,7 @@ def _list_weights(consensus: Consensus) -> list[Document]:
 
 def answer_explain(given: request_models.ExplainRequest, state: Any) -> Document:
     """Why an item has its place."""
-    from podium.evaluate.explanation import explain as explained
+    from podium.analysis.explain import explain as explained
 
     limits = state.settings.limits
     method = resolve_method(given, state.store)
@@ -155,8 +155,8 @@ def _list_query_values(found: Evaluation) -> list[Document]:
 
 def answer_leaderboard(given: request_models.LeaderboardRequest, state: Any) -> Document:
     """Who is best, from votes."""
-    from podium.evaluate.leaderboard import LeaderboardSettings
-    from podium.evaluate.leaderboard import leaderboard as made
+    from podium.analysis.leaderboard import LeaderboardSettings
+    from podium.analysis.leaderboard import leaderboard as made
 
     preferences = build_votes(given.votes, state.settings.limits)
     check_work(state.settings.limits, preferences)
@@ -177,7 +177,7 @@ def answer_leaderboard(given: request_models.LeaderboardRequest, state: Any) -> 
 
 def answer_annotators(given: request_models.AnnotatorsRequest, state: Any) -> Document:
     """How good annotators are."""
-    from podium.evaluate.annotators import annotators as known
+    from podium.analysis.annotators import annotators as known
 
     limits = state.settings.limits
     method = make(given.method)

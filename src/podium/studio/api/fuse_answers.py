@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from pydantic_core import from_json
 
-from podium.aggregators.base import Aggregator, make
-from podium.aggregators.fuse import Fused, fuse
+from podium.data.ids import Ids, id_order
 from podium.data.index import ItemIndex
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Ids, id_order
+from podium.methods.base import Aggregator, make
+from podium.methods.fuse import Fused, fuse
 from podium.studio.api import request_models
 from podium.studio.api.request_parsing import (
     check_ids,

@@ -100,15 +100,15 @@ ABOUT = (
 
 @functools.lru_cache(maxsize=1)
 def _describe_all(changes: int) -> list[dict[str, Any]]:  # noqa: ARG001 - a new definition makes the old list stale
-    from podium import registry
-    from podium.aggregators.describe import describe_method
+    from podium.core import registry
+    from podium.methods.describe import describe_method
 
     return [describe_method(cls) for cls in registry.aggregators.all().values()]
 
 
 def describe_methods() -> list[dict[str, Any]]:
     """Every registered method with its parameters."""
-    from podium import registry
+    from podium.core import registry
 
     registry.aggregators.all()
     return _describe_all(registry.aggregators.changes)

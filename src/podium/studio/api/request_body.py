@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from starlette.requests import Request
 
-from podium.errors import InputError
+from podium.core.errors import InputError
 from podium.studio.limits import TooLarge, bounded_decompress
 from podium.studio.security import RequestRefused
 from podium.studio.settings import Limits

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
+from podium.core.errors import InputError, ParameterError
+from podium.data.ids import CodedColumn, code_ids
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import CodedColumn, code_ids
-from podium.errors import InputError, ParameterError
 from podium.studio.api import request_models
 from podium.studio.limits import TooLarge, check_pairs
 from podium.studio.security import RequestRefused
 from podium.studio.settings import Limits
 
 if TYPE_CHECKING:
-    from podium.aggregators.base import Aggregator
     from podium.data.features import Features
     from podium.data.labels import Labels
+    from podium.methods.base import Aggregator
 
 __all__ = [
     "build_features",
@@ -258,7 +258,7 @@ def build_features(given: Sequence[request_models.ItemFeatures] | None, limits: 
 
 def resolve_method(given: request_models.MethodRequest, store: Any) -> Aggregator:
     """The method by its name, or the saved model."""
-    from podium.aggregators.base import make
+    from podium.methods.base import make
 
     if given.model is None and given.project is None:
         weights = {} if given.weights is None else {"weights": given.weights}

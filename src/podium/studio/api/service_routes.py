@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
-import podium
+from podium.core.version import __version__
 from podium.studio.api import answer_models, compute_answers, fuse_answers, request_models
 from podium.studio.api.openapi_schema import describe_methods, describe_route
 from podium.studio.api.request_body import read_body
@@ -118,7 +118,7 @@ async def explain(request: Request) -> Response:
     ),
 )
 async def leaderboard(request: Request) -> Response:
-    """Scores with intervals, ranks, checks and what to ask next: `podium.evaluate.leaderboard`."""
+    """Scores with intervals, ranks, checks and what to ask next: `podium.analysis.leaderboard`."""
     return await _compute_in_worker(
         request, request_models.LeaderboardRequest, compute_answers.answer_leaderboard
     )
@@ -131,7 +131,7 @@ async def leaderboard(request: Request) -> Response:
     ),
 )
 async def annotators(request: Request) -> Response:
-    """Quality with intervals, verdicts and flags: `podium.evaluate.annotators`."""
+    """Quality with intervals, verdicts and flags: `podium.analysis.annotators`."""
     return await _compute_in_worker(
         request, request_models.AnnotatorsRequest, compute_answers.answer_annotators
     )
@@ -148,7 +148,7 @@ async def list_methods(_: Request) -> Response:
 @router.get("/healthz", **describe_route(None, answer_models.Health, "Whether the server lives"))
 async def health(_: Request) -> Response:
     """Answers as long as the process does."""
-    return build_json_response({"status": "ok", "version": podium.__version__})
+    return build_json_response({"status": "ok", "version": __version__})
 
 
 @router.get(
@@ -159,7 +159,7 @@ async def ready(request: Request) -> Response:
     state = request.app.state
     if not getattr(state, "ready", False):
         raise RequestRefused(503, "the server is starting or ending", "ask again")
-    return build_json_response({"status": "ready", "version": podium.__version__})
+    return build_json_response({"status": "ready", "version": __version__})
 
 
 @router.get("/metrics", include_in_schema=False)

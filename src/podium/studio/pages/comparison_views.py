@@ -6,14 +6,14 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from podium.data.markup import format_decimal, format_percent
-from podium.errors import ParameterError
+from podium.core.errors import ParameterError
+from podium.core.tables import format_decimal, format_percent
 from podium.evaluate.comparison import Comparison, compare_evaluations
 from podium.evaluate.comparison_chart import draw_differences
-from podium.evaluate.report.blocks import Block, Figure, ReportTable
-from podium.evaluate.report.inputs import ReportInputs
-from podium.evaluate.report.sections import build_section
 from podium.metrics.base import parse
+from podium.reporting.blocks import Block, Figure, ReportTable
+from podium.reporting.inputs import ReportInputs
+from podium.reporting.sections import build_section
 from podium.studio.pages.view_context import METRICS, View, ViewContext, id_text
 
 __all__ = ["build_differences_view", "build_methods_view", "tabulate_rows"]
@@ -116,7 +116,7 @@ def build_differences_view(c: ViewContext) -> View:
 def _build_blocks(
     two: Comparison, metric: str, a: str, b: str, counts: str, rows: list[tuple[Any, ...]]
 ) -> list[Block]:
-    from podium.data.markup import Grid
+    from podium.core.tables import Grid
 
     blocks: list[Block] = [two.verdict(metric) if two.queries > 1 else "There is one query only."]
     if len(rows) > 1 and any(r[3] for r in rows):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from podium.data.markup import Grid
-from podium.errors import ParameterError
-from podium.evaluate.figures import weight_matrix, weight_table
-from podium.evaluate.report.blocks import Block, Figure, ReportTable
-from podium.evaluate.report.findings import WORDS
-from podium.evaluate.report.sections import build_section
+from podium.analysis.figures import weight_matrix, weight_table
+from podium.core.errors import ParameterError
+from podium.core.tables import Grid
+from podium.reporting.blocks import Block, Figure, ReportTable
+from podium.reporting.findings import WORDS
+from podium.reporting.sections import build_section
 from podium.studio.limits import check_pairs
 from podium.studio.pages.comparison_views import tabulate_rows
 from podium.studio.pages.view_context import View, ViewContext

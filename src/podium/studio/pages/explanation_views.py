@@ -6,16 +6,16 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from podium.aggregators.base import Aggregator
+from podium.analysis.explain import Explanation, explain
+from podium.analysis.explain.chart import draw_explanation
+from podium.analysis.explain.counterfactuals import scale_expert_weight
+from podium.analysis.figures.heatmap import natural_sort_key
+from podium.core.errors import ParameterError
+from podium.core.tables import Grid
 from podium.data.consensus import RankedItem
-from podium.data.markup import Grid
-from podium.data.vocabulary import Id, Ids
-from podium.errors import ParameterError
-from podium.evaluate.explanation import Explanation, explain
-from podium.evaluate.explanation.chart import draw_explanation
-from podium.evaluate.explanation.counterfactuals import scale_expert_weight
-from podium.evaluate.figures.heatmap import natural_sort_key
-from podium.evaluate.report.blocks import Block, Figure, ReportTable
+from podium.data.ids import Id, Ids
+from podium.methods.base import Aggregator
+from podium.reporting.blocks import Block, Figure, ReportTable
 from podium.studio.pages.fusion_views import compute_consensus
 from podium.studio.pages.query_views import select_grades
 from podium.studio.pages.view_context import View, ViewContext, id_text, item_texts, resolve_id

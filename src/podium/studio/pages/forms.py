@@ -10,7 +10,7 @@ from fastapi import Request
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
-from podium.errors import InputError
+from podium.core.errors import InputError
 from podium.studio import security
 from podium.studio.form_fields import FIELDS
 from podium.studio.pages import projects

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from podium.core.tables import Grid
 from podium.data.consensus import Consensus
-from podium.data.markup import Grid
-from podium.evaluate.report.blocks import ReportTable
+from podium.reporting.blocks import ReportTable
 from podium.studio.limits import check_pairs
 from podium.studio.pages.view_context import View, ViewContext, id_text
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from podium.errors import PodiumError
+from podium.core.errors import PodiumError
 from podium.studio import job_worker as work
 from podium.studio.pages.forms import read_form
 from podium.studio.pages.page_routes import respond_error

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium import registry
-from podium.evaluate.report.blocks import Block
-from podium.evaluate.report.sections import tuning_blocks
+from podium.core import registry
+from podium.reporting.blocks import Block
+from podium.reporting.sections import tuning_blocks
 from podium.studio.pages.view_context import METRICS, View, ViewContext
 from podium.studio.store_records import Job
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from podium.evaluate.report.blocks import ReportFinding
-from podium.evaluate.report.findings import collect_findings
-from podium.evaluate.report.verdict import describe_verdict
+from podium.reporting.blocks import ReportFinding
+from podium.reporting.findings import collect_findings
+from podium.reporting.verdict import describe_verdict
 from podium.studio.loading import ProjectData
 from podium.studio.pages.view_context import View, ViewContext
 

@@ -14,11 +14,10 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from podium import registry
-from podium.data import markup
-from podium.errors import ParameterError, PodiumError
-from podium.evaluate import pictures
-from podium.evaluate.report.blocks import Figure
+from podium.core import registry, tables
+from podium.core.errors import ParameterError, PodiumError
+from podium.evaluate import charts
+from podium.reporting.blocks import Figure
 from podium.studio import security
 from podium.studio.form_fields import FIELDS, FormField, spell_option
 from podium.studio.job_worker import supervise_worker
@@ -103,7 +102,7 @@ def respond_error(request: Request, error: PodiumError, **values: Any) -> Respon
                 "remedy": remedy,
             }
         }
-        return Response(markup.format_json(told), status, media_type="application/json")
+        return Response(tables.format_json(told), status, media_type="application/json")
     if request.url.path.endswith((".csv", ".svg")):
         return Response(f"{error.format_message(spell_option)}\n", status, media_type="text/plain")
     return _respond_page(
@@ -183,7 +182,7 @@ def show_view(request: Request, project: str, view: str) -> Response:
     except PodiumError as error:
         return respond_error(request, error)
     if kind == "json":
-        return Response(markup.format_json(found.document), media_type="application/json", headers=FRESH)
+        return Response(tables.format_json(found.document), media_type="application/json", headers=FRESH)
     if kind == "csv":
         text = render.format_csv(found.head, found.rows)
         return _respond_download(text.encode(), "text/csv; charset=utf-8", f"podium-{name}.csv")
@@ -242,7 +241,7 @@ def _draw_figure(found: View, name: str, plot: int) -> str:
     for block in found.blocks:
         if isinstance(block, Figure) and block.name == name:
             chart = block.chart() if isinstance(block.chart, functools.partial) else block.chart
-            return json.dumps(pictures.to_vega_lite(chart)) if plot else render.render_svg(chart)
+            return json.dumps(charts.to_vega_lite(chart)) if plot else render.render_svg(chart)
     raise RecordNotFound("there is no such picture on this page")
 
 

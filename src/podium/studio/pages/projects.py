@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from podium.errors import ParameterError
-from podium.formats.files import Source
+from podium.core.errors import ParameterError
+from podium.storage.files import Source
 from podium.studio.form_fields import parse_entered_options
 from podium.studio.limits import TooLarge
 from podium.studio.loading import (

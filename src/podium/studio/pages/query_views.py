@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from podium.analysis.figures import rank_heatmap
+from podium.analysis.figures.heatmap import disambiguate_names, natural_sort_key
+from podium.core.errors import ParameterError
+from podium.core.tables import Grid, format_decimal
 from podium.data.consensus import Consensus
-from podium.data.markup import Grid, format_decimal
+from podium.data.ids import Id
 from podium.data.preferences import Preferences
-from podium.data.vocabulary import Id
-from podium.errors import ParameterError
-from podium.evaluate.figures import rank_heatmap
-from podium.evaluate.figures.heatmap import disambiguate_names, natural_sort_key
-from podium.evaluate.report.blocks import Block, Figure, ReportTable
+from podium.reporting.blocks import Block, Figure, ReportTable
 from podium.studio.pages.fusion_views import compute_consensus
 from podium.studio.pages.view_context import View, ViewContext, id_text, item_texts
 

@@ -12,12 +12,12 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-import podium
-from podium.data import markup
-from podium.data.vocabulary import Id
-from podium.evaluate import pictures
-from podium.evaluate.report import html as report_page
-from podium.evaluate.report.blocks import Block, Figure, ReportTable
+from podium.core import tables
+from podium.core.version import __version__
+from podium.data.ids import Id
+from podium.evaluate import charts
+from podium.reporting import html as report_page
+from podium.reporting.blocks import Block, Figure, ReportTable
 
 __all__ = ["format_csv", "load_asset", "render_block", "render_page", "render_svg", "safe_cell"]
 
@@ -38,12 +38,12 @@ def safe_cell(value: Any) -> Any:
 
 def format_csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Comma-separated values that a spreadsheet can open without harm."""
-    return markup.format_csv([safe_cell(h) for h in head], ([safe_cell(v) for v in row] for row in rows))
+    return tables.format_csv([safe_cell(h) for h in head], ([safe_cell(v) for v in row] for row in rows))
 
 
 def render_svg(chart: Any) -> str:
     """A picture as a file of its own."""
-    drawn = pictures.render_svg(chart, "f")
+    drawn = charts.render_svg(chart, "f")
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
 
 
@@ -51,12 +51,12 @@ def render_svg(chart: Any) -> str:
 def load_asset(name: str) -> tuple[bytes, str] | None:
     """A file of the studio and its type; the style is that of reports and a little more."""
     if name == "style.css":
-        report = importlib.resources.files("podium.evaluate.report").joinpath("style.css").read_text("utf-8")
-        return "\n".join([markup.STYLE, report, _read_static("studio.css")]).encode(), KINDS[".css"]
+        report = importlib.resources.files("podium.reporting").joinpath("style.css").read_text("utf-8")
+        return "\n".join([tables.STYLE, report, _read_static("studio.css")]).encode(), KINDS[".css"]
     if name in ("studio.js", "icon.svg"):
         return _read_static(name).encode(), KINDS[name[name.rindex(".") :]]
     if name == "plots.js":
-        return pictures.browser_code().encode(), KINDS[".js"]
+        return charts.browser_code().encode(), KINDS[".js"]
     return None
 
 
@@ -67,24 +67,24 @@ def _read_static(name: str) -> str:
 def render_block(block: Block, picture: str, links: dict[str, str] | None = None) -> Markup:
     """A block of a report; `picture` is where its pictures are, with a {} for their names."""
     if isinstance(block, str):
-        return Markup(markup.render_paragraph(block))
+        return Markup(tables.render_paragraph(block))
     if isinstance(block, ReportTable):
         leads = [(links or {}).get(row[0], "") for row in block.grid.rows] if links else ()
         return Markup(f'<div class="scroll" tabindex="0">{_render_table(block, leads)}</div>')
     if isinstance(block, Figure):
         return _render_figure(block, picture)
     return Markup(
-        '<ul class="points">' + "".join(f"<li>{markup.escape_html(line)}</li>" for line in block) + "</ul>"
+        '<ul class="points">' + "".join(f"<li>{tables.escape_html(line)}</li>" for line in block) + "</ul>"
     )
 
 
 def _render_table(table: ReportTable, links: Sequence[str]) -> str:
-    drawn = markup.render_table(table.grid, most=table.most, links=links, inline=False)
+    drawn = tables.render_table(table.grid, most=table.most, links=links, inline=False)
     return drawn.replace("<th ", '<th scope="col" ')
 
 
 def _render_figure(figure: Figure, picture: str) -> Markup:
-    where, caption = markup.escape_html(picture.format(figure.name)), markup.escape_html(figure.caption)
+    where, caption = tables.escape_html(picture.format(figure.name)), tables.escape_html(figure.caption)
     image = f'<img src="{where}" alt="{caption}">'
     live = f'<button type="button" class="live" data-plot="{where}&amp;plot=1" hidden>Interactive</button>'
     holder = f'<div class="picture" tabindex="0">{image}</div>'
@@ -112,10 +112,10 @@ def _load_templates() -> jinja2.Environment:
     found.filters |= {
         "when": _format_time,
         "slug": _format_slug,
-        "short": markup.shorten_text,
-        "figure": markup.format_decimal,
+        "short": tables.shorten_text,
+        "figure": tables.format_decimal,
     }
-    found.globals |= {"version": podium.__version__, "WORDS": report_page.WORDS}
+    found.globals |= {"version": __version__, "WORDS": report_page.WORDS}
     return found
 
 

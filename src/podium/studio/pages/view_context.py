@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from podium import registry
-from podium.aggregators.base import Aggregator
-from podium.data.vocabulary import Id, Ids
-from podium.errors import ParameterError
-from podium.evaluate.report.blocks import Block
-from podium.evaluate.report.inputs import ReportInputs
+from podium.core import registry
+from podium.core.errors import ParameterError
+from podium.data.ids import Id, Ids
+from podium.methods.base import Aggregator
+from podium.reporting.blocks import Block
+from podium.reporting.inputs import ReportInputs
 from podium.studio.loading import ProjectData
 from podium.studio.store_records import Project
 from podium.studio.workspace import Workspace

@@ -1,0 +1,257 @@
+"""Computing a published table again."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import podium
+from podium.core import registry
+from podium.core.errors import ParameterError
+from podium.core.params import parse_spec, suggest_names
+from podium.data.dataset import Dataset, Fold
+from podium.data.ids import Id
+from podium.evaluate.comparison import ComparisonRow
+from podium.evaluate.crossvalidation import (
+    Candidate,
+    CrossValidation,
+    Pruned,
+    cross_validate,
+    subtask_progress,
+)
+from podium.evaluate.splits import random_splits
+from podium.learning.examples import Progress, no_progress
+from podium.methods.base import make
+from podium_papers import paper_datasets as data_sets
+from podium_papers.crowd_tables import QualityComparison, compare_qualities
+from podium_papers.paper_tables import find_table
+from podium_papers.published_table import Figures, PublishedRow, PublishedTable
+
+__all__ = ["Reproduction", "RowResult", "SetResult", "reproduce"]
+
+
+@dataclass(frozen=True)
+class RowResult:
+    """One row on one data set, in percent; `ours` is missing for rows that are shown as published only."""
+
+    name: str
+    method: str | None
+    published: Figures | None
+    ours: Figures | None = None
+    folds: tuple[Figures, ...] = ()
+    chosen: tuple[str, ...] = ()  # the method that was used, by fold
+    dropped: tuple[tuple[Id, ...], ...] = ()  # experts that pruning left out, by fold
+    fit_seconds: float = 0.0
+    aggregate_seconds: float = 0.0
+    comparable: bool = True  # with the published figures
+
+    @property
+    def difference(self) -> Figures | None:
+        """Ours less the published figures, both as printed."""
+        if self.ours is None or self.published is None or not self.comparable:
+            return None
+        return tuple(round(o, 2) - p for o, p in zip(self.ours, self.published, strict=True))
+
+
+@dataclass(frozen=True)
+class SetResult:
+    """All rows on one data set, and the paired tests against the baseline, where both were computed.
+
+    `annotators` compares the estimated qualities of annotators with the true ones, where the table asks for that.
+    """
+
+    name: str
+    fingerprint: str
+    queries: int
+    rows: tuple[RowResult, ...]
+    tests: tuple[ComparisonRow, ...] = ()
+    annotators: tuple[QualityComparison, ...] = ()
+    columns: tuple[str, ...] = ()  # what the figures are, where they are not the table's metrics
+    more: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = ()  # further tables: title, header and lines
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A table computed again."""
+
+    table: PublishedTable
+    sets: tuple[SetResult, ...]
+    seed: int
+    seconds: float
+    version: str = podium.__version__
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Those of the table, and what could not be computed."""
+        left_out = [row.name for row in self.table.rows if not _is_available(row)]
+        said = f"Not part of this version, so left out: {', '.join(left_out)}."
+        return (*self.table.notes, said) if left_out else self.table.notes
+
+
+def reproduce(
+    name: str | PublishedTable,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    only: Sequence[str] = (),
+    sets: Sequence[str] = (),
+    seed: int = 0,
+    resume: str | os.PathLike[str] | None = None,
+    progress: Progress = no_progress,
+) -> Reproduction:
+    """Compute a published table again from the data sets in a folder.
+
+    `only` names rows and `sets` data sets when not all are wanted; `seed` is that of random splits and of the methods
+    that have one; `resume` is a folder in which results are kept, see `cross_validate`.
+    """
+    begin = time.perf_counter()
+    what = find_table(name) if isinstance(name, str) else name
+    names = _select_names("row", only, [row.name for row in what.rows])
+    rows = [row for row in what.rows if row.name in names]
+    wanted = _select_names("data set", sets, what.sets)
+    if folder is None and not what.generated:
+        raise ParameterError(f"the data sets of {what.name} are not given; name their folder")
+    if what.study:
+        study = importlib.import_module(f"podium_papers.{what.study}")
+        results = study.results(rows, wanted, folder, seed, progress)
+        return Reproduction(what, results, seed, time.perf_counter() - begin)
+    assert folder is not None
+    data = [
+        data_sets.load_dataset(n, folder) for n in wanted
+    ]  # all of them, so that a missing one is told at once
+    found = [
+        _run_set(what, rows, one, folder, seed, resume, subtask_progress(progress, number, len(data)))
+        for number, one in enumerate(data)
+    ]
+    return Reproduction(what, tuple(found), seed, time.perf_counter() - begin)
+
+
+def _select_names(what: str, asked: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Those asked for, in the order of the table, or all of them; names are compared without case."""
+    plain = {name.lower() for name in known}
+    for name in asked:
+        if name.lower() not in plain:
+            raise ParameterError(f"the table has no {what} {name!r}; {suggest_names(name, known)}")
+    wanted = {name.lower() for name in asked} or plain
+    return [name for name in known if name.lower() in wanted]
+
+
+def _run_set(
+    what: PublishedTable,
+    rows: Sequence[PublishedRow],
+    data: Dataset,
+    folder: str | os.PathLike[str],
+    seed: int,
+    resume: str | os.PathLike[str] | None,
+    told: Progress,
+) -> SetResult:
+    computed = [
+        row for row in rows if row.method is not None and _applies_to(row, data.name) and _is_available(row)
+    ]
+    results: dict[str, CrossValidation] = {}
+    for number, row in enumerate(computed):
+        results[row.name] = cross_validate(
+            seen := _prepare_data(row, data, folder),
+            {row.name: _build_candidates(row, seed)},
+            what.metrics,
+            folds=_choose_folds(what, seen, seed),
+            choose_by=what.choose_by,
+            ties=what.ties,
+            labelled_only=what.labelled_only,
+            resume=resume,
+            progress=subtask_progress(told, number, len(computed), f"{data.name}: {row.name}"),
+        )
+    shown = [
+        row for row in rows if row.name in results or (row.method is None and data.name in row.published)
+    ]
+    return SetResult(
+        data.name,
+        data.preferences.fingerprint,
+        len(data),
+        tuple(_row_result(what, row, data.name, results.get(row.name)) for row in shown),
+        _run_tests(what, results),
+        compare_qualities(computed, data) if what.annotators else (),
+    )
+
+
+def _choose_folds(what: PublishedTable, data: Dataset, seed: int) -> list[Fold] | None:
+    """None for those of the data set."""
+    if what.whole:
+        nothing = data.select_codes(np.zeros(0, np.int64))
+        return [Fold(nothing, nothing, data)]
+    return None if what.splits is None else random_splits(data, what.splits, seed=seed)
+
+
+def _is_available(row: PublishedRow) -> bool:
+    """Whether the methods of a row are part of this version."""
+    specs = (row.method,) if isinstance(row.method, str) else row.method or ()
+    return all(parse_spec(spec)[0] in registry.aggregators.all() for spec in specs)
+
+
+def _applies_to(row: PublishedRow, data: str) -> bool:
+    """A row that leaves experts out, or takes features in, says for which data sets."""
+    return all(not only or data in only for only in (row.without, row.features))
+
+
+def _prepare_data(row: PublishedRow, data: Dataset, folder: str | os.PathLike[str]) -> Dataset:
+    if row.unlisted is not None:
+        data = dataclasses.replace(data, preferences=data.preferences.with_unlisted(row.unlisted))
+    if row.features:
+        data = data_sets.with_features(data, row.features[data.name], folder)
+    if row.without:
+        data = data_sets.without_experts(data, row.without[data.name])
+    return data_sets.labelled_items(data) if row.labelled else data
+
+
+def _build_candidates(row: PublishedRow, seed: int) -> list[Candidate]:
+    """The row's methods, with the seed unless they bring their own."""
+    given = (row.method,) if isinstance(row.method, str) else row.method or ()
+    found: list[Candidate] = []
+    for spec in given:
+        made = make(spec)
+        if seed and getattr(made, "seed", seed) == 0:
+            made = dataclasses.replace(made, seed=seed)  # type: ignore[call-arg]
+        found.append(Pruned(made) if row.pruned else made)
+    return found
+
+
+def _row_result(
+    what: PublishedTable, row: PublishedRow, data: str, found: CrossValidation | None
+) -> RowResult:
+    method = (
+        None if row.method is None else "; ".join([row.method] if isinstance(row.method, str) else row.method)
+    )
+    published = row.published.get(data)
+    if found is None:
+        return RowResult(row.name, None, published)
+    folds = found[row.name]
+    return RowResult(
+        row.name,
+        method,
+        published,
+        _to_percent(found.mean(row.name).values()),
+        tuple(_to_percent(mean.values()) for mean in found.fold_means(row.name)),
+        tuple(fold.chosen for fold in folds),
+        tuple(tuple(fold.dropped) for fold in folds),
+        sum(fold.fit_seconds for fold in folds),
+        sum(fold.aggregate_seconds for fold in folds),
+        what.comparable,
+    )
+
+
+def _to_percent(values: Iterable[float]) -> Figures:
+    return tuple(100 * v for v in values)
+
+
+def _run_tests(what: PublishedTable, results: dict[str, CrossValidation]) -> tuple[ComparisonRow, ...]:
+    if what.baseline not in results or len(results) < 2 or not what.tested:
+        return ()
+    whole = CrossValidation(
+        results[what.baseline].metrics, {n: found[n] for n, found in results.items()}, what.baseline
+    )
+    return whole.compare(metrics=what.tested, test="randomisation").rows

@@ -1,0 +1,222 @@
+"""Monotone retargeting on real data: columns that rank as lists, the other columns as item features, no labels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from podium.methods.base import make
+from podium_papers.published_table import PublishedRow, PublishedTable
+
+if TYPE_CHECKING:
+    from podium.data.consensus import Consensus
+    from podium.data.dataset import Dataset
+    from podium.kernels.dispatch import F8
+    from podium.learning.examples import Progress
+    from podium_papers.reproduction import SetResult
+
+__all__ = ["BASELINES", "CITATION", "TABLE", "as_lists", "learned_list", "results"]
+
+CITATION = (
+    "Acharyya & Ghosh, Monotone retargeting for unsupervised rank aggregation with object features, 2016"
+)
+BASELINES = {
+    "Borda": "borda",
+    "CombMNZ": "combmnz",
+    "CombMIN": "combmin",
+    "CombMAX": "combmax",
+    **{f"MC{k}": f"mc{k}" for k in range(1, 5)},
+}
+OURS = "Retargeting"
+FEATURES, EVERYTHING = " + list learned from features", " + list learned from everything"  # one list more
+
+# which columns rank: words that their names begin with
+RANKING = ("BM25", "log BM25", "LMIR", "TF.IDF", "PageRank")
+NOT_RANKING = {"ohsumed": ("TF.IDF",)}  # there the lists are BM25 and language models
+
+TABLE = PublishedTable(
+    name="retargeting",
+    title="Monotone retargeting on LETOR sets, without labels",
+    citation=f"{CITATION}, figure 2",
+    sets=tuple(f"{name}{more}" for name in ("ohsumed", "mq2008") for more in ("", FEATURES, EVERYTHING)),
+    metrics=tuple(f"ndcg@{k}:exp" for k in range(1, 11)),
+    rows=(
+        PublishedRow(OURS, "retargeting"),
+        *(PublishedRow(name, method) for name, method in BASELINES.items()),
+        PublishedRow("RRF", "rrf"),
+        PublishedRow("Learned list", None),
+    ),
+    baseline=OURS,
+    tested=("ndcg@10:exp",),
+    study="retargeting",
+    notes=(
+        "Lists are the columns of BM25, language models, TF.IDF and PageRank (OHSUMED: of BM25 and language models), "
+        "features are all others. The published figures are curves without numbers.",
+        "A learned list is LambdaRank on the features, or on all columns: the scores of every part by a model that did "
+        "not see it. With it, retargeting is run on each part by itself, since every part has a model of its own.",
+        "On MQ2008 the features explain too little of what the lists agree on (below trust=0.5), so the lists decide "
+        "alone, weighted by agreement: even LambdaRank on those features is far below the lists' consensus there.",
+        "A learned list is found (weight 1 in most parts of OHSUMED) where it is made of the features; made of "
+        "everything it is one list among others, and there is no clear lift.",
+        "Scale, penalties and trust were chosen with the labels of both sets in view, one setting for all.",
+    ),
+)
+
+
+def results(
+    rows: Sequence[PublishedRow],
+    sets: Sequence[str],
+    folder: str | os.PathLike[str],
+    seed: int,
+    progress: Progress,
+) -> tuple[SetResult, ...]:
+    """All chosen rows on all chosen data sets."""
+    from podium.evaluate.crossvalidation import subtask_progress
+    from podium_papers.paper_datasets import load_dataset
+
+    data = {name: load_dataset(name, folder) for name in dict.fromkeys(s.split()[0] for s in sets)}
+    return tuple(
+        _run_set(name, data[name.split()[0]], rows, seed, subtask_progress(progress, number, len(sets), name))
+        for number, name in enumerate(sets)
+    )
+
+
+def as_lists(data: Dataset, more: Mapping[str, F8] | None = None) -> Dataset:
+    """The columns that rank as ratings of one expert each, the others as features; `more` adds lists, by parts."""
+    import numpy as np
+
+    from podium.data.dataset import Dataset
+    from podium.data.features import Features
+    from podium.data.preferences import Preferences
+    from podium_papers.letor_columns import COLUMNS
+
+    assert data.features is not None
+    x, names = data.features, COLUMNS[data.name]
+    words = [w for w in RANKING if w not in NOT_RANKING.get(data.name, ())]
+    rank = [k for k, name in enumerate(names) if name.startswith(tuple(words))]
+    rest = [k for k in range(len(names)) if k not in rank]
+    lists = {names[k]: x.values[:, k] for k in rank} | dict(more or {})
+    query = np.array(x.index.queries.tolist(), object)[x.index.query_of_slot]
+    item, n = np.array(x.index.items.tolist(), object), len(lists)
+    preferences = Preferences.from_rows(
+        np.repeat(query, n), np.tile(list(lists), len(item)), np.repeat(item, n),
+        score=np.stack(list(lists.values()), axis=1).ravel(),
+    )  # fmt: skip
+    features = Features(x.index, x.values[:, rest], tuple(names[k] for k in rest))
+    return Dataset(preferences, data.labels, features, data.part if more else None)
+
+
+def learned_list(data: Dataset, seed: int = 0) -> F8:
+    """LambdaRank on the features: the scores of every part by a model that was fitted without it."""
+    import numpy as np
+
+    from podium.methods.learned.lambdarank import LambdaRank
+
+    assert data.features is not None
+    scores = np.zeros(len(data.features.values))
+    for fold in data.folds():
+        train, held, test = ((part.features, part.labels) for part in fold)
+        model = LambdaRank(normalise="deviation", seed=seed, choose_by="ndcg@10:exp")
+        model.fit(*train, validation=held)  # type: ignore[arg-type]
+        assert test[0] is not None
+        scores[data.features.index.locate(test[0].index) >= 0] = model.predict(test[0])
+    return scores
+
+
+def _run_set(name: str, data: Dataset, rows: Sequence[PublishedRow], seed: int, told: Progress) -> SetResult:
+    from podium.evaluate.comparison import compare_evaluations
+    from podium.evaluate.evaluation import evaluate
+    from podium_papers.reproduction import RowResult, SetResult
+
+    assert data.labels is not None
+    extra = None
+    if name.endswith((FEATURES, EVERYTHING)):
+        taught = data if name.endswith(EVERYTHING) else replace(data, features=as_lists(data).features)
+        extra = learned_list(taught, seed)
+    seen = as_lists(data, None if extra is None else {"learned": extra})
+    facts: list[Any] = []
+    found = _rank_rows(seen, extra, rows, facts, told)
+    measured = {n: evaluate(c, data.labels, TABLE.metrics, queries="all") for n, c in found.items()}
+    base = OURS if OURS in found else next(iter(found))
+    tests = compare_evaluations(measured, TABLE.tested, baseline=base, test="randomisation").rows
+    shown = [
+        RowResult(r.name, _spec(r), None, tuple(100 * v for v in measured[r.name].mean().values()))
+        for r in rows
+        if r.name in found
+    ]
+    tested = tuple(row for row in tests if row.difference is not None)
+    count = len(measured[base])
+    return SetResult(
+        name, seen.preferences.fingerprint, count, tuple(shown), tested, more=_describe_models(facts)
+    )
+
+
+def _spec(row: PublishedRow) -> str | None:
+    assert not isinstance(row.method, tuple)  # there is nothing to choose with here
+    return row.method
+
+
+def _rank_rows(
+    seen: Dataset, extra: F8 | None, rows: Sequence[PublishedRow], facts: list[Any], told: Progress
+) -> dict[str, Consensus]:
+    """The consensus of every row."""
+    from podium.data.consensus import Consensus
+
+    assert seen.features is not None
+    found: dict[str, Consensus] = {}
+    for number, row in enumerate(rows):
+        told(number, len(rows), row.name)
+        if row.name == OURS:
+            found[OURS] = _retarget_parts(seen, facts)
+        elif isinstance(row.method, str):
+            found[row.name] = make(row.method).aggregate(seen.preferences, ties="input")
+        elif extra is not None:
+            found[row.name] = Consensus.from_scores(seen.features.index, extra, ties="input")
+    return found
+
+
+def _retarget_parts(seen: Dataset, facts: list[Any]) -> Consensus:
+    """Retargeting on all queries, or part by part where the data have parts; `facts` gets what was learned."""
+    import numpy as np
+
+    from podium.data.consensus import Consensus
+
+    index = seen.preferences.index
+    scores = np.zeros(len(index.items))
+    part = np.zeros(len(index), np.int64) if seen.part is None else seen.part
+    for number in np.unique(part):
+        codes = np.flatnonzero(part == number)
+        some, (_, slots) = seen.select_codes(codes), index.select(codes)
+        model = make("retargeting").fit(some.preferences, features=some.features)
+        scores[slots] = model.aggregate(some.preferences, some.features).scores
+        facts.append(model)
+    return Consensus.from_scores(index, scores, ties="input")
+
+
+def _describe_models(models: list[Any]) -> tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]:
+    """What was learned, part by part where there are parts: the lists by weight, and the features that count most."""
+    if not models:
+        return ()
+    head = [f"part {k + 1}" for k in range(len(models))] if len(models) > 1 else ["value"]
+    facts = (
+        ("fact", *head),
+        ("share of the lists' agreement that features explain", *(f"{m.explained_:.3f}" for m in models)),
+        ("outcome", *(m.mode_ for m in models)),
+        ("turns", *(str(m.iterations_) for m in models)),
+        ("objective", *(f"{m.objective_:.2g}" for m in models)),
+    )
+    lists = _format_weights([m.expert_weights() for m in models], len(models[0].experts_))
+    features = _format_weights([m.feature_weights() for m in models], 10)
+    return (
+        ("how it went", facts),
+        ("weights of the lists", (("list", *head), *lists)),
+        ("largest weights of features", (("feature", *head), *features)),
+    )
+
+
+def _format_weights(found: list[dict[Any, float]], top: int) -> tuple[tuple[str, ...], ...]:
+    size = {name: sum(abs(one[name]) for one in found) for name in found[0]}
+    names = sorted(size, key=lambda name: -size[name])[:top]
+    return tuple((str(name), *(f"{one[name]:.3f}" for one in found)) for name in names)

@@ -1,0 +1,1 @@
+"""What the votes and rankings say about experts, annotators and items."""

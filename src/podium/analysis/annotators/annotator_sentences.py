@@ -1,0 +1,71 @@
+"""What there is to know about annotators, in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from podium.analysis.annotators.annotator_verdicts import FEW, MALICIOUS, OVERLAP, RANDOM, TOLD
+from podium.core.tables import format_p_value
+
+if TYPE_CHECKING:
+    from podium.analysis.annotators.result import Annotator, Annotators
+    from podium.analysis.annotators.reversal_check import Reversal
+
+__all__ = ["describe_annotators"]
+
+SHOWN = 5  # names in a sentence
+
+
+def describe_annotators(found: Annotators, flags: Sequence[str]) -> list[str]:
+    """Counts, what needs a look, flags, copies, and what the crowd is worth."""
+    counts = found.counts
+    told = [v for v in TOLD if v != OVERLAP or counts[v]]
+    kinds = ", ".join(f"{counts[v]:,} {'with ' if v in (FEW, OVERLAP) else ''}{v}" for v in told)
+    n = len(found.rows)
+    lines = [f"{n:,} annotator{'' if n == 1 else 's'}: {kinds}"]
+    total = sum(row.judgements for row in found.rows) or 1
+    advice = {MALICIOUS: _describe_reversal(found.reversal), RANDOM: "leave them out, or weigh by quality",
+              OVERLAP: "ask others about the same items"}  # fmt: skip
+    for verdict, what in advice.items():
+        rows = [row for row in found.rows if row.verdict == verdict]
+        if rows:
+            part = sum(row.judgements for row in rows) / total
+            lines.append(f"{verdict}: {part:.1%} of the judgements, by {_join_names(rows)}; {what}")
+    for flag in flags:
+        rows = [row for row in found.rows if flag in row.flags]
+        if rows:
+            lines.append(f"{flag}: {_join_names(rows)}")
+    return [
+        *lines,
+        *_describe_copies(found),
+        f"by volume and independence they are worth {found.effective:.1f} judges",
+    ]
+
+
+def _describe_reversal(reversal: Reversal | None) -> str:
+    """Reverse them where that was seen to help, else leave them out."""
+    if reversal is None or math.isnan(reversal.reversed):
+        return "leave them out"
+    shares = f"{reversal.left_out:.1%} of the others' held-out pairs are predicted without them, "
+    shares += f"{reversal.reversed:.1%} with their answers reversed"
+    p = format_p_value(reversal.p)
+    if reversal.helps:
+        return f"reversed they help: {shares} (p {p if p.startswith('<') else f'= {p}'})"
+    return f"leave them out, reversing them is not seen to help: {shares}"
+
+
+def _describe_copies(found: Annotators) -> list[str]:
+    lines = []
+    for group in found.copies[:SHOWN]:
+        more = f" and {len(group) - SHOWN} more" if len(group) > SHOWN else ""
+        lines.append(f"answer alike, mistakes included: {', '.join(map(str, group[:SHOWN]))}{more}")
+    if len(found.copies) > SHOWN:
+        lines.append(f"{len(found.copies) - SHOWN} more groups answer alike")
+    return lines
+
+
+def _join_names(rows: Sequence[Annotator]) -> str:
+    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+    return ", ".join(str(row.annotator) for row in rows[:SHOWN]) + more

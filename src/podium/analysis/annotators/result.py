@@ -1,0 +1,354 @@
+"""One row per annotator, with a verdict, its reasons, and how sure it is."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from podium.analysis.annotators.annotator_sentences import describe_annotators
+from podium.analysis.annotators.annotator_verdicts import (
+    LEAD,
+    TOLD,
+    VERDICTS,
+    AnnotatorVerdicts,
+    compute_posterior,
+    judge_annotators,
+)
+from podium.analysis.annotators.crowd_judgements import AgreementCounts, CrowdJudgements
+from podium.analysis.annotators.peers import (
+    FAR,
+    JudgementTimes,
+    SideShares,
+    compare_peers,
+    count_effective_judges,
+    measure_sides,
+    measure_speed,
+)
+from podium.analysis.annotators.reversal_check import Reversal
+from podium.core.errors import InputError, ParameterError, PodiumWarning
+from podium.core.params import suggest_names
+from podium.core.tables import Grid, render_block, render_paragraph, render_table
+from podium.data.consensus import Consensus
+from podium.data.frames import FrameBackend, records_frame
+from podium.data.ids import Id
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.kernels.dispatch import B1, F8
+from podium.methods.base import make
+
+__all__ = ["VERDICTS", "Annotator", "Annotators", "annotators"]
+
+ROWS = 15  # annotators in a notebook
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """One annotator; None stands for what the data do not tell.
+
+    `quality` is the chance that a pair is judged as the others, taken together, judge it: 1 always, 0.5 at random, 0
+    always the other way round. The annotator's own judgements are not among theirs.
+    """
+
+    annotator: Id
+    verdict: str  # one of `VERDICTS`
+    missing: str | None  # what a clear verdict would take
+    flags: tuple[str, ...]  # "always first", "copies X", "very fast", ...
+    quality: float
+    low: float  # interval of the quality
+    high: float
+    judgements: int
+    overlap: int  # judgements of items that others judge too
+    pairs: int  # pairs put in order that the others put in order too
+    queries: int
+    agreement: float | None  # share of the pairs that are as in the consensus, own judgements included
+    peers: float | None  # share of the others who answer the same questions alike
+    consistency: float | None  # share of equal answers where the same pair was judged again
+    first: float | None  # share of votes for the item shown first, where sides and items can be told apart
+    first_p: float | None  # of the side being of no matter, beside what is known of the items
+    seconds: float | None  # median time of a judgement
+    accuracy: float | None  # share of the pairs that are as in the gold labels
+    gold_pairs: int
+    weight: float | None  # what the method that made the consensus thinks of the annotator
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Annotators:
+    """All annotators, those that need a look first, then by judgements.
+
+    >>> votes = [v for q in range(20) for v in [(q, "ann", "a", "b"), (q, "ben", "a", "b"), (q, "cid", "b", "a")]]
+    >>> query, who, won, lost = zip(*votes)
+    >>> found = annotators(Preferences.from_comparisons(query, who, won, lost), method="copeland")
+    >>> [(row.annotator, row.verdict) for row in found.rows]
+    [('cid', 'malicious'), ('ann', 'reliable'), ('ben', 'reliable')]
+    """
+
+    rows: tuple[Annotator, ...]
+    method: str
+    level: float
+    effective: float  # independent judges of equal volume that they are worth
+    copies: tuple[tuple[Id, ...], ...] = field(default=())  # groups that answer alike, mistakes included
+    reversal: Reversal | None = None  # the held-out check of those whose answers are the other way round
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Annotator]:
+        return iter(self.rows)
+
+    def __getitem__(self, annotator: Id) -> Annotator:
+        for row in self.rows:
+            if row.annotator == annotator:
+                return row
+        known = [str(row.annotator) for row in self.rows]
+        raise ParameterError(f"there is no annotator {annotator!r}; {suggest_names(str(annotator), known)}")
+
+    def __repr__(self) -> str:
+        return f"Annotators({self.lines[0]})"
+
+    def _repr_html_(self) -> str:
+        head = ("annotator", "verdict", "flags", "quality", "interval", "judgements")
+        rows = tuple(
+            (str(r.annotator), r.verdict, ", ".join(r.flags), f"{r.quality:.2f}", f"{r.low:.2f} .. {r.high:.2f}",
+             f"{r.judgements:,}")
+            for r in self.rows[:ROWS]
+        )  # fmt: skip
+        said = "".join(map(render_paragraph, self.lines))
+        return render_block(
+            "Annotators", said, render_table(Grid(head, rows, 3), more=len(self.rows) - len(rows))
+        )
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many there are of each verdict and flag; copies are counted as "copies"."""
+        found = Counter(row.verdict for row in self.rows)
+        flags = Counter(
+            flag.split(" ")[0] if flag.startswith("copies ") else flag
+            for row in self.rows
+            for flag in row.flags
+        )
+        return {v: found[v] for v in TOLD} | dict(sorted(flags.items()))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What there is to know, in sentences."""
+        return tuple(describe_annotators(self, FLAGS[:2] + FLAGS[3:]))
+
+    def filter_by_flag(self, word: str) -> Annotators:
+        """Only those with a verdict or flag that begins with a word."""
+        kept = tuple(r for r in self.rows if any(f.startswith(word.lower()) for f in (r.verdict, *r.flags)))
+        known = [*VERDICTS, *FLAGS]
+        if not kept and not any(name.startswith(word.lower()) for name in known):
+            raise ParameterError(f"there is no flag {word!r}; {suggest_names(word, known)}")
+        return Annotators(kept, self.method, self.level, self.effective, self.copies, self.reversal)
+
+    def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
+        """A dataframe with a row per annotator, those that need a look first; the columns are those of `Annotator`."""
+        return records_frame(self.rows, Annotator, "annotator", backend)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            "method": self.method,
+            "level": self.level,
+            "counts": self.counts,
+            "effective": self.effective,
+            "copies": [list(group) for group in self.copies],
+            "reversal": None if self.reversal is None else self.reversal.to_dict(),
+            "lines": list(self.lines),
+            "rows": [asdict(row) for row in self.rows],
+        }
+
+
+FIRST, SECOND, COPIES = "always first", "always second", "copies"
+FAST, SLOW, EQUAL, CHANGING = "very fast", "very slow", "all answers equal", "contradicts itself"
+FLAGS = (FIRST, SECOND, COPIES, EQUAL, CHANGING, FAST, SLOW)
+
+
+def annotators(
+    preferences: Preferences,
+    consensus: Consensus | None = None,
+    *,
+    method: str = "crowdagg",
+    labels: Labels | None = None,
+    times: JudgementTimes | None = None,
+    level: float = 0.95,
+) -> Annotators:
+    """What can be said of every annotator (expert) of the preferences.
+
+    The `consensus` is made by `method` unless given. With gold `labels` the accuracy against them is
+    told; `times` maps annotators to the seconds their judgements took. Intervals are those of Jeffreys' beta posterior
+    at `level`; the pairs of a list count as the independent votes that they are worth.
+    """
+    if not 0 < level < 1:
+        raise ParameterError(f"level is {level}; accepted: numbers between 0 and 1, both excluded")
+    crowd = CrowdJudgements(preferences)
+    if not crowd.judgements.any():
+        raise InputError("there are no judgements", remedy="give ratings, lists or votes of annotators")
+    if consensus is None:
+        consensus = make(method).aggregate(preferences)
+    counts = crowd.count_against_others()
+    judged = judge_annotators(crowd, counts, level)
+    shown, near = measure_sides(crowd), compare_peers(crowd)
+    columns = _compute_columns(crowd, counts, judged, consensus, labels, times, shown)
+    flags = _collect_flags(crowd, columns, level, shown.one_sided, near.copies)
+    rows = _build_rows(crowd, columns, judged, flags)
+    groups = () if near.agreement is None else tuple(tuple(g) for g in near.agreement.copies)
+    worth = count_effective_judges(crowd, near.agreement)
+    return Annotators(rows, consensus.method, level, worth, groups, judged.reversal)
+
+
+class _AnnotatorColumns(NamedTuple):
+    """By annotator; NaN: not known."""
+
+    quality: F8
+    low: F8
+    high: F8
+    pairs: F8
+    agreement: F8
+    peers: F8
+    consistency: F8
+    repeats: F8  # answers to a comparison that was answered before
+    first: F8
+    first_p: F8
+    seconds: F8
+    deviation: F8
+    accuracy: F8
+    gold_pairs: F8
+    weight: F8
+
+
+def _compute_columns(
+    crowd: CrowdJudgements,
+    counts: AgreementCounts,
+    judged: AnnotatorVerdicts,
+    consensus: Consensus,
+    labels: Labels | None,
+    times: JudgementTimes | None,
+    shown: SideShares,
+) -> _AnnotatorColumns:
+    at = crowd.preferences.index.locate(consensus.index)
+    agreed = crowd.count_against_scores(
+        np.where(at >= 0, consensus.scores[at] if len(consensus.scores) else np.nan, np.nan)
+    )
+    gold = crowd.count_against_scores(_align_labels(crowd, labels))
+    asked, equal, again = crowd.count_repeats()
+    pace = measure_speed(crowd, times)
+    return _AnnotatorColumns(
+        judged.quality, judged.low, judged.high, counts.same + counts.other,
+        _divide_or_nan(agreed.same, agreed.same + agreed.other), crowd.count_shared_answers().share,
+        _divide_or_nan(equal, asked), again, shown.share, shown.p, pace.median, pace.deviation,
+        _divide_or_nan(gold.same, gold.same + gold.other), gold.same + gold.other,
+        _align_method_weights(crowd, consensus),
+    )  # fmt: skip
+
+
+def _align_labels(crowd: CrowdJudgements, labels: Labels | None) -> F8:
+    """By slot, NaN: not known; labels that have nothing to do with the judgements are nearly always a mistake."""
+    if labels is None:
+        return np.full(crowd.slot_count, np.nan)
+    index = crowd.preferences.index
+    found = labels.align(index)
+    if np.isnan(found).all():
+        warnings.warn(
+            f"no judged item has a label: judged are items such as {index.items[:3]} of the queries "
+            f"{index.queries[:3]}, labels are of the queries {labels.queries[:3]}; ids are compared exactly, case and "
+            "type included",
+            PodiumWarning,
+            stacklevel=4,
+        )
+    return found
+
+
+def _divide_or_nan(part: F8, whole: F8) -> F8:
+    return np.asarray(np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0), np.float64)
+
+
+def _align_method_weights(crowd: CrowdJudgements, consensus: Consensus) -> F8:
+    """The method's own estimates; not known where it has none and all annotators count the same."""
+    found = np.full(len(crowd), np.nan)
+    given, experts = consensus.expert_weights, consensus.experts
+    if given is None or experts is None or (given == 1).all():
+        return found
+    at = experts.codes_of(crowd.preferences.experts)
+    return np.where(at >= 0, given[at], np.nan)
+
+
+def _find_inconsistent(c: _AnnotatorColumns, level: float) -> B1:
+    """Whose answers to a comparison that is asked again surely agree little more than by chance, unlike the others'."""
+    equal = np.nan_to_num(c.consistency) * c.repeats
+    high = compute_posterior(equal, c.repeats - equal, level)[2]
+    usual = (equal.sum() - equal + 0.5) / (c.repeats.sum() - c.repeats + 1)
+    return np.asarray((c.repeats > 0) & (high < 0.5 + LEAD * (usual - 0.5)), np.bool_)
+
+
+def _collect_flags(
+    crowd: CrowdJudgements,
+    c: _AnnotatorColumns,
+    level: float,
+    one_sided: dict[Id, float],
+    copies: dict[Id, list[Id]],
+) -> list[list[str]]:
+    experts = crowd.preferences.experts
+    found: list[list[str]] = [[] for _ in range(len(crowd))]
+    for name, which in (
+        (EQUAL, crowd.find_constant_annotators()),
+        (CHANGING, _find_inconsistent(c, level)),
+        (FAST, c.deviation < -FAR),
+        (SLOW, c.deviation > FAR),
+    ):
+        for code in np.flatnonzero(which).tolist():
+            found[code].append(name)
+    for who, share in one_sided.items():
+        found[_find_code(experts, who)].append(FIRST if share > 0.5 else SECOND)
+    for who, others in copies.items():
+        if EQUAL in found[_find_code(experts, who)]:
+            continue  # they agree with everybody who never decides
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        found[_find_code(experts, who)].append(f"{COPIES} {others[0]}{more}")
+    return found
+
+
+def _find_code(experts: Any, who: Id) -> int:
+    return int(experts.code_of(who))
+
+
+def _build_rows(
+    crowd: CrowdJudgements, c: _AnnotatorColumns, judged: AnnotatorVerdicts, flags: Sequence[Sequence[str]]
+) -> tuple[Annotator, ...]:
+    verdicts = judged.verdicts
+    place = np.array([VERDICTS.index(v) for v in verdicts], np.int64)
+    order = np.lexsort((np.arange(len(crowd)), -crowd.judgements, place))
+    values = {name: column.tolist() for name, column in c._asdict().items()}
+    experts, judgements, queries = (
+        crowd.preferences.experts.tolist(),
+        crowd.judgements.tolist(),
+        crowd.queries.tolist(),
+    )
+    optional = ("agreement", "peers", "consistency", "first", "first_p", "seconds", "accuracy", "weight")
+    rows = []
+    for i in order.tolist():
+        known = {name: None if math.isnan(values[name][i]) else values[name][i] for name in optional}
+        rows.append(
+            Annotator(
+                annotator=experts[i],
+                verdict=verdicts[i],
+                missing=judged.missing[i],
+                flags=tuple(flags[i]),
+                quality=values["quality"][i],
+                low=values["low"][i],
+                high=values["high"][i],
+                judgements=judgements[i],
+                overlap=int(crowd.overlap[i]),
+                pairs=round(values["pairs"][i]),
+                queries=queries[i],
+                gold_pairs=round(values["gold_pairs"][i]),
+                **known,
+            )
+        )
+    return tuple(rows)

@@ -1,0 +1,136 @@
+"""What each expert is worth by labels: its own metric, and the consensus with and without it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from podium.core.errors import ParameterError
+from podium.data.consensus import Consensus
+from podium.data.ids import id_order
+from podium.data.labels import Labels
+from podium.data.preferences import Form, Preferences
+from podium.evaluate.evaluation import mean_of
+from podium.evaluate.result_rankings import compute_rbo_by_query, expert_rankings
+from podium.evaluate.significance import assess_differences, holm
+from podium.kernels.dispatch import F8, I8
+from podium.methods.base import Aggregator, make
+from podium.metrics.base import Metric, measure
+from podium.metrics.binary import Judged
+from podium.metrics.judgements import Judgements
+
+if TYPE_CHECKING:
+    from podium.data.features import Features
+
+__all__ = [
+    "LeaveOneOutEffects",
+    "SingleExpertScores",
+    "find_measured_queries",
+    "leave_one_out",
+    "measure_single_experts",
+    "resolve_method",
+]
+
+
+class SingleExpertScores(NamedTuple):
+    """By expert; NaN where not defined."""
+
+    value: F8
+    judged: F8
+
+
+class LeaveOneOutEffects(NamedTuple):
+    """The consensus of everybody, less without each expert."""
+
+    value: float
+    effect: F8
+    low: F8
+    high: F8
+    p: F8  # paired t test, Holm-corrected over the experts
+    moved: F8  # 1 - RBO of the two rankings
+
+
+def resolve_method(method: str | Aggregator | None, preferences: Preferences) -> Aggregator:
+    """The method asked for, or a plain one that reads these preferences."""
+    if method is None:
+        method = "copeland" if Form.COMPARISON in preferences.forms else "rrf"
+    made = make(method)
+    if made.tags.supervised:
+        raise ParameterError(
+            f"{made.name} learns from labels, so it cannot be applied without one of its experts; "
+            "choose a method that does not learn, such as rrf"
+        )
+    return made
+
+
+def find_measured_queries(preferences: Preferences, labels: Labels) -> I8:
+    """Codes in the labels of the queries that have a grade and are here too, by id: rows may come in any order."""
+    judged = Judgements.for_labels(labels).judged_counts > 0
+    here = preferences.queries.codes_of(labels.queries) >= 0
+    codes = np.flatnonzero(judged & here).tolist()
+    return np.array(sorted(codes, key=lambda code: id_order(labels.queries[code])), np.int64)
+
+
+def measure_single_experts(
+    preferences: Preferences, labels: Labels, metric: Metric, depth: int, which: I8
+) -> SingleExpertScores:
+    """Every expert's own lists; a query that it does not answer counts as 0."""
+    value, judged = (np.full(len(preferences.experts), math.nan) for _ in range(2))
+    if not len(which) or not preferences.lists.rows:
+        return SingleExpertScores(value, judged)
+    answered = np.bincount(preferences.lists.expert, minlength=len(value))
+    for code in np.flatnonzero(answered):
+        ranking = with_trec_ties(expert_rankings(preferences, preferences.experts[int(code)]))
+        found = measure((metric, Judged(cutoff=depth)), ranking, labels, which)
+        theirs = ranking.queries.codes_of(labels.queries.take(which)) >= 0
+        value[code], judged[code] = mean_of(found[0]), mean_of(found[1][theirs])
+    return SingleExpertScores(value, judged)
+
+
+def with_trec_ties(ranking: Consensus) -> Consensus:
+    """Ties as trec_eval breaks them: the same figures as in a comparison."""
+    return ranking.with_ties("trec", single=True)
+
+
+def leave_one_out(
+    preferences: Preferences,
+    labels: Labels | None,
+    method: Aggregator,
+    metric: Metric,
+    which: I8,
+    features: Features | None,
+    level: float,
+) -> LeaveOneOutEffects:
+    """One aggregation without each expert; intervals are over queries, paired."""
+    whole = with_trec_ties(method.aggregate(preferences, features))
+    n = len(preferences.experts)
+    moved, effects = np.full(n, math.nan), np.full((n, len(which)), math.nan)
+    base = measure((metric,), whole, labels, which)[0] if labels is not None else np.zeros(0)
+    if n > 1:
+        for code in np.flatnonzero(preferences.active_experts):
+            expert = preferences.experts[int(code)]
+            others = _drop_expert_weight(method, expert, preferences)
+            if others is None:
+                continue
+            less = with_trec_ties(others.aggregate(preferences.without_expert(expert), features))
+            moved[code] = 1.0 - mean_of(compute_rbo_by_query(whole, less))
+            if labels is not None:
+                effects[code] = base - measure((metric,), less, labels, which)[0]
+    p, low, high = assess_differences(effects, level=level)
+    return LeaveOneOutEffects(
+        mean_of(base), np.array([mean_of(e) for e in effects]), low, high, holm(p), moved
+    )
+
+
+def _drop_expert_weight(method: Aggregator, expert: object, preferences: Preferences) -> Aggregator | None:
+    """The method with the weights of the experts that are left; None when none of them counts."""
+    if method.weights is None:
+        return method
+    weights = method.weights
+    named = weights if isinstance(weights, Mapping) else dict(zip(preferences.experts, weights, strict=True))
+    left = {e: w for e, w in named.items() if e != expert}
+    return dataclasses.replace(method, weights=left) if any(left.values()) else None

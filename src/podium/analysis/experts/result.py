@@ -1,0 +1,391 @@
+"""One report on all experts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from podium.analysis.experts import agreement_matrices, expert_effects, id_overlap, warnings_text
+from podium.core import tables
+from podium.core.errors import InputError, ParameterError, check_type
+from podium.core.params import suggest_names
+from podium.data.ids import Id, Ids
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.data.unlisted_rule import describe_unlisted_rule
+from podium.evaluate.evaluation import mean_of
+from podium.kernels.dispatch import B1, F8, I8
+from podium.methods.base import Aggregator
+from podium.metrics.base import Metric, MetricSpec, parse
+
+if TYPE_CHECKING:
+    from podium.data.features import Features
+
+__all__ = ["CopyPair", "Diagnosis", "Expert", "diagnose"]
+
+COPY_AGREEMENT = 0.95  # from here on, in both measures, two experts are near copies
+UPSIDE_DOWN = -0.2  # median agreement with the others below which an expert may be read the wrong way round
+EVIDENCE = 20  # pairs of items below which agreement may well be luck, and nobody is blamed for it
+DEPTH = 10  # places whose judged share is told when the metric has no cutoff
+
+
+@dataclass(frozen=True)
+class Expert:
+    """One expert; None where a figure is not defined or was not asked for (no labels, nobody to compare with)."""
+
+    expert: Id
+    queries: int  # that it answers
+    entries: int  # items listed, or votes
+    length: float  # entries a query that it answers
+    alone: float | None  # share of its items that no other expert lists (or votes on)
+    agreement: (
+        float | None
+    )  # mean over the others: tau-b from -1 to 1, or for votes the share of agreeing pairs
+    overlap: float | None  # mean RBO with the others' lists
+    judged: float | None  # share of its first places that have a grade
+    value: float | None  # the metric of its own lists
+    effect: (
+        float | None
+    )  # metric of the consensus of everybody, less without this expert: positive means it helps
+    low: float | None  # interval of the effect
+    high: float | None
+    p_holm: float | None  # of the effect being 0, corrected for all experts
+    moved: float | None  # how far the consensus moves without it: 1 - RBO, 0 for not at all
+    flags: tuple[str, ...]  # of: silent, strange ids, unjudged, all tied, upside down, copy, hurts, helps
+
+
+@dataclass(frozen=True)
+class CopyPair:
+    """Two experts that say nearly the same."""
+
+    first: Id
+    second: Id
+    agreement: float
+    overlap: float | None
+    queries: int  # that both answer
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnosis:
+    """Matrices have one row and one column per expert, in the order of `experts`; NaN where nothing is shared."""
+
+    experts: Ids
+    rows: tuple[Expert, ...]  # in the order of `experts`
+    measure: str  # what `agreement` holds: "tau-b", or "agreeing pairs" for votes
+    agreement: F8
+    overlap: F8 | None  # RBO of the lists, p = 0.9; None for votes
+    shared: I8  # queries that both answer
+    copies: tuple[CopyPair, ...]
+    effective: float  # number of experts that there would be if all were independent
+    method: str  # of the consensus
+    metric: str | None  # None without labels
+    value: float | None  # the metric of the consensus of everybody
+    judged_queries: int  # queries here that have labels
+    level: float  # of the intervals
+    warnings: tuple[str, ...]  # in words, the gravest first
+    fingerprint: str
+    reading: str = ""  # how items that an expert does not list were read; empty where every list is complete
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, expert: Id) -> Expert:
+        code = self.experts.code_of(expert)
+        if code is None:
+            raise ParameterError(
+                f"there is no expert {expert!r}; {suggest_names(str(expert), map(str, self.experts))}"
+            )
+        return self.rows[code]
+
+    def __repr__(self) -> str:
+        return f"Diagnosis({self.headline()})"
+
+    def headline(self) -> str:
+        """One line: how many experts, how many they count for, how much is wrong."""
+        found = len(self.warnings)
+        said = "nothing to warn of" if not found else f"{found} warning{'' if found == 1 else 's'}"
+        experts = f"{len(self):,} expert{'' if len(self) == 1 else 's'}"
+        worth = f", worth about {self.effective:.1f} independent ones" if len(self) > 1 else ""
+        return f"{experts}{worth}; {said}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values; None where a figure is not defined."""
+        facts = (
+            "effective",
+            "method",
+            "metric",
+            "value",
+            "judged_queries",
+            "level",
+            "measure",
+            "fingerprint",
+            "reading",
+        )
+        document: dict[str, Any] = {
+            "experts": [asdict(row) for row in self.rows],
+            "names": self.experts.tolist(),
+            "agreement": self.agreement.tolist(),
+            "overlap": None if self.overlap is None else self.overlap.tolist(),
+            "shared": self.shared.tolist(),
+            "copies": [asdict(pair) for pair in self.copies],
+            **{name: getattr(self, name) for name in facts},
+            "warnings": list(self.warnings),
+        }
+        plain: dict[str, Any] = tables.replace_nonfinite(document)
+        return plain
+
+    def to_json(self) -> str:
+        """The same as JSON text."""
+        return tables.format_json(self.to_dict())
+
+    def grid(self) -> tables.Grid:
+        """The table of experts as text."""
+        from podium.analysis.experts.expert_tables import experts_grid
+
+        return experts_grid(self)
+
+    def matrix_grid(self, which: str = "agreement") -> tables.Grid:
+        """A matrix as text: `agreement`, `overlap` or `shared`."""
+        from podium.analysis.experts.expert_tables import matrix_grid
+
+        return matrix_grid(self, which)
+
+    def to_html(self) -> str:
+        """A fragment of a page: warnings, the table of experts, the matrices."""
+        from podium.analysis.experts.expert_tables import as_html
+
+        return as_html(self)
+
+    _repr_html_ = to_html
+
+
+def diagnose(
+    preferences: Preferences,
+    labels: Labels | None = None,
+    method: str | Aggregator | None = None,
+    metric: MetricSpec = "ndcg@10",
+    *,
+    features: Features | None = None,
+    level: float = 0.95,
+) -> Diagnosis:
+    """Who agrees with whom, who copies, who lists what, who helps the consensus of `method`, whose ids do not meet.
+
+    The method is rrf, or copeland for votes, unless given; it must not learn from labels, since it is applied once
+    without each expert. Figures by labels need labels.
+
+    >>> p = Preferences.from_lists({q: {"bm25": "abc", "copy": "abc", "odd": "cba"} for q in range(8)})
+    >>> found = diagnose(p)
+    >>> found.agreement.tolist()
+    [[1.0, 1.0, -1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
+    >>> print(found.warnings[0])
+    'odd' orders what it shares with the others mostly the other way round (median tau-b -1.00): is it read upside down?
+    """
+    check_type(preferences, Preferences, "diagnose", "give preferences and labels, not a data set of both")
+    if not len(preferences.experts) or not preferences.forms:
+        raise InputError("there is nothing in the preferences", remedy="give lists or votes of some experts")
+    chosen, asked = expert_effects.resolve_method(method, preferences), parse(metric)
+    asked.check_cutoff()
+    rows = agreement_matrices.sort_list_rows(preferences)
+    expert, slot = id_overlap.list_expert_items(preferences, rows)
+    share, alone_ids, said = id_overlap.find_unmatched_experts(preferences, expert, slot)
+    which = (
+        np.zeros(0, np.int64) if labels is None else expert_effects.find_measured_queries(preferences, labels)
+    )
+    judged, unjudged, on_labels = _match_labels(preferences, labels, expert, slot)
+    usable = labels if len(which) else None
+    columns = _ExpertColumns(
+        agreement_matrices.compare_lists(preferences, rows)
+        if len(rows.slot)
+        else agreement_matrices.compare_votes(preferences),
+        "tau-b" if len(rows.slot) else "agreeing pairs",
+        share,
+        _find_all_tied(rows, len(preferences.experts)),
+        alone_ids,
+        unjudged,
+        _measure_own_lists(preferences, usable, asked, which),
+        expert_effects.leave_one_out(preferences, usable, chosen, asked, which, features, level),
+    )
+    about = _DiagnosisContext(
+        preferences, repr(chosen), None if usable is None else str(asked), judged, level
+    )
+    return _assemble_diagnosis(about, columns, [*on_labels, *said])
+
+
+class _ExpertColumns(NamedTuple):
+    """What is known of every expert, in their order."""
+
+    matrix: agreement_matrices.AgreementMatrices
+    measure: str
+    share: F8
+    tied: B1
+    strangers: B1
+    unjudged: B1
+    own: expert_effects.SingleExpertScores
+    left: expert_effects.LeaveOneOutEffects
+
+    @property
+    def correlation(self) -> F8:
+        """Agreement from -1 to 1."""
+        return self.matrix.agreement if self.measure == "tau-b" else 2 * self.matrix.agreement - 1
+
+
+class _DiagnosisContext(NamedTuple):
+    preferences: Preferences
+    method: str
+    metric: str | None
+    judged: int
+    level: float
+
+
+def _match_labels(
+    preferences: Preferences, labels: Labels | None, expert: I8, slot: I8
+) -> tuple[int, B1, list[str]]:
+    if labels is None:
+        return 0, np.zeros(len(preferences.experts), np.bool_), []
+    return id_overlap.match_labels(preferences, labels, expert, slot)
+
+
+def _measure_own_lists(
+    preferences: Preferences, labels: Labels | None, metric: Metric, which: I8
+) -> expert_effects.SingleExpertScores:
+    if labels is None:
+        nothing = np.full(len(preferences.experts), math.nan)
+        return expert_effects.SingleExpertScores(nothing, nothing)
+    return expert_effects.measure_single_experts(preferences, labels, metric, metric.cutoff or DEPTH, which)
+
+
+def _find_all_tied(rows: agreement_matrices.ExpertListRows, experts: int) -> B1:
+    """Experts with lists of two items or more, all of which put every item in one place."""
+    first = np.cumsum(rows.length) - rows.length
+    several = rows.length > 1
+    if not len(rows.slot):
+        return np.zeros(experts, np.bool_)
+    flat = rows.score[first] == rows.score[first + rows.length - 1]
+    lists = np.bincount(rows.expert[several], minlength=experts)
+    same = np.bincount(rows.expert[several & flat], minlength=experts)
+    tied: B1 = (lists > 0) & (lists == same)
+    return tied
+
+
+def _assemble_diagnosis(about: _DiagnosisContext, c: _ExpertColumns, said: list[str]) -> Diagnosis:
+    experts = about.preferences.experts
+    copies = _find_copies(experts, c)
+    apart = _median_with_others(np.where(c.matrix.evidence > 0, c.correlation, np.nan))
+    apart[c.matrix.evidence.sum(axis=1) < EVIDENCE] = math.nan
+    flags = _collect_flags(experts, c, copies, apart, 1 - about.level)
+    typical = _mean_with_others(c.matrix.agreement)
+    overlap = None if c.matrix.overlap is None else _mean_with_others(c.matrix.overlap)
+    speaking = about.preferences.active_experts
+    return Diagnosis(
+        experts,
+        tuple(
+            _build_row(about.preferences, c, code, flags[code], typical, overlap)
+            for code in range(len(experts))
+        ),
+        c.measure,
+        c.matrix.agreement,
+        c.matrix.overlap,
+        c.matrix.shared,
+        copies,
+        agreement_matrices.effective_number(c.correlation, speaking),
+        about.method,
+        about.metric,
+        _none_if_nan(c.left.value) if about.metric is not None else None,
+        about.judged,
+        about.level,
+        (*said, *warnings_text.describe_warnings(experts, c, copies, apart, flags, about.metric)),
+        about.preferences.fingerprint,
+        describe_unlisted_rule(about.preferences),
+    )
+
+
+def _none_if_nan(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _build_row(
+    preferences: Preferences,
+    c: _ExpertColumns,
+    code: int,
+    flags: Sequence[str],
+    typical: F8,
+    overlap: F8 | None,
+) -> Expert:
+    lists, votes = preferences.lists, preferences.comparisons
+    listed = int(lists.lengths[lists.expert == code].sum())
+    entries = listed or int((votes.expert == code).sum())
+    queries = int(c.matrix.shared[code, code])
+    return Expert(
+        expert=preferences.experts[code],
+        queries=queries,
+        entries=entries,
+        length=entries / queries if queries else 0.0,
+        alone=_none_if_nan(c.share[code]),
+        agreement=_none_if_nan(typical[code]),
+        overlap=None if overlap is None else _none_if_nan(overlap[code]),
+        judged=_none_if_nan(c.own.judged[code]),
+        value=_none_if_nan(c.own.value[code]),
+        effect=_none_if_nan(c.left.effect[code]),
+        low=_none_if_nan(c.left.low[code]),
+        high=_none_if_nan(c.left.high[code]),
+        p_holm=_none_if_nan(c.left.p[code]),
+        moved=_none_if_nan(c.left.moved[code]),
+        flags=tuple(flags),
+    )
+
+
+def _off_diagonal(matrix: F8) -> F8:
+    others = matrix.copy()
+    np.fill_diagonal(others, np.nan)
+    return others
+
+
+def _mean_with_others(matrix: F8) -> F8:
+    return np.array([mean_of(row) for row in _off_diagonal(matrix)])
+
+
+def _median_with_others(matrix: F8) -> F8:
+    known = [row[~np.isnan(row)] for row in _off_diagonal(matrix)]
+    return np.array([float(np.median(row)) if len(row) else math.nan for row in known])
+
+
+def _find_copies(experts: Ids, c: _ExpertColumns) -> tuple[CopyPair, ...]:
+    """Pairs that agree nearly everywhere; lists must also hold nearly the same items."""
+    close = (np.nan_to_num(c.correlation, nan=-1.0) >= COPY_AGREEMENT) & (c.matrix.evidence >= EVIDENCE)
+    if c.matrix.overlap is not None:
+        close &= np.nan_to_num(c.matrix.overlap, nan=-1.0) >= COPY_AGREEMENT
+    pairs = np.argwhere(np.triu(close, 1)).tolist()
+    found = [
+        CopyPair(
+            experts[a],
+            experts[b],
+            float(c.matrix.agreement[a, b]),
+            None if c.matrix.overlap is None else float(c.matrix.overlap[a, b]),
+            int(c.matrix.shared[a, b]),
+        )
+        for a, b in pairs
+    ]
+    return tuple(sorted(found, key=lambda p: -p.agreement))
+
+
+def _collect_flags(
+    experts: Ids, c: _ExpertColumns, copies: Sequence[CopyPair], apart: F8, alpha: float
+) -> list[list[str]]:
+    copied = {(type(e), e) for p in copies for e in (p.first, p.second)}
+    silent = np.diag(c.matrix.shared) == 0
+    sure = np.nan_to_num(c.left.p, nan=1.0) < alpha
+    marks = {
+        "silent": silent,
+        "strange ids": c.strangers,
+        "unjudged": c.unjudged,
+        "all tied": c.tied,
+        "upside down": np.nan_to_num(apart, nan=0.0) < UPSIDE_DOWN,
+        "copy": np.array([(type(e), e) in copied for e in experts], np.bool_),
+        "hurts": sure & (c.left.effect < 0),
+        "helps": sure & (c.left.effect > 0),
+    }
+    return [[word for word, mark in marks.items() if mark[code]] for code in range(len(experts))]

@@ -1,0 +1,109 @@
+"""What is wrong with experts, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from podium.data.ids import Id, Ids
+from podium.kernels.dispatch import F8
+
+__all__ = ["describe_warnings", "join_names", "merge_copies"]
+
+NAMED = 5  # experts named in a sentence
+
+
+def describe_warnings(
+    experts: Ids,
+    columns: Any,
+    copies: Sequence[Any],
+    apart: F8,
+    flags: Sequence[Sequence[str]],
+    metric: str | None,
+) -> list[str]:
+    """Sentences for the flags, the gravest first."""
+
+    def find_flagged(word: str) -> list[Id]:
+        return [e for e, marks in zip(experts, flags, strict=True) if word in marks]
+
+    said = _describe_reversed(experts, find_flagged("upside down"), apart, columns.measure)
+    tied, silent, hurting = find_flagged("all tied"), find_flagged("silent"), find_flagged("hurts")
+    if tied:
+        said.append(
+            f"{join_names(tied)} {_choose_verb(tied, 'puts', 'put')} all items of every list in one place: "
+            "are ranks or scores lost?"
+        )
+    if silent:
+        said.append(f"{join_names(silent)} {_choose_verb(silent, 'says', 'say')} nothing about any query")
+    said += _describe_copies(copies, columns.measure)
+    if hurting:
+        effect = dict(zip(hurting, columns.left.effect[_find_codes(experts, hurting)].tolist(), strict=True))
+        alone = ", each taken alone" if len(hurting) > 1 else ""
+        worst = join_names(sorted(hurting, key=lambda e: effect[e]))
+        said.append(f"{metric} of the consensus is higher without {worst}{alone}")
+    return said
+
+
+def _describe_copies(copies: Sequence[Any], measure: str) -> list[str]:
+    found, said = merge_copies(copies), []
+    for group in found[:NAMED]:
+        least = min(p.agreement for p in copies if p.first in group)
+        same = f"{join_names(group)} say nearly the same ({measure} from {least:.2f})"
+        said.append(f"{same}: one voice that counts {len(group)} times")
+    if len(found) > NAMED:
+        said.append(f"{len(found) - NAMED} more groups of experts say nearly the same")
+    return said
+
+
+def _find_codes(experts: Ids, names: Sequence[Id]) -> list[int]:
+    return [code for e in names if (code := experts.code_of(e)) is not None]
+
+
+def _choose_verb(names: Sequence[Id], one: str, many: str) -> str:
+    return one if len(names) == 1 else many
+
+
+def _describe_reversed(experts: Ids, who: Sequence[Id], apart: F8, measure: str) -> list[str]:
+    if not who:
+        return []
+    medians = apart[_find_codes(experts, who)]
+    if measure != "tau-b":
+        medians = (medians + 1) / 2
+    shown = (
+        f"median {measure} {medians.max():.2f}" if len(who) == 1 else f"{measure} down to {medians.min():.2f}"
+    )
+    if len(who) == int((~np.isnan(apart)).sum()):
+        return [
+            f"{join_names(who)} order what they share in opposite ways ({shown}): is one of them read upside down?"
+        ]
+    verb, it, is_it = (
+        ("orders", "it shares", "is it") if len(who) == 1 else ("order", "they share", "are they")
+    )
+    return [
+        f"{join_names(who)} {verb} what {it} with the others mostly the other way round ({shown}): "
+        f"{is_it} read upside down?"
+    ]
+
+
+def join_names(names: Sequence[Id]) -> str:
+    """Names in a sentence.
+
+    >>> join_names(["a"]), join_names(["a", "b"]), join_names(list("abcdefg"))
+    ("'a'", "'a' and 'b'", "'a', 'b', 'c', 'd', 'e' and 2 more")
+    """
+    shown = [repr(n) for n in names[:NAMED]]
+    if len(names) > NAMED:
+        return f"{', '.join(shown)} and {len(names) - NAMED} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def merge_copies(copies: Sequence[Any]) -> list[list[Id]]:
+    """Pairs of copies joined into groups, in the order in which they are met."""
+    found: list[list[Id]] = []
+    for pair in copies:
+        touched = [g for g in found if pair.first in g or pair.second in g]
+        merged = list(dict.fromkeys([*(e for g in touched for e in g), pair.first, pair.second]))
+        found = [g for g in found if g not in touched] + [merged]
+    return found

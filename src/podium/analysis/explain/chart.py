@@ -1,0 +1,68 @@
+"""An explanation as a picture: one bar per expert."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from podium.analysis.explain.result import ExpertContribution, Explanation
+from podium.evaluate import charts
+
+__all__ = ["draw_explanation", "plot_explanation"]
+
+MOST = 40  # experts drawn, the strongest
+FOR, AGAINST = "#0072b2", "#d55e00"  # told apart by everybody
+
+
+def plot_explanation(found: Explanation, path: str | os.PathLike[str]) -> None:
+    """Write the picture to a .svg, .png or .html file; the page needs no network."""
+    charts.save_chart(draw_explanation(found), path)
+
+
+def draw_explanation(found: Explanation) -> Any:
+    """The picture as an Altair chart."""
+    alt = charts.import_altair()
+    voices = found.voices[:MOST]
+    values = [_build_bar(v) for v in voices]
+    order = [v["expert"] for v in values]
+    base = alt.Chart(alt.Data(values=values)).encode(
+        y=alt.Y("expert:N", sort=order, title=None, axis=alt.Axis(labelLimit=200))
+    )
+    what = _describe_axis(found)
+    colour = alt.condition("datum.value >= 0", alt.value(FOR), alt.value(AGAINST))
+    bars = base.mark_bar().encode(
+        x=alt.X("value:Q", title=what), color=colour, tooltip=["expert:N", "value:Q", "places:N"]
+    )
+    text = base.mark_text(align="left", dx=4, fontSize=10, color="#444444").encode(
+        x=alt.X("edge:Q"), text="places:N"
+    )
+    return (bars + text).properties(width=420, height={"step": 17}, title=_build_title(found, len(voices)))
+
+
+def _build_bar(voice: ExpertContribution) -> dict[str, Any]:
+    """The words beside a bar: ranks in the expert's list, or votes."""
+    if voice.votes is not None:
+        places = f"{voice.votes[0]:g} : {voice.votes[1]:g} votes"
+    else:
+        places = " / ".join("not listed" if r is None else f"rank {r}" for r in voice.ranks)
+    edge = max(voice.value, 0.0)
+    return {"expert": str(voice.expert), "value": voice.value, "places": places, "edge": edge}
+
+
+def _describe_axis(found: Explanation) -> str:
+    if found.over is not None:
+        return f"speaks for {found.item.item} rather than {found.over.item}"
+    return f"adds to the score of {found.item.item}"
+
+
+def _build_title(found: Explanation, shown: int) -> Any:
+    how = "sums to the score" if found.over is None else "sums to the difference"
+    if not found.exact:
+        how = "score less the score without the expert"
+    more = f"; the strongest {shown} of {len(found.voices)} experts" if shown < len(found.voices) else ""
+    text = found.lines[0]
+    if found.over is not None:
+        where = "above" if found.item.rank < found.over.rank else "below"
+        places = f"places {found.item.rank} and {found.over.rank}"
+        text = f"{found.item.item} {where} {found.over.item} for {found.query} ({places})"
+    return {"text": text, "subtitle": f"{found.method}; {how}{more}"}

@@ -1,0 +1,252 @@
+"""The smallest single changes that make two items swap, each tried out before it is told.
+
+Three kinds: the weight of one expert, the place of the lower item in one expert's list, more votes of one expert. A
+change counts only if the lower item then has the strictly larger score. The search assumes that a larger change of
+the same kind does not undo the swap; where a method breaks this, a smaller change may exist, but none told is wrong.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from podium.analysis.explain import preference_edits
+from podium.core.errors import capture_warnings
+from podium.data.features import Features
+from podium.data.ids import Id
+from podium.data.preferences import Preferences
+from podium.methods.base import Aggregator
+
+__all__ = ["Change", "SwapSearch", "scale_expert_weight"]
+
+ChangeKind = Literal["weight", "move", "votes"]
+LARGEST = 1024.0  # times an expert's weight: more than anybody else has
+CLOSE = 1.01  # ratio at which the search for a weight ends
+WORK, LEAST, MOST = 3_000_000, 30, 3_000  # rows aggregated again in all; aggregations at least and at most
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change after which the two items have swapped.
+
+    `value` is the factor of a weight (0 leaves the expert out), the new rank of the lower item in the expert's list
+    (with `score`, the score it then has), or the number of added votes; `before` is what it was (None: not listed).
+    """
+
+    kind: ChangeKind
+    expert: Id
+    value: float
+    before: float | None
+    text: str
+    size: float  # among changes of its kind: |log factor|, places moved (from the end if not listed), votes
+    score: float | None = None
+
+
+def scale_expert_weight(
+    aggregator: Aggregator, preferences: Preferences, expert: Id, factor: float
+) -> Aggregator | None:
+    """The method with the weight of one expert times a factor; None where it has no weights to change."""
+    other = copy.copy(aggregator)
+    if aggregator.tags.weighted:
+        given = aggregator.expert_weights_for(preferences.experts).tolist()
+        weights = dict(zip(preferences.experts.tolist(), given, strict=True))
+        other.weights = weights | {expert: weights[expert] * factor}
+        return other if any(other.weights.values()) else None
+    learned = getattr(aggregator, "weights_", None)
+    if isinstance(learned, Mapping) and expert in learned:
+        other.weights_ = {**learned, expert: learned[expert] * factor}  # type: ignore[attr-defined]
+        return other
+    return None
+
+
+@dataclass
+class SwapSearch:
+    """What it takes for `lower` to pass `upper` (slots of `preferences`); `tried` counts aggregations."""
+
+    aggregator: Aggregator
+    preferences: Preferences
+    query: int  # code
+    upper: int
+    lower: int
+    features: Features | None
+    gaps: Mapping[Id, float]  # how much each expert speaks for the upper item
+    exact: bool
+    tried: int = field(default=0, init=False)
+    given_up: bool = field(default=False, init=False)
+
+    def find_changes(self) -> tuple[Change, ...]:
+        """All of them, the smallest of each kind first."""
+        found: list[Change] = []
+        with capture_warnings():  # what a trial warns of is no news of the data
+            for expert in self.gaps:
+                if self.given_up:
+                    break
+                found += filter(None, (self._find_weight_change(expert), *self._find_input_changes(expert)))
+        kinds = ("weight", "move", "votes")
+        return tuple(sorted(found, key=lambda c: (kinds.index(c.kind), c.size)))
+
+    # -- trying ------------------------------------------------------------------------------------------------
+
+    def _makes_swap(self, aggregator: Aggregator | None, preferences: Preferences) -> bool:
+        rows = preferences.lists.rows + len(preferences.comparisons)
+        if self.tried >= min(MOST, max(LEAST, WORK // max(rows, 1))):
+            self.given_up = True
+            return False
+        if aggregator is None:
+            return False
+        self.tried += 1
+        scores = aggregator.aggregate(preferences, self.features).scores
+        return bool(scores[self.lower] > scores[self.upper])
+
+    def _item_name(self, slot: int) -> str:
+        return str(self.preferences.index.items[slot])
+
+    # -- weights -----------------------------------------------------------------------------------------------
+
+    def _find_weight_change(self, expert: Id) -> Change | None:
+        test = self._build_weight_test(expert)
+        if test is None:
+            return None
+        factor = self._solve_factor(expert, test) if self.exact else _find_nearest_factor(test)
+        if factor is None:
+            return None
+        if factor == 0:
+            return Change("weight", expert, 0.0, 1.0, f"{expert} were left out", math.inf)
+        how = "less" if factor < 1 else "more"
+        text = f"{expert} counted {factor:g} times as much, or {how}"
+        return Change("weight", expert, factor, 1.0, text, abs(math.log(factor)))
+
+    def _build_weight_test(self, expert: Id) -> Callable[[float], bool] | None:
+        """Whether a factor makes them swap; None where nothing is known of this expert's weight."""
+        if self.preferences.experts.code_of(expert) is None:  # item features, or a pool of experts
+            return self._build_sum_test(expert) if self.exact else None
+        if scale_expert_weight(self.aggregator, self.preferences, expert, 1.0) is not None:
+            return lambda f: self._makes_swap(
+                scale_expert_weight(self.aggregator, self.preferences, expert, f), self.preferences
+            )
+        if self.exact:
+            return self._build_sum_test(expert)
+        return lambda f: f == 0 and self._swaps_without(expert)
+
+    def _build_sum_test(self, expert: Id) -> Callable[[float], bool]:
+        """A learned sum has no weights to set, so what the expert adds is multiplied."""
+        total = math.fsum(self.gaps.values())
+        slack = 1e-9 * max(map(abs, self.gaps.values()), default=0.0)
+        return lambda f: total + (f - 1) * self.gaps[expert] < -slack
+
+    def _swaps_without(self, expert: Id) -> bool:
+        if len(self.preferences.experts) < 2:
+            return False
+        return self._makes_swap(self.aggregator, self.preferences.without_expert(expert))
+
+    def _solve_factor(self, expert: Id, test: Callable[[float], bool]) -> float | None:
+        """Where the gap, a straight line in the factor, is 0; rounded away from 1 and tried."""
+        gap, total = self.gaps[expert], math.fsum(self.gaps.values())
+        if gap == 0:
+            return None
+        at = 1 - total / gap
+        if not math.isfinite(at) or at < 0:
+            return 0.0 if gap > 0 and test(0.0) else None  # an item nobody else speaks of goes last
+        return next((f for f in _round_away(at, up=gap < 0) if f <= 1e6 and test(f)), None)
+
+    # -- what experts say --------------------------------------------------------------------------------------
+
+    def _find_input_changes(self, expert: Id) -> Sequence[Change | None]:
+        code = self.preferences.experts.code_of(expert)
+        if code is None:
+            return ()
+        which = preference_edits.find_list(self.preferences, self.query, code)
+        table = self.preferences.comparisons
+        begin, end = table.query_starts[self.query : self.query + 2]
+        voted = bool((table.expert[begin:end] == code).any())
+        return (
+            None if which is None else self._find_move(expert, which),
+            self._find_extra_votes(expert, code) if voted else None,
+        )
+
+    def _find_move(self, expert: Id, which: int) -> Change | None:
+        """The lowest rank that is high enough; from the top down, halving."""
+        lists = self.preferences.lists
+        old = preference_edits.find_rank(lists, which, self.lower)
+        worst = int(lists.last_rank[which]) + 2 if old is None else old
+
+        def swaps_at_rank(rank: int) -> bool:
+            return self._makes_swap(
+                self.aggregator, preference_edits.move_item(self.preferences, which, self.lower, rank)
+            )
+
+        if worst < 2 or not swaps_at_rank(1):
+            return None
+        low, high = 1, worst  # low makes them swap, high does not (or is where the item is)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if swaps_at_rank(middle) else (low, middle)
+        after = preference_edits.move_item(self.preferences, which, self.lower, low).lists
+        rank, score = (
+            preference_edits.find_rank(after, which, self.lower),
+            preference_edits.find_score(after, which, self.lower),
+        )
+        assert rank is not None
+        name, now = self._item_name(self.lower), "not listed now" if old is None else f"now {old}"
+        with_score = "" if score is None else f", score {score:.6g}"
+        text = f"{expert} put {name} at rank {rank}{with_score} ({now})"
+        return Change("move", expert, rank, old, text, worst - rank, score)
+
+    def _find_extra_votes(self, expert: Id, code: int) -> Change | None:
+        """The fewest added votes for the lower item over the upper one; doubling, then halving."""
+        cast = self.preferences.comparisons.weight[self.preferences.comparisons.expert == code].sum()
+
+        def swaps_with_votes(votes: int) -> bool:
+            more = preference_edits.add_votes(
+                self.preferences, self.query, code, self.lower, self.upper, float(votes)
+            )
+            return self._makes_swap(self.aggregator, more)
+
+        high = 1
+        while not swaps_with_votes(high):
+            high *= 2
+            if high > max(64, 4 * cast) or self.given_up:
+                return None
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if swaps_with_votes(middle) else (middle, high)
+        what = f"{high:,} more vote{'' if high == 1 else 's'}"
+        text = f"{expert} cast {what} for {self._item_name(self.lower)} over {self._item_name(self.upper)}"
+        return Change("votes", expert, high, 0.0, text, high)
+
+
+def _find_nearest_factor(test: Callable[[float], bool]) -> float | None:
+    """The factor nearest to 1 that passes, looked for upwards and downwards."""
+    found = [_bisect_factor(test, LARGEST), _bisect_factor(test, 1 / LARGEST)]
+    passing = [f for f in found if f is not None]
+    if passing:
+        return min(passing, key=lambda f: abs(math.log(f)))
+    return 0.0 if test(0.0) else None
+
+
+def _bisect_factor(test: Callable[[float], bool], end: float) -> float | None:
+    if not test(end):
+        return None
+    near, far = 1.0, end
+    while max(near / far, far / near) > CLOSE:
+        middle = math.sqrt(near * far)
+        near, far = (near, middle) if test(middle) else (middle, far)
+    return next((f for f in _round_away(far, up=end > 1) if test(f)), far)
+
+
+def _round_away(value: float, *, up: bool) -> list[float]:
+    """The value to 3, 2 and 1 digits, never nearer to where it comes from; then a little and much beyond it."""
+    if value <= 0:
+        return [] if not up else [1e-6]
+    out = []
+    for digits in (3, 2, 1):
+        unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+        steps = math.ceil(value / unit) if up else math.floor(value / unit)
+        out += [float(f"{(steps + extra) * unit:.{digits + 1}g}") for extra in ((0, 1) if up else (0, -1))]
+    return [f for f in np.unique(out).tolist()[:: 1 if up else -1] if f >= 0]

@@ -1,0 +1,347 @@
+"""What each expert does for an item's place, and for one item rather than another."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from podium.analysis.explain.counterfactuals import Change, SwapSearch
+from podium.core import tables
+from podium.core.errors import ParameterError
+from podium.core.params import suggest_names
+from podium.data.consensus import RankedItem
+from podium.data.features import Features
+from podium.data.ids import Id
+from podium.data.preferences import Preferences
+from podium.methods.base import Aggregator, make
+
+__all__ = ["ExpertContribution", "Explanation", "explain"]
+
+SHOWN = 3  # names, or changes of one kind, in a sentence
+NEAR = 1e-6  # rounding of sums, and of scores that are made equal because they are nearly so
+
+
+@dataclass(frozen=True)
+class ExpertContribution:
+    """One expert: what it adds to the item (or says for it rather than the other one), and where it puts them.
+
+    `ranks` are those of the item (and of the other one) in the expert's list; `votes` how often it voted for the item
+    and against it (with another item: in comparisons of the two). `prefers` is 1 where its own list or votes put the
+    item above the other one, -1 where below, 0 where they do not say.
+    """
+
+    expert: Id
+    value: float
+    ranks: tuple[int | None, ...]
+    votes: tuple[float, float] | None = None
+    prefers: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """An item's place and why; with another item, why it is above or below, and what would make them swap.
+
+    `voices` are sorted by strength. They add up to the score (or to the difference) where `exact`; elsewhere each is
+    the score less the score without that expert.
+    """
+
+    method: str
+    query: Id
+    item: RankedItem
+    over: RankedItem | None
+    of: int  # items of the query
+    exact: bool
+    experts: int  # among the voices; the others are item features
+    voices: tuple[ExpertContribution, ...]
+    above: RankedItem | None  # the neighbours of the item
+    below: RankedItem | None
+    changes: tuple[Change, ...] = ()
+    complete: bool = True  # False: the search for changes was cut short
+
+    @property
+    def upper(self) -> Id:
+        """The one of the two items that is above."""
+        return self.item.item if self.over is None or self.item.rank < self.over.rank else self.over.item
+
+    @property
+    def lower(self) -> Id | None:
+        """The other one."""
+        if self.over is None:
+            return None
+        return self.over.item if self.upper == self.item.item else self.item.item
+
+    @property
+    def lines(self) -> list[str]:
+        """It all in sentences."""
+        return [
+            *_describe_place(self),
+            *([] if self.over is None else [*_describe_balance(self), *_describe_swaps(self)]),
+        ]
+
+    def __repr__(self) -> str:
+        return f"Explanation({self.lines[0]})"
+
+    def _repr_html_(self) -> str:
+        heads = [f"rank of {r.item}" for r in (self.item, self.over) if r is not None]
+        rows = tuple(
+            (str(v.expert), *("" if r is None else str(r) for r in v.ranks), f"{v.value:+.6g}")
+            for v in self.voices
+        )
+        value = "adds" if self.over is None else f"speaks for {self.item.item}"
+        table = tables.render_table(tables.Grid(("expert", *heads, value), rows))
+        return tables.render_block(self.method, *map(tables.render_paragraph, self.lines), table)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        shown = [r for r in (self.item, self.over) if r is not None]
+        return {
+            "method": self.method,
+            "query": self.query,
+            "items": [{**r._asdict(), "of": self.of} for r in shown],
+            "exact": self.exact,
+            "above": None if self.above is None else self.above._asdict(),
+            "below": None if self.below is None else self.below._asdict(),
+            "experts": [asdict(v) for v in self.voices],
+            "changes": [asdict(c) for c in self.changes],
+            "complete": self.complete,
+            "text": self.lines,
+        }
+
+
+def explain(
+    method: str | Aggregator,
+    preferences: Preferences,
+    query: Id,
+    item: Id | None = None,
+    *,
+    over: Id | None = None,
+    features: Features | None = None,
+) -> Explanation:
+    """Why `item` (default: the first) has its place for a query; with `over`, why it is above or below that item.
+
+    >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b"]}})
+    >>> found = explain("rrf", p, "q", "b", over="a")
+    >>> [(v.expert, v.ranks) for v in found.voices]
+    [('dense', (1, None)), ('bm25', (2, 1))]
+    >>> [c.text for c in found.changes]
+    ['bm25 counted 62.1 times as much, or more', 'dense counted 0.0161 times as much, or less',
+     'dense put a at rank 1 (not listed now)']
+    """
+    aggregator = make(method)
+    one = preferences.select([query]) if aggregator.tags.per_query else preferences
+    consensus = aggregator.aggregate(one, features)
+    places = consensus[query]
+    mine, other = _resolve_items(places, query, item, over)
+    shown = [r.item for r in (mine, other) if r is not None]
+    gap = mine.score - (0.0 if other is None else other.score)
+    values, exact = _compute_contributions(aggregator, one, query, shown, features, gap)
+    found = Explanation(
+        consensus.method,
+        query,
+        mine,
+        other,
+        len(places),
+        exact,
+        sum(one.experts.code_of(e) is not None for e in values),
+        _build_contributions(one, query, shown, values),
+        places[mine.rank - 2] if mine.rank > 1 else None,
+        places[mine.rank] if mine.rank < len(places) else None,
+    )
+    return found if other is None else _with_changes(found, aggregator, one, features)
+
+
+def _resolve_items(
+    places: list[RankedItem], query: Id, item: Id | None, over: Id | None
+) -> tuple[RankedItem, RankedItem | None]:
+    """The items that are meant, where they are."""
+    if not places:
+        raise ParameterError(f"query {query!r} has no items, so there is nothing to explain")
+    ranking = {r.item: r for r in places}
+    mine = _find_item(ranking, places[0].item if item is None else item, query)
+    other = None if over is None else _find_item(ranking, over, query)
+    if other is not None and other.item == mine.item:
+        raise ParameterError(f"{mine.item!r} cannot be compared with itself; give another item")
+    return mine, other
+
+
+def _find_item(ranking: dict[Id, RankedItem], item: Id, query: Id) -> RankedItem:
+    if item not in ranking:
+        raise ParameterError(
+            f"there is no item {item!r} of query {query!r}; {suggest_names(str(item), map(str, ranking))}"
+        )
+    return ranking[item]
+
+
+def _compute_contributions(
+    aggregator: Aggregator,
+    one: Preferences,
+    query: Id,
+    items: list[Id],
+    features: Features | None,
+    gap: float,
+) -> tuple[dict[Id, float], bool]:
+    """What each expert adds to the first item, less what it adds to the second one, and whether that is the `gap`.
+
+    It is not, although the score is a sum, where nobody speaks of an item: it goes last whatever its sum.
+    """
+    if aggregator.tags.per_query or aggregator.explains_exactly:
+        found = _subtract_parts([aggregator.explain(one, query, item, features) for item in items])
+        off = abs(math.fsum(found.values()) - gap)
+        exact = aggregator.explains_exactly and off <= NEAR * max(1.0, *map(abs, found.values()), abs(gap))
+        if exact or aggregator.tags.per_query:
+            return found, exact
+    return _subtract_parts(_compute_leave_one_out(aggregator, one, query, items, features)), False
+
+
+def _subtract_parts(parts: list[dict[Id, float]]) -> dict[Id, float]:
+    """The first less the second, the strongest first."""
+    first, second = parts[0], parts[1] if len(parts) > 1 else {}
+    gap = {e: first.get(e, 0.0) - second.get(e, 0.0) for e in dict.fromkeys((*first, *second))}
+    return dict(sorted(gap.items(), key=lambda pair: -abs(pair[1])))
+
+
+def _compute_leave_one_out(
+    aggregator: Aggregator, everything: Preferences, query: Id, items: list[Id], features: Features | None
+) -> list[dict[Id, float]]:
+    """Leaving experts out of all queries, for methods whose answer to one query depends on the others."""
+    here = everything.select([query])
+    slots = [everything.index.slot(query, item) for item in items]
+    whole = aggregator.aggregate(everything, features).scores[slots]
+    out: list[dict[Id, float]] = [{} for _ in items]
+    for code in np.flatnonzero(here.active_experts).tolist():
+        expert = everything.experts[code]
+        if len(everything.experts) < 2:
+            rest = np.zeros(len(slots))
+        else:
+            rest = aggregator.aggregate(everything.without_expert(expert), features).scores[slots]
+        for found, value in zip(out, (whole - rest).tolist(), strict=True):
+            found[expert] = value
+    return out
+
+
+def _build_contributions(
+    one: Preferences, query: Id, items: list[Id], values: dict[Id, float]
+) -> tuple[ExpertContribution, ...]:
+    slots = [one.index.slot(query, item) for item in items]
+    ranks, votes = [_ranks_by_expert(one, slot) for slot in slots], _count_votes(one, slots)
+    rows = [(e, value, tuple(r.get(e) for r in ranks), votes.get(e)) for e, value in values.items()]
+    below = one.unlisted == "below"
+    return tuple(
+        ExpertContribution(*row, _find_preference(row[2], row[3], below) if len(items) > 1 else 0)
+        for row in rows
+    )
+
+
+def _find_preference(ranks: tuple[int | None, ...], votes: tuple[float, float] | None, below: bool) -> int:
+    """Which of two items an expert itself puts first."""
+    if votes is not None:
+        return int(np.sign(votes[0] - votes[1]))
+    first, second = ranks
+    if first is None or second is None:
+        return (first is not None) - (second is not None) if below else 0
+    return int(np.sign(second - first))
+
+
+def _ranks_by_expert(preferences: Preferences, slot: int) -> dict[Id, int]:
+    """Where each expert that lists the slot puts it."""
+    lists = preferences.lists
+    rows = np.flatnonzero(lists.item == slot)
+    experts = lists.expert[lists.list_of_row[rows]].tolist()
+    return {preferences.experts[e]: r for e, r in zip(experts, lists.rank[rows].tolist(), strict=True)}
+
+
+def _count_votes(preferences: Preferences, slots: list[int]) -> dict[Id, tuple[float, float]]:
+    """Votes of each expert for the first slot and against it; of two slots, those between them."""
+    table = preferences.comparisons
+    other = np.isin(table.loser, slots[1:]) if len(slots) > 1 else np.ones(len(table), np.bool_)
+    counter = np.isin(table.winner, slots[1:]) if len(slots) > 1 else np.ones(len(table), np.bool_)
+    won = np.where((table.winner == slots[0]) & other & ~table.tie, table.weight, 0.0)
+    lost = np.where((table.loser == slots[0]) & counter & ~table.tie, table.weight, 0.0)
+    count = len(preferences.experts)
+    up, down = (np.bincount(table.expert, weights=w, minlength=count).tolist() for w in (won, lost))
+    return {preferences.experts[c]: (up[c], down[c]) for c in range(count) if up[c] or down[c]}
+
+
+def _with_changes(
+    found: Explanation, aggregator: Aggregator, one: Preferences, features: Features | None
+) -> Explanation:
+    assert found.lower is not None
+    query = one.index.query_code(found.query)
+    upper, lower = (one.index.slot(found.query, i) for i in (found.upper, found.lower))
+    sign = 1 if found.upper == found.item.item else -1
+    gaps = {v.expert: sign * v.value for v in found.voices}
+    search = SwapSearch(aggregator, one, query, upper, lower, features, gaps, found.exact)
+    changes = search.find_changes()
+    return Explanation(**{**vars(found), "changes": changes, "complete": not search.given_up})
+
+
+# -- in words --------------------------------------------------------------------------------------------------
+
+
+def _describe_place(e: Explanation) -> list[str]:
+    lines = []
+    for r in (e.item, e.over):
+        if r is not None:
+            tied = ", tied with another" if r.tied else ""
+            lines.append(f"{r.item}: place {r.rank} of {e.of} for {e.query}, score {r.score:.6g}{tied}")
+    if e.over is not None:
+        return lines
+    heard = [v for v in e.voices if any(r is not None for r in v.ranks) or v.votes]
+    strong = [v for v in e.voices if v.value > 0][:SHOWN]
+    what = "add most" if e.exact else "do most for it"
+    most = f"; {', '.join(str(v.expert) for v in strong)} {what}" if strong else ""
+    lines.append(f"{len(heard)} of {e.experts} experts speak of it{most}")
+    for near, word in ((e.above, "above"), (e.below, "below")):
+        if near is not None:
+            gap = abs(near.score - e.item.score)
+            lines.append(
+                f"{word.capitalize()} it: {near.item}, "
+                + (f"{gap:.4g} away" if gap else "with the same score")
+            )
+    return lines
+
+
+def _describe_balance(e: Explanation) -> list[str]:
+    assert e.over is not None
+    one, other = e.item.item, e.over.item
+    first, second = (sum(v.prefers == side for v in e.voices) for side in (1, -1))
+    lines = [
+        f"In their own words {_format_expert_count(first)} put{'s' * (first == 1)} {one} first, {second} {other}"
+    ]
+    silent = e.experts - first - second
+    lines[0] += f"; {silent} {'does' if silent == 1 else 'do'} not say" if silent else ""
+    if e.item.score == e.over.score:
+        return [f"{one} and {other} have the same score; the tie rule puts {e.upper} first", *lines]
+    where = "above" if e.item.rank < e.over.rank else "below"
+    up, down = ([v.value for v in e.voices if v.value * sign > 0] for sign in (1, -1))
+    if e.exact:
+        text = f"{_format_expert_count(len(up))} add {sum(up):.4g} to {one}, {len(down)} take {-sum(down):.4g} away"
+    else:
+        text = f"leaving out one expert takes from {one} in {len(up)} cases, and adds to it in {len(down)}"
+    return [f"{one} is {where} {other} by {abs(e.item.score - e.over.score):.4g}: {text}", *lines]
+
+
+def _format_expert_count(count: int) -> str:
+    return f"{count} expert{'' if count == 1 else 's'}"
+
+
+def _describe_swaps(e: Explanation) -> list[str]:
+    kinds = {"weight": "weight", "move": "list", "votes": "votes"}
+    lines = []
+    for kind in kinds:
+        found = [c for c in e.changes if c.kind == kind]
+        if found:
+            more = f" (and {len(found) - SHOWN} more such changes)" if len(found) > SHOWN else ""
+            lines.append("They would swap if " + "; or if ".join(c.text for c in found[:SHOWN]) + more)
+    listed = any(r is not None for v in e.voices for r in v.ranks)
+    voted = any(v.votes for v in e.voices)
+    asked = ["weight", *(["move"] if listed else []), *(["votes"] if voted else [])]
+    none = [kinds[kind] for kind in asked if not any(c.kind == kind for c in e.changes)]
+    if none:
+        lines.append(f"No change of one expert's {' or '.join(none)} would make them swap")
+    if not e.complete:
+        lines.append("The search for changes was cut short; there may be smaller ones")
+    return lines

@@ -1,0 +1,163 @@
+"""What came of beliefs about features: the weights they led to, the rankings they changed, and where they disagree."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from podium.data.consensus import Consensus
+from podium.data.features import Features
+from podium.data.ids import Id
+from podium.data.labels import Labels
+from podium.evaluate.evaluation import evaluate
+from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.feature.labelled_features import LabelledFeatures
+from podium.metrics.agreement import compute_taus
+
+__all__ = [
+    "BeliefConflict",
+    "BeliefQuality",
+    "BeliefReport",
+    "FeatureWeight",
+    "RankingChange",
+    "belief_report",
+]
+
+AGAINST = -0.2  # correlation from which on two beliefs pull against each other
+CHANCE = 3.0  # times its standard error without any relation
+
+
+@dataclass(frozen=True)
+class FeatureWeight:
+    """A feature, its grade (0: nothing was believed) and what it counts after learning."""
+
+    feature: str
+    grade: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class RankingChange:
+    """A query, how alike its two rankings are, and what is on top of each."""
+
+    query: Id
+    tau: float
+    naive_top: Id
+    learned_top: Id
+
+
+@dataclass(frozen=True)
+class BeliefConflict:
+    """Something in the data that speaks against a belief."""
+
+    kind: Literal["opposed", "reversed", "silent"]
+    features: tuple[str, ...]
+    value: float
+    text: str
+
+
+@dataclass(frozen=True)
+class BeliefQuality:
+    """Of the graded sum and of the model, on labels that neither has seen."""
+
+    metric: str
+    queries: int
+    naive: float
+    learned: float
+
+
+@dataclass(frozen=True)
+class BeliefReport:
+    """What was learned from beliefs, beside the graded sum (the naive score) that they stand for."""
+
+    queries: int
+    items: int
+    passes: int
+    converged: bool
+    weights: tuple[FeatureWeight, ...]  # largest first
+    tau: float  # mean over queries in which both orders are defined
+    changed: tuple[RankingChange, ...]  # least alike first
+    conflicts: tuple[BeliefConflict, ...]
+    quality: BeliefQuality | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        return dataclasses.asdict(self)
+
+
+def belief_report(
+    model: LabelledFeatures,
+    features: Features,
+    labels: Labels | None = None,
+    *,
+    metric: str = "ndcg@10:exp",
+    most: int = 5,
+) -> BeliefReport:
+    """Look at a fitted model on some queries; `labels`, if there are any, only measure.
+
+    `most` queries are named whose rankings changed most. Two graded features are in conflict when, signed by their
+    grades, they correlate at -0.2 or below over the items of the queries, beyond chance; a belief is reversed when the
+    learned weight has the other sign, and silent when its feature is the same for all items of every query.
+    """
+    weights = model.weights()
+    naive = Consensus.from_scores(features.index, model.naive(features))
+    learned = Consensus.from_scores(features.index, model.predict(features))
+    alike = compute_taus(features.index.starts, naive.scores, learned.scores)
+    told = [q for q in np.argsort(alike, kind="stable").tolist() if alike[q] < 1][:most]
+    return BeliefReport(
+        queries=len(features.index),
+        items=len(features.values),
+        passes=len(model.history),
+        converged=model.converged_,
+        weights=tuple(
+            FeatureWeight(name, model.beliefs.get(name, 0.0), weight)
+            for name, weight in sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))
+        ),
+        tau=float(np.nanmean(alike)) if not np.isnan(alike).all() else float("nan"),
+        changed=tuple(_build_change(naive, learned, q, float(alike[q])) for q in told),
+        conflicts=_find_conflicts(model, features, weights),
+        quality=None if labels is None else _measure_quality(naive, learned, labels, metric),
+    )
+
+
+def _build_change(naive: Consensus, learned: Consensus, code: int, tau: float) -> RankingChange:
+    query = naive.queries[code]
+    return RankingChange(query, tau, naive.ranking(query, 1)[0], learned.ranking(query, 1)[0])
+
+
+def _find_conflicts(
+    model: LabelledFeatures, features: Features, weights: dict[str, float]
+) -> tuple[BeliefConflict, ...]:
+    graded = [name for name, grade in model.beliefs.items() if grade]
+    columns = [features.names.index(name) for name in graded]
+    signs = np.sign([model.beliefs[name] for name in graded])
+    values = normalize_by_query(features.index.starts, features.values[:, columns], model.normalise) * signs
+    size = np.sqrt((values * values).sum(axis=0))
+    limit = min(AGAINST, -CHANCE / np.sqrt(max(len(values), 1)))
+    found: list[BeliefConflict] = []
+    for k, name in enumerate(graded):
+        if size[k] == 0:
+            text = f"{name} is the same for all items of every query, so the belief in it says nothing"
+            found.append(BeliefConflict("silent", (name,), 0.0, text))
+        elif weights[name] * signs[k] < 0:
+            text = (
+                f"{name} was graded {model.beliefs[name]:+g}, but its learned weight is {weights[name]:+.3f}"
+            )
+            found.append(BeliefConflict("reversed", (name,), weights[name], text))
+        for j in range(k):
+            if not size[k] or not size[j]:
+                continue
+            correlation = float(values[:, j] @ values[:, k] / (size[j] * size[k]))
+            if correlation <= limit:
+                text = f"the beliefs in {graded[j]} and {name} pull against each other (correlation {correlation:+.2f})"
+                found.append(BeliefConflict("opposed", (graded[j], name), correlation, text))
+    return tuple(found)
+
+
+def _measure_quality(naive: Consensus, learned: Consensus, labels: Labels, metric: str) -> BeliefQuality:
+    before, after = (evaluate(c, labels, metric) for c in (naive, learned))
+    name = next(iter(before.mean()))
+    return BeliefQuality(name, len(before), before.mean()[name], after.mean()[name])

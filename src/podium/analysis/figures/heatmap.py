@@ -1,0 +1,263 @@
+"""Where every expert puts every item of a query, beside the consensus and the labels [volkovs2012, figure 4]."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from podium.core.errors import ParameterError
+from podium.data.consensus import Consensus
+from podium.data.ids import Id
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.evaluate import charts
+
+__all__ = ["build_slanted_axis", "disambiguate_names", "natural_sort_key", "rank_heatmap"]
+
+ITEMS, EXPERTS = 30, 60  # drawn unless asked for more
+FEW = 2  # experts that are left, at least, when those without a word on these items are not drawn
+UPRIGHT = 16  # width of a column from which names above it can be slanted
+BELOW = 6  # items of a good grade that are shown although they are further down
+WIDTH = 620  # pixels that the columns of the experts share
+GRADED = 11  # distinct ratings up to which they are drawn instead of the ranks they imply
+NUMBERED = 18  # width of a cell from which ranks are written into it
+RANKS = ["#08306b", "#2171b5", "#6baed6", "#d3e3f3"]  # near the top .. far down; told apart in grey too
+GRADES = ["#fdf3e6", "#f1a340", "#8c4a03"]
+QUIET = "#9a9a9a"
+
+
+class HeatmapData(NamedTuple):
+    """The parts of the picture: cells, and the names in their order."""
+
+    cells: list[dict[str, Any]]
+    places: list[dict[str, Any]]
+    grades: list[dict[str, Any]]
+    items: list[str]
+    experts: list[str]
+    ends: tuple[float, float]  # the smallest and the largest value
+    rated: bool  # cells hold ratings, of which large ones are good, and not ranks
+    below: int  # items that are shown for their label although they are further down
+
+
+def rank_heatmap(
+    preferences: Preferences,
+    query: Id,
+    consensus: Consensus | Mapping[str, Consensus],
+    labels: Labels | None = None,
+    *,
+    items: int = ITEMS,
+    experts: int = EXPERTS,
+) -> Any:
+    """An Altair chart of experts x items, items in the order of the (first) consensus; empty cells are not listed.
+
+    Beside it the places of every consensus, and the labels if there are any for the query.
+    """
+    alt = charts.import_altair()
+    named = consensus if isinstance(consensus, Mapping) else {consensus.method: consensus}
+    one = preferences.select([query])
+    if not one.lists.rows:
+        raise ParameterError(f"nobody gave a list for query {query!r}, so there are no ranks to draw")
+    grid = _build_heatmap_data(one, query, named, labels, items, experts)
+    y = alt.Y("item:N", sort=grid.items, title=None, axis=alt.Axis(labelLimit=180, ticks=False, domain=False))
+    silent = alt.Y("item:N", sort=grid.items, title=None, axis=None)
+    parts = [_draw_ranks(alt, grid, y), _draw_places(alt, grid, silent, list(named))]
+    if grid.grades:
+        parts.append(_draw_grades(alt, grid, silent))
+    first = next(iter(named))
+    what = "how {} experts rate {} items" if grid.rated else "where {} experts put {} items"
+    dark = "a high rating; a dot: not rated" if grid.rated else "near the top; a dot: not listed"
+    title = {
+        "text": f"Query {query}: {what.format(len(grid.experts), len(grid.items))}",
+        "subtitle": [_describe_selection(grid, one, first), f"dark: {dark}"],
+        "anchor": "start",
+    }
+    chart = alt.hconcat(*parts, spacing=10, title=title).resolve_scale(y="shared", color="independent")
+    return chart.configure_view(stroke=None).configure_axis(grid=False)
+
+
+def disambiguate_names(ids: Sequence[Id]) -> list[str]:
+    """Ids as they are drawn; those that would look the same are told apart."""
+    plain = [str(i) for i in ids]
+    twice = {name for name in plain if plain.count(name) > 1} if len(set(plain)) < len(plain) else set()
+    return [repr(i) if name in twice else name for i, name in zip(ids, plain, strict=True)]
+
+
+def natural_sort_key(name: str) -> tuple[Any, ...]:
+    """A sorting key by which expert-9 comes before expert-10."""
+    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.split(r"(\d+)", name) if p)
+
+
+def _build_heatmap_data(
+    one: Preferences,
+    query: Id,
+    named: Mapping[str, Consensus],
+    labels: Labels | None,
+    items: int,
+    experts: int,
+) -> HeatmapData:
+    order = _select_items(next(iter(named.values())), query, labels, items)
+    slots = {one.index.slot(query, item): place for place, item in enumerate(order)}
+    lists = one.lists
+    kept = np.isin(lists.item, list(slots))
+    who = lists.expert[lists.list_of_row]
+    said = np.bincount(who[kept], minlength=len(one.experts))
+    speaking = np.flatnonzero((said > 0) if (said > 0).sum() > FEW else one.active_experts)
+    chosen = speaking[np.argsort(-said[speaking], kind="stable")][:experts]
+    names = dict(zip(chosen.tolist(), disambiguate_names([one.experts[int(c)] for c in chosen]), strict=True))
+    rows = disambiguate_names(order)
+    rated = lists.score is not None and len(np.unique(lists.score)) <= GRADED
+    column = lists.score if rated and lists.score is not None else lists.rank
+    value = {
+        (names[e], rows[slots[s]]): v
+        for e, s, v, k in zip(who.tolist(), lists.item.tolist(), column.tolist(), kept, strict=True)
+        if k and e in names
+    }
+    first = next(iter(named.values())).ranking(query, items)
+    across = sorted(names.values(), key=natural_sort_key)
+    cells = [{"expert": e, "item": i, "value": value.get((e, i))} for e in across for i in rows]
+    return HeatmapData(
+        cells,
+        _consensus_cells(named, query, order, rows),
+        _grade_cells(labels, query, order, rows),
+        rows,
+        across,
+        (min(value.values(), default=1), max(value.values(), default=1))
+        if rated
+        else (1, max(2, *value.values(), 2)),
+        rated,
+        len(order) - len(first),
+    )
+
+
+def _select_items(first: Consensus, query: Id, labels: Labels | None, most: int) -> list[Id]:
+    """The first items; where that cuts off items of a good grade, a few of those after them."""
+    whole = first.ranking(query)
+    if labels is None or labels.queries.code_of(query) is None or len(whole) <= most:
+        return whole[:most]
+    here = labels.select([query])
+    grade = dict(zip(here.index.items.tolist(), here.grades.tolist(), strict=True))
+    good = sorted((i for i in whole[most:] if grade.get(i, 0.0) > 0), key=lambda i: -grade[i])[:BELOW]
+    return whole[:most] + [i for i in whole[most:] if i in set(good)]
+
+
+def _consensus_cells(
+    named: Mapping[str, Consensus], query: Id, order: list[Id], rows: list[str]
+) -> list[dict[str, Any]]:
+    out = []
+    for method, consensus in named.items():
+        place = {r.item: r.rank for r in consensus[query]}
+        out += [
+            {"method": method, "item": row, "place": place.get(i)} for i, row in zip(order, rows, strict=True)
+        ]
+    return out
+
+
+def _grade_cells(labels: Labels | None, query: Id, order: list[Id], rows: list[str]) -> list[dict[str, Any]]:
+    if labels is None or labels.queries.code_of(query) is None:
+        return []
+    here = labels.select([query])
+    known = dict(zip(here.index.items.tolist(), here.grades.tolist(), strict=True))
+    grades = [known.get(i, math.nan) for i in order]
+    return [
+        {
+            "item": row,
+            "label": "label",
+            "grade": None if math.isnan(g) else g,
+            "text": "?" if math.isnan(g) else f"{g:g}",
+        }
+        for row, g in zip(rows, grades, strict=True)
+    ]
+
+
+def build_slanted_axis(alt: Any, step: int) -> Any:
+    """Names above columns of some width: upright where they would cover each other."""
+    size = max(7, min(11, step - 1))
+    angle = -60 if step >= UPRIGHT else -90
+    return alt.Axis(
+        orient="top", labelAngle=angle, labelFontSize=size, labelLimit=110, ticks=False, domain=False
+    )
+
+
+def _draw_ranks(alt: Any, grid: HeatmapData, y: Any) -> Any:
+    width = max(7, min(22, WIDTH // max(len(grid.experts), 1)))
+    base = alt.Chart(alt.Data(values=grid.cells)).encode(
+        x=alt.X("expert:N", sort=grid.experts, title=None, axis=build_slanted_axis(alt, width)), y=y
+    )
+    low, high = grid.ends
+    if grid.rated:
+        word, deep = "rating", f"datum.value > {(low + high) / 2}"
+        scale = alt.Scale(domain=[low, high], range=RANKS[::-1], interpolate="lab")
+    else:
+        word, deep = "rank", f"datum.value <= {math.sqrt(high)}"
+        scale = alt.Scale(type="log", domain=[low, high], range=RANKS, interpolate="lab")
+    legend = alt.Legend(title=word, orient="bottom", direction="horizontal", gradientLength=160)
+    listed = (
+        base.transform_filter("isValid(datum.value)")
+        .mark_rect(stroke="white", strokeWidth=1)
+        .encode(
+            color=alt.Color("value:Q", scale=scale, legend=legend),
+            tooltip=["expert:N", "item:N", alt.Tooltip("value:Q", title=word)],
+        )
+    )
+    missing = base.transform_filter("!isValid(datum.value)").mark_point(
+        shape="circle", size=4, filled=True, color=QUIET
+    )
+    layers = listed + missing
+    if width >= NUMBERED and high < 1000:
+        ink = alt.condition(deep, alt.value("white"), alt.value("#1a1a1a"))
+        layers += (
+            base.transform_filter("isValid(datum.value)")
+            .mark_text(fontSize=9)
+            .encode(text="value:Q", color=ink)
+        )
+    return layers.properties(width={"step": width}, height={"step": 18})
+
+
+def _draw_places(alt: Any, grid: HeatmapData, y: Any, methods: list[str]) -> Any:
+    last = max((c["place"] for c in grid.places if c["place"]), default=1)
+    axis = alt.Axis(orient="top", labelAngle=-60, labelLimit=110, ticks=False, domain=False)
+    base = (
+        alt.Chart(alt.Data(values=grid.places))
+        .transform_filter("isValid(datum.place)")
+        .encode(x=alt.X("method:N", sort=methods, title=None, axis=axis), y=y)
+    )
+    scale = alt.Scale(type="log", domain=[1, max(last, 2)], range=RANKS, interpolate="lab")
+    cells = base.mark_rect(stroke="white", strokeWidth=1).encode(
+        color=alt.Color("place:Q", scale=scale, legend=None), tooltip=["method:N", "item:N", "place:Q"]
+    )
+    ink = alt.condition(f"datum.place <= {math.sqrt(max(last, 2))}", alt.value("white"), alt.value("#1a1a1a"))
+    text = base.mark_text(fontSize=10).encode(text="place:Q", color=ink)
+    return (cells + text).properties(width={"step": 28}, height={"step": 18})
+
+
+def _draw_grades(alt: Any, grid: HeatmapData, y: Any) -> Any:
+    best = max((c["grade"] for c in grid.grades if c["grade"] is not None), default=0.0)
+    axis = alt.Axis(orient="top", labelAngle=-60, labelFontWeight="bold", ticks=False, domain=False)
+    base = alt.Chart(alt.Data(values=grid.grades)).encode(
+        x=alt.X("label:N", title=None, axis=axis), y=y, tooltip=["item:N", "text:N"]
+    )
+    scale = alt.Scale(domain=[0, max(best, 1)], range=GRADES, clamp=True)
+    cells = (
+        base.transform_filter("isValid(datum.grade)")
+        .mark_rect(stroke="white", strokeWidth=1)
+        .encode(color=alt.Color("grade:Q", scale=scale, legend=None))
+    )
+    high = f"isValid(datum.grade) && datum.grade > {0.6 * max(best, 1)}"
+    ink = alt.condition(high, alt.value("white"), alt.value("#1a1a1a"))
+    text = base.mark_text(fontSize=10, fontWeight="bold").encode(text="text:N", color=ink)
+    return (cells + text).properties(width={"step": 28}, height={"step": 18})
+
+
+def _describe_selection(grid: HeatmapData, one: Preferences, first: str) -> str:
+    total, speaking = len(one.index.items), int(one.active_experts.sum())
+    text = f"items in the order of {first}"
+    if len(grid.items) < total:
+        text += f", the first {len(grid.items) - grid.below} of {total}"
+        text += f" and {grid.below} further down with a good label" if grid.below else ""
+    if len(grid.experts) < speaking:
+        text += f"; the {len(grid.experts)} of {speaking} experts that list most of them"
+    return text

@@ -1,0 +1,160 @@
+"""What a model thinks of each expert, as a matrix (Volkovs & Zemel, CIKM 2013, figure 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from podium.analysis.figures.heatmap import build_slanted_axis, disambiguate_names, natural_sort_key
+from podium.core.errors import ParameterError
+from podium.data.consensus import Consensus
+from podium.data.ids import Id
+from podium.evaluate import charts
+from podium.methods.base import Aggregator
+
+__all__ = ["weight_matrix", "weight_table"]
+
+WeightsByKind = dict[str, dict[Id, float]]
+EXPERTS = 120  # drawn, those with the largest weights
+WIDTH = 640
+AGAINST, NOTHING, FOR = "#b35806", "#f7f7f7", "#2166ac"
+VIEWS = (
+    "vector for",
+    "vector against",
+    "not listed",
+    "preferred",
+    "beaten",
+    "top ranks",
+    "log rank",
+    "place",
+)
+
+
+def weight_table(model: Aggregator | Consensus | Mapping[Id, float]) -> WeightsByKind:
+    """The weights by kind and expert; one kind for methods with one weight each.
+
+    >>> from podium import Labels, Preferences, make
+    >>> p = Preferences.from_lists({"q": {"good": ["a", "b"], "bad": ["b", "a"]}})
+    >>> list(weight_table(make("crf").fit(p, Labels.from_dict({"q": {"a": 1, "b": 0}}))))
+    ['not listed', 'preferred', 'beaten']
+    """
+    if isinstance(model, Mapping):
+        return {"weight": dict(model)}
+    if isinstance(model, Consensus):
+        given, experts = model.expert_weights, model.experts
+        if given is None or experts is None:
+            raise ParameterError(f"{model.method or 'this result'} has no weights by expert")
+        return {"weight": dict(zip(experts.tolist(), given.tolist(), strict=True))}
+    found = _find_learned_weights(model)
+    if found is None:
+        raise ParameterError(
+            f"{model!r} has no weights by expert; fitted crf, fused, svd and weighted_* models have"
+        )
+    return found
+
+
+def _find_learned_weights(model: Aggregator) -> WeightsByKind | None:
+    from podium.methods.learned.crf import CrfAggregator
+    from podium.methods.learned.fused import FusedAggregator
+    from podium.methods.learned.svd_features import SvdAggregator
+
+    if not hasattr(model, "experts_"):
+        weights = model.weights
+        return {"weight": dict(weights)} if isinstance(weights, Mapping) else None
+    if isinstance(model, CrfAggregator):
+        rows = model.expert_weights()
+        return {
+            "not listed": {r.expert: r.missing for r in rows},
+            "preferred": {r.expert: r.preferred for r in rows},
+            "beaten": {r.expert: -r.beaten for r in rows},
+        }
+    if isinstance(model, SvdAggregator) and model.explains_exactly:
+        names = model._group_names()
+        kinds = [f"vector {w}" for _ in range(model.components) for w in ("for", "against")]
+        return _split_by_kind(
+            model._linear_weights().tolist(), [*_numbered(kinds, model.components), "not listed"], names
+        )
+    if isinstance(model, FusedAggregator) and model.explains_exactly:
+        return _split_by_kind(model._linear_weights().tolist(), list(VIEWS), model.experts_)
+    learned = getattr(model, "weights_", None)
+    return {"weight": dict(learned)} if isinstance(learned, Mapping) else None
+
+
+def _numbered(kinds: list[str], components: int) -> list[str]:
+    return kinds if components == 1 else [f"{kind} {n // 2 + 1}" for n, kind in enumerate(kinds)]
+
+
+def _split_by_kind(values: list[float], kinds: list[str], names: list[Id]) -> WeightsByKind:
+    """Weights that lie kind by kind, expert by expert."""
+    n = len(names)
+    return {k: dict(zip(names, values[i * n : (i + 1) * n], strict=True)) for i, k in enumerate(kinds)}
+
+
+def weight_matrix(
+    models: Aggregator | Consensus | Mapping[str, Aggregator | Consensus], *, experts: int = EXPERTS
+) -> Any:
+    """An Altair chart: experts across, kinds of weights down, one block per model (such as the folds of a split).
+
+    Colours are shares of the largest weight of a kind in a model: blue counts for an item, orange against it.
+    """
+    alt = charts.import_altair()
+    named = {repr(models): models} if isinstance(models, Aggregator) else models
+    named = {named.method: named} if isinstance(named, Consensus) else named
+    tables = {name: weight_table(model) for name, model in named.items()}
+    across = _select_experts(tables, experts)
+    blocks = [
+        _draw_block(alt, table, across, name, named=n == 0) for n, (name, table) in enumerate(tables.items())
+    ]
+    title = {
+        "text": "What was learned about each expert",
+        "subtitle": "share of the largest weight of its kind; + counts for an item, - against it",
+        "anchor": "start",
+    }
+    chart = alt.vconcat(*blocks, spacing=6, title=title).resolve_scale(color="shared", x="shared")
+    return chart.configure_view(stroke=None).configure_axis(grid=False)
+
+
+def _select_experts(tables: Mapping[str, WeightsByKind], most: int) -> dict[Id, str]:
+    """The experts that are drawn, and their names."""
+    size: dict[Id, float] = {}
+    for table in tables.values():
+        for weights in table.values():
+            largest = max(map(abs, weights.values()), default=0.0) or 1.0
+            for expert, value in weights.items():
+                size[expert] = max(size.get(expert, 0.0), abs(value) / largest)
+    kept = sorted(size, key=lambda e: -size[e])[:most]
+    names = dict(zip(kept, disambiguate_names(kept), strict=True))
+    return dict(sorted(names.items(), key=lambda pair: natural_sort_key(pair[1])))
+
+
+def _draw_block(alt: Any, table: WeightsByKind, across: Mapping[Id, str], name: str, *, named: bool) -> Any:
+    cells = []
+    for kind, weights in table.items():
+        largest = max(map(abs, weights.values()), default=0.0) or 1.0
+        for expert, shown in across.items():
+            value = weights.get(expert)
+            if value is not None:
+                share = value / largest
+                sign = "" if abs(share) < 0.2 else "+" if share > 0 else "\u2212"
+                cells.append({"kind": kind, "expert": shown, "weight": value, "share": share, "sign": sign})
+    width = max(7, min(24, WIDTH // max(len(across), 1)))
+    top = build_slanted_axis(alt, width)
+    base = alt.Chart(alt.Data(values=cells)).encode(
+        x=alt.X("expert:N", sort=list(across.values()), title=None, axis=top if named else None),
+        y=alt.Y(
+            "kind:N", sort=list(table), title=name,
+            axis=alt.Axis(
+                ticks=False, domain=False, labelLimit=130, titleAngle=0, titleAlign="right", titleLimit=150,
+                titlePadding=8,
+            ),
+        ),
+    )  # fmt: skip
+    legend = alt.Legend(title=None, orient="bottom", gradientLength=180, values=[-1, 0, 1])
+    scale = alt.Scale(domain=[-1, 0, 1], range=[AGAINST, NOTHING, FOR], interpolate="rgb")
+    told = ["expert:N", "kind:N", alt.Tooltip("weight:Q", format=".4g")]
+    rects = base.mark_rect(stroke="white", strokeWidth=1).encode(
+        color=alt.Color("share:Q", scale=scale, legend=legend), tooltip=told
+    )
+    ink = alt.condition("abs(datum.share) > 0.6", alt.value("white"), alt.value("#1a1a1a"))
+    text = base.mark_text(fontSize=10).encode(text="sign:N", color=ink)
+    return (rects + text).properties(width={"step": width}, height={"step": 18})

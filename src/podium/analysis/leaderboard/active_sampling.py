@@ -1,0 +1,212 @@
+"""Which comparison to ask for next, and whether to ask at all.
+
+One more vote on a pair with score difference d tells, in the normal approximation, 0.5 log(1 + I(d) v) nats about the
+scores: v is the variance of the difference, I(d) the information of one vote (p (1 - p) for Bradley-Terry). The gain
+is large where the outcome is open and the difference little known. Only pairs whose order is open are proposed: those
+that the tests separate, and those that are surely as good as equal, are settled.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.analysis.leaderboard.inference import NEAR, Estimate, pairwise_p, rank_draws
+from podium.kernels.contest_models import DAVIDSON, LOGIT, PROBIT, compute_terms
+from podium.kernels.contest_scores import ContestSolution
+from podium.kernels.dispatch import B1, F8, I8
+
+__all__ = [
+    "ComparisonCandidate",
+    "StoppingDecision",
+    "compute_gains",
+    "compute_information",
+    "compute_outcome_probabilities",
+    "compute_relevance",
+    "decide_stopping",
+    "find_equal_pairs",
+    "find_next_pairs",
+    "find_open_pairs",
+]  # fmt: skip
+
+# Two items are as good as equal where the chance that one beats the other is surely nearer to one half than this.
+EQUAL = 0.01
+
+
+class ComparisonCandidate(NamedTuple):
+    """A comparison worth asking for: two items, what the vote would tell (nats), and the chance that first wins."""
+
+    first: int
+    second: int
+    gain: float
+    chance: float
+    votes: float  # that the two had so far
+
+
+class StoppingDecision(NamedTuple):
+    """Whether to stop asking, and why, in words with the numbers of items in `between`."""
+
+    stop: bool
+    reason: str  # settled, as good as equal, never met, open
+    between: tuple[int, int] | None = None  # of the open pairs, the one that needs the fewest votes
+    votes: float | None = None  # between these two that would tell them apart, if the scores are right
+
+
+def compute_outcome_probabilities(solution: ContestSolution, gap: F8) -> tuple[F8, F8, F8]:
+    """Probabilities of a win, a loss and a tie at these score differences."""
+    kind, width = solution.model.kind, float(solution.extra["width"][0])
+    if kind >= DAVIDSON and np.isnan(width):
+        kind = LOGIT  # no ties were seen
+    if kind == LOGIT:
+        win, lose = _logistic(gap), _logistic(-gap)
+    elif kind == PROBIT:
+        from scipy.special import ndtr
+
+        win, lose = ndtr(gap), ndtr(-gap)
+    elif kind == DAVIDSON:
+        top = np.maximum(np.abs(gap) / 2, width)
+        parts = [np.exp(v - top) for v in (gap / 2, -gap / 2, np.full_like(gap, width))]
+        win, lose = parts[0] / sum(parts), parts[1] / sum(parts)
+    else:
+        win, lose = _logistic(gap - width), _logistic(-gap - width)
+    return win, lose, np.maximum(1 - win - lose, 0.0)
+
+
+def _logistic(x: F8) -> F8:
+    return np.asarray(1 / (1 + np.exp(-np.clip(x, -700, 700))), np.float64)
+
+
+def compute_information(solution: ContestSolution, gap: F8) -> F8:
+    """What one vote at these differences is expected to add to the information about the difference."""
+    win, lose, tie = compute_outcome_probabilities(solution, gap)
+    kind, width = solution.model.kind, float(solution.extra["width"][0])
+    if kind >= DAVIDSON and np.isnan(width):
+        kind, width = LOGIT, 0.0
+    return compute_terms(kind, gap, width, win, lose, tie).dd
+
+
+def compute_gains(e: Estimate, matrix: F8) -> F8:
+    """Nats that one more vote is expected to tell, for every two items."""
+    gap = e.scores[:, None] - e.scores
+    return np.asarray(
+        0.5 * np.log1p(compute_information(e.solution, gap) * compute_difference_variances(matrix)),
+        np.float64,
+    )
+
+
+def compute_difference_variances(matrix: F8) -> F8:
+    """Variances of all differences."""
+    own = matrix.diagonal()
+    return np.asarray(np.maximum(own[:, None] + own - 2 * matrix, 0.0), np.float64)
+
+
+def compute_relevance(draws: F8, k: int) -> F8:
+    """For every two items, how far from settled it is which of them is among the best k and which is not: 0 to 1.
+
+    Twice the smaller of the probabilities that the one is in and the other out, and the other way round.
+    """
+    inside = (rank_draws(draws) <= k).astype(np.float64)
+    split = inside.T @ (1 - inside) / len(draws)
+    return np.asarray(2 * np.minimum(split, split.T), np.float64)
+
+
+def find_equal_pairs(e: Estimate, matrix: F8, level: float = 0.95) -> B1:
+    """Which two items are as good as equal at this level: two one-sided tests against `EQUAL`."""
+    from scipy.special import ndtri
+
+    farthest = np.abs(e.scores[:, None] - e.scores) + float(ndtri(level)) * np.sqrt(
+        compute_difference_variances(matrix)
+    )
+    win, lose, _ = compute_outcome_probabilities(e.solution, farthest)
+    return np.asarray((win - lose) / 2 <= EQUAL, np.bool_)
+
+
+def find_open_pairs(e: Estimate, matrix: F8, p: F8, *, level: float = 0.95, top: int | None = None) -> B1:
+    """Which pairs more votes could still settle: neither separated by the tests (`p`) nor as good as equal.
+
+    With `top` only pairs of which one item is among the best `top` and the other is not.
+    """
+    return _pairs_in_question(e, top) & (p > 1 - level) & ~find_equal_pairs(e, matrix, level)
+
+
+def _pairs_in_question(e: Estimate, top: int | None) -> B1:
+    """All pairs, or those across the boundary of the best `top`."""
+    inside = np.isin(np.arange(len(e)), e.order[:top])
+    return ~np.eye(len(e), dtype=np.bool_) if inside.all() else inside[:, None] != inside
+
+
+def find_next_pairs(
+    e: Estimate,
+    matrix: F8,
+    count: int,
+    *,
+    p: F8 | None = None,
+    level: float = 0.95,
+    top: int | None = None,
+    draws: F8 | None = None,
+) -> list[ComparisonCandidate]:
+    """The comparisons that are expected to tell most, best first; only pairs that are open (see `find_open_pairs`).
+
+    `p` are the tests of all pairs, `pairwise_p` unless given. With `top` (and `draws` of the scores) the gain of a pair
+    counts as far as it is open which of the two is among the best `top`.
+    """
+    tests = pairwise_p(e.scores, matrix) if p is None else p
+    value = compute_gains(e, matrix) * find_open_pairs(e, matrix, tests, level=level, top=top)
+    if top is not None and draws is not None and 0 < top < len(e):
+        value = value * compute_relevance(draws, top)
+    place = np.empty(len(e), np.int64)
+    place[e.order] = np.arange(len(e))
+    a, b = np.triu_indices(len(e), 1)
+    worth = value[a, b]
+    some = np.flatnonzero(worth > 0)
+    some = some[np.lexsort((place[b[some]] + place[a[some]], -np.round(worth[some], 12)))][:count]
+    c = e.contests
+    met = np.zeros((len(e), len(e)))
+    np.add.at(met, (c.first, c.second), c.won + c.lost + c.tied)
+    met += met.T
+    found = []
+    for i, j in zip(a[some].tolist(), b[some].tolist(), strict=True):
+        i, j = (i, j) if place[i] < place[j] else (j, i)
+        win, _, tie = compute_outcome_probabilities(e.solution, np.array([e.scores[i] - e.scores[j]]))
+        found.append(
+            ComparisonCandidate(i, j, float(value[i, j]), float(win[0] + tie[0] / 2), float(met[i, j]))
+        )
+    return found
+
+
+def decide_stopping(
+    e: Estimate, matrix: F8, *, p: F8 | None = None, level: float = 0.95, top: int | None = None
+) -> StoppingDecision:
+    """Stop when no pair is open any more (see `find_open_pairs`), so that `find_next_pairs` has nothing to propose."""
+    if len(e) < 2:
+        return StoppingDecision(True, "there is nothing to compare")
+    if e.solution.component.any():
+        apart = int(np.flatnonzero(e.solution.component != e.solution.component[e.order[0]])[0])
+        return StoppingDecision(False, "never met", (int(e.order[0]), apart))
+    tests = pairwise_p(e.scores, matrix) if p is None else p
+    over, under = np.nonzero(np.triu(find_open_pairs(e, matrix, tests, level=level, top=top), 1))
+    if not len(over):
+        equal = bool((tests[_pairs_in_question(e, top)] > 1 - level).any())
+        return StoppingDecision(True, "as good as equal" if equal else "settled")
+    needed = votes_to_separate(e, matrix, over, under, level=level)
+    least = int(needed.argmin())
+    i, j = int(over[least]), int(under[least])
+    pair = (i, j) if e.scores[i] >= e.scores[j] else (j, i)
+    return StoppingDecision(False, "open", pair, float(needed[least]))
+
+
+def votes_to_separate(e: Estimate, matrix: F8, i: I8, j: I8, *, level: float = 0.95) -> F8:
+    """Votes between two items after which their difference, if it is what it seems, is as many standard errors from 0
+    as the level asks for when all pairs are tested; infinite for equal scores.
+    """
+    from scipy.special import ndtri
+
+    gap = np.abs(e.scores[i] - e.scores[j])
+    now = matrix[i, i] + matrix[j, j] - 2 * matrix[i, j]
+    tests = len(e) * (len(e) - 1) / 2
+    far = gap > NEAR
+    wanted = (float(ndtri(1 - (1 - level) / 2 / tests)) / np.where(far, gap, 1.0)) ** 2
+    known = np.divide(1.0, now, out=np.zeros(len(gap)), where=now > 0)
+    more = np.maximum(0.0, np.ceil((wanted - known) / compute_information(e.solution, gap)))
+    return np.where(far, more, np.inf)

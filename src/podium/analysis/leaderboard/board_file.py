@@ -1,0 +1,87 @@
+"""A leaderboard as a file: the votes put together, the scores and the settings, in the container of model files."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from podium.analysis.leaderboard.result import Leaderboard, LeaderboardSettings, leaderboard
+from podium.analysis.leaderboard.tally import COLUMNS, MARKS, SQUARES, Tally
+from podium.core.errors import ModelFileError, PodiumError
+from podium.data.ids import Ids
+from podium.models import model_files
+
+__all__ = ["load", "save"]
+
+NAME = "leaderboard"
+IDS = ("items", "experts", "queries")
+
+
+class _SavedLeaderboard:
+    """What `models.files` writes: a name, parameters, and values that end in _."""
+
+    name = NAME
+
+    def __init__(self, board: Leaderboard) -> None:
+        self._settings = asdict(board.settings)
+        tally = board.tally
+        for column in COLUMNS:
+            setattr(self, f"{column}_", getattr(tally, column))
+        for ids in IDS:  # as text in an array: a header of millions of ids would be too long
+            text = json.dumps(getattr(tally, ids).tolist()).encode()
+            setattr(self, f"{ids}_", np.frombuffer(text, np.uint8))
+        for mark in MARKS:
+            setattr(self, f"{mark}_", getattr(tally, mark))
+        self.scores_ = board.estimate.solution.scores
+
+    def parameters(self) -> dict[str, Any]:
+        """The settings."""
+        return self._settings
+
+
+def save(board: Leaderboard, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a leaderboard, so that more votes can be added later."""
+    model_files.save(_SavedLeaderboard(board), path, overwrite=overwrite)
+
+
+def load(path: str | os.PathLike[str], **changes: Any) -> Leaderboard:
+    """Read a leaderboard back, with other settings where given; it is fitted again, from the scores kept."""
+    tally, scores, settings = read(path)
+    start = dict(zip(tally.items.tolist(), scores, strict=True))
+    return leaderboard(tally, settings=LeaderboardSettings(**(settings | changes)), start=start)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[Tally, list[float], dict[str, Any]]:
+    """The tally, the natural scores and the settings in a file."""
+    name, settings, kept = model_files.read_contents(path)
+    if name != NAME:
+        raise ModelFileError(f"{path}: holds a model called {name!r}, not a leaderboard; use podium apply")
+    try:
+        columns: dict[str, Any] = {n: Ids(json.loads(kept[f"{n}_"].tobytes())) for n in IDS}
+        kept = _complete_columns(kept)
+        columns |= {n: kept[f"{n}_"] for n in COLUMNS}
+        columns |= {n: bool(kept[f"{n}_"]) for n in MARKS}
+        tally = Tally(**columns)
+        LeaderboardSettings(**settings)
+        scores = kept["scores_"].tolist()
+        if len(scores) != len(tally.items):
+            raise ValueError
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        if isinstance(error, PodiumError):
+            raise ModelFileError(f"{path}: {error}") from None
+        raise ModelFileError(f"{path}: not the file of a leaderboard; save it again") from None
+    return tally, scores, settings
+
+
+def _complete_columns(kept: dict[str, Any]) -> dict[str, Any]:
+    """Add the squares of weights to files written without them: whole counts of single votes are their own squares."""
+    counts = {square: kept[f"{square.removesuffix('_squares')}_"] for square in SQUARES}
+    missing = [square for square in SQUARES if f"{square}_" not in kept]
+    # fractional weights were added up without their squares, and these cannot be recovered
+    if not missing or any((counts[square] % 1).any() for square in missing):
+        return kept
+    return kept | {f"{square}_": counts[square] for square in missing} | {"fractional_": False}

@@ -1,0 +1,313 @@
+"""The experts behind a leaderboard: how much each says, which side they vote for, and who copies whom.
+
+Votes for the side shown first are about the side only as far as the design keeps sides and items apart. Where a
+reference is always shown first, votes for it may be votes for the reference; the information about the side is what is
+left when that about the items is taken out, and where little is left nothing is reported.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from podium.analysis.leaderboard.active_sampling import compute_outcome_probabilities
+from podium.analysis.leaderboard.inference import Estimate
+from podium.analysis.leaderboard.tally import Tally
+from podium.data.ids import Id
+from podium.evaluate.significance import holm
+from podium.kernels.dispatch import F8, I8
+
+__all__ = [
+    "Agreement",
+    "OneSidedJudge",
+    "PositionBias",
+    "compute_agreement",
+    "compute_expected_shares",
+    "compute_vote_shares",
+    "estimate_bias_by_judge",
+    "estimate_position_bias",
+    "find_one_sided_judges",
+]  # fmt: skip
+
+MOST_JUDGES = 500  # whose votes are compared with each other; those with the most votes
+SHARED = 10  # comparisons two judges must have in common
+ALIKE, COPY = 0.5, 0.9  # correlations of their errors from which two judges count as dependent, and as copies
+SURE = 4.0  # standard errors such a correlation must be from 0
+ONE_SIDED, DECIDED, RARE = 0.8, 20, 0.01  # share, votes and p-value from which a judge votes for a side
+UNKNOWN = 0.5  # standard error, in log odds, from which an effect of the side is not reported
+TASTE = 1.0  # standard deviation, in log odds, of what a judge may think of an item beside all others
+
+
+class OneSidedJudge(NamedTuple):
+    """A judge who votes for one side."""
+
+    judge: Id
+    votes: float
+    first_share: float
+
+
+class PositionBias(NamedTuple):
+    """The advantage of being shown first, in log odds; an infinite error where sides and items go together."""
+
+    votes: float  # with a winner, of which the sides are known
+    first_share: float  # of them for the item shown first; NaN for none
+    advantage: float
+    error: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the votes tell the side from the items."""
+        return self.error <= UNKNOWN
+
+    @property
+    def z(self) -> float:
+        """Standard errors from 0."""
+        return self.advantage / self.error
+
+
+def compute_vote_shares(tally: Tally) -> F8:
+    """The share of the votes that each expert cast."""
+    total = tally.won + tally.lost + tally.tied
+    return np.asarray(
+        np.bincount(tally.expert, weights=total, minlength=len(tally.experts)) / total.sum(), np.float64
+    )
+
+
+def compute_expected_shares(e: Estimate, tally: Tally) -> F8:
+    """By row: what share of the votes (ties half) the first item should have."""
+    win, _, tie = compute_outcome_probabilities(e.solution, e.scores[tally.first] - e.scores[tally.second])
+    return np.asarray(win + tie / 2, np.float64)
+
+
+class _SidedVotes(NamedTuple):
+    """Rows whose sides are known, turned so that the first item is the one shown first."""
+
+    judge: I8
+    first: I8
+    second: I8
+    for_first: F8  # votes, without ties
+    for_second: F8
+    surplus: F8  # votes for the first (ties half) beyond those that the scores expect
+    weight: F8  # their variance
+
+    def take_rows(self, rows: I8) -> _SidedVotes:
+        ids, sums = ([column[rows] for column in self[part]] for part in (slice(3), slice(3, None)))
+        return _SidedVotes(*ids, *sums)
+
+
+def _collect_sided_votes(tally: Tally, e: Estimate) -> _SidedVotes:
+    known = np.flatnonzero(tally.side)
+    forward = tally.side[known] > 0
+    won, lost, tied = (c[known] for c in (tally.won, tally.lost, tally.tied))
+    chance = compute_expected_shares(e, tally)[known]
+    total = won + lost + tied
+    surplus = np.where(forward, 1, -1) * (won + tied / 2 - total * chance)
+    a, b = tally.first[known], tally.second[known]
+    return _SidedVotes(
+        tally.expert[known], np.where(forward, a, b), np.where(forward, b, a), np.where(forward, won, lost),
+        np.where(forward, lost, won), surplus, total * chance * (1 - chance),
+    )  # fmt: skip
+
+
+def _estimate_bias(shown: _SidedVotes, precision: Any) -> PositionBias:
+    """One step of Newton's method from no advantage; the items, known with some `precision`, are taken out."""
+    from scipy.sparse.linalg import spsolve
+
+    votes, share = shown.for_first.sum() + shown.for_second.sum(), np.nan
+    if votes > 0:
+        share = shown.for_first.sum() / votes
+    size = precision.shape[0]
+    shift, slope = (
+        np.bincount(shown.first, weights=c, minlength=size)
+        - np.bincount(shown.second, weights=c, minlength=size)
+        for c in (shown.weight, shown.surplus)
+    )
+    of_items = np.atleast_1d(spsolve(precision, shift))
+    left = float(shown.weight.sum() - shift @ of_items)
+    if not left > 0:
+        return PositionBias(float(votes), float(share), 0.0, float("inf"))
+    advantage = float(shown.surplus.sum() - slope @ of_items) / left
+    return PositionBias(float(votes), float(share), advantage, left**-0.5)
+
+
+def _build_precision(first: I8, second: I8, weight: F8, size: int, own: float) -> Any:
+    """Second derivatives by the scores of the items, `own` added for each of them."""
+    from scipy.sparse import coo_array
+
+    rows, columns = (
+        np.concatenate((first, second, first, second)),
+        np.concatenate((first, second, second, first)),
+    )
+    values = np.concatenate((weight, weight, -weight, -weight))
+    every = np.arange(size)
+    at = np.concatenate((rows, every)), np.concatenate((columns, every))
+    return coo_array((np.concatenate((values, np.full(size, own))), at), shape=(size, size)).tocsc()
+
+
+def estimate_position_bias(tally: Tally, e: Estimate) -> PositionBias:
+    """The advantage of being shown first, whoever judges: as fitted, or by one step from scores without it."""
+    if e.contests.side is not None:
+        shown = _collect_sided_votes(tally, e)
+        votes = float(shown.for_first.sum() + shown.for_second.sum())
+        share, fitted = float(shown.for_first.sum() / max(votes, 1e-300)), e.solution.extra["advantage"][0]
+        return PositionBias(votes, share, float(fitted), float(e.inverse_hessian[-1, -1]) ** 0.5)
+    chance = compute_expected_shares(e, tally)
+    weight = (tally.won + tally.lost + tally.tied) * chance * (1 - chance)
+    met = _build_precision(
+        tally.first, tally.second, weight, len(tally.items), max(e.solution.model.l2, 1e-9)
+    )
+    return _estimate_bias(_collect_sided_votes(tally, e), met)
+
+
+def estimate_bias_by_judge(tally: Tally, e: Estimate) -> list[PositionBias]:
+    """The same for each judge, by code, beside what all votes say of the items and what the judge may think of them.
+
+    Of judges with fewer than DECIDED votes nothing is known.
+    """
+    shown = _collect_sided_votes(tally, e)
+    order = np.argsort(shown.judge, kind="stable")
+    ends = np.searchsorted(shown.judge[order], np.arange(len(tally.experts) + 1))
+    found = []
+    for begin, end in itertools.pairwise(ends.tolist()):
+        own = shown.take_rows(order[begin:end])
+        votes = float(own.for_first.sum() + own.for_second.sum())
+        if votes < DECIDED:
+            share = float(own.for_first.sum() / votes) if votes else float("nan")
+            found.append(PositionBias(votes, share, 0.0, float("inf")))
+            continue
+        items, at = np.unique(np.concatenate((own.first, own.second)), return_inverse=True)
+        own = own._replace(first=at[: end - begin], second=at[end - begin :])
+        found.append(
+            _estimate_bias(own, _build_precision(own.first, own.second, own.weight, len(items), TASTE**-2))
+        )
+    return found
+
+
+def find_one_sided_judges(tally: Tally, e: Estimate) -> list[OneSidedJudge]:
+    """Judges who nearly always vote for the item shown first (or second), those with the most votes first.
+
+    Only as far as that is no matter of the items, see `estimate_bias_by_judge`.
+    """
+    from scipy.special import ndtr
+
+    effects = estimate_bias_by_judge(tally, e)
+    some = [code for code, effect in enumerate(effects) if effect.is_known]
+    p = holm(2 * ndtr(-np.abs([effects[code].z for code in some])))
+    flagged = [
+        OneSidedJudge(tally.experts[code], effects[code].votes, effects[code].first_share)
+        for code, value in zip(some, p.tolist(), strict=True)
+        if value < RARE and max(effects[code].first_share, 1 - effects[code].first_share) >= ONE_SIDED
+    ]
+    return sorted(flagged, key=lambda judge: -judge.votes)
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """How the judges with the most votes agree on the comparisons they share (same query, same two items)."""
+
+    judges: list[Id]
+    codes: I8  # of these judges among the experts
+    shared: F8  # comparisons in common
+    agree: F8  # share of them with the same answer; NaN for none
+    correlation: (
+        F8  # of their departures from what the scores expect; 0 where it is not sure, 1 on the diagonal
+    )
+    effective: float  # independent judges they are worth: n^2 over the sum of all correlations
+    copies: list[list[Id]]  # groups whose departures are nearly the same
+
+    def compute_weights(self, experts: int) -> F8:
+        """Weights by expert under which judges that go together share one voice; 1 for judges not looked at."""
+        found = np.ones(experts)
+        found[self.codes] = 1 / self.correlation.sum(axis=1)
+        return found
+
+    def group_experts(self, experts: int) -> I8:
+        """A number by expert, the same for judges that go together."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        label = connected_components(csr_array(self.correlation > 0), directed=False)[1]
+        found = np.arange(len(self.codes), len(self.codes) + experts)
+        found[self.codes] = label
+        return found
+
+
+class _JudgeAnswers(NamedTuple):
+    """What each judge said to each question (same query, same two items), whichever side the items were shown on."""
+
+    at: tuple[I8, I8]  # judge, question
+    shape: tuple[int, int]
+    share: F8  # of the first item
+    off: F8  # less what the scores expect
+
+    def to_matrix(self, values: Any) -> Any:
+        """One value an answer, as judges x questions."""
+        from scipy.sparse import csr_array
+
+        return csr_array((np.asarray(values, np.float64), self.at), shape=self.shape)
+
+
+def _collect_answers(tally: Tally, e: Estimate, codes: I8) -> _JudgeAnswers:
+    row = np.full(len(tally.experts), -1)
+    row[codes] = np.arange(len(codes))
+    kept = np.flatnonzero(row[tally.expert] >= 0)
+    question = (tally.query * len(tally.items) + tally.first) * len(tally.items) + tally.second
+    questions, column = np.unique(question[kept], return_inverse=True)
+    cell, which = np.unique(row[tally.expert[kept]] * len(questions) + column, return_inverse=True)
+    columns = (
+        tally.won + tally.tied / 2,
+        tally.won + tally.lost + tally.tied,
+        compute_expected_shares(e, tally),
+    )
+    half, total, wanted = (np.bincount(which, weights=c[kept]) for c in columns)
+    at = (cell // len(questions), cell % len(questions))
+    share = half / total
+    return _JudgeAnswers(at, (len(codes), len(questions)), share, share - wanted / np.bincount(which))
+
+
+def compute_agreement(tally: Tally, e: Estimate) -> Agreement | None:
+    """Compare the judges; None when no two of them share SHARED comparisons.
+
+    Two judges who are right for their own reasons depart from the expected score independently; two who copy depart
+    together. The effective number is that of Kish's design effect.
+    """
+    if tally.listed and len(tally.queries) < SHARED:
+        return None  # the contests of one list hang together and say little about who copies whom
+    total = tally.won + tally.lost + tally.tied
+    votes = np.bincount(tally.expert, weights=total, minlength=len(tally.experts))
+    codes = np.sort(np.argsort(-votes, kind="stable")[:MOST_JUDGES])
+    given = _collect_answers(tally, e, codes)
+    asked, off = given.to_matrix(np.ones(len(given.share))), given.to_matrix(given.off)
+    shared = _to_dense(asked @ asked.T)
+    if len(codes) < 2 or np.triu(shared, 1).max() < SHARED:
+        return None
+    same = [given.to_matrix(mark) for mark in (given.share > 0.5, given.share == 0.5, given.share < 0.5)]
+    agree = np.asarray(sum(_to_dense(mark @ mark.T) for mark in same), np.float64)
+    together, own = _to_dense(off @ off.T), _to_dense((off * off) @ asked.T)
+    size = np.sqrt(own * own.T)
+    raw = np.divide(together, size, out=np.zeros_like(size), where=size > 0)
+    sure = (shared >= SHARED) & (raw * np.sqrt(np.maximum(shared, 1)) > SURE) & (raw > ALIKE)
+    correlation = np.where(sure, np.minimum(raw, 1.0), 0.0)
+    np.fill_diagonal(correlation, 1.0)
+    agree = np.divide(agree, shared, out=np.full_like(agree, np.nan), where=shared > 0)
+    judges, worth = [tally.experts[int(c)] for c in codes], len(codes) ** 2 / float(correlation.sum())
+    return Agreement(judges, codes, shared, agree, correlation, worth, _group_copies(judges, correlation))
+
+
+def _to_dense(matrix: Any) -> F8:
+    return np.asarray(matrix.toarray(), np.float64)
+
+
+def _group_copies(judges: list[Id], correlation: F8) -> list[list[Id]]:
+    """Judges linked by correlations of copies."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    label = connected_components(csr_array(correlation >= COPY), directed=False)[1]
+    groups = [
+        [judges[int(j)] for j in np.flatnonzero(label == g)] for g in range(int(label.max(initial=-1)) + 1)
+    ]
+    return sorted((g for g in groups if len(g) > 1), key=len, reverse=True)

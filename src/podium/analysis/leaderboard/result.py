@@ -1,0 +1,426 @@
+"""A leaderboard from votes: scores with honest intervals, ranks, and reasons to trust it or not."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from podium.analysis.leaderboard import inference as u
+from podium.analysis.leaderboard.active_sampling import (
+    EQUAL,
+    StoppingDecision,
+    decide_stopping,
+    find_next_pairs,
+)
+from podium.analysis.leaderboard.checks import LeaderboardCheck, run_checks
+from podium.analysis.leaderboard.interval_scheme import (
+    IntervalScheme,
+    SamplingUnitOption,
+    VoteSampling,
+    VoteWeightsOption,
+    choose_scheme,
+)
+from podium.analysis.leaderboard.judges import Agreement, compute_agreement
+from podium.analysis.leaderboard.tally import Tally, check_items
+from podium.core.errors import InputError, ParameterError, PodiumWarning
+from podium.core.params import suggest_names
+from podium.core.tables import Grid, format_p_value, render_block, render_paragraph, render_table
+from podium.data.frames import FrameBackend, records_frame
+from podium.data.ids import Id
+from podium.data.preferences import Preferences
+from podium.kernels.dispatch import F8
+
+__all__ = ["Leaderboard", "LeaderboardSettings", "Proposal", "Standing", "leaderboard"]
+
+SHOWN = 15  # items in a notebook
+# Numbers of votes beyond so many times those given are not announced: the difference is then too little known.
+FORESEEABLE = 100
+ELO = 400 / math.log(
+    10
+)  # points by which the log odds are multiplied, so that 400 points are odds of ten to one
+CHOICES = {
+    "model": ("bradley_terry", "thurstone"),
+    "ties": ("half", "davidson", "rao_kupper", "ignore"),
+    "errors": ("sandwich", "fisher"),
+    "over": ("auto", "votes", "experts", "queries"),
+    "vote_weights": ("auto", "frequency", "importance"),
+    "scale": ("elo", "natural"),
+    "judges": ("equal", "discounted"),
+    "sides": ("ignore", "fit"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaderboardSettings:
+    """How a leaderboard is made.
+
+    `errors` come from the sandwich or from Fisher's information; with `bootstrap` rounds, from votes drawn with
+    replacement. All but Fisher's are over single votes, or over all votes of an expert or on a query, with Student's t
+    for few of them (`over`; `auto`: over experts or queries where their votes vary more than independent ones).
+    `vote_weights`: a vote of weight w is w votes (`frequency`), or one vote that counts w times, as with importance or
+    inverse-probability weights (`importance`; `auto`: where some weight is not a whole number). `simultaneous`
+    intervals hold all at once. Scores are natural (log odds) or on Elo's scale; their mean is `anchor` (default 0 or
+    1000), or, with `reference`, the score of that item, from which all intervals are then measured.
+    `judges="discounted"` lets judges that go together share a voice; `sides="fit"` estimates the advantage of being
+    shown first. `top` is the k of the probability of being among the best k.
+    """
+
+    model: str = "bradley_terry"
+    ties: str = "half"
+    l2: float = u.L2
+    errors: u.ErrorKind = "sandwich"
+    bootstrap: int = 0
+    over: SamplingUnitOption = "auto"
+    vote_weights: VoteWeightsOption = "auto"
+    seed: int = 0
+    level: float = 0.95
+    simultaneous: bool = False
+    scale: Literal["elo", "natural"] = "elo"
+    anchor: float | None = None
+    reference: Id | None = None
+    judges: Literal["equal", "discounted"] = "equal"
+    sides: Literal["ignore", "fit"] = "ignore"
+    top: int = 1
+
+    def __post_init__(self) -> None:
+        for name, kind in (("bootstrap", numbers.Integral), ("seed", numbers.Integral), ("top", numbers.Integral),
+                           ("l2", numbers.Real), ("level", numbers.Real), ("anchor", numbers.Real)):  # fmt: skip
+            value = getattr(self, name)
+            if not isinstance(value, kind) and not (name == "anchor" and value is None):
+                what = "whole numbers" if kind is numbers.Integral else "numbers"
+                raise ParameterError(f"{name} is {value!r}; accepted: {what}")
+        for name, accepted in CHOICES.items():
+            if getattr(self, name) not in accepted:
+                raise ParameterError(f"{name} is {getattr(self, name)!r}; accepted: {', '.join(accepted)}")
+        if not 0 < self.level < 1:
+            raise ParameterError(f"level is {self.level}; accepted: numbers between 0 and 1, both excluded")
+        if not 1e-9 <= self.l2 <= 1e6:
+            raise ParameterError(f"l2 is {self.l2}; accepted: numbers from 1e-9 to 1e6")
+        if self.bootstrap < 0 or self.bootstrap == 1:
+            raise ParameterError(f"bootstrap is {self.bootstrap}; accepted: 0 (none), or 2 rounds or more")
+        for name, least in (("top", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise ParameterError(f"{name} is {getattr(self, name)}; accepted: whole numbers from {least}")
+        if self.anchor is not None and not math.isfinite(self.anchor):
+            raise ParameterError(f"the anchor is {self.anchor}; accepted: finite numbers")
+        if self.scale == "elo" and self.model == "thurstone":
+            raise ParameterError("Elo's scale is one of log odds; thurstone has scale='natural'")
+
+    @property
+    def factor(self) -> float:
+        """What natural scores are multiplied by."""
+        return ELO if self.scale == "elo" else 1.0
+
+    @property
+    def origin_score(self) -> float:
+        """The score of the mean, or of the reference."""
+        return self.anchor if self.anchor is not None else 1000.0 if self.scale == "elo" else 0.0
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One item. `low` or `high` is infinite where no vote bounds the score on that side."""
+
+    item: Id
+    rank: int  # equal scores share a rank
+    rank_low: int  # best rank that the tests leave open
+    rank_high: int
+    score: float
+    low: float
+    high: float
+    error: float  # standard error
+    top: float  # probability of being among the best k
+    votes: float
+    wins: float
+    losses: float
+    ties: float
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A comparison to ask for next: what it would tell (nats), the chance of `first`, and the votes so far."""
+
+    first: Id
+    second: Id
+    gain: float
+    chance: float
+    votes: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Leaderboard:
+    """Standings, best first, the checks, and what they were made from.
+
+    >>> votes = Preferences.from_comparisons(
+    ...     [0] * 60, ["j"] * 60, ["a", "a", "b", "b", "c", "c"] * 10, ["b", "b", "a", "c", "b", "a"] * 10)
+    >>> board = leaderboard(votes)
+    >>> [(s.item, s.rank, s.rank_low, s.rank_high, round(s.score)) for s in board.rows]
+    [('c', 1, 1, 3, 1077), ('a', 2, 1, 3, 978), ('b', 3, 1, 3, 945)]
+    """
+
+    rows: tuple[Standing, ...]
+    settings: LeaderboardSettings
+    groups: tuple[tuple[Id, ...], ...]  # longest runs of neighbours that cannot be told apart
+    checks: tuple[LeaderboardCheck, ...]
+    tally: Tally
+    estimate: u.Estimate = field(repr=False)
+    matrix: F8 = field(repr=False)  # covariance of the natural scores less the reference
+    draws: F8 = field(repr=False)  # natural scores by round, or from the normal law or Student's
+    # of every two items being equal, corrected: the tests behind ranks, groups and advice
+    p: F8 = field(repr=False)
+    scheme: IntervalScheme  # what errors are over, and why
+    degrees: F8 = field(repr=False)  # of freedom by item; infinite where errors are over single votes
+    agreement: Agreement | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        warned = [c.name for c in self.checks if c.verdict == "warning"]
+        doubts = f", doubts: {', '.join(warned)}" if warned else ""
+        what = f"{len(self.rows)} items, {self.tally.votes:,.10g} votes, first: {self.rows[0].item!r}"
+        return f"Leaderboard({what}{doubts})"
+
+    def _repr_html_(self) -> str:
+        head = ("rank", "item", "score", "interval", "ranks", "votes")
+        rows = tuple(
+            (str(r.rank), str(r.item), f"{r.score:.5g}", _format_interval(r.low, r.high),
+             f"{r.rank_low}-{r.rank_high}", f"{r.votes:,.10g}")
+            for r in self.rows[:SHOWN]
+        )  # fmt: skip
+        left_out = len(self.rows) - len(rows)
+        words = f"Verdict: {self.verdict}; {self.scheme.text}."
+        return render_block(
+            repr(self), render_table(Grid(head, rows, 2), more=left_out), render_paragraph(words)
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Standing]:
+        return iter(self.rows)
+
+    def __getitem__(self, item: Id) -> Standing:
+        for row in self.rows:
+            if row.item == item:
+                return row
+        raise ParameterError(
+            f"there is no item {item!r}; {suggest_names(str(item), [str(r.item) for r in self.rows])}"
+        )
+
+    @property
+    def verdict(self) -> str:
+        """The checks in one sentence."""
+        warned = [c.name for c in self.checks if c.verdict == "warning"]
+        return f"look at: {', '.join(warned)}" if warned else "nothing speaks against it"
+
+    def p_value(self, first: Id, second: Id) -> float:
+        """Of the two items being equally good, corrected for all pairs of the leaderboard."""
+        return float(self.p[_find_item_code(self.tally, first), _find_item_code(self.tally, second)])
+
+    def next(self, count: int = 10, *, top: int | None = None) -> list[Proposal]:
+        """The comparisons that would tell most, best first; with `top`, about who is among the best so many.
+
+        Only pairs whose order is open: none that the tests separate, and none that is as good as equal.
+        """
+        found = find_next_pairs(
+            self.estimate, self.matrix, count, p=self.p, level=self.settings.level, top=top, draws=self.draws
+        )
+        items = self.tally.items
+        return [Proposal(items[c.first], items[c.second], c.gain, c.chance, c.votes) for c in found]
+
+    def stopping(self, *, top: int | None = None) -> tuple[bool, str]:
+        """Whether to stop asking, and why, in words; there is something to ask next until then."""
+        found = decide_stopping(self.estimate, self.matrix, p=self.p, level=self.settings.level, top=top)
+        return _describe_stopping(found, self, top)
+
+    def with_votes(self, more: Preferences | Tally) -> Leaderboard:
+        """The leaderboard of these votes and more; the old scores are where the fit starts."""
+        other = more if isinstance(more, Tally) else Tally.from_preferences(more)
+        old = dict(zip(self.tally.items.tolist(), self.estimate.solution.scores.tolist(), strict=True))
+        return leaderboard(self.tally + other, settings=self.settings, start=old)
+
+    def to_frame(self, backend: FrameBackend = "pyarrow", *, top: int | None = None) -> Any:
+        """A dataframe with a row per item, best first, at most `top` of them; the columns are those of `Standing`."""
+        return records_frame(self.rows[:top], Standing, "item", backend)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the votes, as plain values."""
+        return {
+            "settings": asdict(self.settings),
+            "votes": self.tally.votes,
+            "scheme": asdict(self.scheme),
+            "rows": [asdict(row) for row in self.rows],
+            "groups": [list(g) for g in self.groups],
+            "verdict": self.verdict,
+            "checks": [asdict(c) for c in self.checks],
+        }
+
+
+def leaderboard(
+    votes: Preferences | Tally,
+    *,
+    settings: LeaderboardSettings | None = None,
+    start: dict[Id, float] | None = None,
+    **changes: Any,
+) -> Leaderboard:
+    """A leaderboard of all items that were compared; see `LeaderboardSettings` for the keywords.
+
+    Queries are put together: an item is the same in all of them; a warning says so when groups of items never met, and
+    `leaderboards_by_query` makes one per query. `start` maps items to natural scores near the answer.
+    """
+    how = _resolve_settings(settings, changes)
+    if isinstance(votes, Preferences):
+        check_items(votes)
+    tally, silent = (
+        votes if isinstance(votes, Tally) else Tally.from_preferences(votes)
+    ).drop_unplayed_items()
+    if tally.votes < 2 or len(tally.items) < 2:
+        raise InputError(
+            f"there is {tally.votes:,.10g} vote on {len(tally.items)} items",
+            remedy="a leaderboard needs at least two",
+        )
+    first = None if start is None else np.array([start.get(i, 0.0) for i in tally.items])
+    e = _fit_scores(tally, how, first)
+    judges = compute_agreement(tally, e)
+    counted, groups = tally, None
+    if how.judges == "discounted" and judges is not None:
+        groups = judges.group_experts(len(tally.experts))
+        counted = tally.scale_by_expert(judges.compute_weights(len(tally.experts)))
+        e = _fit_scores(counted, how, e.solution.scores)
+    scheme, sampling = choose_scheme(
+        counted, e, over=how.over, vote_weights=how.vote_weights, sides=how.sides == "fit", groups=groups,
+        robust=how.errors == "sandwich" or how.bootstrap > 0,
+    )  # fmt: skip
+    matrix, draws = _estimate_uncertainty(tally, e, sampling, how)
+    p = u.pairwise_p(e.scores, matrix, sampling.degrees)
+    rows = _build_standings(tally, e, matrix, draws, p, sampling.degrees, how)
+    told = [tuple(tally.items[i] for i in g) for g in u.find_tied_groups(e.order, p, how.level)]
+    checks = run_checks(tally, e, judges, silent)
+    _warn_of_groups(checks)
+    return Leaderboard(
+        rows, how, tuple(told), checks, tally, e, matrix, draws, p, scheme, sampling.degrees, judges
+    )
+
+
+def _warn_of_groups(checks: tuple[LeaderboardCheck, ...]) -> None:
+    for check in checks:
+        if check.name == "connected" and len(check.details["groups"]) > 1:
+            warnings.warn(check.text, PodiumWarning, stacklevel=3)
+
+
+def _format_interval(low: float, high: float) -> str:
+    """An interval in words where votes do not bound it."""
+    below, above = (f"{v:.5g}" if math.isfinite(v) else "open" for v in (low, high))
+    return f"{below} .. {above}"
+
+
+def _resolve_settings(settings: LeaderboardSettings | None, changes: dict[str, Any]) -> LeaderboardSettings:
+    known = [f.name for f in fields(LeaderboardSettings)]
+    for name in changes:
+        if name not in known:
+            raise ParameterError(f"a leaderboard has no setting {name!r}; {suggest_names(name, known)}")
+    return replace(settings or LeaderboardSettings(), **changes)
+
+
+def _fit_scores(tally: Tally, how: LeaderboardSettings, start: F8 | None) -> u.Estimate:
+    if how.sides == "fit" and not tally.side.any():
+        raise InputError(
+            "sides is fit, and nothing says which item was shown first",
+            remedy="give votes with the columns model_a, model_b and winner, or leave sides out",
+        )
+    met = tally.to_contests(sides=how.sides == "fit")
+    return u.estimate_scores(met, model=how.model, ties=how.ties, l2=how.l2, start=start)
+
+
+def _estimate_uncertainty(
+    tally: Tally, e: u.Estimate, drawn: VoteSampling, how: LeaderboardSettings
+) -> tuple[F8, F8]:
+    """The covariance of scores less the reference, and draws of them."""
+    of = e.origin if how.reference is None else np.arange(len(e)) == _find_item_code(tally, how.reference)
+    if how.bootstrap:
+        draws = u.bootstrap_scores(
+            e, how.bootstrap, clusters=drawn.clusters, squares=drawn.squares, seed=how.seed
+        )
+        # n clusters drawn with replacement vary by n - 1 over n of what they should
+        few = np.isfinite(drawn.degrees) & (drawn.degrees > u.LEAST)
+        short = np.divide(drawn.effective, drawn.degrees, out=np.ones(len(e)), where=few)
+        draws = e.scores + (draws - e.scores) * np.sqrt(short)
+        matrix = np.atleast_2d(np.cov(draws, rowvar=False))
+        return u.center_covariance(matrix, of), draws
+    matrix = u.center_covariance(u.compute_covariance(e, how.errors, drawn.clusters, drawn.squares), of)
+    return matrix, u.sample_scores(e.scores, matrix, seed=how.seed, degrees=drawn.degrees)
+
+
+def _find_item_code(tally: Tally, item: Id) -> int:
+    code = tally.items.code_of(item)
+    if code is None:
+        raise ParameterError(
+            f"there is no item {item!r} to measure from; {suggest_names(str(item), map(str, tally.items))}"
+        )
+    return code
+
+
+def _build_standings(
+    tally: Tally, e: u.Estimate, matrix: F8, draws: F8, p: F8, degrees: F8, how: LeaderboardSettings
+) -> tuple[Standing, ...]:
+    errors = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
+    wide = u.critical_value(how.level, matrix if how.simultaneous else None, seed=how.seed)
+    zero = 0.0
+    if how.reference is not None:
+        at = _find_item_code(tally, how.reference)
+        zero, degrees = float(e.scores[at]), np.minimum(degrees, degrees[at])
+    scores = (e.scores - zero) * how.factor + how.origin_score
+    # an error of 0, that of the reference, times an infinite value is 0
+    half = np.multiply(
+        u.student_critical_values(wide, degrees), errors, out=np.zeros(len(e)), where=errors > 0
+    )
+    half *= how.factor
+    low, high = np.where(e.below, -np.inf, scores - half), np.where(e.above, np.inf, scores + half)
+    best, worst = u.rank_bounds(e.scores, p, how.level)
+    top = u.top_share(draws, how.top)
+    wins, losses, ties = tally.count_by_item()
+    snapped = np.round(e.scores / u.NEAR)
+    ranks = 1 + (snapped[:, None] < snapped).sum(axis=1)
+    columns = (
+        ranks,
+        best,
+        worst,
+        scores,
+        low,
+        high,
+        errors * how.factor,
+        top,
+        wins + losses + ties,
+        wins,
+        losses,
+        ties,
+    )
+    values = [c.tolist() for c in columns]
+    return tuple(Standing(tally.items[i], *(c[i] for c in values)) for i in e.order.tolist())
+
+
+def _describe_stopping(found: StoppingDecision, board: Leaderboard, top: int | None) -> tuple[bool, str]:
+    """The stopping rule with names."""
+    who = f"the best {top} from all others" if top else "all items from each other"
+    level = f"{100 * board.settings.level:.6g}%"
+    if found.between is None:
+        text = {
+            "settled": f"stop: the votes separate {who} at {level}",
+            "as good as equal": f"stop: the votes separate {who} at {level}, but for pairs as good as equal "
+            f"(each wins within {EQUAL:.0%} of half of the time)",
+        }.get(found.reason, f"stop: {found.reason}")
+        return found.stop, text
+    a, b = (board.tally.items[i] for i in found.between)
+    if found.reason == "never met":
+        return found.stop, f"go on: {a} and {b} are in groups that never met"
+    p = format_p_value(board.p_value(a, b))
+    text = (
+        f"go on: the votes do not separate {a} and {b} at {level} (p {p if p.startswith('<') else f'= {p}'})"
+    )
+    if (found.votes or 0.0) > FORESEEABLE * board.tally.votes:
+        return found.stop, f"{text}; their scores are too close to say how many more it takes"
+    return found.stop, f"{text}; about {found.votes:,.0f} more between them would"

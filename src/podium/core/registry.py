@@ -1,0 +1,87 @@
+"""Finds aggregators, metrics and formats from their classes; there is no list kept by hand.
+
+A class joins by being defined with a `name`. Packages of ours are walked on first use; packages of others join
+through the entry-point group `podium.plugins`, whose entries name modules to import.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import threading
+from typing import Any, Generic, TypeVar
+
+from podium.core.errors import ParameterError
+from podium.core.params import suggest_names
+
+__all__ = ["Registry", "aggregators", "formats", "learners", "metrics"]
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Names to classes of one kind, filled by `add` and by importing the package that defines them."""
+
+    def __init__(self, kind: str, package: str) -> None:
+        self._kind, self._package = kind, package
+        self._classes: dict[str, T] = {}
+        self._left: list[str] | None = None  # modules not imported yet; None before the first look
+        self._lock = threading.RLock()
+        self.changes = 0  # counts definitions, so that what was made from an older one can be told
+
+    def add(self, name: str, cls: T) -> None:
+        """Register; the same name for another class is an error, so that lookup stays a bijection."""
+        old: Any = self._classes.get(name)
+        new: Any = cls
+        if old is not None and (old.__module__, old.__qualname__) != (new.__module__, new.__qualname__):
+            raise ParameterError(
+                f"two {self._kind}s are called {name!r}: {old.__qualname__}, {new.__qualname__}"
+            )
+        self._classes[name] = cls
+        self.changes += 1
+
+    def discard(self, name: str) -> None:
+        """Forget a class; for tests that define toy ones."""
+        self._classes.pop(name, None)
+
+    def all(self) -> dict[str, T]:
+        """Every known class by name, sorted."""
+        self._import_modules()
+        return dict(sorted(self._classes.items()))
+
+    def get(self, name: str) -> T:
+        """The class of that name, or a `ParameterError` that says which names there are."""
+        if name not in self._classes:
+            self._import_modules(until=name)
+        if name not in self._classes:
+            raise ParameterError(f"no {self._kind} is called {name!r}; {suggest_names(name, self._classes)}")
+        return self._classes[name]
+
+    def _import_modules(self, until: str | None = None) -> None:
+        """Import the modules of the package, then the plug-ins; no further than the one that brings `until`."""
+        with self._lock:
+            if self._left is None:
+                package = importlib.import_module(self._package)
+                found = [m.name for m in pkgutil.walk_packages(package.__path__, f"{self._package}.")]
+                # plain modules before packages: what is used most is found without loading what learns
+                self._left = [*sorted(found, key=lambda n: (n.count("."), n)), ""]
+            while self._left and until not in self._classes:
+                if self._left[0]:
+                    importlib.import_module(self._left[0])
+                else:
+                    _load_plug_ins()
+                self._left.pop(0)
+
+
+def _load_plug_ins() -> None:
+    from importlib.metadata import entry_points  # slow to import, and only needed here
+
+    for entry in entry_points(group="podium.plugins"):
+        entry.load()
+
+
+aggregators: Registry[Any] = Registry("method", "podium.methods")
+metrics: Registry[Any] = Registry("metric", "podium.metrics")
+formats: Registry[Any] = Registry("format", "podium.formats")
+# models over features alone; their names are those of their classes
+learners: Registry[Any] = Registry("learner", "podium.methods")

@@ -1,0 +1,1 @@
+"""From columns as given to validated tables."""

@@ -1,0 +1,114 @@
+"""Several preferences put together as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from podium.core.errors import InputError, Option
+from podium.data.building.validate import build_comparisons, build_lists
+from podium.data.ids import CodedColumn, Ids, code_ids
+from podium.data.index import ItemIndex
+from podium.data.lists import Lists
+from podium.kernels.dispatch import I4, I8
+
+if TYPE_CHECKING:
+    from podium.data.preferences import Preferences
+
+__all__ = ["concat_preferences"]
+
+
+def concat_preferences(parts: Sequence[Preferences]) -> Preferences:
+    """All rows of all parts over one index; candidates nobody lists are kept."""
+    from podium.data.preferences import Preferences
+
+    if not parts:
+        raise InputError("there is nothing to put together", remedy="give at least one set of preferences")
+    readings = {p.unlisted for p in parts if p.lists.rows} or {parts[0].unlisted}
+    if len(readings) > 1:
+        raise InputError(
+            "the parts read unlisted items differently", remedy=("use one ", Option("unlisted"), " for all")
+        )
+    if len(parts) == 1:
+        return parts[0]
+    given = [np.lexsort((p.index.arrival, p.index.query_of_slot)) for p in parts]  # slots as they first came
+    query = _concat_columns(
+        [CodedColumn(p.index.query_of_slot[g], p.queries) for p, g in zip(parts, given, strict=True)], "query"
+    )
+    item = _concat_columns([CodedColumn(g, p.index.items) for p, g in zip(parts, given, strict=True)], "item")
+    expert = _concat_columns(
+        [CodedColumn(np.arange(len(p.experts)), p.experts) for p in parts], "expert"
+    ).with_sorted_ids()
+    index, slot = ItemIndex.build(query, item)
+    slot_base = np.cumsum([0] + [len(p.index.items) for p in parts])
+    expert_base = np.cumsum([0] + [len(p.experts) for p in parts])
+    slots = [slot[a:b][np.argsort(g)] for (a, b), g in zip(pairwise(slot_base), given, strict=True)]
+    experts = [expert.codes[a:b] for a, b in pairwise(expert_base)]
+    query_of = index.query_of_slot
+    lists = _concat_lists(parts, slots, experts, query_of, index, expert.ids)
+    winner = np.concatenate([s[p.comparisons.winner] for p, s in zip(parts, slots, strict=True)])
+    loser = np.concatenate([s[p.comparisons.loser] for p, s in zip(parts, slots, strict=True)])
+    voters = np.concatenate([e[p.comparisons.expert] for p, e in zip(parts, experts, strict=True)])
+    votes = build_comparisons(
+        query_of[winner],
+        voters,
+        winner,
+        loser,
+        np.concatenate([p.comparisons.tie for p in parts]),
+        np.concatenate([p.comparisons.weight for p in parts]),
+        _concat_sides(parts),
+        queries=len(index),
+    )
+    return Preferences(index, expert.ids, lists, votes, readings.pop())
+
+
+def _concat_sides(parts: Sequence[Preferences]) -> I4 | None:
+    """How the items of all votes were shown; not known for parts that do not say."""
+    tables = [p.comparisons for p in parts]
+    if all(t.side is None for t in tables):
+        return None
+    return np.concatenate([np.zeros(len(t), np.int32) if t.side is None else t.side for t in tables])
+
+
+def _concat_lists(
+    parts: Sequence[Preferences],
+    slots: list[I8],
+    experts: list[I8],
+    query_of: I8,
+    index: ItemIndex,
+    names: Ids,
+) -> Lists:
+    item = np.concatenate([s[p.lists.item] for p, s in zip(parts, slots, strict=True)])
+    expert = np.concatenate(
+        [e[p.lists.expert][p.lists.list_of_row] for p, e in zip(parts, experts, strict=True)]
+    )
+    scored = [p for p in parts if p.lists.score is not None]
+    score = np.concatenate(
+        [p.lists.score if p.lists.score is not None else np.full(p.lists.rows, np.nan) for p in parts]
+    )
+    return build_lists(
+        query_of[item],
+        expert,
+        item,
+        np.concatenate([p.lists.rank for p in parts]),
+        score if scored else None,
+        sizes=index.sizes,
+        experts=len(names),
+        blank_scores=True,
+        name=lambda row: (
+            f"item {index.items[int(item[row])]!r} in the list of expert {names[int(expert[row])]!r} "
+            f"for query {index.queries[int(query_of[item[row]])]!r}"
+        ),
+        origin=lambda _: ("the parts put together", None),
+    )
+
+
+def _concat_columns(columns: list[CodedColumn], what: str) -> CodedColumn:
+    union = code_ids([v for c in columns for v in c.ids.tolist()], what)
+    base = np.cumsum([0] + [len(c.ids) for c in columns])
+    return CodedColumn(
+        np.concatenate([union.codes[b + c.codes] for b, c in zip(base, columns, strict=False)]), union.ids
+    )

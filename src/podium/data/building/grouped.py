@@ -1,0 +1,68 @@
+"""Large tables whose rows are grouped by query: compiled loops, straight to `Preferences`.
+
+What is not in order, or not right, is left to `Preferences.from_rows`, which sorts it or says what is wrong; the two
+give the same preferences. No id becomes a Python object.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.data.building.validate import warn_if_reversed
+from podium.data.ids import Ids
+from podium.data.index import ItemIndex
+from podium.data.lists import Comparisons, Lists
+from podium.data.preferences import Preferences, Unlisted
+from podium.kernels import local_items
+from podium.kernels.dispatch import F8, I4, I8
+from podium.kernels.local_items import TextColumn
+
+__all__ = ["GroupedPreferences", "ListExperts", "from_grouped"]
+
+
+class ListExperts(NamedTuple):
+    """Where lists begin (the rows at which the query or the expert changes), whose they are, and who there is."""
+
+    starts: I8  # and, at the end, the number of rows
+    codes: I4  # of each list
+    ids: Ids  # in id order
+
+
+class GroupedPreferences(NamedTuple):
+    """Preferences, and for every slot a row that has its item."""
+
+    preferences: Preferences
+    first_row: I8
+
+
+def from_grouped(
+    queries: Ids,
+    row_starts: I8,
+    expert: ListExperts,
+    item: npt.NDArray[Any] | TextColumn,
+    rank: I4 | None,
+    score: F8 | None,
+    unlisted: Unlisted = "unknown",
+) -> GroupedPreferences | None:
+    """Lists from columns where query q has the rows row_starts[q] .. row_starts[q + 1]; None if they are not in order.
+
+    In order: experts by id, in each list the rows by rank (without ranks, by falling score), equal ones by item id.
+    """
+    found = local_items.number_items(row_starts, item)
+    filled = local_items.fill_lists(row_starts, found, expert.starts, expert.codes, rank, score)
+    if filled is None:
+        return None
+    items = Ids.from_text(*found.text) if found.text else Ids(np.asarray(item)[found.first_row])
+    index = ItemIndex(queries, found.starts, items, found.arrival)
+    scores = None if score is None else score.copy()  # the caller's own array must not be ours
+    lists = Lists(*filled, scores)
+    if rank is not None and scores is not None:
+        if not np.isfinite(scores).all():
+            return None
+        warn_if_reversed(lists)
+    made = Preferences(index, expert.ids, lists, Comparisons.empty(len(index)), unlisted)
+    vars(made)["_unranked_slots"] = None  # known without a look: every item comes from a list
+    return GroupedPreferences(made, found.first_row)

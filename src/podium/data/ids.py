@@ -1,0 +1,222 @@
+"""Ids and their dense integer codes.
+
+Ids are strings or integers and come back as given; `1` and `"1"` are two ids. Their order is stated once, here:
+integers before strings, integers by value, strings by code point (which is also the order of their UTF-8 bytes).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.core.errors import InputError
+from podium.kernels.dispatch import I8, U1
+
+__all__ = ["CodedColumn", "Id", "Ids", "code_ids", "id_order"]
+
+Id: TypeAlias = str | int
+LAST_INTEGER = 2**63 - 1  # larger ids stay Python objects
+
+
+def id_order(value: Id) -> tuple[bool, Id]:
+    """Sort key that puts integers before strings.
+
+    >>> sorted(["b", 10, "a", 9], key=id_order)
+    [9, 10, 'a', 'b']
+    """
+    return isinstance(value, str), value
+
+
+class Ids(Sequence[Id]):
+    """An immutable column of ids: Python objects, 64-bit integers, or UTF-8 text in one buffer.
+
+    >>> Ids(["x", 7])[1], Ids.from_text(np.frombuffer(b"d1d22", np.uint8), np.array([0, 2, 5])).tolist()
+    (7, ['d1', 'd22'])
+    """
+
+    __slots__ = ("__dict__", "_values", "buffer", "offsets")
+
+    def __init__(self, values: Sequence[Id] | npt.NDArray[Any]) -> None:
+        self.buffer: U1 | None = None
+        self.offsets: I8 | None = None
+        if isinstance(values, np.ndarray) and values.dtype.kind == "i":
+            self._values: npt.NDArray[Any] = values.astype(np.int64, copy=False)
+        else:
+            self._values = np.empty(len(values), dtype=object)
+            self._values[:] = values
+
+    @classmethod
+    def from_text(cls, buffer: U1, offsets: I8) -> Ids:
+        """Ids whose i-th is `buffer[offsets[i]:offsets[i + 1]]` in UTF-8; decoded only when asked for."""
+        ids = cls(())
+        ids.buffer, ids.offsets = buffer, offsets
+        return ids
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the ids lie in one UTF-8 buffer."""
+        return self.buffer is not None
+
+    @property
+    def integers(self) -> I8 | None:
+        """The ids as an array, where they are held as 64-bit integers."""
+        return self._values if self.buffer is None and self._values.dtype.kind == "i" else None
+
+    def __len__(self) -> int:
+        return len(self._values) if self.offsets is None else len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, at: int) -> Id: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Id]: ...
+    def __getitem__(self, at: int | slice) -> Id | list[Id]:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        if self.buffer is None or self.offsets is None:
+            value: Id = self._values.item(at)
+            return value
+        at = range(len(self))[at]
+        return self.buffer[self.offsets[at] : self.offsets[at + 1]].tobytes().decode()
+
+    def __iter__(self) -> Iterator[Id]:
+        return iter(self.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ids):
+            return NotImplemented
+        return self is other or (len(self) == len(other) and self.tolist() == other.tolist())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Ids({self[:5]!r}{', ...' if len(self) > 5 else ''}, n={len(self)})"
+
+    def tolist(self) -> list[Id]:
+        """All ids as Python objects."""
+        if self.buffer is None or self.offsets is None:
+            return self._values.tolist()  # type: ignore[no-any-return]
+        base = int(self.offsets[0])
+        raw = self.buffer[base : self.offsets[-1]].tobytes()
+        ends = (self.offsets - base).tolist()
+        if raw.isascii():
+            text = raw.decode("ascii")
+            return [text[a:b] for a, b in pairwise(ends)]
+        return [raw[a:b].decode() for a, b in pairwise(ends)]
+
+    def take(self, codes: npt.NDArray[np.integer[Any]]) -> Ids:
+        """The ids at those positions."""
+        if self.buffer is None or self.offsets is None:
+            taken = Ids(())
+            taken._values = self._values[codes]
+            return taken
+        lengths = np.diff(self.offsets)[codes]
+        offsets = np.zeros(len(codes) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        where = np.repeat(self.offsets[:-1][codes] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return Ids.from_text(self.buffer[where], offsets)
+
+    def code_of(self, value: Id) -> int | None:
+        """Position of an id, or None; meant for ids that are unique in the column."""
+        return self._codes.get(value)
+
+    def codes_of(self, values: Ids) -> I8:
+        """Position here of every id of another column, or -1."""
+        get = self._codes.get
+        return np.array([get(value, -1) for value in values.tolist()], np.int64)
+
+    @functools.cached_property
+    def as_text(self) -> Ids | None:
+        """The same ids in one UTF-8 buffer, or None when they are not all strings that UTF-8 can hold."""
+        if self.is_text:
+            return self
+        values: list[Any] = self.tolist()
+        try:
+            whole = "".join(values)
+            raw = whole.encode()
+        except (TypeError, UnicodeEncodeError):
+            return None
+        lengths = map(len, values if whole.isascii() else (v.encode() for v in values))
+        offsets = np.zeros(len(values) + 1, np.int64)
+        np.cumsum(np.fromiter(lengths, np.int64, len(values)), out=offsets[1:])
+        return Ids.from_text(
+            np.frombuffer(raw, np.uint8).copy(), offsets
+        )  # a copy: kernels are compiled for writable
+
+    @functools.cached_property
+    def _codes(self) -> dict[Id, int]:
+        return {value: i for i, value in enumerate(self.tolist())}
+
+
+class CodedColumn(NamedTuple):
+    """A column as integer codes into its distinct ids."""
+
+    codes: I8
+    ids: Ids
+
+    def with_sorted_ids(self) -> CodedColumn:
+        """The same column with its distinct ids in id order."""
+        numbers = self.ids.integers
+        if numbers is not None:
+            by_value = np.argsort(numbers)
+            place = np.empty(len(by_value), np.int64)
+            place[by_value] = np.arange(len(by_value))
+            return CodedColumn(place[self.codes], Ids(numbers[by_value]))
+        values = self.ids.tolist()
+        order = sorted(range(len(values)), key=lambda i: id_order(values[i]))
+        if order == list(range(len(values))):
+            return self
+        where = np.empty(len(order), np.int64)
+        where[order] = np.arange(len(order))
+        return CodedColumn(where[self.codes], Ids([values[i] for i in order]))
+
+
+def code_ids(values: Sequence[Any] | npt.NDArray[Any], what: str) -> CodedColumn:
+    """Codes by first appearance; anything but strings and integers is an error that names the row.
+
+    >>> code_ids(["b", "a", "b"], "item").codes.tolist()
+    [0, 1, 0]
+    """
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.max(initial=0) <= LAST_INTEGER:
+        return _code_integers(values)
+    plain: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    kinds = set(map(type, plain))
+    if not kinds <= {str, int}:
+        plain = [_plain_id(v, row, what) for row, v in enumerate(plain)]
+    seen = {value: code for code, value in enumerate(dict.fromkeys(plain))}
+    return CodedColumn(np.fromiter(map(seen.__getitem__, plain), np.int64, len(plain)), Ids(list(seen)))
+
+
+def _code_integers(values: npt.NDArray[Any]) -> CodedColumn:
+    values = values.astype(np.int64, copy=False)  # differences of narrow ones would wrap
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if high - low <= 4 * len(values):
+        # a mark per possible value is cheaper than sorting them all
+        first = np.full(high - low + 1, -1, np.int64)
+        first[values[::-1] - low] = np.arange(len(values) - 1, -1, -1)
+        distinct = np.flatnonzero(first >= 0)
+        distinct = distinct[np.argsort(first[distinct])]
+        code = np.empty(high - low + 1, np.int64)
+        code[distinct] = np.arange(len(distinct))
+        return CodedColumn(code[values - low], Ids(distinct + low))
+    found, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    code = np.empty(len(order), np.int64)
+    code[order] = np.arange(len(order))
+    return CodedColumn(code[inverse], Ids(found[order]))
+
+
+def _plain_id(value: Any, row: int, what: str) -> Id:
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_):
+        return int(value)
+    raise InputError(
+        f"the {what} id is {value!r} ({type(value).__name__})",
+        source=f"row {row + 1}",
+        remedy="ids are strings or integers",
+    )

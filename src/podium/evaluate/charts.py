@@ -1,0 +1,86 @@
+"""Charts to files: the one place that knows the plotting library."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from podium.core.errors import ParameterError
+
+__all__ = ["browser_code", "check_suffix", "import_altair", "render_svg", "save_chart", "to_vega_lite"]
+
+SUFFIXES = (".svg", ".png", ".html")
+# colours that nobody mixes up (Okabe & Ito), letters that can be read on paper
+STYLE: dict[str, dict[str, Any]] = {
+    "range": {
+        "category": ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c8c8c"]
+    },
+    "axis": {"labelFontSize": 11, "titleFontSize": 12},
+    "legend": {"labelFontSize": 12, "titleFontSize": 12, "symbolOpacity": 1},
+}
+
+
+def import_altair() -> Any:
+    """Altair, or an error that says how to get it."""
+    try:
+        importlib.import_module("vl_convert")
+        return importlib.import_module("altair")
+    except ImportError:
+        remedy = "install podium-rank[plots]"
+        raise ParameterError(f"plots need altair and vl-convert-python; {remedy}") from None
+
+
+def check_suffix(path: str | os.PathLike[str]) -> None:
+    """Refuse other kinds of pictures."""
+    if Path(path).suffix not in SUFFIXES:
+        raise ParameterError(f"cannot draw {path}; the name must end in {', '.join(SUFFIXES)}")
+
+
+def save_chart(chart: Any, path: str | os.PathLike[str]) -> None:
+    """Write a chart as the suffix of the file says; a page needs no network."""
+    check_suffix(path)
+    target, spec = Path(path), to_vega_lite(chart)
+    vl = importlib.import_module("vl_convert")
+    if target.suffix == ".html":
+        target.write_text(vl.vegalite_to_html(spec, bundle=True), encoding="utf-8")
+    elif target.suffix == ".png":
+        target.write_bytes(vl.vegalite_to_png(spec, scale=2))
+    else:
+        target.write_text(_renumber_ids(vl.vegalite_to_svg(spec), "p"), encoding="utf-8")
+
+
+def render_svg(chart: Any, prefix: str) -> str:
+    """A chart as SVG to be put into a page: ids begin with the prefix, so that several pictures can share the page.
+
+    Marks carry no descriptions of their own; the page describes the picture as a whole.
+    """
+    spec = to_vega_lite(chart)
+    spec["config"]["aria"] = False
+    drawn: str = importlib.import_module("vl_convert").vegalite_to_svg(spec)
+    drawn = re.sub(r'\s(?:xmlns(?::\w+)?|version|aria-\w+|role)="[^"]*"', "", drawn)
+    return _renumber_ids(drawn, prefix)
+
+
+def _renumber_ids(drawn: str, prefix: str) -> str:
+    """Ids counted from 0: the library counts on from picture to picture, so the same chart would not be the same."""
+    ids = {name: f"{prefix}-{n}" for n, name in enumerate(re.findall(r'\bid="([^"]+)"', drawn))}
+    return re.sub(r'(\bid="|url\(["\']?#|href="#)([^"\')]+)', lambda m: m[1] + ids.get(m[2], m[2]), drawn)
+
+
+def browser_code() -> str:
+    """The plotting library's own browser code, to be put into a page that draws charts itself."""
+    import_altair()
+    code: str = importlib.import_module("vl_convert").javascript_bundle()
+    return code
+
+
+def to_vega_lite(chart: Any) -> dict[str, Any]:
+    """The chart as a Vega-Lite document, in the style that all charts share, except where it has one of its own."""
+    import_altair()
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    own = spec.get("config", {})
+    spec["config"] = own | {k: v | own.get(k, {}) for k, v in STYLE.items()}
+    return spec

@@ -1,5 +1,0 @@
-"""What experts are like: who agrees with whom, who copies, who misses, who helps, whose ids do not meet."""
-
-from podium.evaluate.diagnostics.result import CopyPair, Diagnosis, Expert, diagnose
-
-__all__ = ["CopyPair", "Diagnosis", "Expert", "diagnose"]

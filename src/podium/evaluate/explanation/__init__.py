@@ -1,6 +1,0 @@
-"""Why an item is where it is, why one is above another, and what would have to change for them to swap."""
-
-from podium.evaluate.explanation.counterfactuals import Change
-from podium.evaluate.explanation.result import ExpertContribution, Explanation, explain
-
-__all__ = ["Change", "ExpertContribution", "Explanation", "explain"]

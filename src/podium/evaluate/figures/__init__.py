@@ -1,6 +1,0 @@
-"""Pictures of who said what: ranks by expert and item, and what a model thinks of each expert."""
-
-from podium.evaluate.figures.heatmap import rank_heatmap
-from podium.evaluate.figures.weights_chart import weight_matrix, weight_table
-
-__all__ = ["rank_heatmap", "weight_matrix", "weight_table"]

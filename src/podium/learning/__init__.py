@@ -1,0 +1,1 @@
+"""Learning from labels: examples, networks, and shards of training data."""

@@ -1,0 +1,173 @@
+"""What learners see: the labelled items with their features, query by query, best grade first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from podium.core.errors import InputError
+from podium.data.consensus import Consensus
+from podium.data.ids import Id
+from podium.data.index import ItemIndex
+from podium.data.labels import Labels
+from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.lambdas import MetricTarget
+from podium.metrics.base import MetricSpec, measure, parse
+from podium.metrics.targets import build_target
+
+__all__ = ["Examples", "Progress", "no_progress"]
+
+Progress = Callable[[int, int, str], None]  # done, of how many, what
+
+
+def no_progress(done: int, total: int, what: str) -> None:
+    """Nobody is told."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Rows in an order that depends on the data alone: queries by id, items by grade, then id."""
+
+    labels: Labels  # of exactly these rows
+    rows: I8  # where each row was in the index the examples were made from
+    weight: F8  # by query
+    row_weight: F8 | None = None  # by row, 1 if not given
+
+    @classmethod
+    def from_labels(
+        cls,
+        index: ItemIndex,
+        labels: Labels | None,
+        weights: dict[Id, float] | None = None,
+        *,
+        teaches: bool = True,
+    ) -> Examples:
+        """The labelled slots of an index; labels that cannot teach, or cannot choose, are an error.
+
+        `weights` maps queries to how much they count; the others count 1.
+        """
+        grades = _align_grades(index, labels)
+        judged = ~np.isnan(grades)
+        if teaches:
+            _check_learnable(index, grades, judged)
+        elif not judged.any():
+            raise InputError(
+                "the validation queries have no labels", remedy="give labelled ones, or none at all"
+            )
+        codes = np.array(
+            sorted(range(len(index)), key=lambda c: (type(index.queries[c]).__name__, index.queries[c])),
+            np.int64,
+        )
+        place = np.empty(len(codes), np.int64)
+        place[codes] = np.arange(len(codes))
+        rows = np.flatnonzero(judged)
+        rows = rows[np.lexsort((rows, -grades[rows], place[index.query_of_slot[rows]]))]
+        sizes = np.bincount(index.query_of_slot[rows], minlength=len(index))[codes]
+        starts = np.concatenate(([0], np.cumsum(sizes)))
+        own = ItemIndex(index.queries.take(codes), starts, index.items.take(rows), index.arrival[rows])
+        found = cls(Labels(own, grades[rows]), rows, _align_weights(own, weights))
+        if teaches and not len(found.find_useful_queries()):
+            raise InputError(
+                "every query with two grades has weight 0", remedy="give at least one of them a weight"
+            )
+        return found
+
+    @property
+    def starts(self) -> I8:
+        """Rows of query q: starts[q] .. starts[q + 1]."""
+        return self.labels.index.starts
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def build_target(self, metric: MetricSpec) -> MetricTarget:
+        """The metric, ready to be learned on these rows."""
+        return build_target(metric, self.labels, self.weight)._replace(weight=self.row_weight)
+
+    def learning_target(self, metric: MetricSpec, *, teaches: bool = True) -> tuple[MetricTarget, I8]:
+        """The target, and the queries from which it can be learned; an error where there are none, if it must teach."""
+        found, useful = self.build_target(metric), self.find_useful_queries()
+        useful = useful[found.scale[useful] > 0]
+        if teaches and not len(useful):
+            raise InputError(
+                f"{metric} is 0 for every ranking of the labelled items, so there is nothing to learn",
+                remedy="give items with grades above 0, or another metric",
+            )
+        return found, useful
+
+    def with_item_weights(self, weights: Mapping[Id, Mapping[Id, float]] | None) -> Examples:
+        """The same with weights of items, query -> item -> weight; the others weigh 1."""
+        if not weights:
+            return self
+        given = Labels.from_dict(weights)
+        if (given.grades < 0).any():
+            raise InputError(
+                f"a sample weight is {given.grades.min():g}", remedy="give finite numbers from 0"
+            )
+        found = given.align(self.labels.index)
+        return replace(self, row_weight=np.where(np.isnan(found), 1.0, found))
+
+    def find_useful_queries(self) -> I8:
+        """Queries that can teach: with at least two grades."""
+        sizes, starts, grades = np.diff(self.starts), self.starts, self.labels.grades
+        filled = np.flatnonzero((sizes > 1) & (self.weight > 0))
+        return filled[grades[starts[filled]] > grades[starts[filled + 1] - 1]]
+
+    def compute_mean_metric(self, scores: F8, metric: MetricSpec) -> float:
+        """The (weighted) mean of a metric for scores of these rows, over queries with labels."""
+        total, weight = self.sum_metric(scores, metric)
+        return total / max(weight, 1e-300)
+
+    def sum_metric(self, scores: F8, metric: MetricSpec) -> tuple[float, float]:
+        """The weighted sum of a metric over the queries, and the sum of their weights."""
+        # rows lie best grade first, and of equal scores the last row goes first: a tie must not look like a merit
+        consensus = Consensus.from_scores(self.labels.index, scores, ties="trec")
+        which = np.flatnonzero(np.diff(self.starts))
+        values = measure([parse(metric)], consensus, self.labels, which)[0]
+        weight = np.where(np.isnan(values), 0.0, self.weight[which])
+        return float(np.dot(np.nan_to_num(values), weight)), float(weight.sum())
+
+
+def _align_grades(index: ItemIndex, labels: Labels | None) -> F8:
+    if labels is None:
+        raise InputError("there are no labels to learn from", remedy="give labels (qrels) to fit")
+    if not isinstance(labels, Labels):
+        raise InputError(f"the labels are a {type(labels).__name__}", remedy="make Labels of it")
+    return labels.align(index)
+
+
+def _check_learnable(index: ItemIndex, grades: F8, judged: B1) -> None:
+    if not judged.any():
+        raise InputError(
+            "none of the labels is of an item in these preferences",
+            remedy="query and item ids are compared exactly, case and type included",
+        )
+    low, high = np.full(len(index), np.inf), np.full(len(index), -np.inf)
+    query = index.query_of_slot[judged]
+    np.minimum.at(low, query, grades[judged])
+    np.maximum.at(high, query, grades[judged])
+    if not (high > low).any():
+        several = len(np.unique(grades[judged])) > 1
+        problem = (
+            "no query has items of two grades"
+            if several
+            else f"all labels are of one grade ({grades[judged][0]:g})"
+        )
+        raise InputError(
+            problem, remedy="a ranking is learned from better and worse items of one query: give both"
+        )
+
+
+def _align_weights(index: ItemIndex, weights: dict[Id, float] | None) -> F8:
+    out = np.ones(len(index))
+    for query, weight in (weights or {}).items():
+        code = index.queries.code_of(query)
+        if not (isinstance(weight, int | float | np.number) and 0 <= weight < np.inf):
+            raise InputError(
+                f"the weight of query {query!r} is {weight!r}", remedy="give a finite number from 0"
+            )
+        if code is not None:
+            out[code] = weight
+    return out

@@ -1,0 +1,305 @@
+"""Shards that are gone through again and again: what was made of them, and what they have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.core.errors import InputError, ParameterError
+from podium.core.version import __version__
+from podium.data.features import Features
+from podium.data.ids import Id, Ids
+from podium.data.index import ItemIndex
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.formats import Content
+from podium.learning.examples import Examples, Progress
+from podium.learning.training_shards import ShardFiles, TrainingShard, check_shards, read_shard
+from podium.metrics.base import Metric, MetricSpec, parse
+from podium.storage.array_files import (
+    LAYOUT,
+    CacheFolder,
+    CacheOption,
+    PreparedArrays,
+    read_arrays,
+    write_arrays,
+)
+from podium.storage.array_files import open_cache_folder as open_cache
+
+__all__ = [
+    "PreparedShards",
+    "ShardCounts",
+    "ShardScan",
+    "clear_metric_cache",
+    "extract_examples",
+    "fix_max_grade",
+    "narrow_integers",
+    "open_prepared_shards",
+    "read_examples",
+    "weights_key",
+]
+
+T = TypeVar("T")
+
+
+class PreparedShards:
+    """Shards, and what has been made of them: in files of a cache, or made anew each time."""
+
+    def __init__(
+        self,
+        shards: Sequence[TrainingShard],
+        cache: CacheFolder,
+        *,
+        kind: str | None = None,
+        what: str = "shard",
+    ):
+        self.shards, self.cache, self.kind, self.what = list(shards), cache, kind, what
+        self.digests: dict[int, tuple[str, object]] = {}  # with the times at which files were written
+        self.used: list[int] = []  # those with labelled items, once they are known
+        if cache.stays:
+            for shard in shards:
+                if not isinstance(shard, ShardFiles):
+                    raise ParameterError(
+                        f"a shard is a {type(shard).__name__}, which a cache that stays cannot recognise; "
+                        "give files, or cache=True"
+                    )
+
+    def __len__(self) -> int:
+        return len(self.shards)
+
+    def describe_shard(self, number: int) -> str:
+        """What messages call a shard."""
+        shard = self.shards[number]
+        files = f" ({', '.join(map(str, shard.paths))})" if isinstance(shard, ShardFiles) else ""
+        return f"{self.what} {number + 1}{files}"
+
+    def wrap_error(self, number: int, error: InputError) -> InputError:
+        """An error that tells the shard; one about a file names it already."""
+        where = f"{self.what} {number + 1}" if error.source is not None else self.describe_shard(number)
+        return InputError(f"{where}: {error}")
+
+    def content(self, number: int) -> Content:
+        """A shard, read."""
+        return read_shard(self.shards[number], self.kind)
+
+    def get_or_make(self, number: int, recipe: str, make: Callable[[], PreparedArrays]) -> PreparedArrays:
+        """What `make` gives for a shard; `recipe` names all that it depends on besides the shard."""
+        folder = self.cache.folder
+        if folder is None:
+            return make()
+        path = folder / f"{self._cache_key(number, recipe)}.safetensors"
+        found = read_arrays(path)
+        if found is None:
+            made = make()
+            self._check_unchanged(number)
+            write_arrays(made, path)
+            del made
+            found = read_arrays(path)
+        if found is None:
+            raise InputError(
+                "what was just written cannot be read", source=str(path), remedy="check the disk"
+            )
+        return found
+
+    def _cache_key(self, number: int, recipe: str) -> str:
+        name = f"{self.what} {number}"  # enough where nothing stays
+        if self.cache.stays:
+            shard = self.shards[number]
+            assert isinstance(shard, ShardFiles)
+            if number not in self.digests:
+                stamp = shard.stamp
+                self.digests[number] = shard.digest, stamp
+            name = self.digests[number][0]
+        return hashlib.sha256(repr((LAYOUT, __version__, name, recipe)).encode()).hexdigest()
+
+    def _check_unchanged(self, number: int) -> None:
+        """What was read must be what the key says."""
+        shard = self.shards[number]
+        if (
+            number in self.digests
+            and isinstance(shard, ShardFiles)
+            and shard.stamp != self.digests[number][1]
+        ):
+            raise InputError("a file changed while it was read", remedy="start again when all are written")
+
+    def iterate_prepared(
+        self, prepare: Callable[[int], T], order: Iterable[int] | None = None
+    ) -> Generator[T]:
+        """The prepared shards in this order; while one is used the next is made ready. Close it when leaving early."""
+
+        def prepare_shard(number: int) -> T:
+            try:
+                return prepare(number)
+            except InputError as error:
+                raise self.wrap_error(number, error) from None
+
+        with ThreadPoolExecutor(1) as pool:
+            waiting = None
+            for number in range(len(self)) if order is None else order:
+                coming = pool.submit(prepare_shard, number)
+                if waiting is not None:
+                    yield waiting.result()
+                waiting = coming
+            if waiting is not None:
+                yield waiting.result()
+
+    def shuffle_order(self, random: np.random.Generator) -> list[int]:
+        """Those in use in a random order; one alone uses up no random number."""
+        return [self.used[k] for k in random.permutation(len(self.used))] if len(self.used) > 1 else self.used
+
+
+@contextmanager
+def open_prepared_shards(
+    shards: Sequence[TrainingShard],
+    validation: Sequence[TrainingShard],
+    cache: CacheOption,
+    kind: str | None = None,
+) -> Iterator[tuple[PreparedShards, PreparedShards]]:
+    """Shards to learn from and shards to choose with, as `fit_stream` was given them; files are told their kind."""
+    train = check_shards(shards)
+    check = check_shards(validation, "validation") if len(validation) else []
+    with open_cache(cache) as kept:
+        yield (
+            PreparedShards(train, kept, kind=kind),
+            PreparedShards(check, kept, kind=kind, what="validation shard"),
+        )
+
+
+# -- what the parts of all methods have ------------------------------------------------------------------------------
+
+
+def extract_examples(
+    content: Content, holder: Preferences | Features, weights: dict[Id, float]
+) -> tuple[Examples, PreparedArrays]:
+    """The examples of a shard, and a part that holds them; ids are left out, as only their order counts."""
+    labels = content.labels
+    if labels is None and len(holder.index):
+        raise InputError("there are no labels in it", remedy="a shard holds the labels of its queries")
+    judged = labels is not None and not np.isnan(labels.align(holder.index)).all()
+    examples = (
+        Examples.from_labels(holder.index, labels, weights, teaches=False)
+        if judged
+        else build_empty_examples()
+    )
+    about = {"top": float(examples.labels.grades.max(initial=0.0))}
+    text = json.dumps(holder.index.queries.tolist()).encode()
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "queries": np.frombuffer(text, np.uint8),
+        "grades": examples.labels.grades,
+        "starts": examples.starts,
+        "weight": examples.weight,
+    }
+    return examples, PreparedArrays(about, arrays)
+
+
+def build_empty_examples() -> Examples:
+    """No examples: a shard without labelled items."""
+    none, no_ids = np.zeros(0, np.int64), Ids([])
+    index = ItemIndex(no_ids, np.zeros(1, np.int64), no_ids, np.zeros(0, np.int32))
+    return Examples(Labels(index, np.zeros(0)), none, np.zeros(0))
+
+
+def read_examples(part: PreparedArrays) -> Examples:
+    """The examples of a part, with numbers for ids."""
+    starts, grades = part.arrays["starts"], part.arrays["grades"]
+    count = len(grades)
+    queries, items = Ids(np.arange(len(starts) - 1)), Ids(np.arange(count))
+    index = ItemIndex(queries, starts, items, np.zeros(count, np.int32))
+    return Examples(Labels(index, grades), np.arange(count), part.arrays["weight"])
+
+
+def clear_metric_cache(examples: Examples) -> None:
+    """Let go of what metrics worked out; it knows the labels and they know it, so that it would stay for long."""
+    examples.labels.memo.clear()
+
+
+def weights_key(weights: Mapping[Id, float]) -> str:
+    """The weights of queries as a part of a recipe."""
+    return hashlib.sha256(repr(sorted(weights.items(), key=repr)).encode()).hexdigest() if weights else ""
+
+
+def narrow_integers(numbers: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
+    """Codes in half the room, where they fit."""
+    return numbers.astype(np.int32) if numbers.max(initial=0) < 2**31 else numbers
+
+
+# -- what all shards have in common ----------------------------------------------------------------------------------
+
+
+class ShardCounts(NamedTuple):
+    """How much `fit_stream` went through; not part of a saved model."""
+
+    shards: int
+    queries: int  # with labels
+    validation_shards: int = 0
+    validation_queries: int = 0
+
+
+class ShardScan:
+    """What a first look at all shards finds out; a query must lie whole in one shard, of training or validation."""
+
+    def __init__(self, before: ShardScan | None = None) -> None:
+        self.where: dict[tuple[type, Id], str] = {} if before is None else before.where
+        self.shards = self.judged = self.useful = 0
+        self.top = 0.0  # the highest grade
+
+    def scan_shards(
+        self,
+        shelf: PreparedShards,
+        prepare: Callable[[int], PreparedArrays],
+        look: Callable[[PreparedArrays], None],
+        progress: Progress,
+    ) -> None:
+        """Go through shards; `look` sees each of them."""
+        with closing(shelf.iterate_prepared(prepare)) as parts:
+            for number, part in enumerate(parts):
+                examples = self._scan_part(part, shelf.describe_shard(number))
+                try:
+                    look(part)
+                except InputError as error:
+                    raise shelf.wrap_error(number, error) from None
+                if len(examples):
+                    shelf.used.append(number)
+                progress(number + 1, len(shelf), f"reading {shelf.what}s")
+        if shelf.shards and not self.judged:
+            raise InputError(
+                f"no query of any {shelf.what} has labels",
+                remedy="query and item ids are compared exactly, case and type included",
+            )
+
+    def _scan_part(self, part: PreparedArrays, shard: str) -> Examples:
+        self.shards += 1
+        for query in json.loads(part.arrays["queries"].tobytes()):
+            before = self.where.setdefault((type(query), query), shard)
+            if before != shard:
+                remedy = "all of a query lies in one shard, of training or of validation"
+                raise InputError(f"{shard}: query {query!r} is also in {before}", remedy=remedy)
+        examples = read_examples(part)
+        self.judged += int((np.diff(examples.starts) > 0).sum())
+        self.useful += len(examples.find_useful_queries())
+        self.top = max(self.top, part.about["top"])
+        return examples
+
+    def check_learnable(self) -> None:
+        """Refuse shards from which nothing can be learned."""
+        if not self.useful:
+            raise InputError(
+                "no query of any shard has items of two grades",
+                remedy="a ranking is learned from better and worse items of one query: give both",
+            )
+
+
+def fix_max_grade(metric: MetricSpec, top: float) -> Metric:
+    """The metric with the top of the grading scale, where it would otherwise be read off the labels at hand."""
+    found = parse(metric)
+    if getattr(found, "max_grade", top) is None:
+        found = dataclasses.replace(found, max_grade=top)  # type: ignore[call-arg]
+    return found

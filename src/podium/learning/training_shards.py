@@ -1,0 +1,176 @@
+"""What a shard of training data is: files, data in memory, or a function that returns either."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from podium import formats
+from podium.core.errors import InputError, ParameterError
+from podium.data.dataset import Dataset
+from podium.data.features import Features
+from podium.data.ids import Ids
+from podium.data.labels import Labels
+from podium.formats import Content
+
+__all__ = ["ShardFiles", "SharedLabels", "TrainingShard", "check_shards", "is_empty", "read_shard"]
+
+Place = str | os.PathLike[str]
+PARQUET = (".parquet", ".pq")
+
+
+@dataclass(frozen=True)
+class SharedLabels:
+    """A file of labels that many shards share; it is read once, and a shard gets those of its queries."""
+
+    path: Place
+
+    @functools.cached_property
+    def labels(self) -> Labels:
+        """All of them."""
+        found = formats.read(self.path).labels
+        if found is None:
+            raise InputError("there are no labels in it", source=os.fspath(self.path), remedy="give qrels")
+        return found
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A hash of the file."""
+        return _digest_file(self.path)
+
+    def select_queries(self, queries: Ids) -> Labels:
+        """The labels of some queries."""
+        codes = self.labels.queries.codes_of(queries)
+        return self.labels.select_codes(codes[codes >= 0])
+
+
+@dataclass(frozen=True)
+class ShardFiles:
+    """Files that make up one shard, how they are read, and where their labels are if elsewhere."""
+
+    paths: tuple[Place, ...]
+    format: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    labels: SharedLabels | Place | None = None
+
+    def read(self, kind: str | None = None) -> Content:
+        """What is in them; tables are told the kind, if one is wanted. A table without rows holds no queries."""
+        if all(map(_has_no_rows, self.paths)):
+            return Content()
+        content = self._read_content(kind)
+        by_features = kind == "features" or content.preferences is None
+        holder = content.features if by_features else content.preferences
+        if self.label_source is None or holder is None:
+            return content
+        return dataclasses.replace(content, labels=self.label_source.select_queries(holder.index.queries))
+
+    @property
+    def label_source(self) -> SharedLabels | None:
+        """Where the labels are, if not in the files; a path of this shard alone is not remembered."""
+        shared = self.labels is None or isinstance(self.labels, SharedLabels)
+        return self.labels if shared else SharedLabels(self.labels)  # type: ignore[return-value, arg-type]
+
+    def _read_content(self, kind: str | None) -> Content:
+        if kind is not None and "kind" not in self.options:
+            try:
+                return formats.read(list(self.paths), self.format, kind=kind, **self.options)
+            except ParameterError:  # a format that holds one kind only
+                pass
+        return formats.read(list(self.paths), self.format, **self.options)
+
+    @property
+    def stamp(self) -> object:
+        """When the files were last written, and how long they are."""
+        found = [*self.paths, *([] if self.label_source is None else [self.label_source.path])]
+        return [(s.st_mtime_ns, s.st_size) for path in found if (s := _stat_or_none(path)) is not None]
+
+    @property
+    def digest(self) -> str:
+        """A hash of all that is read; names count, as experts may be called after their files."""
+        named = [(Path(path).name, _digest_file(path)) for path in self.paths]
+        labels = None if self.label_source is None else self.label_source.digest
+        return repr((named, self.format, sorted(self.options.items()), labels))
+
+
+TrainingShard = (
+    Place | Sequence[Place] | ShardFiles | tuple[Features, Labels] | Dataset | Content | Callable[[], Any]
+)
+
+
+def _stat_or_none(path: Place) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except OSError:
+        return None  # reading it says what is wrong
+
+
+def _digest_file(path: Place) -> str:
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"the file cannot be read: {error.strerror}", source=os.fspath(path)) from None
+
+
+def _has_no_rows(path: Place) -> bool:
+    """Whether a file is Parquet with no rows, such as engines write for a partition that nothing fell into."""
+    if not os.fspath(path).endswith(PARQUET):
+        return False
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return bool(pq.read_metadata(path).num_rows == 0)
+    except (pa.ArrowException, OSError):
+        return False  # reading it says what is wrong
+
+
+def check_shards(shards: Sequence[TrainingShard], what: str = "shards") -> list[TrainingShard]:
+    """The shards as a list; they may be read several times, so something that is used up by that will not do."""
+    if isinstance(shards, str | os.PathLike) or not isinstance(shards, Sequence):
+        raise ParameterError(
+            f"{what} is a {type(shards).__name__}; give a list of files, data sets, or functions that return one"
+        )
+    if not shards:
+        raise ParameterError(f"{what} is empty; give at least one")
+    return [_to_shard_files(shard) or shard for shard in shards]
+
+
+def _to_shard_files(found: Any) -> ShardFiles | None:
+    if isinstance(found, ShardFiles):
+        return found
+    if isinstance(found, str | os.PathLike):
+        return ShardFiles((found,))
+    several = (
+        isinstance(found, Sequence) and len(found) and all(isinstance(f, str | os.PathLike) for f in found)
+    )
+    return ShardFiles(tuple(found)) if several else None
+
+
+def read_shard(shard: TrainingShard, kind: str | None = None) -> Content:
+    """What a shard holds; files are told which kind is wanted."""
+    found: Any = shard() if callable(shard) else shard
+    files = _to_shard_files(found)
+    if files is not None:
+        return files.read(kind)
+    if isinstance(found, Content):
+        return found
+    if isinstance(found, Dataset):
+        return Content(found.preferences, found.labels, found.features)
+    if isinstance(found, tuple) and list(map(type, found)) == [Features, Labels]:
+        return Content(features=found[0], labels=found[1])
+    raise ParameterError(
+        f"a shard is a {type(found).__name__}; accepted: a file, several files, (features, labels), a Dataset, or a "
+        "function that returns one of these"
+    )
+
+
+def is_empty(content: Content) -> bool:
+    """Whether nothing was in it."""
+    return content.preferences is None and content.features is None and content.labels is None

@@ -1,0 +1,361 @@
+"""What every method shares: parameters, weights, the forms it reads, and the way from scores to a consensus."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from podium.core import params, registry
+from podium.core.errors import InputError, ParameterError, UnsupportedFormError
+from podium.data.consensus import Consensus, Diagnostics, TieRule
+from podium.data.ids import Id
+from podium.data.preferences import Form, Preferences
+from podium.kernels import segments
+from podium.kernels.dispatch import B1, F8
+from podium.kernels.ordering import FLOOR, TOLERANCE
+from podium.methods.costs import Cost, check_costs
+
+if TYPE_CHECKING:
+    from podium.data.features import Features
+    from podium.data.labels import Labels
+
+__all__ = [
+    "ALL_FORMS",
+    "FEATURES",
+    "LIST_FORMS",
+    "Aggregator",
+    "CostClass",
+    "Outcome",
+    "Tags",
+    "Weights",
+    "check_weights",
+    "make",
+    "weights_for",
+]
+
+Weights = Mapping[Id, float] | Sequence[float]
+Pairwise = Literal[
+    "none", "lists", "items"
+]  # nothing; the items of each list (votes one by one); those of a query
+CostClass = Literal["walk", "iterate", "search"]
+LIST_FORMS = frozenset({Form.RANKING, Form.TOP_K, Form.RATING})
+ALL_FORMS = frozenset(Form)
+FEATURES = "(item features)"  # in explanations: what does not come from an expert
+
+
+@dataclass(frozen=True)
+class Tags:
+    """What a method is; the checks, the command line and the docs read it."""
+
+    accepts: frozenset[Form] = LIST_FORMS
+    per_query: bool = True  # the answer to a query does not depend on the other queries
+    additive: bool = False  # the score of an item is a sum of one term per expert
+    weighted: bool = True  # experts can have weights
+    condorcet: bool = False  # an item that beats every other by majority comes first
+    supervised: bool = False  # learns from labels
+    uses_features: bool = False
+    pairwise: Pairwise = "none"  # what it compares each with each: time or memory grows with the square of it
+    cost: CostClass = (
+        "walk"  # how often it goes over that: a few times, until it settles, or once per order it tries
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Scores by slot, and how they were found. Scores nearer than `tolerance` (relative) are ties."""
+
+    scores: F8
+    absent: B1 | None = None  # slots of which nothing is known; they go below all others of their query
+    tolerance: float = TOLERANCE
+    floor: float = FLOOR  # see `podium.kernels.ordering`
+    magnitude: float | F8 = (
+        0.0  # of the terms of a score, where they can cancel: one number, or one per query
+    )
+    converged: bool = True
+    iterations: int | None = None
+    objective: float | None = None
+    notes: tuple[str, ...] = ()
+    expert_weights: F8 | None = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Aggregator(ABC):
+    """Base of all methods. A subclass declares a `name`, `tags` and parameters, and computes `_scores`.
+
+    The constructor only stores (and refuses values outside the declared ranges); learned state ends in `_`.
+    """
+
+    name: ClassVar[str] = ""
+    citation: ClassVar[str] = ""
+    tags: ClassVar[Tags] = Tags()
+    exempt: ClassVar[Mapping[str, str]] = {}  # check name -> why this method need not pass it
+
+    weights: Weights | None = field(default=None)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__dict__.get("name"):
+            registry.aggregators.add(cls.name, cls)
+
+    def __post_init__(self) -> None:
+        for name, value in self.parameters().items():
+            setattr(self, name, _to_plain_value(value))
+        params.validate(self)
+        if self.weights is not None:
+            if not self.tags.weighted:
+                raise ParameterError(f"{self.name} takes no weights")
+            check_weights(self.weights, self.name)
+
+    # -- the public calls --------------------------------------------------------------------------------------
+
+    def fit(
+        self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
+    ) -> Self:
+        """Learn from the data what the method learns; most of the unsupervised ones learn nothing."""
+        self._check_forms(preferences)
+        return self
+
+    def aggregate(
+        self, preferences: Preferences, features: Features | None = None, *, ties: TieRule = "item"
+    ) -> Consensus:
+        """One ranking of all items for every query; item features for the methods that use them."""
+        self._check_forms(preferences)
+        self._check_features(features)
+        self._check_costs(preferences)
+        begin = time.perf_counter()
+        weights = self.expert_weights_for(preferences.experts)
+        outcome = self._compute_outcome(preferences, weights, features)
+        return Consensus.from_scores(
+            preferences.index,
+            outcome.scores,
+            ties=ties,
+            tolerance=outcome.tolerance,
+            floor=outcome.floor,
+            magnitude=outcome.magnitude,
+            method=repr(self),
+            source=preferences,
+            diagnostics=Diagnostics(
+                outcome.converged,
+                outcome.iterations,
+                outcome.objective,
+                time.perf_counter() - begin,
+                outcome.notes,
+            ),
+            experts=preferences.experts,
+            expert_weights=outcome.expert_weights if outcome.expert_weights is not None else weights,
+        )
+
+    def explain(
+        self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
+    ) -> dict[Id, float]:
+        """What each expert adds to an item's score: exact for additive methods, else its score less the score without
+        that expert.
+
+        >>> from podium import Preferences, ReciprocalRankFusion
+        >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b"]}})
+        >>> {e: round(v, 4) for e, v in ReciprocalRankFusion(k=1).explain(p, "q", "b").items()}
+        {'bm25': 0.3333, 'dense': 0.5}
+        """
+        self._check_forms(preferences)
+        self._check_features(features)
+        one = preferences.select([query])
+        self._check_costs(one)
+        at = one.index.slot(query, item)
+        return self._explain_slot(one, at, features)
+
+    def explain_order(
+        self, preferences: Preferences, query: Id, above: Id, below: Id, features: Features | None = None
+    ) -> dict[Id, float]:
+        """How much each expert speaks for `above` rather than `below`, strongest voice first; exact where `explain` is.
+
+        >>> from podium import Preferences, ReciprocalRankFusion
+        >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b"]}})
+        >>> {e: round(v, 4) for e, v in ReciprocalRankFusion(k=1).explain_order(p, "q", "b", "a").items()}
+        {'dense': 0.5, 'bm25': -0.1667}
+        """
+        up, down = (self.explain(preferences, query, item, features) for item in (above, below))
+        gap = {e: up.get(e, 0.0) - down.get(e, 0.0) for e in dict.fromkeys((*up, *down))}
+        return dict(sorted(gap.items(), key=lambda pair: -abs(pair[1])))
+
+    @property
+    def explains_exactly(self) -> bool:
+        """Whether what `explain` tells adds up to the score."""
+        return self.tags.additive
+
+    def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
+        """Contributions to the slot `at` of preferences that hold one query."""
+        weights = self.expert_weights_for(one.experts)
+        codes = {e: c for c, e in enumerate(one.experts) if one.active_experts[c]}
+        alone = np.eye(len(one.experts))
+        if self.tags.additive:
+            return {
+                e: float(self._compute_raw_outcome(one, weights * alone[c], features).scores[at])
+                for e, c in codes.items()
+            }
+        whole = self._compute_outcome(one, weights, features).scores[at]
+        return {
+            e: float(whole - self._compute_outcome(one, weights * (1 - alone[c]), features).scores[at])
+            for e, c in codes.items()
+        }
+
+    def _compute_raw_outcome(
+        self, preferences: Preferences, weights: F8, features: Features | None
+    ) -> Outcome:
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below, in words
+            found = self._scores(preferences, weights)
+        return found if isinstance(found, Outcome) else Outcome(found)
+
+    def _compute_outcome(self, preferences: Preferences, weights: F8, features: Features | None) -> Outcome:
+        """The scores with items nobody speaks of put last; scores that overflow are an error."""
+        outcome, index = self._compute_raw_outcome(preferences, weights, features), preferences.index
+        if not np.isfinite(outcome.scores).all():
+            query = index.queries[int(index.query_of_slot[np.flatnonzero(~np.isfinite(outcome.scores))[0]])]
+            raise InputError(
+                f"the scores of query {query!r} are too large for {self.name}", remedy="rescale them"
+            )
+        scores = outcome.scores
+        if outcome.absent is not None:
+            scores = segments.put_last(scores, outcome.absent, index.starts)
+        # a method that learns from labels learns what it means that nobody speaks of an item
+        silent = None if self.tags.supervised else preferences.unranked_slots(weights > 0)
+        if silent is not None:
+            scores = segments.put_last(scores, silent, index.starts, if_needed=True)
+        return outcome if scores is outcome.scores else dataclasses.replace(outcome, scores=scores)
+
+    # -- for subclasses ----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
+        """Scores by slot, larger is better; `weights` has one value per expert code."""
+
+    def _estimate_costs(self, preferences: Preferences) -> Sequence[Cost]:
+        """What the method needs beyond time and memory in proportion to the rows, from the shape of the input alone.
+
+        A method with the tag `pairwise` says it here; see `podium.methods.costs`.
+        """
+        return ()
+
+    def _check_costs(self, preferences: Preferences) -> None:
+        """Refuse what would take too much, before it is begun."""
+        check_costs(self.name, preferences.queries, self._estimate_costs(preferences))
+
+    def expert_weights_for(self, experts: Sequence[Id]) -> F8:
+        """One weight per expert, in their order: those given, or 1."""
+        return (
+            np.ones(len(experts)) if self.weights is None else weights_for(self.weights, experts, self.name)
+        )
+
+    def _check_forms(self, preferences: Preferences | Any) -> None:
+        if not isinstance(preferences, Preferences):
+            got = type(preferences).__name__
+            raise InputError(
+                f"{self.name} was given a {got}", remedy="make Preferences of it, or use podium.fuse"
+            )
+        refused = preferences.forms - self.tags.accepts
+        if refused:
+            able = sorted(
+                n for n, c in registry.aggregators.all().items() if preferences.forms <= c.tags.accepts
+            )
+            got = ", ".join(sorted(f.value for f in refused))
+            raise UnsupportedFormError(
+                f"{self.name} cannot read preferences of the form {got}; these methods can: {', '.join(able)}"
+            )
+
+    def _check_features(self, features: Features | None) -> None:
+        if features is not None and not self.tags.uses_features:
+            raise ParameterError(f"{self.name} does not use item features; leave them out")
+
+    # -- how it shows itself -----------------------------------------------------------------------------------
+
+    def parameters(self) -> dict[str, Any]:
+        """All constructor arguments by name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
+
+    def __repr__(self) -> str:
+        default = {f.name: f.default for f in dataclasses.fields(self)}
+        changed = {k: v for k, v in self.parameters().items() if not _same(v, default[k])}
+        return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in changed.items())})" if changed else self.name
+
+    def _repr_html_(self) -> str:
+        from podium.methods.method_html import render_method
+
+        return render_method(self)
+
+
+def check_weights(weights: Weights | Any, name: str) -> None:
+    """Weights are finite numbers from 0, not all of them 0."""
+    if isinstance(weights, str) or not isinstance(weights, Mapping | Sequence):
+        raise ParameterError(
+            f"{name}: the weights are {weights!r}; give one number per expert, by name or in order"
+        )
+    values = list(weights.values() if isinstance(weights, Mapping) else weights)
+    for w in values:
+        if isinstance(w, bool) or not isinstance(w, int | float | np.number) or not 0 <= w < np.inf:
+            raise ParameterError(f"{name}: a weight is {w!r}; accepted: finite numbers from 0")
+    if not any(values):
+        raise ParameterError(f"{name}: all weights are 0; at least one expert must count")
+
+
+def weights_for(weights: Weights, experts: Sequence[Id], name: str) -> F8:
+    """One weight per expert, in their order."""
+    known = list(experts)
+    if not isinstance(weights, Mapping):
+        if len(weights) != len(known):
+            raise ParameterError(
+                f"{name}: {len(weights)} weights for {len(known)} experts; give one each, in the order {known[:10]}"
+            )
+        return np.array(weights, np.float64)
+    for expert in known:
+        if expert not in weights:
+            raise ParameterError(
+                f"{name}: no weight for expert {expert!r}; give one for each of {known[:10]}"
+            )
+    for expert in weights:
+        if expert not in known:
+            raise ParameterError(
+                f"{name}: a weight for {expert!r}, who is not among the experts {known[:10]}"
+            )
+    return np.array([weights[e] for e in known], np.float64)
+
+
+def _to_plain_value(value: Any) -> Any:
+    """Plain values, which print and can be saved; a mapping becomes our own, which nobody else changes."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {_to_plain_value(k): _to_plain_value(v) for k, v in value.items()}
+    return value
+
+
+def _same(a: object, b: object) -> bool:
+    return type(a) is type(b) and bool(a == b)
+
+
+def make(spec: str | type[Aggregator] | Aggregator, **parameters: Any) -> Aggregator:
+    """An aggregator from its name, its printed form or its class.
+
+    >>> make("rrf(k=20)")
+    rrf(k=20)
+    """
+    if isinstance(spec, Aggregator):
+        if parameters:
+            raise ParameterError(f"{spec!r} has its parameters already; give a name to make another one")
+        return spec
+    if isinstance(spec, type) and issubclass(spec, Aggregator):
+        spec = spec.name
+    if not isinstance(spec, str):
+        raise ParameterError(f"the method is {spec!r}; give a name such as 'rrf', or an aggregator")
+    name, given = params.parse_spec(spec)
+    cls = registry.aggregators.get(name)
+    known = {f.name for f in dataclasses.fields(cls) if f.init}
+    for key in given | parameters:
+        if key not in known:
+            raise ParameterError(f"{name} has no parameter {key!r}; {params.suggest_names(key, known)}")
+    made: Aggregator = cls(**(given | parameters))
+    return made

@@ -1,0 +1,334 @@
+"""Scores from who won against whom: Bradley-Terry and its kin.
+
+All of them see contests: every comparison is one, and a list is one contest for every two of its items (equal ranks are
+ties; with unlisted="below" a listed item also beats every unlisted one, while two unlisted ones did not meet). The
+weight of a contest is that of the vote times that of the expert. Where the contests leave open how far two items are
+apart, because one group of items never lost to the other or never met it, a prior decides, and a note says so.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from podium.core.errors import InputError
+from podium.core.params import Choice, Range, Tune
+from podium.data.preferences import Preferences
+from podium.kernels import contest_scores
+from podium.kernels.contest_counts import counting_bytes
+from podium.kernels.contest_parts import Part, join_solutions, split
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.elo import compute_elo
+from podium.kernels.rank_centrality import compute_rank_centrality
+from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
+from podium.methods.costs import Cost
+from podium.methods.majority import collect_votes
+
+__all__ = ["BradleyTerry", "Elo", "RankCentrality", "ThurstoneMosteller"]
+
+TIE = 1e-9  # scores nearer than this share of the largest one are ties
+SHOWN = 3  # queries, and items of each, that the notes name
+NO_CONTESTS = "keep the top of the lists, or use bradley_terry, which does not take lists apart"
+
+
+def collect_contests(
+    name: str, preferences: Preferences, weights: F8, *, sided: bool = False, keep_lists: bool = False
+) -> Iterator[Part]:
+    """The contests of all queries in parts, by the side shown first if `sided`."""
+    votes, unit = collect_votes(preferences, weights)
+    shown = preferences.comparisons.side
+    if sided and shown is None:
+        raise InputError(
+            f"{name} is asked for the advantage of being shown first, and nothing says who was",
+            remedy="give votes with the columns model_a, model_b and winner, or side= to from_comparisons",
+        )
+    side = shown.astype(np.float64) if sided and shown is not None else None
+    return split(votes, unit, side, keep_lists=keep_lists)
+
+
+def contest_costs(preferences: Preferences, remedy: str) -> list[Cost]:
+    """That of the query whose lists are the most contests; comparisons are no more than the input has."""
+    pairs, memory = counting_bytes(collect_votes(preferences, np.ones(len(preferences.experts)))[0])
+    if not len(pairs):
+        return []
+    worst = int(memory.argmax())
+    return [Cost(float(pairs[worst]), "pairs of items", float(memory[worst]), 0.0, worst, remedy)]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LatentScores(Aggregator):
+    """Most likely scores of a model of contests, by Newton's method (see `podium.kernels.contest_scores`)."""
+
+    tags = Tags(accepts=ALL_FORMS, pairwise="lists")
+
+    tolerance: Annotated[float, Range(1e-13, 1e-3), "largest change of a score in the last step"] = 1e-8
+    max_iterations: Annotated[int, Range(1, 100_000), "steps after which a query is given up"] = 100
+
+    @abstractmethod
+    def _fit_contests(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
+        """The solution of all queries."""
+
+    @abstractmethod
+    def _describe_prior(self) -> str:
+        """Words for the prior."""
+
+    def _needs_sides(self) -> bool:
+        return False
+
+    def _keeps_lists(self) -> bool:
+        """Whether lists need not be taken apart into pairs."""
+        return False
+
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
+        return [] if self._keeps_lists() else contest_costs(preferences, self._suggest_alternative())
+
+    def _suggest_alternative(self) -> str:
+        """What to use where lists are too many pairs."""
+        return NO_CONTESTS
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        parts, results = [], []
+        options = {"sided": self._needs_sides(), "keep_lists": self._keeps_lists()}
+        for base, met in collect_contests(self.name, preferences, weights, **options):
+            parts.append((base, self._fit_contests(met)))
+            results.append(contest_scores.count_wins_and_losses(met))
+        found = join_solutions(parts)
+        wins, losses = (np.concatenate(sides) for sides in zip(*results, strict=True))
+        converged = bool(found.converged.all())
+        notes = [] if converged else [self._describe_unconverged(preferences, found)]
+        if self._needs_sides():
+            size = ", ".join(
+                f"{q!r} {a:+.3f}"
+                for q, a in zip(preferences.queries[:SHOWN], found.extra["advantage"], strict=False)
+            )
+            notes.append(f"advantage of the side shown first, in log odds, by query: {size}")
+        return Outcome(
+            found.scores,
+            tolerance=TIE,
+            floor=1.0,
+            magnitude=1.0,  # log odds of even contests cancel
+            converged=converged,
+            iterations=int(found.iterations.max(initial=0)),
+            objective=float(found.objective.sum()),
+            notes=(
+                *notes,
+                *describe_gaps(preferences, wins, losses, found.component, self._describe_prior()),
+            ),
+        )
+
+    def _describe_unconverged(self, preferences: Preferences, found: contest_scores.ContestSolution) -> str:
+        late = np.flatnonzero(~found.converged)
+        worst = int(late[found.gradient[late].argmax()])
+        return (
+            f"{len(late)} of {len(preferences)} queries stopped after {self.max_iterations} steps; "
+            f"largest gradient {found.gradient[worst]:.1e}, query {preferences.queries[worst]!r}"
+        )
+
+
+def describe_gaps(preferences: Preferences, wins: F8, losses: F8, component: I8, held: str) -> list[str]:
+    """What the contests leave open, for the first few queries: parts that never met, items that never lost or won."""
+    index = preferences.index
+    played = wins + losses > 0
+    root = played & (component == np.arange(len(component)))
+    parts = np.bincount(index.query_of_slot[root], minlength=len(index))
+    one_sided = played & ((wins == 0) | (losses == 0))
+    open_queries = np.flatnonzero(
+        (parts > 1) | (np.bincount(index.query_of_slot[one_sided], minlength=len(index)) > 0)
+    )
+    notes = []
+    for q in open_queries[:SHOWN].tolist():
+        here = slice(*index.starts[q : q + 2].tolist())
+        if parts[q] > 1:
+            notes.append(
+                f"query {index.queries[q]!r}: {parts[q]} groups of items never met, so scores of different "
+                f"groups cannot be compared; {held} puts each group around 0"
+            )
+        for word, none in (("lost", losses), ("won", wins)):
+            items = np.flatnonzero(played[here] & (none[here] == 0)) + here.start
+            if len(items):
+                names = ", ".join(repr(index.items[int(i)]) for i in items[:SHOWN])
+                more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
+                notes.append(
+                    f"query {index.queries[q]!r}: never {word}: {names}{more}; {held} keeps this finite"
+                )
+    if len(open_queries) > SHOWN:
+        notes.append(f"the same in {len(open_queries) - SHOWN:,} more of {len(index):,} queries")
+    return notes
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BradleyTerry(LatentScores):
+    """The log strengths under which i beats j with probability 1 / (1 + exp(s_j - s_i)).
+
+    Scores are natural log odds with mean 0. The default prior is a ridge, l2 / 2 times the sum of squared scores: with
+    l2 = 0.001 that of a normal law with standard deviation 32, which moves items that both won and lost hardly at all
+    and keeps the others finite. The gamma prior of the strengths exp(s) has the given shape (its rate only shifts all
+    scores) and gives them mean 1 in place of mean score 0. Ties are half a win for either side, an outcome of their own
+    (Davidson; Rao & Kupper), or are ignored; an item that has only ignored ties has score 0.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_comparisons([0] * 4, ["j"] * 4, ["a", "a", "a", "b"], ["b", "b", "b", "a"])
+    >>> {i: round(s, 3) for i, s in BradleyTerry(l2=1e-6).aggregate(p).to_dict()[0].items()}
+    {'a': 0.549, 'b': -0.549}
+    """
+
+    name = "bradley_terry"
+    citation = (
+        "Bradley & Terry, Biometrika 1952; Davidson, JASA 1970; Rao & Kupper, JASA 1967; Caron & Doucet, 2012"
+    )
+
+    ties: Annotated[
+        str,
+        Choice("half", "davidson", "rao_kupper", "ignore"),
+        "what a tie is: half a win each, an outcome, nothing",
+    ] = "half"
+    prior: Annotated[str, Choice("ridge", "gamma"), "prior of the scores (ridge) or strengths (gamma)"] = (
+        "ridge"
+    )
+    l2: Annotated[float, Range(1e-9, 1e6), Tune(1e-4, 10, log=True), "weight of the ridge prior"] = 0.001
+    shape: Annotated[float, Range(1 + 1e-9, 1e6), Tune(1.01, 10, log=True), "shape of the gamma prior"] = 1.1
+    advantage: Annotated[bool, "estimate the advantage of the side shown first, and take it out"] = False
+
+    def _needs_sides(self) -> bool:
+        return self.advantage
+
+    def _keeps_lists(self) -> bool:
+        return self.ties in ("half", "ignore") and not self.advantage
+
+    def _suggest_alternative(self) -> str:
+        option = "advantage=False" if self.advantage else "ties='half'"
+        return f"keep the top of the lists, or use {option}, which does not take lists apart"
+
+    def _fit_contests(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
+        gamma = self.prior == "gamma"
+        return contest_scores.fit_contests(
+            met,
+            ties=self.ties,
+            l2=0.0 if gamma else self.l2,
+            shape=self.shape if gamma else 1.0,
+            tolerance=self.tolerance,
+            max_iterations=self.max_iterations,
+        )
+
+    def _describe_prior(self) -> str:
+        return f"the prior (shape={self.shape:g})" if self.prior == "gamma" else f"the prior (l2={self.l2:g})"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ThurstoneMosteller(LatentScores):
+    """The scores under which i beats j with probability Phi(s_i - s_j), Phi the normal law (Thurstone's case V).
+
+    The scale is that of the noise in a difference. Ties are half a win for either side, or are ignored; the ridge prior
+    is that of `bradley_terry`.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_comparisons([0] * 4, ["j"] * 4, ["a", "a", "a", "b"], ["b", "b", "b", "a"])
+    >>> {i: round(s, 3) for i, s in ThurstoneMosteller(l2=1e-6).aggregate(p).to_dict()[0].items()}
+    {'a': 0.337, 'b': -0.337}
+    """
+
+    name = "thurstone"
+    citation = "Thurstone, Psychological Review 1927; Mosteller, Psychometrika 1951"
+
+    ties: Annotated[str, Choice("half", "ignore"), "what a tie is: half a win for each, or nothing"] = "half"
+    l2: Annotated[float, Range(1e-9, 1e6), Tune(1e-4, 10, log=True), "weight of the ridge prior"] = 0.001
+
+    def _fit_contests(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
+        stop = {"tolerance": self.tolerance, "max_iterations": self.max_iterations}
+        return contest_scores.fit_contests(met, model="thurstone", ties=self.ties, l2=self.l2, **stop)  # type: ignore[arg-type]
+
+    def _describe_prior(self) -> str:
+        return f"the prior (l2={self.l2:g})"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RankCentrality(Aggregator):
+    """Stationary probabilities of a walk that goes from an item to one it met, at the rate at which that one wins.
+
+    Ties are half a win for either side. `smoothing` votes are added to both sides of every pair that met, so the walk
+    can leave every item; groups that never met get mass by their number of items. Where the contests follow
+    Bradley-Terry exactly, the probabilities are its strengths.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_comparisons([0] * 4, ["j"] * 4, ["a", "a", "a", "b"], ["b", "b", "b", "a"])
+    >>> {i: round(s, 3) for i, s in RankCentrality(smoothing=1e-6).aggregate(p).to_dict()[0].items()}
+    {'a': 0.75, 'b': 0.25}
+    """
+
+    name = "rank_centrality"
+    citation = "Negahban, Oh & Shah, Operations Research 2017"
+    tags = Tags(accepts=ALL_FORMS, pairwise="lists", cost="iterate")
+
+    smoothing: Annotated[
+        float, Range(1e-9, 1e6), Tune(0.001, 10, log=True), "votes added to both sides of every pair that met"
+    ] = 0.01
+    tolerance: Annotated[float, Range(1e-13, 1e-3), "largest relative change of a probability in a sweep"] = (
+        1e-12
+    )
+    max_iterations: Annotated[int, Range(1, 100_000_000), "sweeps after which a query is given up"] = 100_000
+
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
+        return contest_costs(preferences, NO_CONTESTS)
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        walks, columns = [], []
+        for base, met in collect_contests(self.name, preferences, weights):
+            walks.append(compute_rank_centrality(met, self.smoothing, self.tolerance, self.max_iterations))
+            columns.append(
+                (*contest_scores.count_wins_and_losses(met), contest_scores.find_weak_components(met) + base)
+            )
+        converged = all(walk.converged for walk in walks)
+        notes = [] if converged else [f"stopped after {self.max_iterations} sweeps"]
+        held = f"smoothing={self.smoothing:g}"
+        wins, losses, component = (np.concatenate(column) for column in zip(*columns, strict=True))
+        return Outcome(
+            np.concatenate([walk.probability for walk in walks]),
+            tolerance=TIE,
+            converged=converged,
+            iterations=max((walk.sweeps for walk in walks if walk.sweeps is not None), default=None),
+            notes=(*notes, *describe_gaps(preferences, wins, losses, component, held)),
+        )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Elo(Aggregator):
+    """Ratings that every vote moves by k times its surprise, one vote after the other.
+
+    The order counts: a query's lists come first (by expert), then its comparisons by expert and, for each expert, as
+    they were given; later votes weigh more. A list is played at once, each item's gain averaged over its opponents.
+    With `rounds` the ratings are the mean over so many random orders of the votes, drawn from `seed`, and the order in
+    which comparisons came has no effect. The weight of an expert and of a vote multiplies k.
+
+    >>> from podium import Preferences
+    >>> Elo().aggregate(Preferences.from_comparisons([0], ["j"], ["a"], ["b"])).to_dict()
+    {0: {'a': 1516.0, 'b': 1484.0}}
+    """
+
+    name = "elo"
+    citation = "Elo, The Rating of Chessplayers, 1978"
+    tags = Tags(accepts=ALL_FORMS)
+    exempt: ClassVar = {
+        "row_order": "Elo depends on the order of the votes; use rounds for an answer that does not",
+        "renaming_experts": "the votes of an expert are played together, in the order of the experts",
+        "doubling": "a vote that comes twice surprises less the second time, and which came first matters",
+        "weight_two": "one vote with twice the step is not two votes one after the other",
+        "weights_matter": "of two experts who contradict each other the later one wins",
+    }
+
+    k: Annotated[
+        float, Range(0, 1000, open_low=True), Tune(1, 100, log=True), "step: points a sure loser wins"
+    ] = 32.0
+    scale: Annotated[float, Range(1e-6, 1e6), "points by which odds grow tenfold"] = 400.0
+    start: Annotated[float, Range(-1e6, 1e6), "rating of everybody before the first vote"] = 1500.0
+    rounds: Annotated[int, Range(0, 100_000), "random orders to average over; 0 is the order given"] = 0
+    seed: Annotated[int, Range(0, 2**31 - 1), "seed of the random orders"] = 0
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        votes, unit = collect_votes(preferences, weights)
+        ratings = compute_elo(votes, self.k * unit, float(np.log(10) / self.scale), self.rounds, self.seed)
+        notes = () if self.rounds else ("the order of the votes counts",)
+        return Outcome(self.start + ratings, tolerance=TIE, magnitude=self.k, notes=notes)

@@ -1,0 +1,103 @@
+"""Crowd-BT: Bradley-Terry among annotators of different quality."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from podium.core.params import Range, Tune
+from podium.data.preferences import Preferences
+from podium.kernels import noisy_contests
+from podium.kernels.dispatch import F8
+from podium.methods.base import Outcome
+from podium.methods.crowd.crowd_model import TIE, CrowdModel, CrowdVotes, collect_crowd_votes
+
+__all__ = ["CrowdBt"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CrowdBt(CrowdModel):
+    """Crowd-BT: annotator a prefers i to j with probability h_a S(s_i - s_j) + (1 - h_a) S(s_j - s_i), S logistic.
+
+    Scores s and qualities h are the most likely ones together; h near 1/2 makes votes count for nothing, and those of
+    malicious annotators, below 1/2, count in reverse. `virtual` contests that every item wins and loses against an
+    item of score 0 keep all scores finite, and the prior of h is a beta law. The likelihood has several maxima; the
+    search starts from plain Bradley-Terry (which `quality=False` gives) and the agreement of annotators with it.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: "abcd", 2: "abdc", 3: "bacd", 4: "dcba"}})
+    >>> found = CrowdBt().aggregate(p)
+    >>> found.ranking("q"), found.expert_weights.round(2).tolist()
+    (['a', 'b', 'c', 'd'], [0.89, 0.88, 0.88, 0.45])
+    """
+
+    name = "crowd_bt"
+    citation = "Chen, Bennett, Collins-Thompson & Horvitz, WSDM 2013"
+    exempt: ClassVar = {"doubling": "twice as many voices count for more against the same virtual contests"}
+
+    virtual: Annotated[
+        float,
+        Range(1e-6, 1e6),
+        Tune(1e-2, 10, log=True),
+        "contests won and lost by all against a virtual item",
+    ] = 1.0
+    tolerance: Annotated[
+        float, Range(1e-13, 1e-3), "largest gradient, relative to the curvature, that is none"
+    ] = 1e-9
+    max_iterations: Annotated[int, Range(1, 100_000), "steps after which the search is given up"] = 500
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        crowd = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True)
+        plain = self._build_noisy_contests(crowd, np.ones(1), np.zeros(0), np.zeros(0))
+        found = noisy_contests.fit_noisy_contests(
+            plain, np.zeros(plain.slots), self.tolerance, self.max_iterations
+        )
+        if not self.quality:
+            return self._build_outcome(found, found.steps, None)
+        crowd = collect_crowd_votes(self.name, preferences, weights, pooled=self.pooled)
+        right, wrong = self._prior_votes(preferences, crowd.expert)
+        weight = weights[crowd.expert]
+        problem = self._build_noisy_contests(crowd, weight, right * weight, wrong * weight)
+        start = np.concatenate((found.scores, _estimate_start_odds(crowd, found.scores, right, wrong)))
+        best = noisy_contests.fit_noisy_contests(problem, start, self.tolerance, self.max_iterations)
+        quality = 1.0 / (1.0 + np.exp(-best.odds))
+        return self._build_outcome(
+            best,
+            found.steps + best.steps,
+            self._average_quality(crowd.expert, crowd.heard, quality, len(weights)),
+        )
+
+    def _build_noisy_contests(
+        self, crowd: CrowdVotes, weight: F8, right: F8, wrong: F8
+    ) -> noisy_contests.NoisyContests:
+        said = crowd.said
+        by_row = weight[said.group]
+        ends = said.first[said.pair], said.second[said.pair]
+        rows = (*ends, said.group, said.won * by_row, said.lost * by_row)
+        return noisy_contests.build_noisy_contests(rows, int(said.starts[-1]), self.virtual, right, wrong)
+
+    def _build_outcome(self, found: noisy_contests.NoisyFit, steps: int, quality: F8 | None) -> Outcome:
+        note = (
+            f"stopped after {self.max_iterations} steps; largest gradient {found.error:.1e} of the curvature"
+        )
+        return Outcome(
+            found.scores,
+            tolerance=TIE,
+            floor=1.0,
+            magnitude=1.0,  # log odds of even contests cancel
+            converged=found.converged,
+            iterations=steps,
+            objective=found.value,
+            notes=() if found.converged else (note,),
+            expert_weights=quality,
+        )
+
+
+def _estimate_start_odds(crowd: CrowdVotes, scores: F8, right: F8, wrong: F8) -> F8:
+    """Log odds of being right, as far as annotators agree with the scores."""
+    said, groups = crowd.said, len(crowd.expert)
+    chance = (1.0 / (1.0 + np.exp(scores[said.second] - scores[said.first])))[said.pair]
+    agreed = np.bincount(said.group, said.won * chance + said.lost * (1 - chance), groups)
+    return np.asarray(np.log((agreed + right) / (crowd.heard - agreed + wrong)), np.float64)

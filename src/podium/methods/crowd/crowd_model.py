@@ -1,0 +1,153 @@
+"""What the crowd models share: judgements by annotator, priors of their quality, and what gold labels say of it.
+
+Ratings and rankings count as the pairs they imply; equal ratings say nothing about a pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple, Self
+
+import numpy as np
+
+from podium.core.errors import InputError
+from podium.core.params import Range, Tune
+from podium.data.features import Features
+from podium.data.ids import Id
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.kernels.annotator_em import AccuracyModel, AnnotatorVotes, build_annotator_votes
+from podium.kernels.dispatch import F8, I8
+from podium.methods.base import ALL_FORMS, Aggregator, Tags
+from podium.methods.costs import Cost, check_costs, count_list_pairs
+from podium.methods.majority import collect_votes
+
+__all__ = ["TIE", "CrowdModel", "CrowdVotes", "collect_crowd_votes"]
+
+TIE = 1e-9  # scores nearer than this share of the largest one are ties
+PAIR_BYTES = 220  # that a pair of items of one list takes until the scores are there (measured)
+NO_JUDGEMENTS = "keep the top of the lists, or use mpm with adherence=True, which takes no list apart"
+
+
+class CrowdVotes(NamedTuple):
+    """What was said about pairs, and whose it is."""
+
+    said: AnnotatorVotes
+    expert: I8  # by group
+    heard: F8  # by group, votes
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CrowdModel(Aggregator):
+    """Base of the models in which every annotator has a quality: the probability that its judgements are right.
+
+    `fit` with gold labels counts, for every annotator, what it judged right and wrong among the items that have
+    labels; these counts are added to the prior of its quality when other judgements are aggregated.
+    """
+
+    tags = Tags(accepts=ALL_FORMS, per_query=False, pairwise="lists", cost="search")
+
+    quality: Annotated[bool, "is the quality of annotators estimated? Else all are taken as equal"] = True
+    pooled: Annotated[bool, "is the quality of an annotator one for all queries?"] = True
+    right: Annotated[float, Range(1e-3, 1e6), Tune(0.5, 50, log=True), "votes taken as right beforehand"] = (
+        4.0
+    )
+    wrong: Annotated[float, Range(1e-3, 1e6), Tune(0.5, 50, log=True), "votes taken as wrong beforehand"] = (
+        1.0
+    )
+
+    def fit(
+        self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
+    ) -> Self:
+        """Learn the annotators' quality from gold labels, where there are any; nothing else is learned."""
+        self._check_forms(preferences)
+        vars(self).pop("gold_", None)
+        if labels is not None:
+            self.gold_ = self._count_gold_votes(preferences, labels.align(preferences.index))
+        return self
+
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
+        return judgement_costs(preferences)
+
+    def _count_gold_votes(self, preferences: Preferences, grades: F8) -> Mapping[Id, list[float]]:
+        """Right and wrong votes of every annotator on pairs with different labels."""
+        crowd = collect_crowd_votes(self.name, preferences, np.ones(len(preferences.experts)), pooled=True)
+        said = crowd.said
+        gap = (grades[said.first] - grades[said.second])[said.pair]
+        groups = len(crowd.expert)
+        right, wrong = (
+            np.bincount(said.group, np.where(gap > 0, a, np.where(gap < 0, b, 0.0)), groups)
+            for a, b in ((said.won, said.lost), (said.lost, said.won))
+        )
+        if not (right + wrong).any():
+            raise InputError(
+                f"no annotator compared two items with different labels, so {self.name} can learn nothing from them",
+                remedy="give labels of more of the items, or fit without labels",
+            )
+        experts = preferences.experts
+        found = zip(crowd.expert.tolist(), right.tolist(), wrong.tolist(), strict=True)
+        return {experts[e]: [r, w] for e, r, w in found if r + w > 0}
+
+    def _prior_votes(self, preferences: Preferences, expert: I8) -> tuple[F8, F8]:
+        """Votes taken as right and wrong beforehand, by group."""
+        right, wrong = np.full(len(expert), float(self.right)), np.full(len(expert), float(self.wrong))
+        gold = getattr(self, "gold_", {})
+        if gold:
+            known = np.array([gold.get(e, (0.0, 0.0)) for e in preferences.experts.tolist()])
+            right, wrong = right + known[expert, 0], wrong + known[expert, 1]
+        return right, wrong
+
+    def _build_accuracy_model(
+        self, preferences: Preferences, crowd: CrowdVotes, weights: F8
+    ) -> AccuracyModel:
+        """One coin a group."""
+        group = crowd.said.group
+        return AccuracyModel(
+            group, group, weights[crowd.expert], *self._prior_votes(preferences, crowd.expert)
+        )
+
+    def _average_quality(self, expert: I8, heard: F8, quality: F8, experts: int) -> F8:
+        """The mean quality of every expert, weighted by its votes; what the prior says for those without any."""
+        votes = np.bincount(expert, heard, experts)
+        mean = np.bincount(expert, heard * quality, experts) / np.where(votes > 0, votes, 1.0)
+        return np.asarray(np.where(votes > 0, mean, self.right / (self.right + self.wrong)), np.float64)
+
+
+def judgement_costs(preferences: Preferences) -> list[Cost]:
+    """Those of `collect_crowd_votes`: all pairs of every list, as each annotator has a quality of its own."""
+    pairs = count_list_pairs(preferences)
+    return [Cost(pairs, "pairs of items in lists", PAIR_BYTES * pairs, remedy=NO_JUDGEMENTS)]
+
+
+def collect_crowd_votes(
+    name: str,
+    preferences: Preferences,
+    weights: F8,
+    *,
+    pooled: bool,
+    sides: bool = False,
+    merged: bool = False,
+) -> CrowdVotes:
+    """The judgements of all experts of positive weight, by expert (`pooled`), by query and expert, or `merged`.
+
+    With `merged` all experts are one group, and their weights multiply their votes.
+    """
+    check_costs(name, preferences.queries, judgement_costs(preferences))
+    votes, unit = collect_votes(preferences, weights if merged else (weights > 0).astype(np.float64))
+    lists, pairs = preferences.lists, preferences.comparisons
+    experts = len(preferences.experts)
+    every = np.concatenate((lists.expert, pairs.expert)).astype(np.int64)
+    if merged:
+        every, expert = np.zeros_like(every), np.zeros(1, np.int64)
+    elif pooled:
+        expert = np.arange(experts)
+    else:
+        query = np.concatenate((lists.query_of_list, pairs.query_of_row))
+        code, every = np.unique(query * experts + every, return_inverse=True)
+        expert = code % max(experts, 1)
+    side = pairs.side.astype(np.int64) if sides and pairs.side is not None else None
+    said = build_annotator_votes(votes, every[: len(lists)], every[len(lists) :], unit, side)
+    return CrowdVotes(
+        said, expert, np.bincount(said.group, said.won + said.lost, len(expert)).astype(np.float64)
+    )

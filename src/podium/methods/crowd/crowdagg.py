@@ -1,0 +1,313 @@
+"""CrowdAgg: the ranking that does best on an expected measure, given the ranks that judgements make likely."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Self
+
+import numpy as np
+
+from podium.core.errors import InputError, ParameterError
+from podium.core.params import Choice, Range, Tune
+from podium.data.features import Features
+from podium.data.ids import Id
+from podium.data.labels import Labels
+from podium.data.preferences import Form, Preferences
+from podium.kernels import poisson_binomial
+from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.ordering import rank_order
+from podium.kernels.pairwise_votes import whole_weights
+from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
+from podium.methods.costs import Cost
+from podium.methods.crowd.annotator_contests import (
+    AnnotatorContests,
+    collect_annotator_contests,
+    count_agreeing_pairs,
+    find_level_starts,
+)
+from podium.methods.crowd.crowd_model import NO_JUDGEMENTS
+
+__all__ = ["CrowdAgg", "NetVotes"]
+
+TOLERANCE = 1e-10  # of a tie: scores are sums over annotators of terms of either sign
+# for estimates of cost: rates of a discount per tenfold items, estimates of the quality, operations of a logarithm
+RATES, ROUNDS, LOGARITHM = 10, 4, 5
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CrowdAgg(Aggregator):
+    """Sum over annotators of the expected discount at an item's rank, which is random where they said too little.
+
+    Each annotator turns into contests between items: ratings and rankings compare all items they hold (equal ones
+    say nothing), votes the two they name (the majority of an annotator's own votes on a pair). N(i) is the number of
+    items that i beats. With `pair="difference"` item s wins against t, once compared, with probability
+    p = 1/2 + (N(s) - N(t)) / (2 n), n being the items judged by this annotator or all items (`scale`); `"vote"` takes
+    every contest as decided; `"printed"` is the formula in the paper, (N(s) - N(t)) / n for the item with more wins and
+    the rest to 1 for the other: it favours the wrong one where they differ little, and is there to be compared with.
+
+    Items not judged meet all others evenly, as published, or, with `unjudged="typical"`, as a typical item: one that
+    is below a rating as often as the ratings in the query are, or that falls anywhere in a ranking alike. They gain and
+    lose nothing themselves. The score is the sum over annotators of the expected discount (1 / log2(rank + 1), or
+    that of rank-biased precision, or your own `discount` from rank 1 on, 0 beyond its end) less that of an item nothing
+    is known of; sorting by it maximises the expected measure.
+
+    Quality: an annotator who agrees with the truth on a share eta of pairs wins its contests with probability
+    eta p + (1 - eta)(1 - p). Starting from 1, eta is the share of the annotator's pairs, over all queries ("pooled") or
+    in each ("query"), that agree with the consensus, to which `prior_agree` and `prior_disagree` pairs are added, and
+    the consensus is taken again until its order is stable. After `fit` with labels, an annotator's pairs of items with
+    different grades are added too, each as `gold` pairs. `Consensus.expert_weights` holds eta.
+    As published, but for the formula: `unjudged="even", scale="all", quality="query", prior_agree=0, prior_disagree=0`.
+
+    >>> from podium import Preferences
+    >>> good = {"a": 1, "b": 1, "c": 0, "d": 0}
+    >>> bad = {i: 1 - r for i, r in good.items()}
+    >>> p = Preferences.from_lists({"q": {"ann": good, "bob": good, "eve": bad}})
+    >>> found = CrowdAgg(prior_agree=1, prior_disagree=1).aggregate(p)
+    >>> found.ranking("q"), {e: round(float(w), 2) for e, w in zip(found.experts, found.expert_weights)}
+    (['a', 'b', 'c', 'd'], {'ann': 0.83, 'bob': 0.83, 'eve': 0.17})
+    """
+
+    name = "crowdagg"
+    citation = "Niu, Lan, Guo, Cheng, Yu & Long, CIKM 2015"
+    tags = Tags(accepts=ALL_FORMS, per_query=False, pairwise="items", cost="search")
+
+    measure: Annotated[str, Choice("ndcg", "rbp"), "whose discount a rank is worth"] = "ndcg"
+    persistence: Annotated[float, Range(0.0, 0.999999, open_low=True), "chance of reading on, for rbp"] = 0.95
+    pair: Annotated[str, Choice("difference", "vote", "printed"), "how sure a contest is"] = "difference"
+    scale: Annotated[str, Choice("judged", "all"), "items that a difference of wins is divided by"] = "judged"
+    unjudged: Annotated[str, Choice("typical", "even"), "contests with items not judged"] = "typical"
+    quality: Annotated[str, Choice("pooled", "query", "none"), "where annotators' quality is estimated"] = (
+        "pooled"
+    )
+    prior_agree: Annotated[float, Range(0, 1e9), Tune(1, 1_000, log=True), "pairs added as agreed on"] = 150.0
+    prior_disagree: Annotated[
+        float, Range(0, 1e9), Tune(1, 1_000, log=True), "pairs added as not agreed on"
+    ] = 50.0
+    gold: Annotated[float, Range(0, 1e9), Tune(1, 100, log=True), "pairs that a labelled pair counts for"] = (
+        10.0
+    )
+    max_iterations: Annotated[int, Range(1, 100_000), "estimates of the quality at most"] = 200
+    discount: Sequence[float] | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.discount is not None:
+            check_discount(self.discount)
+
+    def fit(
+        self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
+    ) -> Self:
+        """Count how often annotators agree with labels; without labels nothing is learned, what was is forgotten."""
+        self._check_forms(preferences)
+        self._check_features(features)
+        self.__dict__.pop("gold_", None)
+        if labels is None:
+            return self
+        self._check_costs(preferences)
+        grades = labels.align(preferences.index)
+        place = np.where(np.isnan(grades), -1, np.unique(-grades, return_inverse=True)[1])
+        answers = self._collect_contests(preferences, np.ones(len(preferences.experts)))
+        agree, against, _ = count_agreeing_pairs(preferences, answers, place)
+        agree, decided = (
+            _sum_by_expert(answers, n, len(preferences.experts)) for n in (agree, agree + against)
+        )
+        if not decided.any():
+            raise InputError(
+                "the annotators compared no two labelled items of different grades",
+                remedy="give labels of items that they judged, or fit without labels",
+            )
+        # by expert: pairs it ordered as their grades are, and all pairs of different grades
+        self.gold_: dict[Id, list[float]] = {
+            preferences.experts[k]: [float(agree[k]), float(decided[k])]
+            for k in np.flatnonzero(decided).tolist()
+        }
+        return self
+
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
+        """In every list each rank meets each other one, at every rate of the discount."""
+        lists, queries = preferences.lists, len(preferences)
+        levels = np.bincount(lists.list_of_row[find_level_starts(lists)], minlength=len(lists)).astype(
+            np.float64
+        )
+        size = float(preferences.index.sizes.max(initial=0))
+        pairs = np.bincount(lists.query_of_list, levels * (levels - 1) / 2, queries)
+        if self.discount is None:
+            each = levels**2 * (1 if self.measure == "rbp" else RATES * np.log10(size + 1))
+        else:
+            each = levels * lists.lengths.astype(np.float64) ** 2
+        rounds = 1 if self.quality == "none" else min(self.max_iterations, ROUNDS)
+        operations = LOGARITHM * rounds * np.bincount(lists.query_of_list, each, queries)
+        worst = int(operations.argmax()) if queries else 0
+        return [
+            Cost(float(pairs[q]), "pairs of ranks", 0.0, float(operations[q]), q, NO_JUDGEMENTS)
+            for q in [worst][:queries]
+        ]
+
+    def _collect_contests(self, preferences: Preferences, weights: F8) -> AnnotatorContests:
+        return collect_annotator_contests(preferences, weights, self.pair, self.scale, self.unjudged)
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        answers = self._collect_contests(preferences, weights)
+        expected = self._build_expectation(preferences, answers)
+        eta, order, moving = self._start_quality(preferences, answers), None, self.quality != "none"
+        for done in range(self.max_iterations + 1):
+            scores, magnitude = self._sum_scores(preferences, answers, weights, expected(2 * eta - 1))
+            if not moving:
+                break
+            place = compute_places(scores, preferences.index.starts, magnitude)
+            moving = order is None or bool((place != order).any())
+            if not moving or done == self.max_iterations:
+                break
+            order, eta = place, self._estimate_quality(preferences, answers, place)
+        note = (
+            f"the order was still changing after {self.max_iterations} estimates of the annotators' quality"
+        )
+        return Outcome(
+            scores,
+            tolerance=TOLERANCE,
+            magnitude=magnitude,
+            converged=not moving,
+            iterations=done,
+            notes=(note,) if moving else (),
+            expert_weights=None
+            if self.quality == "none"
+            else self._average_quality(preferences, answers, eta),
+        )
+
+    # -- quality -----------------------------------------------------------------------------------------------
+
+    def _count_labeled_pairs(self, preferences: Preferences) -> tuple[F8, F8]:
+        """By expert: labelled pairs agreed on, and all, as many as they count for."""
+        known: dict[Id, list[float]] = getattr(self, "gold_", {})
+        table = np.array([known.get(e, [0.0, 0.0]) for e in preferences.experts]).reshape(-1, 2)
+        return self.gold * table[:, 0], self.gold * table[:, 1]
+
+    def _posterior_mean(self, agree: F8, total: F8) -> F8:
+        """The beta posterior mean; 1/2 where nothing is known at all."""
+        whole = total + self.prior_agree + self.prior_disagree
+        return np.where(whole > 0, (agree + self.prior_agree) / np.where(whole > 0, whole, 1.0), 0.5)
+
+    def _start_quality(self, preferences: Preferences, answers: AnnotatorContests) -> F8:
+        """Quality by group before there is a consensus: 1, or what labels say."""
+        agree, total = self._count_labeled_pairs(preferences)
+        if self.quality == "none" or not total.any():
+            return np.ones(len(answers.expert))
+        return self._posterior_mean(agree, total)[answers.expert]
+
+    def _estimate_quality(self, preferences: Preferences, answers: AnnotatorContests, place: I8) -> F8:
+        """Quality by group, from the agreement with labels and with a consensus; pairs that it ties count half."""
+        agree, against, total = count_agreeing_pairs(preferences, answers, place)
+        agree = (total + agree - against) / 2
+        if self.quality == "pooled":
+            count = len(preferences.experts)
+            agree, total = (_sum_by_expert(answers, n, count)[answers.expert] for n in (agree, total))
+        right, decided = (n[answers.expert] for n in self._count_labeled_pairs(preferences))
+        return self._posterior_mean(agree + right, total + decided)
+
+    def _average_quality(self, preferences: Preferences, answers: AnnotatorContests, eta: F8) -> F8:
+        """Quality by expert: the mean over its answers weighted by their pairs, or what is known without any."""
+        pairs = count_agreeing_pairs(preferences, answers, np.zeros(len(preferences.index.items), np.int64))[
+            2
+        ]
+        count = len(preferences.experts)
+        total = _sum_by_expert(answers, pairs, count)
+        mean = _sum_by_expert(answers, pairs * eta, count) / np.where(total > 0, total, 1.0)
+        return np.where(total > 0, mean, self._posterior_mean(*self._count_labeled_pairs(preferences)))
+
+    # -- scores ------------------------------------------------------------------------------------------------
+
+    def _build_expectation(self, preferences: Preferences, answers: AnnotatorContests) -> Callable[[F8], F8]:
+        """The excess of every row as a function of the tilt."""
+        size = int(preferences.index.sizes.max(initial=0))
+        if self.discount is not None:
+            worth = np.zeros(max(size, 1))
+            given = np.asarray(self.discount[:size], np.float64)
+            worth[: len(given)] = given
+            table = poisson_binomial.compute_discount_drops(answers.contests, worth[:-1] - worth[1:])
+            return lambda tilt: poisson_binomial.compute_excess_discount(answers.contests, tilt, table)
+        powers = poisson_binomial.approximate_log_discount(size)
+        if self.measure == "rbp":
+            powers = poisson_binomial.PowerSum(-np.log([self.persistence]), np.array([1 - self.persistence]))
+        return lambda tilt: poisson_binomial.compute_power_excess(answers.contests, tilt, powers)
+
+    def _sum_scores(
+        self, preferences: Preferences, answers: AnnotatorContests, weights: F8, excess: F8
+    ) -> tuple[F8, F8]:
+        """Scores by slot, and by query their largest term; what a list says of items it leaves out goes to all but
+        those it holds.
+        """
+        index, lists = preferences.index, len(answers.rest)
+        excess = weights[answers.expert][answers.contests.group] * excess
+        magnitude = np.zeros(len(index))
+        np.maximum.at(magnitude, answers.query[answers.contests.group], np.abs(excess))
+        value = excess[answers.row]
+        rest = np.where(answers.rest >= 0, excess[answers.rest], 0.0) if lists else np.zeros(0)
+        if rest.any():
+            value[: preferences.lists.rows] -= rest[preferences.lists.list_of_row]
+        scores = np.bincount(answers.slot, weights=value, minlength=len(index.items)).astype(np.float64)
+        if rest.any():
+            base = np.bincount(answers.query[:lists], weights=rest, minlength=len(index))
+            scores += np.repeat(base, index.sizes)
+        return scores, magnitude
+
+
+def _sum_by_expert(answers: AnnotatorContests, value: F8, count: int) -> F8:
+    return np.bincount(answers.expert, weights=value, minlength=count).astype(np.float64, copy=False)
+
+
+def check_discount(discount: Sequence[float] | Any) -> None:
+    """A discount is a sequence of finite numbers."""
+    good = isinstance(discount, Sequence) and not isinstance(discount, str) and len(discount) > 0
+    if not good or not all(
+        isinstance(v, int | float) and not isinstance(v, bool) and np.isfinite(v) for v in discount
+    ):
+        raise ParameterError(
+            f"crowdagg: the discount is {discount!r}; accepted: finite numbers, one a rank from the top"
+        )
+
+
+def compute_places(scores: F8, starts: I8, magnitude: F8) -> I8:
+    """The place of every slot among those of its query, from 0; ties share one."""
+    snapped, order, _ = rank_order(scores, starts, None, TOLERANCE, magnitude=magnitude)
+    first: B1 = np.zeros(len(scores), np.bool_)
+    first[starts[:-1][np.diff(starts) > 0]] = True
+    value = snapped[order]
+    first[1:] |= value[1:] != value[:-1]
+    begin = np.maximum.accumulate(np.where(first, np.arange(len(scores)), 0))
+    place = np.empty(len(scores), np.int64)
+    place[order] = begin - np.repeat(starts[:-1], np.diff(starts))
+    return place
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NetVotes(Aggregator):
+    """Votes for an item minus votes against it.
+
+    A rating above `middle` is a vote for, one below it a vote against; a list without ratings is a vote for each item
+    it holds; a comparison is a vote for its winner and one against its loser, a tie none.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {"ann": {"a": 1, "b": 1}, "bob": {"a": 1, "b": 0}, "eve": {"c": 1}}})
+    >>> NetVotes().aggregate(p).to_dict()
+    {'q': {'a': 2.0, 'c': 1.0, 'b': 0.0}}
+    """
+
+    name = "net_votes"
+    tags = Tags(accepts=frozenset({Form.RATING, Form.COMPARISON}), additive=True)
+
+    middle: Annotated[float, Range(-1e9, 1e9), "the rating that is neither for nor against"] = 0.5
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        lists, votes, slots = preferences.lists, preferences.comparisons, len(preferences.index.items)
+        weights, unit = whole_weights(weights)
+        for_or_against = np.sign(lists.fill_scores(preferences.index.sizes) - self.middle)
+        value = weights[lists.expert][lists.list_of_row] * for_or_against
+        total = np.bincount(lists.item, weights=value, minlength=slots).astype(np.float64)
+        value = np.where(votes.tie, 0.0, weights[votes.expert] * votes.weight)
+        for side, sign in ((votes.winner, 1.0), (votes.loser, -1.0)):
+            total += np.bincount(side, weights=sign * value, minlength=slots)
+        several = len(for_or_against) > 0 and bool(np.ptp(lists.fill_scores(preferences.index.sizes)) > 0)
+        one_sided = several and bool((for_or_against == for_or_against[0]).all())
+        note = f"all ratings lie on one side of middle={self.middle:g}, so that they only count how many rated an item"
+        return Outcome(total * unit, notes=(note,) if one_sided else ())

@@ -1,0 +1,224 @@
+"""Dawid-Skene: hidden truths, and annotators who tell them with errors of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Self
+
+import numpy as np
+
+from podium.core.errors import InputError
+from podium.core.params import Choice, Range
+from podium.data.features import Features
+from podium.data.ids import Id
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.kernels import annotator_em
+from podium.kernels.dispatch import B1, F8, I8
+from podium.methods.base import Outcome
+from podium.methods.costs import Cost
+from podium.methods.crowd.crowd_model import TIE, CrowdModel, CrowdVotes, collect_crowd_votes
+from podium.methods.majority import MajorityVote
+
+__all__ = ["DawidSkene"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DawidSkene(CrowdModel):
+    """Dawid-Skene: the truth about every item or pair, and the errors of every annotator, by EM.
+
+    Ratings: an item has a true level among those that occur, an annotator a table of what it says of each level,
+    with a Dirichlet prior (`right` ratings on the level itself, `wrong` spread over the others); the score is the
+    expected level. Other preferences: a pair has a true order, an annotator a probability of seeing it; with
+    `coins="two"` it has one for each side on which the better item may be shown, where sides are known, so that those
+    who prefer a side are seen through. The score is then the expected number of items beaten, pairs that nobody
+    compared counting half. Without `quality` truths are the shares of votes: mean ratings, or mean votes on pairs.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: dict(a=1, b=1, c=0, d=0), 2: dict(a=1, b=1, c=0, d=0), 3: dict(a=0, d=1)}})
+    >>> found = DawidSkene(right=2).aggregate(p)
+    >>> found.ranking("q"), found.expert_weights.round(2).tolist()
+    (['b', 'a', 'd', 'c'], [0.76, 0.76, 0.52])
+    """
+
+    name = "dawid_skene"
+    citation = "Dawid & Skene, Applied Statistics 1979"
+    exempt: ClassVar = {
+        "doubling": "twice as many independent voices are surer of the truths, not just twice as loud"
+    }
+    limit: ClassVar[int] = 100  # levels: a table has their square
+
+    coins: Annotated[
+        str, Choice("one", "two"), "qualities of an annotator of pairs: one, or one for each side"
+    ] = "one"
+    tolerance: Annotated[float, Range(1e-13, 1e-3), "largest change of a log probability in a step"] = 1e-10
+    max_iterations: Annotated[int, Range(1, 100_000_000), "EM steps after which the search is given up"] = (
+        100_000
+    )
+
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
+        counted = self.expert_weights_for(preferences.experts.tolist()) > 0
+        return [] if _has_only_ratings(preferences, counted) else super()._estimate_costs(preferences)
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        if _has_only_ratings(preferences, weights > 0):
+            if not self.quality:
+                return MajorityVote()._scores(preferences, weights)
+            return self._score_ratings(preferences, weights)
+        if not self.quality:
+            said = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).said
+            return Outcome(_compute_expected_wins(said, said.won / (said.won + said.lost)), tolerance=TIE)
+        return self._score_pairs(preferences, weights)
+
+    # -- pairs -------------------------------------------------------------------------------------------------
+
+    def _score_pairs(self, preferences: Preferences, weights: F8) -> Outcome:
+        crowd = collect_crowd_votes(
+            self.name, preferences, weights, pooled=self.pooled, sides=self.coins == "two"
+        )
+        coins = self._build_sided_model(preferences, crowd, weights)
+        truth, quality, found = annotator_em.estimate_pair_truths(
+            crowd.said, coins, self.tolerance, self.max_iterations
+        )
+        right, wrong = annotator_em.sum_agreement(crowd.said, coins, truth)
+        used = (right + wrong).reshape(3 if self.coins == "two" else 1, len(crowd.expert))
+        total = used.sum(axis=0)
+        mean = (used * quality.reshape(used.shape)).sum(axis=0) / np.where(total > 0, total, 1.0)
+        return self._build_outcome(
+            _compute_expected_wins(crowd.said, truth),
+            found,
+            self._average_quality(crowd.expert, crowd.heard, mean, len(weights)),
+        )
+
+    def _build_sided_model(
+        self, preferences: Preferences, crowd: CrowdVotes, weights: F8
+    ) -> annotator_em.AccuracyModel:
+        """One coin a group, or three: for pairs shown who knows how, with the better item first, with it second."""
+        coins = self._build_accuracy_model(preferences, crowd, weights)
+        if self.coins == "one":
+            return coins
+        said, groups = crowd.said, len(crowd.expert)
+        return annotator_em.AccuracyModel(
+            said.group + groups * said.side,
+            said.group + groups * np.array([0, 2, 1])[said.side],
+            *(np.tile(c, 3) for c in coins[2:]),
+        )
+
+    # -- ratings -----------------------------------------------------------------------------------------------
+
+    def _score_ratings(self, preferences: Preferences, weights: F8) -> Outcome:
+        lists = preferences.lists
+        which = lists.list_of_row
+        kept = weights[lists.expert][which] > 0
+        values, level = self._encode_levels(np.asarray(lists.score, np.float64)[kept])
+        group = lists.expert.astype(np.int64)
+        expert = np.arange(len(weights))
+        if not self.pooled:
+            code, group = np.unique(lists.query_of_list * len(weights) + group, return_inverse=True)
+            expert = code % max(len(weights), 1)
+        given = annotator_em.Ratings(
+            len(preferences.index.items),
+            lists.item[kept].astype(np.int64),
+            group[which][kept],
+            level,
+            weights[expert],
+            self._build_prior_tables(preferences, values, expert),
+        )
+        truth, table, share, found = annotator_em.estimate_confusions(
+            given, self.tolerance, self.max_iterations
+        )
+        quality = (np.diagonal(table, axis1=1, axis2=2) * share).sum(axis=1)
+        votes = np.bincount(given.group, minlength=len(expert)).astype(np.float64)
+        by_expert = self._average_quality(expert, votes, quality, len(weights))
+        return self._build_outcome(truth @ values, found, by_expert, float(np.abs(values).max(initial=0.0)))
+
+    def _encode_levels(self, ratings: F8) -> tuple[F8, I8]:
+        """The ratings that occur, and the place of every rating among them."""
+        values, level = np.unique(ratings, return_inverse=True)
+        if len(values) > self.limit:
+            raise InputError(
+                f"there are {len(values):,} different ratings, and {self.name} learns a table of levels by levels "
+                f"for every annotator, of at most {self.limit} levels",
+                remedy="round the ratings, or use crowd_bt, which reads them as pairs",
+            )
+        return values, level
+
+    def _build_prior_tables(self, preferences: Preferences, values: F8, expert: I8) -> F8:
+        """Ratings of each level taken as seen beforehand, by group."""
+        levels = len(values)
+        prior = np.full((levels, levels), self.wrong / max(levels - 1, 1))
+        np.fill_diagonal(prior, self.right)
+        tables = np.repeat(prior[None], len(expert), axis=0)
+        place = {value: at for at, value in enumerate(values.tolist())}
+        known = getattr(self, "gold_ratings_", {})
+        for group, e in enumerate(expert.tolist() if known else ()):
+            for truth, said, count in known.get(preferences.experts[e], ()):
+                if truth in place and said in place:
+                    tables[group, place[truth], place[said]] += count
+        return tables
+
+    def _build_outcome(
+        self, scores: F8, found: annotator_em.FixedPoint, quality: F8, magnitude: float = 0.0
+    ) -> Outcome:
+        return Outcome(
+            scores,
+            tolerance=TIE,
+            floor=1.0,
+            magnitude=magnitude,
+            converged=found.converged,
+            iterations=found.steps,
+            objective=found.objective,
+            notes=() if found.converged else (f"stopped after {found.steps} EM steps",),
+            expert_weights=quality,
+        )
+
+    # -- gold labels -------------------------------------------------------------------------------------------
+
+    def fit(
+        self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
+    ) -> Self:
+        """Learn the annotators' errors from gold labels, where there are any; nothing else is learned."""
+        vars(self).pop("gold_ratings_", None)
+        if labels is None or not _has_only_ratings(preferences, np.ones(len(preferences.experts), np.bool_)):
+            return super().fit(preferences, labels, features)
+        super().fit(preferences)
+        self.gold_ratings_ = self._count_gold_ratings(preferences, labels.align(preferences.index))
+        return self
+
+    def _count_gold_ratings(self, preferences: Preferences, grades: F8) -> dict[Id, list[list[float]]]:
+        """For every annotator: true level, what it said, and how often."""
+        lists = preferences.lists
+        values, level = self._encode_levels(np.asarray(lists.score, np.float64))
+        truth = grades[lists.item]
+        kept = np.isin(truth, values)
+        if not kept.any():
+            raise InputError(
+                f"no rated item has a label that is one of the ratings (such as {values[0]:g}), so {self.name} learns "
+                "nothing from the labels",
+                remedy="give labels on the scale of the ratings, or fit without labels",
+            )
+        expert = lists.expert[lists.list_of_row[kept]].astype(np.int64)
+        rows = np.column_stack((expert, np.searchsorted(values, truth[kept]), level[kept]))
+        cells, counts = np.unique(rows, axis=0, return_counts=True)
+        found: dict[Id, list[list[float]]] = {}
+        for (e, true, said), count in zip(cells.tolist(), counts.tolist(), strict=True):
+            cell = [float(values[true]), float(values[said]), float(count)]
+            found.setdefault(preferences.experts[e], []).append(cell)
+        return found
+
+
+def _has_only_ratings(preferences: Preferences, counted: B1) -> bool:
+    """Whether all that the counted experts (by code) say are ratings."""
+    lists, votes = preferences.lists, preferences.comparisons
+    if lists.score is None or counted[votes.expert].any():
+        return False
+    ratings = lists.score[counted[lists.expert][lists.list_of_row]]
+    return len(ratings) > 0 and not np.isnan(ratings).any()
+
+
+def _compute_expected_wins(said: annotator_em.AnnotatorVotes, truth: F8) -> F8:
+    """Expected number of items beaten, pairs that nobody compared counting half."""
+    slots, more = int(said.starts[-1]), truth - 0.5
+    sizes = np.diff(said.starts)
+    net = np.bincount(said.first, more, slots) - np.bincount(said.second, more, slots)
+    return np.asarray(net + np.repeat((sizes - 1) / 2, sizes), np.float64)

@@ -1,0 +1,78 @@
+"""EM-Elo: who is right about each pair, then Elo ratings over what is taken as true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from podium.core.params import Range, Tune
+from podium.data.preferences import Preferences
+from podium.kernels.annotator_em import compute_expected_elo, estimate_pair_truths
+from podium.kernels.dispatch import F8
+from podium.methods.base import Outcome
+from podium.methods.crowd.crowd_model import TIE, CrowdModel, collect_crowd_votes
+
+__all__ = ["EmElo"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class EmElo(CrowdModel):
+    """EM-Elo: the truth of every pair and the quality of annotators by EM, then Elo ratings from the truths.
+
+    Every annotator tells the truth about a pair with a probability of its own. Every vote on a pair is then a match
+    whose result is the probability that the first item is the better one; pairs less sure than `sure` are not played.
+    With `quality=False` the results are the votes. Elo depends on the order of matches; the ratings here are the mean
+    over all orders, to first order in k, so they depend neither on order nor on names.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: "abcd", 2: "abdc", 3: "bacd", 4: "dcba"}})
+    >>> found = EmElo().aggregate(p)
+    >>> found.ranking("q"), found.expert_weights.round(2).tolist()
+    (['a', 'b', 'c', 'd'], [0.9, 0.82, 0.82, 0.38])
+    """
+
+    name = "em_elo"
+    citation = "Bashir, Anderton, Wu, Golbus, Pavlu & Aslam, SIGIR 2013"
+    exempt: ClassVar = {
+        "doubling": "twice as many independent voices are surer of the truths, not just twice as loud"
+    }
+
+    k: Annotated[
+        float, Range(0, 1000, open_low=True), Tune(1, 100, log=True), "step: points a sure loser wins"
+    ] = 32.0
+    scale: Annotated[float, Range(1e-6, 1e6), "points by which odds grow tenfold"] = 400.0
+    start: Annotated[float, Range(-1e6, 1e6), "rating of everybody before the first match"] = 1500.0
+    sure: Annotated[float, Range(0.5, 1), "probability from which on the truth of a pair is played"] = 0.5
+    tolerance: Annotated[float, Range(1e-13, 1e-3), "largest change of an annotator's log odds in a step"] = (
+        1e-10
+    )
+    max_iterations: Annotated[int, Range(1, 100_000_000), "EM steps after which the search is given up"] = (
+        100_000
+    )
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        rate = float(np.log(10) / self.scale)
+        if not self.quality:
+            said = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).said
+            ratings = compute_expected_elo(said, said.won, said.lost, self.k, rate)
+            return Outcome(self.start + ratings, tolerance=TIE, magnitude=self.k)
+        crowd = collect_crowd_votes(self.name, preferences, weights, pooled=self.pooled)
+        coins = self._build_accuracy_model(preferences, crowd, weights)
+        truth, quality, found = estimate_pair_truths(crowd.said, coins, self.tolerance, self.max_iterations)
+        # a margin, so that a pair that is as sure as asked for is not lost to rounding
+        played = np.maximum(truth, 1 - truth) >= self.sure - 1e-9
+        said = crowd.said
+        votes = np.bincount(said.pair, (said.won + said.lost) * coins.weight[said.group], len(truth)) * played
+        ratings = compute_expected_elo(said, truth * votes, (1 - truth) * votes, self.k, rate)
+        return Outcome(
+            self.start + ratings,
+            tolerance=TIE,
+            magnitude=self.k,
+            converged=found.converged,
+            iterations=found.steps,
+            objective=found.objective,
+            notes=() if found.converged else (f"stopped after {found.steps} EM steps",),
+            expert_weights=self._average_quality(crowd.expert, crowd.heard, quality, len(weights)),
+        )

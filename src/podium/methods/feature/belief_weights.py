@@ -1,0 +1,169 @@
+"""Beliefs about features: grades by name, and the weights that spread them over all features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from podium.core.errors import ParameterError
+from podium.core.params import Range, Tune, suggest_names
+from podium.kernels.belief_lambdas import compute_belief_lambdas
+from podium.kernels.dispatch import F8, I8
+from podium.learning.examples import Progress, no_progress
+from podium.methods.costs import Cost, table_cost
+
+__all__ = [
+    "BeliefFit",
+    "Cutoff",
+    "KeptShare",
+    "PassLimit",
+    "Shrinkage",
+    "check_grades",
+    "grades_for",
+    "learning_costs",
+    "spread_beliefs",
+]
+
+# declared once, for the learner and the aggregator
+Shrinkage = Annotated[
+    float,
+    Range(1e-6, 1e6),
+    Tune(0.01, 10, log=True),
+    "penalty on the squared distance from kept * beliefs",
+]
+KeptShare = Annotated[
+    float,
+    Range(0, 1),
+    Tune(0, 1),
+    "share of the beliefs that the penalty leaves alone; 0 is the published rule",
+]
+Cutoff = Annotated[int, Range(1, 1_000_000_000), "places of a ranking whose pairs count"]
+PassLimit = Annotated[int, Range(1, 100_000), "passes over the queries, at most"]
+
+LARGEST = 2.0  # grade
+STILL = 1e-13  # a gradient below this is rounding
+CLOSE = 1e-5  # a gradient below this is good enough to be called converged
+LEAST = 1 / 64  # of a whole step
+MANY = 12  # names in one message
+LOOKS = 40  # passes that it usually takes
+PAIR = 4  # operations per pair of items in one pass (measured)
+FEWER = (
+    "learn from fewer items per query (fit on a sample of them, then rank all), or use a method such as rrf"
+)
+
+
+class BeliefFit(NamedTuple):
+    """The weights, and how they were found."""
+
+    weights: F8
+    history: list[dict[str, float]]  # by pass: objective, loss, largest slope of the objective
+    converged: bool
+
+
+def check_grades(beliefs: Mapping[str, float], what: str) -> None:
+    """Grades are numbers in [-2, 2], not all of them 0."""
+    if not isinstance(beliefs, Mapping):
+        raise ParameterError(
+            f"{what}: the beliefs are {beliefs!r}; give grades by name, such as {{'bm25': 2}}"
+        )
+    for name, grade in beliefs.items():
+        number = isinstance(grade, int | float | np.number) and not isinstance(grade, bool)
+        if not number or not math.isfinite(grade) or abs(grade) > LARGEST:
+            raise ParameterError(
+                f"{what}: the grade of {name!r} is {grade!r}; accepted: numbers from -2 (surely bad) to 2 (surely good)"
+            )
+    if not any(beliefs.values()):
+        raise ParameterError(f"{what}: no belief has a grade other than 0; grade at least one feature")
+
+
+def grades_for(beliefs: Mapping[str, float], names: Sequence[object], what: str) -> F8:
+    """One grade per column, 0 where nothing is believed; a name that is not there is an error."""
+    place: dict[object, int] = {str(name): k for k, name in enumerate(names)}
+    place |= {
+        name: k for k, name in enumerate(names)
+    }  # a name as it is goes before one that only reads alike
+    grades = np.zeros(len(names))
+    for name, grade in beliefs.items():
+        if name not in place:
+            raise ParameterError(
+                f"{what}: there is no feature {name!r}; {_suggest_names(str(name), [str(n) for n in names])}"
+            )
+        grades[place[name]] = grade
+    return grades
+
+
+def _suggest_names(name: str, known: Sequence[str]) -> str:
+    """What may have been meant; of many names that are nothing like it, only the first."""
+    said = suggest_names(name, known)
+    if len(known) <= MANY or not said.startswith("known"):
+        return said
+    return f"there are {len(known)}: {', '.join(known[:MANY])}, ..."
+
+
+def learning_costs(sizes: I8, passes: int) -> list[Cost]:
+    """Those of `spread_beliefs`, by the items of each query."""
+    return table_cost(sizes, square=PAIR * min(passes, LOOKS), remedy=FEWER)
+
+
+def spread_beliefs(
+    values: F8,
+    starts: I8,
+    grades: F8,
+    *,
+    l2: float,
+    kept: float,
+    cutoff: int,
+    passes: int,
+    progress: Progress = no_progress,
+) -> BeliefFit:
+    """Weights at which the believed preferences and the penalty are in balance.
+
+    With the pair weights of the present order held, the objective is the mean over queries of the loss of
+    `kernels.beliefs` (pair weights of a query adding up to 1) plus l2 / 2 |w - kept * grades|^2. It is convex; a step
+    goes down its slope, in the metric of the features' covariance, and then the pairs are weighed again. Nothing is
+    drawn at random. Steps are halved whenever the slope grew.
+    """
+    anchor, weights, step = kept * grades, grades.copy(), 1.0
+    belief = _compute_scores(values, grades)
+    within = _compute_covariance(values, starts)
+    metric = np.linalg.inv(l2 * np.eye(len(grades)) + within)
+    history: list[dict[str, float]] = []
+    best, steepest = weights, np.inf
+    for done in range(1, passes + 1):
+        loss, gradient = _compute_loss_gradient(values, starts, weights, belief, cutoff)
+        off = weights - anchor
+        slope = gradient - l2 * off
+        size = float(np.abs(slope).max(initial=0.0))
+        history.append({"objective": loss + l2 / 2 * float(off @ off), "loss": loss, "slope": size})
+        progress(done, passes, "learning")
+        grew = len(history) > 1 and size > history[-2]["slope"]
+        step = max(step / 2, LEAST) if grew else min(1.2 * step, 1.0)
+        if size < steepest:
+            best, steepest = weights, size
+        if size <= STILL:
+            break
+        weights = weights + step * np.einsum("ij,j->i", metric, slope)
+    return BeliefFit(best, history, steepest <= CLOSE)
+
+
+def _compute_loss_gradient(values: F8, starts: I8, weights: F8, belief: F8, cutoff: int) -> tuple[float, F8]:
+    """The loss, and the direction in which it falls; every query with a pair to learn from counts alike."""
+    found = compute_belief_lambdas(_compute_scores(values, weights), belief, starts, cutoff, LOOKS)
+    useful = found.mass > 0
+    share = np.where(useful, 1.0 / np.where(useful, found.mass, 1.0), 0.0) / max(int(useful.sum()), 1)
+    rows = np.repeat(share, np.diff(starts))
+    return float(found.loss @ share), np.asarray(np.einsum("ij,i->j", values, found.slope * rows))
+
+
+def _compute_scores(values: F8, weights: F8) -> F8:
+    return np.asarray(np.einsum("ij,j->i", values, weights))
+
+
+def _compute_covariance(values: F8, starts: I8) -> F8:
+    """Mean over queries of the features' products; the features have mean 0 in every query."""
+    sizes = np.diff(starts)
+    share = np.repeat(1.0 / np.maximum(sizes, 1) / max(len(sizes), 1), sizes)
+    return np.asarray((values * share[:, None]).T @ values)

@@ -1,0 +1,80 @@
+"""What every expert says of every item, as one column per expert."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from podium.data.lists import Lists
+from podium.data.preferences import Preferences
+from podium.kernels import segments
+from podium.kernels.dispatch import F8, I8
+from podium.methods.learned.svd_features import check_table_size
+
+__all__ = ["SCALES", "build_expert_columns", "find_equal_columns"]
+
+SCALES = ("rank", "normal", "score")
+
+
+def build_expert_columns(preferences: Preferences, experts: I8, n: int, scale: str) -> F8:
+    """A table (slot, expert), each list with mean 0; `experts` numbers each expert's column, -1 leaves one out.
+
+    The scale is minus the place over the number of items, equal items sharing the best place; or the normal quantile of
+    the mean place; or the score, brought to 0..1 in its list. An item that a list does not name is below all others in
+    it, or has the list's mean where nothing is known of it.
+    """
+    lists, index = preferences.lists, preferences.index
+    check_table_size(preferences, n, "leave out experts, or aggregate in parts")
+    of_row, length = lists.list_of_row, lists.lengths
+    size = index.sizes[lists.query_of_list]
+    below = preferences.unlisted == "below"
+    values, bottom = _scale_rows(lists, size if below else length, index.sizes, scale)
+    left = (size - length) if below else np.zeros(len(lists), np.int64)
+    total = np.bincount(of_row, weights=values, minlength=len(lists)) + left * bottom
+    mean = total / np.maximum(length + left, 1)
+    spoken = experts[lists.expert]
+    kept = spoken >= 0
+    rest = np.zeros((len(index), n))
+    if below:
+        rest[lists.query_of_list[kept], spoken[kept]] = (bottom - mean)[kept]
+    table = rest[index.query_of_slot]
+    rows = np.flatnonzero(kept[of_row])
+    table[lists.item[rows], spoken[of_row[rows]]] = (values - mean[of_row])[rows]
+    return table
+
+
+def _scale_rows(lists: Lists, places: I8, sizes: I8, scale: str) -> tuple[F8, F8]:
+    """The value of each row, and the value below all of a list; `places` counts the places of a list."""
+    of_row, length = lists.list_of_row, lists.lengths
+    if scale == "score":
+        given = lists.fill_scores(sizes)
+        stats = segments.compute_list_statistics(lists.starts, given)
+        spread = np.where(stats.high > stats.low, stats.high - stats.low, np.inf)
+        return (given - stats.low[of_row]) / spread[of_row], -1.0 / np.maximum(length, 1)
+    shared = segments.fractional_ranks(lists.starts, lists.rank)
+    if scale == "rank":
+        n = np.maximum(sizes[lists.query_of_list], 1)
+        return -_best_places(lists, shared) / n[of_row], -(length + 1.0) / n
+    from scipy.special import ndtri
+
+    n = np.maximum(places, 1)
+    last = np.minimum((length + 1 + n) / 2, n)  # the places left over, in the mean
+    return ndtri(1 - (shared - 0.5) / n[of_row]), ndtri(1 - (last - 0.5) / n)
+
+
+def _best_places(lists: Lists, shared: F8) -> F8:
+    """The first place of each run of equal items, from the mean of its places."""
+    place = np.arange(lists.rows) - lists.starts[:-1][lists.list_of_row] + 1.0
+    first = np.ones(lists.rows, np.bool_)
+    first[1:] = (shared[1:] != shared[:-1]) | (place[1:] == 1.0)
+    return np.asarray(
+        np.maximum.accumulate(np.where(first, np.arange(lists.rows), 0)) - np.arange(lists.rows) + place
+    )
+
+
+def find_equal_columns(table: F8) -> I8:
+    """For every column the first one that is equal to it."""
+    first: dict[bytes, int] = {}
+    rounded = np.round(table, 12) + 0.0
+    return np.array(
+        [first.setdefault(c.tobytes(), k) for k, c in enumerate(np.ascontiguousarray(rounded.T))], np.int64
+    )

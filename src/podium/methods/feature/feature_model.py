@@ -1,0 +1,45 @@
+"""What models over item features share: a name under which they are saved, their parameters, and how columns match."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from podium.core import registry
+from podium.core.errors import InputError, NotFittedError
+from podium.data.features import Features
+
+__all__ = ["FeatureModel"]
+
+
+class FeatureModel:
+    """Base of the models that rank by item features alone. A subclass is a dataclass and registers by its name."""
+
+    name: ClassVar[str] = ""
+    names_: list[str]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.name = cls.__name__
+        registry.learners.add(cls.name, cls)
+
+    def parameters(self) -> dict[str, Any]:
+        """All constructor arguments by name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        default = {f.name: f.default for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        changed = [f"{k}={v!r}" for k, v in self.parameters().items() if v != default[k]]
+        return f"{self.name}({', '.join(changed)})" if changed else self.name
+
+    def _check_fitted(self, how: str) -> None:
+        if not hasattr(self, "names_"):
+            raise NotFittedError(f"{self.name} has not been fitted; call {how}")
+
+    def _check_columns(self, features: Features, names: Sequence[str]) -> None:
+        if tuple(features.names) != tuple(names):
+            raise InputError(
+                f"the features are {list(features.names)[:6]}, training had {list(names)[:6]}",
+                remedy="give the same columns in the same order",
+            )

@@ -1,0 +1,210 @@
+"""Consensus by beliefs: every expert's list is a column beside the item features, and some columns are graded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Self
+
+import numpy as np
+
+from podium.core.errors import InputError, ParameterError
+from podium.data.features import Features
+from podium.data.ids import Id, id_order
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.kernels import segments
+from podium.kernels.dispatch import F8, I8
+from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
+from podium.methods.costs import Cost, check_costs
+from podium.methods.feature.belief_weights import (
+    BeliefFit,
+    Cutoff,
+    KeptShare,
+    PassLimit,
+    Shrinkage,
+    check_grades,
+    grades_for,
+    learning_costs,
+    spread_beliefs,
+)
+from podium.methods.feature.feature_normalization import FeatureNormalizer, normalize_by_query
+from podium.methods.learned.svd_features import check_table_size
+
+__all__ = ["LabelledFeaturesAggregator"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LabelledFeaturesAggregator(Aggregator):
+    """Experts' lists and item features as columns of one linear scorer, learned from grades of some of them.
+
+    The column of an expert is 1 for its top item, falls evenly down its list, and is 0 for what it does not list.
+    `beliefs` grades experts and features by name in [-2, 2], as `LabelledFeatures` does; without it every expert is
+    graded 1. No labels are used: `fit` learns the weights from the queries it is given, and without it `aggregate`
+    learns them from the queries at hand. Items that no expert lists go last, whatever their features.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {"good": ["a", "b", "c"], "also good": ["b", "a", "c"], "bad": ["c", "b"]}})
+    >>> LabelledFeaturesAggregator(beliefs={"good": 2, "bad": -1}).aggregate(p).ranking("q")
+    ['a', 'b', 'c']
+    """
+
+    name = "labelled_features"
+    citation = "Diaz, ICTIR 2016"
+    tags = Tags(
+        accepts=LIST_FORMS,
+        per_query=False,
+        additive=True,
+        weighted=False,
+        uses_features=True,
+        pairwise="items",
+        cost="iterate",
+    )
+
+    exempt: ClassVar[Mapping[str, str]] = {
+        "doubling": "a copy of an expert is one more belief, so preferences get steeper, and copies share the penalty"
+    }
+
+    beliefs: Annotated[
+        Mapping[Id, float] | None, "grades of experts and features, by name; every expert 1 when not given"
+    ] = None
+    normalise: FeatureNormalizer = "range"
+    l2: Shrinkage = 0.5
+    kept: KeptShare = 0.5
+    cutoff: Cutoff = 10
+    passes: PassLimit = 200
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.beliefs is not None:
+            check_grades(self.beliefs, self.name)  # type: ignore[arg-type]
+
+    def fit(
+        self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
+    ) -> Self:
+        """Learn the weights from these queries; labels are not looked at."""
+        self._check_forms(preferences)
+        check_costs(self.name, preferences.queries, learning_costs(preferences.index.sizes, self.passes))
+        self.__dict__.pop("weights_", None)
+        self.experts_: list[Id] = preferences.experts.tolist()
+        self.features_: list[str] = [] if features is None else list(features.names)
+        self._check_names()
+        values = self._build_columns(preferences, features)
+        found = self._fit_weights(preferences, values)
+        self.converged_, self.history_, self.weights_ = found.converged, found.history, found.weights
+        return self
+
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
+        fitted = hasattr(self, "weights_")
+        return [] if fitted else learning_costs(preferences.index.sizes, self.passes)
+
+    # -- columns -------------------------------------------------------------------------------------------------
+
+    def _check_names(self) -> None:
+        both = {str(e) for e in self.experts_} & set(self.features_)
+        if both:
+            raise ParameterError(
+                f"{self.name}: {min(both)!r} is an expert and a feature, so a belief in it could mean either; "
+                "rename one of them"
+            )
+
+    def _build_columns(self, preferences: Preferences, features: Features | None) -> F8:
+        """A normalised column for every expert, then for every feature, that was learned with."""
+        index, lists = preferences.index, preferences.lists
+        codes = self._match_experts(preferences)
+        width = len(self.experts_) + len(self.features_)
+        check_table_size(preferences, width, "leave out experts or features, or aggregate in parts")
+        table = np.zeros((len(index.items), width))
+        place = segments.fractional_ranks(lists.starts, lists.rank)
+        high = 1.0 - (place - 1.0) / np.maximum(lists.lengths, 1)[lists.list_of_row]
+        expert = codes[lists.expert][lists.list_of_row]
+        table[lists.item, expert] = high
+        if self.features_:
+            table[:, len(self.experts_) :] = self._align_features(preferences, features)
+        elif features is not None:
+            raise InputError(
+                f"{self.name} was fitted without item features", remedy="leave them out, or fit with them"
+            )
+        return normalize_by_query(index.starts, table, self.normalise)
+
+    def _align_features(self, preferences: Preferences, features: Features | None) -> F8:
+        if features is None or list(features.names) != self.features_:
+            got = "none" if features is None else str(list(features.names)[:6])
+            raise InputError(
+                f"{self.name} was fitted with the item features {self.features_[:6]}, and got {got}",
+                remedy="give the same columns in the same order",
+            )
+        return features.align(preferences.index)
+
+    def _match_experts(self, preferences: Preferences) -> I8:
+        known = {(type(e), e): c for c, e in enumerate(self.experts_)}
+        codes = np.array([known.get((type(e), e), -1) for e in preferences.experts], np.int64)
+        strange = np.flatnonzero((codes < 0) & preferences.active_experts)
+        if len(strange):
+            raise ParameterError(
+                f"{self.name} was not fitted with expert {preferences.experts[int(strange[0])]!r}; fitted with "
+                f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}; fit again"
+            )
+        return codes
+
+    # -- learning and using it -----------------------------------------------------------------------------------
+
+    def _fit_weights(self, preferences: Preferences, values: F8) -> BeliefFit:
+        names: list[object] = [*self.experts_, *self.features_]
+        if self.beliefs is None:
+            grades = np.array([1.0] * len(self.experts_) + [0.0] * len(self.features_))
+        else:
+            grades = grades_for(self.beliefs, names, self.name)  # type: ignore[arg-type]
+        queries = preferences.queries.tolist()
+        order = np.array(sorted(range(len(queries)), key=lambda c: id_order(queries[c])), np.int64)
+        starts, rows = segments.gather_segments(
+            preferences.index.starts, order
+        )  # by id: the order of rows does not matter
+        return spread_beliefs(
+            values[rows], starts, grades, l2=self.l2, kept=self.kept, cutoff=self.cutoff, passes=self.passes
+        )
+
+    def _ensure_fitted(
+        self, preferences: Preferences, features: Features | None
+    ) -> LabelledFeaturesAggregator:
+        """Itself when fitted, else a copy fitted to the queries at hand."""
+        if hasattr(self, "weights_"):
+            return self
+        return type(self)(**self.parameters()).fit(preferences, None, features)
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        return self._compute_raw_outcome(preferences, weights, None)
+
+    def _compute_raw_outcome(
+        self, preferences: Preferences, weights: F8, features: Features | None
+    ) -> Outcome:
+        model = self._ensure_fitted(preferences, features)
+        columns, index = model._build_columns(preferences, features), preferences.index
+        scores = np.einsum("ij,j->i", columns, model.weights_)
+        magnitude = np.zeros(len(index))
+        terms = np.einsum("ij,j->i", np.abs(columns), np.abs(model.weights_))
+        np.maximum.at(magnitude, index.query_of_slot, terms)
+        codes = model._match_experts(preferences)
+        notes = () if model.converged_ else (f"the weights still moved after {self.passes} passes",)
+        return Outcome(
+            np.asarray(scores),
+            tolerance=1e-9,
+            magnitude=magnitude,
+            converged=model.converged_,
+            iterations=len(model.history_),
+            objective=model.history_[-1]["objective"],
+            notes=notes,
+            expert_weights=np.where(codes >= 0, np.append(model.weights_, 0.0)[codes], 0.0),
+        )
+
+    def explain(
+        self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
+    ) -> dict[Id, float]:
+        """What each expert and each feature adds to an item's score; they sum to it."""
+        self._check_forms(preferences)
+        model = self._ensure_fitted(
+            preferences, features
+        )  # learned from all queries, not from the one that is explained
+        one = preferences.select([query])
+        terms = model._build_columns(one, features)[one.index.slot(query, item)] * model.weights_
+        return dict(zip([*model.experts_, *model.features_], terms.tolist(), strict=True))

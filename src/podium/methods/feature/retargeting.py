@@ -1,0 +1,266 @@
+"""Monotone retargeting: a consensus that the lists and the features of the items agree on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated, Self
+
+import numpy as np
+
+from podium.core.errors import InputError, NotFittedError, ParameterError
+from podium.core.params import Choice, Range, Tune
+from podium.data.features import Features
+from podium.data.ids import Id
+from podium.data.index import ItemIndex
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.kernels.dispatch import F8
+from podium.kernels.monotone_retargeting import LOSSES, RetargetingSettings
+from podium.methods.base import FEATURES, Aggregator, Outcome, Tags
+from podium.methods.feature import expert_columns as listed
+from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.feature.retargeting_search import RetargetingOptions, RetargetingResult, search_weights
+
+__all__ = ["MonotoneRetargeting"]
+
+NEAR = 1e-9  # scores nearer than this are ties: they come from sums over all items
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MonotoneRetargeting(Aggregator):
+    """A weighted sum of the lists and a weighted sum of the features that put the items in one order.
+
+    Only orders count: both sums are fitted to targets that may be transformed at will as long as they are ordered
+    alike, by turns of regression and isotonic regression. Lists that do not fit get weight 0. How far the features can
+    be trusted is measured first: where they explain less than `trust` of what the lists agree on, the lists decide
+    alone, weighted by their agreement; so do they where there are no features. Weights are shared by all queries unless
+    `pooled` is off. Labels given to `fit` are kept as a known order of those items.
+
+    Needs item features with some bearing on quality. Missing values count as the query's mean.
+
+    >>> from podium import Features, Preferences
+    >>> p = Preferences.from_lists({"q": {1: "abcdef", 2: "abdcfe", 3: "fdbeac"}})
+    >>> x = Features.from_rows(["q"] * 6, list("abcdef"), [[9.0], [7.0], [4.0], [3.0], [2.0], [1.0]], ["fit"])
+    >>> model = MonotoneRetargeting().fit(p, features=x)
+    >>> model.aggregate(p, x).ranking("q"), model.expert_weights()
+    (['a', 'b', 'c', 'd', 'e', 'f'], {1: 1.0, 2: 0.0, 3: 0.0})
+    """
+
+    name = "retargeting"
+    citation = (
+        "Acharyya & Ghosh, Monotone retargeting for unsupervised rank aggregation with object features, 2016"
+    )
+    tags = Tags(per_query=False, weighted=False, uses_features=True)
+
+    loss: Annotated[str, Choice(*LOSSES), "what a side's distance from its target is"] = "squared"
+    scale: Annotated[
+        str, Choice(*listed.SCALES), "how a list is read: by rank, by normal quantile, by score"
+    ] = "rank"
+    pooled: Annotated[bool, "are the weights one for all queries?"] = True
+    l1: Annotated[float, Range(0, 10), Tune(1e-3, 0.3, log=True), "penalty on the weights of the lists"] = (
+        0.02
+    )
+    l2: Annotated[float, Range(0, 1e3), Tune(1e-6, 1, log=True), "penalty on their squares"] = 1e-6
+    feature_l1: Annotated[float, Range(0, 10), "penalty on the weights of the features"] = 0.0
+    feature_l2: Annotated[float, Range(0, 1e3), Tune(1e-5, 1, log=True), "penalty on their squares"] = 1e-3
+    margin: Annotated[float, Range(0, 10), "by how much targets fall from item to item, at least"] = 0.0
+    trust: Annotated[float, Range(0, 1), "share of what lists agree on that the features must explain"] = 0.5
+    side: Annotated[
+        str,
+        Choice("auto", "lists", "features", "both"),
+        "whose sum ranks: what the lists say of each other decides",
+    ] = "auto"
+    starts: Annotated[
+        str, Choice("all", "consensus"), "where to begin: also from every single list, or not"
+    ] = "all"
+    max_iterations: Annotated[int, Range(1, 10_000), "turns of the two sides, at most"] = 20
+
+    # -- learning ----------------------------------------------------------------------------------------------------
+
+    def fit(
+        self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
+    ) -> Self:
+        """Learn the weights (when they are pooled), to be used on any queries; labels are a known order of items."""
+        self._check_forms(preferences)
+        self._check_features(features)
+        for name in [n for n in self.__dict__ if n.endswith("_")]:
+            del self.__dict__[name]
+        if not self.pooled:
+            if labels is not None:
+                raise ParameterError(
+                    f"{self.name}: labels need pooled=True; weights of single queries are not kept"
+                )
+            return self
+        found = self.search(preferences, features, labels)
+        self.experts_: list[Id] = preferences.experts.tolist()
+        self.features_ = [] if features is None else list(features.names)
+        self.weights_, self.coefficients_, self.balance_ = found.weights, found.coefficients, found.balance
+        self.mode_, self.explained_, self.history_ = found.mode, found.explained, found.history
+        self.iterations_, self.objective_ = found.turns, found.objective
+        return self
+
+    def search(
+        self,
+        preferences: Preferences,
+        features: Features | None = None,
+        labels: Labels | None = None,
+        *,
+        traced: bool = False,
+    ) -> RetargetingResult:
+        """What is learned from these data, with every turn of the best run where `traced`."""
+        table = self._build_columns(preferences, preferences.experts.tolist())
+        values = self._normalize_features(preferences.index, features)
+        grades = None if labels is None else labels.align(preferences.index)
+        return search_weights(table, values, preferences.index.starts, self._build_options(grades, traced))
+
+    def _build_options(self, grades: F8 | None = None, traced: bool = False) -> RetargetingOptions:
+        settings = RetargetingSettings(self.loss, self.margin, self.max_iterations, grades=grades)
+        penalties = (self.l1, self.l2, self.feature_l1, self.feature_l2)
+        return RetargetingOptions(*penalties, self.trust, self.side, self.starts == "all", settings, traced)
+
+    def _build_columns(self, preferences: Preferences, experts: list[Id]) -> F8:
+        """A column for every one of these experts; an expert that is not among them is an error."""
+        place = {(type(e), e): k for k, e in enumerate(experts)}
+        codes = np.array([place.get((type(e), e), -1) for e in preferences.experts], np.int64)
+        strangers = preferences.experts.take(
+            np.flatnonzero((codes < 0) & preferences.active_experts)
+        ).tolist()
+        if strangers:
+            raise ParameterError(
+                f"{self.name} has no weight for expert {strangers[0]!r}; it learned those of "
+                f"{', '.join(map(repr, experts[:8]))}{', ...' if len(experts) > 8 else ''}; fit it with all experts"
+            )
+        return listed.build_expert_columns(preferences, codes, len(experts), self.scale)
+
+    def _normalize_features(self, index: ItemIndex, features: Features | None) -> F8:
+        if features is None:
+            return np.zeros((len(index.items), 0))
+        return normalize_by_query(index.starts, features.align(index), "deviation")
+
+    def expert_weights(self) -> dict[Id, float]:
+        """What each list counts; they add up to 1, and a list with 0 was discarded."""
+        self._check_fitted()
+        return dict(zip(self.experts_, _normalize_shares(np.asarray(self.weights_)).tolist(), strict=True))
+
+    def feature_weights(self) -> dict[str, float]:
+        """What each feature counts, in standard deviations of the feature in a query."""
+        self._check_fitted()
+        return dict(zip(self.features_, np.asarray(self.coefficients_).tolist(), strict=True))
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "experts_"):
+            raise NotFittedError(f"{self.name} has kept no weights; call fit (with pooled=True)")
+
+    # -- using it ----------------------------------------------------------------------------------------------------
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        return self._compute_raw_outcome(preferences, weights, None)
+
+    def _compute_raw_outcome(
+        self, preferences: Preferences, weights: F8, features: Features | None
+    ) -> Outcome:
+        if not self.pooled:
+            return self._score_by_query(preferences, features)
+        model = self if hasattr(self, "experts_") else self._fit_copy(preferences, features)
+        parts, rest = model._compute_contributions(preferences, features)
+        shares = model.expert_weights()
+        return Outcome(
+            parts.sum(axis=1) + rest,
+            tolerance=NEAR,
+            floor=1.0,
+            iterations=model.iterations_,
+            objective=model.objective_,
+            notes=model._describe_fit(),
+            expert_weights=np.array([shares.get(e, 0.0) for e in preferences.experts], np.float64),
+        )
+
+    def _fit_copy(self, preferences: Preferences, features: Features | None) -> MonotoneRetargeting:
+        return type(self)(**self.parameters()).fit(preferences, features=features)
+
+    def _compute_contributions(self, preferences: Preferences, features: Features | None) -> tuple[F8, F8]:
+        """What every list (columns) and all features together add to each slot."""
+        if (features is None and self.features_) or (
+            features is not None and list(features.names) != self.features_
+        ):
+            got = "none" if features is None else str(list(features.names)[:6])
+            raise InputError(
+                f"{self.name} was fitted with the item features {self.features_[:6]}, and got {got}",
+                remedy="give the same columns in the same order",
+            )
+        table = self._build_columns(preferences, self.experts_)
+        lists, rest = np.asarray(self.balance_).tolist()
+        values = self._normalize_features(preferences.index, features)
+        return lists * table * np.asarray(self.weights_), rest * (values @ np.asarray(self.coefficients_))
+
+    def _score_by_query(self, preferences: Preferences, features: Features | None) -> Outcome:
+        table = self._build_columns(preferences, preferences.experts.tolist())
+        values, starts = self._normalize_features(preferences.index, features), preferences.index.starts
+        scores, found = np.zeros(len(table)), []
+        for a, b in pairwise(starts.tolist()):
+            one = search_weights(table[a:b], values[a:b], np.array([0, b - a]), self._build_options())
+            lists, rest = one.balance.tolist()
+            scores[a:b] = lists * (table[a:b] @ one.weights) + rest * (values[a:b] @ one.coefficients)
+            found.append(one)
+        shares = [_normalize_shares(one.weights) for one in found]
+        return Outcome(
+            scores,
+            tolerance=NEAR,
+            floor=1.0,
+            iterations=max((one.turns for one in found), default=0),
+            objective=sum(one.objective for one in found),
+            notes=(
+                f"the lists decide alone in {sum(one.mode == 'lists' for one in found)} of {len(found)} queries",
+            ),
+            expert_weights=np.mean(shares, axis=0) if shares else None,
+        )
+
+    def _describe_fit(self) -> tuple[str, ...]:
+        notes = []
+        if self.features_:
+            notes.append(f"the features explain {max(self.explained_, 0.0):.0%} of what the lists agree on")
+            if self.mode_ == "lists":
+                notes.append(f"that is below trust={self.trust:g}, so the lists decide alone")
+            elif self.mode_ == "settled":
+                notes.append("the features can be weighted to give the order of the lists that are kept")
+        gone = [str(e) for e, w in self.expert_weights().items() if w == 0]
+        if gone:
+            few = ", ".join(gone[:8])
+            notes.append(
+                f"discarded {len(gone)} of {len(self.experts_)} lists: {few}{', ...' if len(gone) > 8 else ''}"
+            )
+        return tuple(notes)
+
+    @property
+    def explains_exactly(self) -> bool:
+        """Whether what `explain` tells adds up to the score: with pooled weights it is a sum."""
+        return self.pooled
+
+    def explain(
+        self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
+    ) -> dict[Id, float]:
+        """What each list, and all features together, add to an item's score."""
+        self._check_forms(preferences)
+        self._check_features(features)
+        if not self.pooled:
+            return super().explain(preferences, query, item, features)
+        model = self if hasattr(self, "experts_") else self._fit_copy(preferences, features)
+        at = preferences.index.slot(query, item)
+        parts, rest = model._compute_contributions(preferences, features)
+        told: dict[Id, float] = dict(zip(model.experts_, parts[at].tolist(), strict=True))
+        return told | ({FEATURES: float(rest[at])} if model.features_ else {})
+
+    def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
+        """Without `pooled`: experts have no weight that could be set to 0, so they are left out of the query."""
+        whole = self._score_by_query(one, features).scores[at]
+        told: dict[Id, float] = {}
+        for expert in one.experts.take(np.flatnonzero(one.active_experts)):
+            alone = len(one.experts) < 2
+            rest = 0.0 if alone else self._score_by_query(one.without_expert(expert), features).scores[at]
+            told[expert] = float(whole - rest)
+        return told
+
+
+def _normalize_shares(weights: F8) -> F8:
+    total = float(weights.sum())
+    return weights / total if total > 0 else np.zeros_like(weights)

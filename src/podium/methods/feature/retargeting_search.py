@@ -1,0 +1,306 @@
+"""From columns of lists and features to weights: starts, the best of them, and which side to believe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.isotonic import build_block_order
+from podium.kernels.monotone_retargeting import (
+    NOTHING,
+    LinearPredictor,
+    RetargetingSettings,
+    RetargetingSolution,
+    alternate_fits,
+    center_by_query,
+    compute_squared_misfit,
+    root_mean_square,
+    scale_to_unit,
+)
+from podium.methods.feature.expert_columns import find_equal_columns
+
+__all__ = ["RetargetingOptions", "RetargetingResult", "compute_agreement_weights", "search_weights"]
+
+NEAR = 10.0  # times the smallest misfit: what fits about as well
+SLIGHT = 0.1  # share of the weights below which a list may be dropped
+SETTLED = 1e-3  # misfit below which the features have the order of the lists
+FIRST = 3  # turns from every start
+LAST = 4  # starts from which all turns are taken
+SINGLE = 16  # lists to begin from, at most: those that the features explain best
+ROUNDS = 500  # of the power iteration
+STILL = 1e-12  # change of weights at which it ends
+
+
+@dataclass(frozen=True)
+class RetargetingOptions:
+    """What is asked for."""
+
+    l1: float = 0.02
+    l2: float = 1e-6
+    feature_l1: float = 0.0
+    feature_l2: float = 1e-3
+    trust: float = 0.5
+    side: str = "auto"
+    singles: bool = True
+    settings: RetargetingSettings = field(default_factory=RetargetingSettings)
+    traced: bool = False
+
+
+class RetargetingResult(NamedTuple):
+    """Weights by list and by feature, each for a predictor of size 1, and how much either predictor counts."""
+
+    weights: F8
+    coefficients: F8
+    balance: F8  # of the lists and of the features
+    mode: str  # "lists": features not trusted; "settled": both sides agree; "open": they do not quite
+    explained: float  # share of what the lists agree on that the features explain
+    objective: float
+    turns: int
+    history: list[float]
+    trace: list[tuple[F8, F8]]
+
+
+def search_weights(table: F8, values: F8, starts: I8, asked: RetargetingOptions) -> RetargetingResult:
+    """Weights of the lists (columns of `table`) and of the features (columns of `values`)."""
+    same = find_equal_columns(table)
+    first, count = np.unique(same, return_counts=True)
+    size = root_mean_square(table[:, first].reshape(-1)) or 1.0
+    used = table[:, first] / size
+    found = _search_distinct(used, values, starts, asked)
+    weights = np.zeros(table.shape[1])
+    weights[:] = (found.weights / count / size)[np.searchsorted(first, same)]
+    return found._replace(weights=weights)
+
+
+def _search_distinct(table: F8, values: F8, starts: I8, asked: RetargetingOptions) -> RetargetingResult:
+    how = asked.settings
+    lists = LinearPredictor(table, starts, how.loss, asked.l1, asked.l2, positive=True)
+    features = LinearPredictor(values, starts, how.loss, asked.feature_l1, asked.feature_l2)
+    plain = compute_agreement_weights(table)
+    agreed = scale_to_unit(table @ plain)
+    straight = LinearPredictor(values, starts, "squared", 0.0, max(asked.feature_l2, 1e-6))
+    explained = _explained_share(agreed, straight, len(agreed) - (len(starts) - 1))
+    if not values.shape[1] or not agreed.any() or explained < asked.trust:
+        return _build_lists_result(table, plain, straight, agreed, explained, asked.side)
+    runs = _run_starts(_iterate_starts(table, plain, lists, straight, asked.singles), lists, features, asked)
+    # the features fit a list and its reverse alike: what the lists agree on tells which way is up
+    runs = [run for run in runs if float(run.lists.predictor @ agreed) > 0] or runs
+    settled = [run for run in runs if _compute_misfit(run) < SETTLED]
+    if settled:
+        return _select_fewest_lists(
+            _prune_lists(settled, lists, features, asked), table, explained, asked.side
+        )
+    best = min(runs, key=_compute_misfit)
+    weights = best.lists.coefficients
+    balance = (
+        _estimate_balance(table, weights, best, starts)
+        if asked.side == "auto"
+        else _fixed_balance(asked.side)
+    )
+    return _build_result(best, weights, table, balance, "open", explained)
+
+
+def _run_starts(
+    starts: Iterator[tuple[F8, bool]],
+    lists: LinearPredictor,
+    features: LinearPredictor,
+    asked: RetargetingOptions,
+) -> list[RetargetingSolution]:
+    """A few turns from every start, and all turns from the best few of them."""
+    how = asked.settings
+    few = replace(how, turns=min(FIRST, how.turns))
+    tried = [
+        (begin, handover, alternate_fits(lists, features, begin, few, handover=handover))
+        for begin, single in starts
+        for handover in ((False,) if single or how.loss != "squared" else (False, True))
+    ]
+    tried.sort(key=lambda t: _compute_misfit(t[2]))
+    whole = [
+        alternate_fits(lists, features, begin, how, handover=handover, traced=asked.traced)
+        for begin, handover, _ in tried[:LAST]
+    ]
+    return whole + [run for *_, run in tried[LAST:]]
+
+
+def compute_agreement_weights(table: F8) -> F8:
+    """The first principal direction of the lists that is not negative, found from equal weights; sums to 1.
+
+    Lists that contradict the others get 0. Lists that cancel out keep equal weights.
+    """
+    n = table.shape[1]
+    if not n:
+        return np.zeros(0)
+    gram = table.T @ table / max(len(table), 1)
+    weights = np.full(n, 1.0 / n)
+    noise = 1e-12 * float(np.abs(gram).max(initial=0.0))
+    for _ in range(ROUNDS):
+        new = gram @ weights
+        new = np.where(new > noise, new, 0.0)
+        if not new.any():
+            return np.full(n, 1.0 / n)
+        new /= new.sum()
+        if np.abs(new - weights).max() < STILL:
+            return new
+        weights = new
+    return weights
+
+
+def _explained_share(agreed: F8, features: LinearPredictor, freedom: int) -> float:
+    """The share of the lists' common order that a regression on the features explains, corrected for their number."""
+    width = features.columns.shape[1]
+    if not width or not agreed.any():
+        return 0.0
+    left = float(np.mean((agreed - features.predict(features.fit(agreed))) ** 2))
+    return 1.0 - left * max(freedom, 1) / max(freedom - width, 1) if freedom > width else 0.0
+
+
+def _iterate_starts(
+    table: F8, plain: F8, lists: LinearPredictor, features: LinearPredictor, singles: bool
+) -> Iterator[tuple[F8, bool]]:
+    """The lists' agreement, the first canonical pair, and (True) the single lists that the features explain best."""
+    yield plain, False
+    weights = plain
+    for _ in range(30):
+        found = lists.fit(scale_to_unit(features.predict(features.fit(scale_to_unit(table @ weights)))))
+        if not found.any():
+            break
+        weights = found
+    else:
+        yield weights, False
+    if not singles:
+        return
+    sizes = np.sqrt(np.mean(table * table, axis=0))
+    left = [
+        float(np.mean((column - features.predict(features.fit(column))) ** 2))
+        for column in (table / np.where(sizes > 0, sizes, 1.0)).T
+    ]
+    near = [k for k in np.argsort(np.round(left, 9), kind="stable").tolist() if sizes[k] > 0]
+    for k in near[:SINGLE]:
+        yield np.eye(table.shape[1])[k], True
+
+
+def _build_lists_result(
+    table: F8, plain: F8, features: LinearPredictor, agreed: F8, explained: float, side: str
+) -> RetargetingResult:
+    coefficients = features.fit(agreed)
+    predictor = features.predict(coefficients)
+    balance = np.array([1.0, 0.0])
+    if side in ("features", "both") and predictor.any():
+        balance = _fixed_balance(side)
+    size = _nonzero_size(table @ plain)
+    return RetargetingResult(
+        plain / size,
+        coefficients / _nonzero_size(predictor),
+        balance,
+        "lists",
+        explained,
+        1.0,
+        0,
+        [],
+        [(agreed, predictor)],
+    )
+
+
+def _compute_misfit(run: RetargetingSolution) -> float:
+    """How far both sides are from their common order, in squares.
+
+    Runs of the other losses are compared by it too: those look at the top, where any two lists may happen to agree.
+    """
+    return round(
+        sum(compute_squared_misfit(side.target, side.predictor) for side in (run.lists, run.features)), 9
+    )
+
+
+def _prune_lists(
+    runs: list[RetargetingSolution],
+    lists: LinearPredictor,
+    features: LinearPredictor,
+    asked: RetargetingOptions,
+) -> list[RetargetingSolution]:
+    """The same runs without lists that hardly count, where the features still have the order of what is left."""
+    once = replace(asked.settings, turns=1)
+    sizes = np.sqrt(np.mean(lists.columns**2, axis=0))
+    tried = []
+    for run in runs:
+        share = run.lists.coefficients * sizes
+        kept = np.where(share >= SLIGHT * share.sum(), run.lists.coefficients, 0.0)
+        less = (
+            run
+            if (kept == run.lists.coefficients).all()
+            else alternate_fits(lists, features, kept, once, handover=False)
+        )
+        tried.append(less._replace(trace=run.trace) if _compute_misfit(less) < SETTLED else run)
+    return tried
+
+
+def _select_fewest_lists(
+    runs: list[RetargetingSolution], table: F8, explained: float, side: str
+) -> RetargetingResult:
+    """The fewest lists whose order the features have; where several choices of lists fit about as well, all of them."""
+    near = NEAR * min(map(_compute_misfit, runs))
+    runs = [run for run in runs if _compute_misfit(run) <= near]
+    fewest = min(int((run.lists.coefficients > 0).sum()) for run in runs)
+    chosen = {
+        (run.lists.coefficients > 0).tobytes(): run
+        for run in sorted(runs, key=_compute_misfit, reverse=True)
+        if int((run.lists.coefficients > 0).sum()) == fewest
+    }
+    best = min(chosen.values(), key=_compute_misfit)
+    sums = [run.lists.coefficients / _nonzero_size(run.lists.predictor) for run in chosen.values()]
+    balance = np.array([1.0, 0.0]) if side == "auto" else _fixed_balance(side)
+    return _build_result(best, np.mean(sums, axis=0), table, balance, "settled", explained)
+
+
+def _build_result(
+    run: RetargetingSolution, weights: F8, table: F8, balance: F8, mode: str, explained: float
+) -> RetargetingResult:
+    return RetargetingResult(
+        weights / _nonzero_size(table @ weights),
+        run.features.coefficients / _nonzero_size(run.features.predictor),
+        balance,
+        mode,
+        explained,
+        run.objective,
+        run.turns,
+        run.history,
+        run.trace,
+    )
+
+
+def _estimate_balance(table: F8, weights: F8, run: RetargetingSolution, starts: I8) -> F8:
+    """How much each list, on the whole, follows the other lists and the features: a regression of it on both."""
+    features, balance = scale_to_unit(_compute_places(run.features.predictor, starts)), np.zeros(2)
+    for k in np.flatnonzero(weights > 0):
+        others = table @ np.where(np.arange(len(weights)) == k, 0.0, weights)
+        if root_mean_square(others) <= NOTHING:  # no other list to weigh the features against
+            continue
+        both = np.stack((scale_to_unit(_compute_places(others, starts)), features), axis=1)
+        gram = both.T @ both + 1e-3 * len(both) * np.eye(2)
+        balance += weights[k] * np.maximum(np.linalg.solve(gram, both.T @ table[:, k]), 0.0)
+    return balance / balance.sum() if balance.any() else np.array([0.5, 0.5])
+
+
+def _compute_places(values: F8, starts: I8) -> F8:
+    """Minus the place of each item, equal ones sharing the best, over the number of items; mean 0 in each query."""
+    order = build_block_order(values, starts)
+    first = np.flatnonzero(np.diff(order.block, prepend=-1))
+    sizes = np.diff(starts)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    place = first[order.block] - starts[:-1][query]
+    out = np.empty(len(values))
+    out[order.rows] = -place / np.maximum(sizes, 1)[query]
+    return center_by_query(out, starts)
+
+
+def _fixed_balance(side: str) -> F8:
+    return np.array({"lists": [1.0, 0.0], "features": [0.0, 1.0]}.get(side, [0.5, 0.5]))
+
+
+def _nonzero_size(values: F8) -> float:
+    """The size of a predictor, or 1 where it says nothing."""
+    size = root_mean_square(values)
+    return size if size > NOTHING else 1.0

@@ -1,0 +1,68 @@
+"""A model that learned beside a method that learns nothing, on queries that the model was not trained on."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from podium.core.errors import NoGainWarning, PodiumError
+from podium.data.dataset import Dataset
+from podium.methods.base import Aggregator, make
+from podium.metrics.base import measure, parse
+
+__all__ = ["compare_with_baseline", "make_baseline"]
+
+PLAIN, ANY_FORM = "rrf", "copeland"  # the second reads votes too
+USUAL = "ndcg@10"  # where a model does not say what it chooses by
+
+
+def make_baseline(data: Dataset) -> Aggregator:
+    """A method that learns nothing, to hold a model against."""
+    plain = make(PLAIN)
+    return plain if data.preferences.forms <= plain.tags.accepts else make(ANY_FORM)
+
+
+def compare_with_baseline(model: Aggregator, validation: Dataset) -> dict[str, Any]:
+    """The mean of the model and of the plain method on the labelled queries of `validation`.
+
+    A model that is worse is warned of. Empty where the model cannot rank these queries.
+    """
+    assert validation.labels is not None
+    metric = parse(getattr(model, "choose_by", USUAL))
+    plain, labels, p = make_baseline(validation), validation.labels, validation.preferences
+    which = np.flatnonzero(p.queries.codes_of(labels.queries) >= 0)
+    features = validation.features if model.tags.uses_features else None
+    try:
+        before, after = (
+            measure([metric], c, labels, which)[0] for c in (plain.aggregate(p), model.aggregate(p, features))
+        )
+    except PodiumError:  # such as an expert that training did not see
+        return {}
+    known = ~np.isnan(before) & ~np.isnan(after)
+    if not known.any():
+        return {}
+    before, after = before[known], after[known]
+    found: dict[str, Any] = {
+        "metric": str(metric),
+        "queries": len(before),
+        "baseline": plain.name,
+        "before": float(before.mean()),
+        "after": float(after.mean()),
+        "wins": int((after - before > 1e-12).sum()),
+        "losses": int((before - after > 1e-12).sum()),
+    }
+    if found["after"] < found["before"] - 1e-12:
+        warnings.warn(describe_no_gain(model.name, found), NoGainWarning, stacklevel=4)
+    return found
+
+
+def describe_no_gain(name: str, found: dict[str, Any]) -> str:
+    """What to say of a model that is worse than the plain method, and what to do about it."""
+    better = found["baseline"]
+    return (
+        f"{name} is worse than {better} on the {found['queries']:,} validation queries: {found['metric']} "
+        f"{found['after']:.4f} against {found['before']:.4f}, better on {found['wins']:,} queries and worse on "
+        f"{found['losses']:,}; use {better} instead, label more queries, or let `tune` choose a method"
+    )

@@ -1,0 +1,360 @@
+"""A conditional random field over rankings: simple sums at test time, exact expected metrics in training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self, cast
+
+import numpy as np
+
+from podium.core.errors import InputError, Option, ParameterError
+from podium.core.params import Choice, Range, Tune
+from podium.data.dataset import Dataset
+from podium.data.features import Features
+from podium.data.ids import Id, Ids
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.kernels import segments
+from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.lambdas import OptimizerState
+from podium.kernels.ranking_expectations import LARGEST, Potentials, sum_by_index
+from podium.learning.examples import Examples, Progress, no_progress
+from podium.learning.shard_cache import open_prepared_shards
+from podium.learning.training_shards import TrainingShard
+from podium.methods.base import ALL_FORMS, Tags
+from podium.methods.learned.crf_objective import CrfObjective, CrfValidation, InMemoryCrfObjective
+from podium.methods.learned.crf_potentials import (
+    ExpertStatements,
+    build_potentials,
+    collect_statements,
+    compute_scales,
+    count_rows_by_expert,
+    order_by_content,
+    sum_squares_within,
+)
+from podium.methods.learned.expert_matrices import Transform
+from podium.methods.learned.learner import Device
+from podium.methods.learned.provenance import forget_queries
+from podium.methods.learned.supervised_method import SupervisedAggregator, Training
+from podium.metrics.base import parse
+from podium.metrics.targets import parse_learnable
+from podium.storage.array_files import CacheOption
+
+__all__ = ["CrfAggregator", "ExpertWeights", "WeightReading"]
+
+WeightReading = Literal["important", "used", "used in reverse", "ignored", "dropped"]
+IGNORED = 0.1  # experts who move scores by less than this share of what the strongest does are not used
+IMPORTANT = 0.5
+
+
+class ExpertWeights(NamedTuple):
+    """What was learned about one expert; `share` is how much it moves scores, the strongest expert being 1."""
+
+    expert: Id
+    missing: float  # a: for items it does not list; far below 0 where its lists matter
+    preferred: float  # bP: for what it puts above others
+    beaten: float  # bN: against what it puts below others
+    share: float
+    reading: WeightReading
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CrfAggregator(SupervisedAggregator):
+    """Learned weights of three sums per expert, found by lowering the exact expected loss of a ranking distribution.
+
+    The score of an item adds, for every expert of the query, `missing` if the expert does not list it, plus `preferred`
+    times the strength with which the expert prefers it to others, less `beaten` times that with which others are
+    preferred to it. The probability of a ranking falls with sum over places of score / log2(place + 1); a pass visits
+    each query through a few items, at least one of each grade, over all rankings of which the expected loss is
+    exact.
+
+    >>> from podium import Labels, Preferences
+    >>> good, bad = ["a", "b", "c"], ["c", "b", "a"]
+    >>> p = Preferences.from_lists({q: {"x": good, "y": bad} for q in ("q1", "q2")})
+    >>> model = CrfAggregator().fit(p, Labels.from_dict({"q1": {"a": 2, "b": 1, "c": 0}, "q2": {"a": 1, "c": 0}}))
+    >>> model.aggregate(p).ranking("q1")
+    ['a', 'b', 'c']
+    >>> [(row.expert, row.reading) for row in model.expert_weights()]
+    [('x', 'important'), ('y', 'used in reverse')]
+    """
+
+    name: ClassVar[str] = "crf"
+    citation: ClassVar[str] = (
+        "Volkovs & Zemel, CRF framework for supervised preference aggregation, CIKM 2013"
+    )
+    tags: ClassVar[Tags] = Tags(accepts=ALL_FORMS, additive=True, weighted=False, supervised=True)
+
+    transform: Annotated[
+        str,
+        Choice("log", "rank", "binary"),
+        "strength of one item over another: difference of log ranks, of ranks, or 1",
+    ] = "log"
+    length_power: Annotated[
+        float,
+        Range(0, 2),
+        Tune(0, 1),
+        "sums are divided by (items of the query) ** this: 0 as in the paper, 1 for means",
+    ] = 0.5
+    sharing: Annotated[
+        str,
+        Choice("own", "shared", "hybrid"),
+        "weights of each expert, of all alike (any expert set), or own ones for experts with enough data",
+    ] = "own"
+    min_preferences: Annotated[
+        int,
+        Range(1, 10**9),
+        "rows and votes in training that give an expert own weights, if sharing='hybrid'",
+    ] = 500
+    metric: Annotated[
+        str, "metric to raise: ndcg (any dialect), err, map, rbp ..., with or without a cutoff"
+    ] = "ndcg:exp"
+    choose_by: Annotated[str, "metric by which validation data choose the pass"] = "map"
+    subset: Annotated[int, Range(2, LARGEST), "labelled items of a query that one visit takes, at most"] = 6
+    passes: Annotated[int, Range(1, 100_000), "passes over the queries"] = 200
+    optimizer: Annotated[str, Choice("adam", "sgd"), "how steps are made; sgd needs a rate near 1"] = "adam"
+    rate: Annotated[float, Range(0, 1000, open_low=True), Tune(0.003, 0.1, log=True), "size of the steps"] = (
+        0.03
+    )
+    decay: Annotated[float, Range(0, 1e6), "after so many passes steps are half as large; 0 keeps them"] = (
+        30.0
+    )
+    batch: Annotated[int, Range(1, 1_000_000), "queries for one step"] = 8
+    l2: Annotated[float, Range(0, 1e6), Tune(1e-6, 1e-2, log=True), "penalty on the squared weights"] = 1e-4
+    average: Annotated[
+        int, Range(1, 100_000), "passes over which the weights are averaged; 1 takes them as they are"
+    ] = 100
+    seed: Annotated[int, Range(0, 2**31 - 1), "seed of all random choices"] = 0
+    device: Device = "cpu"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        parse_learnable(self.metric)
+        parse(self.choose_by).check_cutoff()
+
+    # -- learning ------------------------------------------------------------------------------------------------
+
+    def _learn(self, training: Training) -> None:
+        self._assign_groups(count_rows_by_expert(training.preferences))
+        found, rows = self._collect_statements(training.preferences), training.examples.rows
+        index, groups = training.examples.labels.index, self._count_groups()
+        mine = self._build_potentials(found, training.examples, len(training.preferences.index.items))
+        scale = compute_scales([sum_squares_within(mine, index.query_of_slot, index.sizes, groups)])
+        check = self._build_validation(training.validation, scale)
+        rounds = InMemoryCrfObjective(
+            self, _scale_potentials(mine, scale), training.examples, self.metric, check
+        )
+        self._set_weights(self._train_weights(rounds, training.progress), scale)
+        moves = self._compute_effects(found, rows, len(training.preferences.index.items))
+        self._set_effects([moves], len(rows))
+
+    def _assign_groups(self, rows: I8) -> None:
+        """Decide who has weights of their own, from the rows and votes of every expert."""
+        self.dropped_: list[Id] = list(getattr(self, "dropped_", []))
+        self.group_, self.shared_ = self._group_experts(rows)
+
+    def _count_groups(self) -> int:
+        return int(max(self.group_.max(initial=-1), self.shared_)) + 1
+
+    def _build_potentials(self, found: ExpertStatements, examples: Examples, slots: int) -> Potentials:
+        """What is said of the rows of the examples, in an order that does not know names."""
+        mine = build_potentials(found, self.group_, self._count_groups(), examples.rows, slots)
+        starts, entries = segments.gather_segments(mine.starts, order_by_content(mine, examples))
+        return Potentials(starts, mine.group[entries], mine.values[entries])
+
+    def _set_weights(self, weights: F8, scale: F8) -> None:
+        self.weights_ = weights / scale
+        if self.shared_ > 0 and not (self.group_ == self.shared_).any():
+            self.weights_[self.shared_] = self.weights_[: self.shared_].mean(
+                axis=0
+            )  # strangers are like the others
+
+    def _group_experts(self, rows: I8) -> tuple[I8, int]:
+        """The group of weights of every expert (-1: left out), and that of experts without own weights (-1: none)."""
+        left = {(type(e), e) for e in self.dropped_}
+        counts = np.array([(type(e), e) not in left for e in self.experts_], np.bool_)
+        if not counts.any():
+            raise InputError("no expert is left to learn from", remedy="drop fewer experts")
+        if self.sharing == "shared":
+            return np.where(counts, 0, -1), 0
+        own = counts.copy()
+        if self.sharing == "hybrid":
+            own &= rows >= self.min_preferences
+        group = np.where(own, np.cumsum(own) - 1, -1)
+        if self.sharing == "own":
+            return group, -1
+        shared = int(own.sum())
+        return np.where(counts & ~own, shared, group), shared
+
+    def _train_weights(self, rounds: CrfObjective, progress: Progress) -> F8:
+        """The weights of every group: those of the pass that validation data like best, or of the last."""
+        random = np.random.default_rng(self.seed)
+        weights, first, second, mean, best = (np.zeros(3 * self._count_groups()) for _ in range(5))
+        state = (weights, first, second, np.zeros(1, np.int64))
+        self.losses_, self.passes_, self.quality_ = np.zeros(self.passes), [0], -np.inf
+        for done in range(1, self.passes + 1):
+            rate = self.rate / (1 + (done - 1) / self.decay) if self.decay else self.rate
+            lost, weight = rounds.run_pass(
+                OptimizerState(*state, self.optimizer == "adam", rate, self.l2, False), random
+            )
+            self.losses_[done - 1] = lost / max(weight, 1e-300)
+            mean += (weights - mean) / min(done, self.average)
+            if done >= min(self.average, self.passes):  # the mean of a few passes wins by luck at best
+                now = rounds.validate(mean.reshape(-1, 3))
+                if now is None or now > self.quality_:
+                    best, self.passes_, self.quality_ = mean.copy(), [done], 0.0 if now is None else now
+            progress(done, self.passes, "learning")
+        return best.reshape(-1, 3)
+
+    def _build_validation(self, validation: Training | None, scale: F8) -> CrfValidation | None:
+        if validation is None:
+            return None
+        examples, preferences = validation.examples, validation.preferences
+        group, slots = self._find_groups(preferences), len(preferences.index.items)
+        found = build_potentials(
+            self._collect_statements(preferences), group, self._count_groups(), examples.rows, slots
+        )
+        return CrfValidation(_scale_potentials(found, scale), examples, self.choose_by)
+
+    def _compute_effects(self, found: ExpertStatements, rows: I8, slots: int) -> tuple[F8, F8]:
+        """For every expert how much it moves scores inside queries (squared), and how far with its preferences."""
+        labelled = np.zeros(slots, np.bool_)
+        labelled[rows] = True
+        kept = found.select_entries(np.flatnonzero(labelled[found.slot]))
+        count = len(self.experts_)
+        part = self._compute_terms(kept, self.group_)
+        _, pair = np.unique(kept.query * count + kept.expert, return_inverse=True)
+        who = np.zeros(int(pair.max(initial=-1)) + 1, np.int64)
+        who[pair] = kept.expert
+        heard = np.flatnonzero(kept.listed)
+        net, mine = kept.above - kept.below, part - self._compute_terms(kept, self.group_, missing_only=True)
+        along = _sum_products_within(net[heard], mine[heard], pair[heard], who, count)
+        return _sum_products_within(part, part, pair, who, count), along
+
+    def _set_effects(self, moves: Sequence[tuple[F8, F8]], rows: int) -> None:
+        """`spread_`: how much each expert moves scores inside queries; `along_`: with its preferences, or against."""
+        spread, self.along_ = (np.sum(column, axis=0) for column in zip(*moves, strict=True))
+        self.spread_ = np.sqrt(spread / rows)
+
+    def fit_stream(
+        self,
+        shards: Sequence[TrainingShard],
+        *,
+        validation: Sequence[TrainingShard] = (),
+        query_weights: Mapping[Id, float] | None = None,
+        progress: Progress = no_progress,
+        cache: CacheOption = True,
+    ) -> Self:
+        """Learn from shards, one in use while the next is made ready; see `LambdaRank.fit_stream`.
+
+        A shard is a file (or several that belong together), a Dataset, or a function that returns one of these.
+        """
+        from podium.methods.learned.sharded_crf_objective import train_on_shards
+
+        forget_queries(self)
+        try:
+            with open_prepared_shards(shards, validation, cache) as (train, check):
+                self.seen = train_on_shards(self, train, check, dict(query_weights or {}), progress)
+        except BaseException:
+            self.__dict__.pop("experts_", None)  # what was begun is not fitted
+            raise
+        return self
+
+    # -- using what was learned ----------------------------------------------------------------------------------
+
+    def _collect_statements(self, preferences: Preferences) -> ExpertStatements:
+        counts = self._find_groups(preferences) >= 0
+        return collect_statements(preferences, cast(Transform, self.transform), self.length_power, counts)
+
+    def _find_groups(self, preferences: Preferences) -> I8:
+        """The group of weights of every expert here; -1 leaves out."""
+        return self._find_groups_by_id(preferences.experts, preferences.active_experts)
+
+    def _find_groups_by_id(self, experts: Ids, speaking: B1) -> I8:
+        if self.sharing == "own":
+            codes = self._match_expert_ids(experts, speaking)
+        else:
+            known = {(type(e), e): c for c, e in enumerate(self.experts_)}
+            codes = np.array([known.get((type(e), e), -1) for e in experts], np.int64)
+        return np.where(codes >= 0, self.group_[codes], self.shared_)
+
+    def _compute_terms(self, found: ExpertStatements, group: I8, *, missing_only: bool = False) -> F8:
+        """What each entry adds to the score of its slot."""
+        a, p, n = self.weights_[group[found.expert]].T
+        alone = np.where(found.listed, 0.0, a)
+        return alone if missing_only else alone + p * found.above - n * found.below
+
+    def _score(self, preferences: Preferences, features: Features | None) -> F8:
+        found = self._collect_statements(preferences)
+        part = self._compute_terms(found, self._find_groups(preferences))
+        return sum_by_index(found.slot, part, len(preferences.index.items))
+
+    def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
+        found = self._collect_statements(one)
+        part, slots = self._compute_terms(found, self._find_groups(one)), len(one.index.items)
+        out = {}
+        for code in np.unique(found.expert).tolist():
+            mine = found.expert == code
+            out[one.experts[code]] = sum_by_index(found.slot[mine], part[mine], slots)
+        return out
+
+    # -- reading it ----------------------------------------------------------------------------------------------
+
+    def expert_weights(self) -> list[ExpertWeights]:
+        """The learned weights with their reading, in the order of the experts; see the class for an example."""
+        self._check_fitted()
+        shares = self.spread_ / max(float(self.spread_.max(initial=0.0)), 1e-300)
+        table = []
+        for code, expert in enumerate(self.experts_):
+            group = int(self.group_[code])
+            a, p, n = [0.0] * 3 if group < 0 else self.weights_[group].tolist()
+            share = float(shares[code])
+            table.append(ExpertWeights(expert, a, p, n, share, self._classify_expert(code, share)))
+        return table
+
+    def _classify_expert(self, code: int, share: float) -> WeightReading:
+        if self.group_[code] < 0:
+            return "dropped"
+        if share < IGNORED:
+            return "ignored"
+        if self.along_[code] < 0:
+            return "used in reverse"
+        return "important" if share >= IMPORTANT else "used"
+
+    def prune(
+        self,
+        preferences: Preferences,
+        labels: Labels,
+        *,
+        validation: Dataset | None = None,
+        query_weights: Mapping[Id, float] | None = None,
+        progress: Progress = no_progress,
+        share: float = IGNORED,
+    ) -> Self:
+        """A new aggregator, fitted without the experts whose share (see `ExpertWeights`) is below `share`.
+
+        `dropped_` names them; it ignores them wherever they appear, and still does when it is fitted again.
+        """
+        self._check_fitted()
+        if self.sharing == "shared":
+            shared, own = (Option("sharing", how, of="method") for how in ("shared", "own"))
+            raise ParameterError("with ", shared, " no expert has weights of its own; use ", own)
+        if not 0 <= share < 1:
+            raise ParameterError(f"share is {share!r}; accepted: number in [0, 1)")
+        rows = [row for code, row in enumerate(self.expert_weights()) if self.group_[code] != self.shared_]
+        smaller = type(self)(**self.parameters())
+        smaller.dropped_ = [row.expert for row in rows if row.reading == "dropped" or row.share < share]
+        return smaller.fit(
+            preferences, labels, validation=validation, query_weights=query_weights, progress=progress
+        )
+
+
+def _scale_potentials(p: Potentials, scale: F8) -> Potentials:
+    return p._replace(values=p.values / scale)
+
+
+def _sum_products_within(a: F8, b: F8, pair: I8, who: I8, count: int) -> F8:
+    """For every expert the sum of products of deviations from the means of its queries."""
+    size = np.maximum(np.bincount(pair, minlength=len(who)), 1)
+    mean_a, mean_b = (sum_by_index(pair, x, len(who)) / size for x in (a, b))
+    return sum_by_index(who[pair], (a - mean_a[pair]) * (b - mean_b[pair]), count)

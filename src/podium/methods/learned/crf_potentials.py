@@ -1,0 +1,152 @@
+"""What experts say of items, as the potentials of a CRF; and an order of the rows that does not know names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.data.preferences import Preferences
+from podium.kernels import preference_svd
+from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.ranking_expectations import Potentials, sum_by_index
+from podium.learning.examples import Examples
+from podium.methods.learned.expert_matrices import Transform, build_expert_matrices
+
+__all__ = [
+    "ExpertStatements",
+    "build_potentials",
+    "collect_statements",
+    "compute_scales",
+    "count_rows_by_expert",
+    "order_by_content",
+    "sum_squares_within",
+]
+
+U8 = npt.NDArray[np.uint64]
+
+
+class ExpertStatements(NamedTuple):
+    """One entry for every item of a query and every expert who has a list or a vote there."""
+
+    expert: I8
+    query: I8
+    slot: I8
+    listed: B1
+    above: F8  # sum over j of Y(i, j)
+    below: F8  # sum over j of Y(j, i)
+
+    def select_entries(self, entries: I8) -> ExpertStatements:
+        """Some of the entries."""
+        return ExpertStatements(
+            self.expert[entries],
+            self.query[entries],
+            self.slot[entries],
+            self.listed[entries],
+            self.above[entries],
+            self.below[entries],
+        )
+
+
+def collect_statements(
+    preferences: Preferences, transform: Transform, power: float, counts: B1
+) -> ExpertStatements:
+    """What the experts who count say; sums are divided by (items of the query) ** power."""
+    codes = np.where(counts, np.arange(len(counts)), -1)
+    grouped = build_expert_matrices(preferences, transform, codes)
+    m, sizes = grouped.matrices, grouped.matrices.sizes
+    above, below = preference_svd.sum_rows_and_columns(m)
+    base = m.slots[m.query] - m.starts_out[:-1]  # slot less entry
+    which = np.arange(len(m.query))
+    by_list = np.repeat(np.repeat(which, np.diff(m.list_starts)), np.diff(m.starts))
+    by_vote = np.repeat(which, np.diff(m.vote_starts))
+    listed = np.zeros(len(above), np.bool_)
+    for slot, owner in ((m.item, by_list), (m.winner, by_vote), (m.loser, by_vote)):
+        listed[slot - base[owner]] = True
+    spread = np.repeat(sizes.astype(np.float64) ** power, sizes)
+    entry = np.arange(len(above))
+    return ExpertStatements(
+        np.repeat(grouped.group, sizes),
+        np.repeat(m.query, sizes),
+        entry + np.repeat(base, sizes),
+        listed,
+        above / spread,
+        below / spread,
+    )
+
+
+def count_rows_by_expert(preferences: Preferences) -> I8:
+    """How many rows and votes there are of every expert."""
+    lists, votes, count = preferences.lists, preferences.comparisons, len(preferences.experts)
+    rows = np.bincount(lists.expert[lists.list_of_row], minlength=count)
+    return np.asarray(rows + np.bincount(votes.expert, minlength=count), np.int64)
+
+
+def build_potentials(found: ExpertStatements, group: I8, groups: int, slots: I8, n_slots: int) -> Potentials:
+    """The entries of the given slots, row by row, experts of one group added up.
+
+    Values are (-listed, above, -below): a missing item has the weight of its group, an expert who is silent on all
+    items of a query the same for all, so only what is listed needs an entry.
+    """
+    row_of = np.full(n_slots, -1, np.int64)
+    row_of[slots] = np.arange(len(slots))
+    row = row_of[found.slot]
+    keep = (row >= 0) & (found.listed | (found.above > 0) | (found.below > 0))
+    key, entry = np.unique(row[keep] * groups + group[found.expert[keep]], return_inverse=True)
+    columns = (-found.listed[keep].astype(np.float64), found.above[keep], -found.below[keep])
+    values = np.stack([sum_by_index(entry, c, len(key)) for c in columns], axis=1)
+    starts = np.searchsorted(key, np.arange(len(slots) + 1) * groups)
+    return Potentials(starts, key % groups, values)
+
+
+def sum_squares_within(p: Potentials, query: I8, rows: I8, groups: int) -> F8:
+    """Squared deviations of the three values among the rows of a query where a group speaks, and how many rows.
+
+    `query` is that of each row and `rows` their number in each query.
+    """
+    pair, at = np.unique(query[p.row] * groups + p.group, return_inverse=True)
+    n = rows[pair // groups].astype(np.float64)
+    squares = [
+        float((np.bincount(at, weights=v * v) - np.bincount(at, weights=v) ** 2 / n).sum()) for v in p.values.T
+    ]  # fmt: skip
+    return np.array([*squares, n.sum()])
+
+
+def compute_scales(parts: Sequence[F8]) -> F8:
+    """The usual spread of each of the three values, from `sum_squares_within` over parts of the data; sums share one.
+
+    One scale for all experts: a rare expert must not get large values.
+    """
+    missing, above, below, n = np.sum(parts, axis=0).tolist()
+    squares = np.array([missing, *[(above + below) / 2] * 2]) / max(n, 1.0)
+    return np.sqrt(np.where(squares > 1e-24, squares, 1.0))
+
+
+def order_by_content(p: Potentials, examples: Examples) -> I8:
+    """Rows by query and grade as they are, and inside a grade by what is said of them, so that names decide nothing.
+
+    What is said is hashed: first all that a group says, to know groups without their names, then all that is said of a
+    row. Values are rounded to single precision, since the last bits depend on the order of sums.
+    """
+    index, grades = examples.labels.index, examples.labels.grades
+    largest = np.abs(p.values).max(axis=0, initial=0.0)
+    rounded = (p.values / np.where(largest > 0, largest, 1.0) + 0.0).astype(np.float32).view(np.uint32)
+    content = np.zeros(len(rounded), np.uint64)
+    for column in rounded.T:
+        content = _mix_bits(content + column.astype(np.uint64))
+    place = _mix_bits(index.query_of_slot.astype(np.uint64)) + (grades + 0.0).view(np.uint64)
+    groups = np.zeros(int(p.group.max(initial=-1)) + 1, np.uint64)
+    np.add.at(groups, p.group, _mix_bits(content + _mix_bits(place)[p.row]))
+    rows = np.zeros(len(grades), np.uint64)
+    np.add.at(rows, p.row, _mix_bits(content + _mix_bits(groups)[p.group]))
+    return np.lexsort((rows, -grades, index.query_of_slot))
+
+
+def _mix_bits(x: U8) -> U8:
+    """Steele, Lea & Flood's splitmix64: every bit of the result depends on every bit of x."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

@@ -1,0 +1,193 @@
+"""Everything that helps, in one model: LambdaRank over many views of the experts' lists, and item features."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+
+from podium.core.errors import InputError, PodiumWarning
+from podium.core.params import Range
+from podium.data.features import Features
+from podium.data.ids import Id
+from podium.data.preferences import Preferences
+from podium.kernels.dispatch import F8
+from podium.methods.base import ALL_FORMS, FEATURES, Outcome, Tags
+from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.learned.expert_features import ExpertFeatures, build_expert_features, standardize_by_query
+from podium.methods.learned.learner import (
+    Average,
+    Batch,
+    Decay,
+    Learner,
+    LearningTask,
+    Members,
+    Optimizer,
+    Passes,
+    Penalty,
+    Rate,
+)
+from podium.methods.learned.supervised_method import SupervisedAggregator, Training
+
+__all__ = ["FusedAggregator"]
+
+PARTS = 5  # for trees, scores of training queries come from models that did not see them
+TREE_RATE = 0.03
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FusedAggregator(SupervisedAggregator, Learner):
+    """LambdaRank over many views of every expert, the consensus they add up to, and item features if there are any.
+
+    The views are singular vectors, sums of preferences, reciprocal and log ranks, places in the list, and absence.
+
+    A linear scorer (the default) is a sum over experts, and its explanations are exact. `trees` grows so many boosted
+    trees on top of the linear scores (extra lightgbm).
+
+    >>> from podium import Labels, Preferences
+    >>> lists = {q: {"good": ["a", "b", "c"], "bad": ["c", "b", "a"]} for q in range(4)}
+    >>> labels = Labels.from_dict({q: {"a": 2, "b": 1, "c": 0} for q in range(4)})
+    >>> model = FusedAggregator().fit(Preferences.from_lists(lists), labels)
+    >>> model.aggregate(Preferences.from_lists({"new": {"good": ["x", "y"], "bad": ["y", "x"]}})).ranking("new")
+    ['x', 'y']
+    """
+
+    name = "fused"
+    tags = Tags(accepts=ALL_FORMS, supervised=True, weighted=False, additive=True, uses_features=True)
+
+    optimizer: Optimizer = "sgd"
+    rate: Rate = 0.03
+    decay: Decay = 15.0
+    passes: Passes = 45
+    batch: Batch = 1
+    l2: Penalty = 0.03
+    average: Average = True
+    members: Members = 5
+    trees: Annotated[int, Range(0, 10_000), "boosted trees on top of the linear scores; 0 for none"] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_learner()
+
+    @property
+    def explains_exactly(self) -> bool:
+        """A linear scorer without trees on top does."""
+        return self._is_linear and not self.trees
+
+    # -- columns -------------------------------------------------------------------------------------------------
+
+    def _build_expert_features(self, preferences: Preferences) -> ExpertFeatures:
+        return build_expert_features(
+            preferences, self._match_experts(preferences), len(self.experts_), self.depth_
+        )
+
+    def _build_columns(
+        self, preferences: Preferences, found: ExpertFeatures, features: Features | None
+    ) -> F8:
+        """Columns by expert, consensus columns, item features."""
+        index = preferences.index
+        return np.concatenate(
+            [*found.own, found.compute_consensus(index), self._align_item_features(preferences, features)],
+            axis=1,
+        )
+
+    def _align_item_features(self, preferences: Preferences, features: Features | None) -> F8:
+        index, names = preferences.index, self.features_
+        if features is None and not names:
+            return np.zeros((len(index.items), 0))
+        if features is None or list(features.names) != names:
+            got = "none" if features is None else str(list(features.names)[:6])
+            raise InputError(
+                f"{self.name} was trained with the item features {names[:6]}, and got {got}",
+                remedy="give the same columns in the same order",
+            )
+        found = features.align(index)
+        if len(found) and np.isnan(found).all():
+            warnings.warn(
+                "none of these items has item features, so all of them count as 0; query and item ids are compared "
+                "exactly, case and type included",
+                PodiumWarning,
+                stacklevel=2,
+            )
+        return normalize_by_query(index.starts, found, "deviation")
+
+    def _build_tree_columns(self, preferences: Preferences, found: ExpertFeatures, values: F8) -> F8:
+        return np.concatenate(
+            (values, standardize_by_query(preferences.index, np.stack(found.spread, axis=1))[0]), axis=1
+        )
+
+    # -- learning ------------------------------------------------------------------------------------------------
+
+    def _learn(self, training: Training) -> None:
+        ranks = training.preferences.lists.rank
+        self.depth_ = float(max(2, ranks.max(initial=0)))
+        self.features_ = [] if training.features is None else list(training.features.names)
+        self.grown_: list[str] = []
+        found, check = self._build_expert_features(training.preferences), training.validation
+        values = self._build_columns(training.preferences, found, training.features)
+        task = LearningTask(values[training.examples.rows], training.examples, progress=training.progress)
+        if check is not None:
+            seen = self._build_columns(
+                check.preferences, self._build_expert_features(check.preferences), check.features
+            )
+            task = replace(task, check_values=seen[check.examples.rows], check=check.examples)
+        self._train_scorer(task)
+        if self.trees and self.scorer == "lambdarank":
+            rows = self._build_tree_columns(training.preferences, found, values)[training.examples.rows]
+            self._grow_trees(task, rows)
+
+    def _grow_trees(self, task: LearningTask, rows: F8) -> None:
+        """Trees that mend what the linear scorer gets wrong on queries it has not seen."""
+        from podium.methods.learned import trees
+
+        scores = self._predict_scores(task.values)
+        self.unit_ = float(scores.std()) or 1.0
+        sizes, weight = np.diff(task.examples.starts), task.examples.weight
+        part = np.random.default_rng(self.seed).permutation(np.arange(len(sizes)) % PARTS)
+        start, useful = scores / self.unit_, task.examples.learning_target(self.metric)[1]
+        enough = len(sizes) >= 2 * PARTS and all((part[useful] != k).any() for k in range(PARTS))
+        for number in range(PARTS if enough else 0):
+            rest = replace(task.examples, weight=np.where(part == number, 0.0, weight))
+            other = type(self)(**{**self.parameters(), "trees": 0, "members": 1})
+            other._train_scorer(replace(task, examples=rest))
+            mine = np.repeat(part == number, sizes)
+            unseen = other._predict_scores(task.values[mine])
+            start[mine] = unseen / (float(other._predict_scores(task.values).std()) or 1.0)
+        plain = LearningTask(rows, task.examples, progress=task.progress)
+        for number in range(self.members):
+            grown = trees.train_trees(plain, self.trees, TREE_RATE, seed=self.seed + number, initial=start)
+            self.grown_.append(grown.text)
+
+    # -- using it ------------------------------------------------------------------------------------------------
+
+    def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
+        found = self._build_expert_features(preferences)
+        values = self._build_columns(preferences, found, features)
+        scores = self._predict_scores(values)
+        if not self.grown_:
+            return scores
+        from podium.methods.learned import trees
+
+        rows = self._build_tree_columns(preferences, found, values)
+        grown = np.mean([trees.predict_trees(text, rows) for text in self.grown_], axis=0)
+        return np.asarray(scores / self.unit_ + grown)
+
+    def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
+        if not self.explains_exactly:
+            return None
+        found, n, weights = self._build_expert_features(one), len(self.experts_), self._linear_weights()
+        own = weights[: len(found.own) * n].reshape(len(found.own), n)
+        common, last = np.split(weights[len(found.own) * n :], [len(found.shared)])
+        *_, spread = standardize_by_query(one.index, np.stack([t.sum(axis=1) for t in found.shared], axis=1))
+        parts: dict[Id, F8] = {}
+        for k, expert in enumerate(self.experts_):
+            total = sum(table[:, k] * w[k] for table, w in zip(found.own, own, strict=True))
+            for c, table in enumerate(found.shared):
+                centre = standardize_by_query(one.index, table[:, k : k + 1])[1][:, 0]
+                total = total + common[c] * (table[:, k] - centre) / spread[:, c]
+            parts[expert] = np.asarray(total)
+        if len(last):
+            parts[FEATURES] = np.asarray((self._align_item_features(one, features) * last).sum(axis=1))
+        return parts

@@ -1,0 +1,196 @@
+"""LambdaRank over item features, for data that already have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Self
+
+import numpy as np
+
+from podium.core import params
+from podium.core.errors import InputError, Option, ParameterError
+from podium.core.params import Choice, suggest_names
+from podium.data.consensus import Consensus, TieRule
+from podium.data.features import Features
+from podium.data.ids import Id
+from podium.data.labels import Labels
+from podium.kernels.dispatch import F8
+from podium.learning.examples import Examples, Progress, no_progress
+from podium.learning.networks import Network
+from podium.learning.shard_cache import open_prepared_shards
+from podium.learning.training_shards import TrainingShard
+from podium.methods.feature.feature_model import FeatureModel
+from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.feature.labelled_features import LabelledFeatures
+from podium.methods.learned.learner import Learner, LearningTask
+from podium.storage.array_files import CacheOption
+
+__all__ = ["LambdaRank"]
+
+LINEAR = (Option("hidden", 0, of="method"), ", ", Option("scorer", "lambdarank", of="method"))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LambdaRank(FeatureModel, Learner):
+    """A linear or feed-forward scorer of (query, item) features that raises a ranking metric.
+
+    `normalise` makes features comparable inside each query first, as `LabelledFeatures` does. `prior` gives the weights
+    of features that are known or believed before any label is seen (the others 0), or a fitted `LabelledFeatures`:
+    training starts there, and `l2` pulls towards it instead of 0. It needs a linear scorer.
+
+    >>> from podium import Features, Labels
+    >>> x = Features.from_rows(["q"] * 3, ["a", "b", "c"], [[1.0, 0.0], [0.0, 1.0], [0.5, 0.2]], ["good", "bad"])
+    >>> model = LambdaRank(passes=20).fit(x, Labels.from_dict({"q": {"a": 2, "b": 0, "c": 1}}))
+    >>> model.rank(x).ranking("q")
+    ['a', 'c', 'b']
+    >>> {name: weight > 0 for name, weight in model.weights().items()}
+    {'good': True, 'bad': False}
+    """
+
+    normalise: Annotated[
+        str, Choice("no", "range", "deviation"), "how features are made comparable inside each query"
+    ] = "no"
+    prior: Mapping[str, float] | LabelledFeatures | None = None
+
+    def __post_init__(self) -> None:
+        params.validate(self)
+        self._check_learner()
+        if self.prior is None:
+            return
+        if not self._is_linear:
+            raise ParameterError(
+                "LambdaRank: a prior gives weights of features, which only a linear scorer has; use ",
+                *LINEAR,
+                ", or leave the prior out",
+            )
+        if isinstance(self.prior, LabelledFeatures):
+            if self.prior.normalise != self.normalise:
+                raise ParameterError(
+                    f"LambdaRank: the prior's weights are of features with normalise={self.prior.normalise!r}, not "
+                    f"{self.normalise!r}; set ",
+                    Option("normalise", self.prior.normalise, of="method"),
+                )
+            self.prior = self.prior.weights()
+        _check_prior(self.prior)
+
+    def fit(
+        self,
+        features: Features,
+        labels: Labels,
+        *,
+        validation: tuple[Features, Labels] | None = None,
+        query_weights: Mapping[Id, float] | None = None,
+        sample_weights: Mapping[Id, Mapping[Id, float]] | None = None,
+        progress: Progress = no_progress,
+    ) -> Self:
+        """Learn from labelled items; missing values count as 0. See `Learner` for what validation does.
+
+        Queries and items weigh 1 unless `query_weights` (by query) or `sample_weights` (by query and item) say
+        otherwise; a pair of items weighs the product of the two.
+        """
+        examples = Examples.from_labels(features.index, labels, dict(query_weights or {})).with_item_weights(
+            sample_weights
+        )
+        task = LearningTask(self._prepare_values(features)[examples.rows], examples, progress=progress)
+        if validation is not None:
+            self._check_columns(validation[0], features.names)
+            check = Examples.from_labels(validation[0].index, validation[1], teaches=False)
+            task = LearningTask(
+                task.values, examples, self._prepare_values(validation[0])[check.rows], check, progress
+            )
+        self._before = self._align_prior(features.names)
+        self.__dict__.pop("names_", None)  # what is begun is not fitted
+        self._train_scorer(task)
+        self.names_ = list(features.names)
+        return self
+
+    def fit_stream(
+        self,
+        shards: Sequence[TrainingShard],
+        *,
+        validation: Sequence[TrainingShard] = (),
+        query_weights: Mapping[Id, float] | None = None,
+        progress: Progress = no_progress,
+        cache: CacheOption = True,
+    ) -> Self:
+        """Learn from shards, one in use while the next is made ready.
+
+        A shard is a file (or several that belong together), a pair of features and labels, a Dataset, or a function
+        that returns one of these; a query lies whole in one shard. Every pass goes through the shards in a random
+        order, and a step never crosses from one to the next. One shard gives what `fit` gives.
+
+        Shards are read once and kept as arrays in a temporary folder (`cache=True`), or in a folder that stays, where
+        the next run finds those of files that have not changed. `cache=False` reads them again in every pass.
+
+        >>> from podium import Features, Labels
+        >>> def part(q):
+        ...     return Features.from_rows([q] * 2, "ab", [[1.0], [0.0]]), Labels.from_dict({q: {"a": 1, "b": 0}})
+        >>> LambdaRank(passes=5).fit_stream([lambda: part("q1"), lambda: part("q2")]).weights()["f1"] > 0
+        True
+        """
+        from podium.methods.learned.sharded_objective import ShardedObjective
+
+        if self.scorer == "lambdamart":
+            raise ParameterError("lambdamart needs all data in memory; use ", LINEAR[-1], ", or fit")
+        with open_prepared_shards(shards, validation, cache, kind="features") as (train, check):
+            course = ShardedObjective(self, train, check, query_weights or {}, progress)
+            self.__dict__.pop("names_", None)  # what is begun is not fitted
+            self._before = self._align_prior(course.names)
+            self._set_scale(course.count, course.mean, course.spread)
+            self._fit_members(course, progress)
+        self.names_, self.seen = list(course.names), course.seen
+        return self
+
+    def predict(self, features: Features) -> F8:
+        """One score per slot of the features' index."""
+        self._check_fitted("fit(features, labels)")
+        self._check_columns(features, self.names_)
+        return self._predict_scores(self._prepare_values(features))
+
+    def rank(self, features: Features, *, ties: TieRule = "item") -> Consensus:
+        """The items of every query by falling score."""
+        return Consensus.from_scores(features.index, self.predict(features), ties=ties, method="lambdarank")
+
+    def weights(self) -> dict[str, float]:
+        """What each feature counts in a linear scorer."""
+        self._check_fitted("fit(features, labels)")
+        if not self._is_linear:
+            raise InputError("only a linear scorer has weights by feature", remedy=("use ", *LINEAR))
+        return dict(zip(self.names_, self._linear_weights().tolist(), strict=True))
+
+    def _prepare_values(self, features: Features) -> F8:
+        if self.normalise == "no":
+            return np.nan_to_num(features.values, nan=0.0)
+        return normalize_by_query(features.index.starts, features.values, self.normalise)
+
+    def _align_prior(self, names: tuple[str, ...]) -> F8 | None:
+        if self.prior is None:
+            return None
+        assert isinstance(self.prior, Mapping)
+        for name in self.prior:
+            if name not in names:
+                raise ParameterError(
+                    f"LambdaRank: the prior names the feature {name!r}; {suggest_names(name, names)}"
+                )
+        return np.array([float(self.prior.get(name, 0.0)) for name in names])
+
+    def _penalty_center(self) -> F8 | None:
+        return None if self._before is None else self._before * self.scale_
+
+    def _init_weights(self, network: Network, random: np.random.Generator) -> F8:
+        before = self._penalty_center()
+        return network.init_weights(random) if before is None else before.copy()
+
+
+def _check_prior(prior: Mapping[str, float]) -> None:
+    if not isinstance(prior, Mapping):
+        raise ParameterError(
+            f"LambdaRank: the prior is {prior!r}; give weights by feature, or a fitted LabelledFeatures"
+        )
+    for name, weight in prior.items():
+        number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
+        if not number or not np.isfinite(weight):
+            raise ParameterError(
+                f"LambdaRank: the prior weight of {name!r} is {weight!r}; give a finite number"
+            )

@@ -1,0 +1,105 @@
+"""What a learner goes through: a pass over the queries and a look at validation data, wherever they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from podium.kernels import segments
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.lambdas import (
+    MetricTarget,
+    OptimizerState,
+    compute_lambdas,
+    train_linear_pass,
+    update_weights,
+)
+from podium.metrics.base import MetricSpec
+
+if TYPE_CHECKING:
+    from podium.learning.networks import Network
+    from podium.methods.learned.learner import Learner, LearningTask
+
+__all__ = ["InMemoryObjective", "Objective"]
+
+
+class Objective(Protocol):
+    """Passes over examples with features of one width."""
+
+    width: int
+    threads: bool  # may several members be trained at once?
+
+    def run_pass(self, optimiser: OptimizerState, random: np.random.Generator) -> None:
+        """One pass in a random order; the weights of the optimiser are updated in place."""
+
+    def validate(self, weights: F8) -> float | None:
+        """How good weights are on validation data, None if there are none."""
+
+
+class InMemoryObjective:
+    """Examples in memory; on a device they are put there once. One of several `shards` need not teach anything."""
+
+    def __init__(self, learner: Learner, task: LearningTask, metric: MetricSpec, *, shards: int = 0) -> None:
+        self.learner, self.task, self.width = learner, task, task.values.shape[1]
+        self.network = learner._build_network(self.width)
+        self.target, self.useful = task.examples.learning_target(metric, teaches=not shards)
+        self.calls = learner.passes * max(shards, 1)  # of the kernels, which decides whether compiling pays
+        self.threads = learner.device == "cpu"
+        self.there: Any = None
+        self.check: Any = None
+
+    def _move_to_device(self) -> None:
+        """Have everything on the device, if there is one; not before it is needed, as this may wait for its turn."""
+        if self.threads or self.there is not None:
+            return
+        from podium.kernels.device.lambdarank_training import DeviceObjective, DeviceScorer
+        from podium.kernels.device.torch_device import resolve_device
+
+        task, where, widths = self.task, resolve_device(self.learner.device), self.network.widths
+        self.there = DeviceObjective(where, task.values, task.examples.starts, self.target, widths)
+        if task.check_values is not None:
+            self.check = DeviceScorer(where, task.check_values, widths)
+
+    def run_pass(self, optimiser: OptimizerState, random: np.random.Generator) -> None:
+        if not len(self.useful):
+            return
+        visit, batch = random.permutation(self.useful), self.learner.batch
+        self._move_to_device()
+        if self.there is not None:
+            self.there.learn(visit, batch, optimiser)
+            return
+        starts, values = self.task.examples.starts, self.task.values
+        if not self.network.hidden:
+            train_linear_pass(values, starts, self.target, visit, batch, optimiser, self.calls)
+        else:
+            train_network_pass(self.network, values, starts, self.target, visit, batch, optimiser)
+
+    def validate(self, weights: F8) -> float | None:
+        check, values = self.task.check, self.task.check_values
+        if check is None or values is None:
+            return None
+        found = (
+            self.network.compute_scores(weights, values) if self.check is None else self.check.scores(weights)
+        )
+        return check.compute_mean_metric(found, self.learner.choose_by)
+
+
+def train_network_pass(
+    network: Network,
+    values: F8,
+    starts: I8,
+    target: MetricTarget,
+    visit: I8,
+    batch: int,
+    optimiser: OptimizerState,
+) -> None:
+    """Visit queries in this order, a step after every `batch`, with hidden layers."""
+    for first in range(0, len(visit), batch):
+        chosen = visit[first : first + batch]
+        offsets, rows = segments.gather_segments(starts, chosen)
+        some = values[rows]
+        slope = compute_lambdas(
+            network.compute_scores(optimiser.weights, some), offsets, target.select_queries(rows, chosen)
+        )
+        update_weights(optimiser, network.compute_gradient(optimiser.weights, some, slope) / len(chosen))

@@ -1,0 +1,76 @@
+"""Which labelled queries a model was fitted on, kept in the model as digests, so that others can be told from them.
+
+A query is known again by its id together with items that were labelled for it: data sets that number their queries from
+1 are not taken for one another, and labels that were added since change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.data.ids import Id
+from podium.data.labels import Labels
+from podium.kernels.dispatch import B1
+
+__all__ = ["digest_queries", "find_fitted_queries", "forget_queries", "note_queries"]
+
+SAMPLE = 4  # labelled items of a query that are remembered
+U8 = npt.NDArray[np.uint64]
+
+
+def note_queries(model: Any, labels: Iterable[Labels]) -> None:
+    """Remember in a model that it was fitted on (or chosen by) the queries of these labels."""
+    rows = np.concatenate([np.zeros((0, 1 + SAMPLE), np.uint64), *map(digest_queries, labels)])
+    model.fitted_on_ = rows[np.lexsort(rows.T[::-1])]
+
+
+def forget_queries(model: Any) -> None:
+    """What an earlier fit noted is no longer so."""
+    for name in ("fitted_on_", "validation_"):
+        model.__dict__.pop(name, None)
+
+
+def digest_queries(labels: Labels) -> U8:
+    """One row per query with labels: a digest of its id, then digests of up to `SAMPLE` of its items, 0 for none.
+
+    >>> digest_queries(Labels.from_dict({"q": {"a": 1, "b": 0}, "r": {}})).shape
+    (1, 5)
+    """
+    index, rows = labels.index, []
+    for query, (begin, end) in zip(index.queries, pairwise(index.starts.tolist()), strict=True):
+        if end > begin:
+            items = index.items.take(np.arange(begin, min(end, begin + SAMPLE))).tolist()
+            row = [_digest_ids(query), *(_digest_ids(query, item) for item in items)]
+            rows.append(row + [0] * (1 + SAMPLE - len(row)))
+    return np.array(rows, np.uint64).reshape(len(rows), 1 + SAMPLE)
+
+
+def find_fitted_queries(model: Any, labels: Labels) -> B1 | None:
+    """For every query of the labels whether the model was fitted on it; None where the model does not say.
+
+    Models of methods that do not learn from labels were fitted on no query, unless labels chose their parameters.
+    """
+    kept = getattr(model, "fitted_on_", None)
+    if kept is None:
+        return None if model.tags.supervised else np.zeros(len(labels), np.bool_)
+    known = {int(row[0]): row[1:][row[1:] > 0] for row in np.asarray(kept, np.uint64)}
+    found = np.zeros(len(labels), np.bool_)
+    index = labels.index
+    for code, query in enumerate(index.queries):
+        items = known.get(_digest_ids(query))
+        if items is not None:
+            mine = index.items.take(np.arange(index.starts[code], index.starts[code + 1])).tolist()
+            found[code] = not {_digest_ids(query, item) for item in mine}.isdisjoint(items.tolist())
+    return found
+
+
+def _digest_ids(*ids: Id) -> int:
+    """The same for the same ids on every machine; never 0, and 5 is not "5"."""
+    text = "\0".join(f"{type(i).__name__}:{i}" for i in ids)
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") or 1

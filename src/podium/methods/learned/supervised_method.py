@@ -1,0 +1,183 @@
+"""What methods that learn from labels share: checks before and after fitting, and who the experts were."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+import numpy as np
+
+from podium.core.errors import NotFittedError, Option, ParameterError, PodiumWarning
+from podium.core.params import Choice, Fixed
+from podium.data.dataset import Dataset
+from podium.data.features import Features
+from podium.data.ids import Id, Ids
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.kernels.dispatch import B1, F8, I8
+from podium.learning.examples import Examples, Progress, no_progress
+from podium.methods.base import Aggregator, Outcome
+from podium.methods.learned.baseline_comparison import compare_with_baseline
+from podium.methods.learned.provenance import forget_queries, note_queries
+
+__all__ = ["SupervisedAggregator", "Training"]
+
+
+@dataclass(frozen=True)
+class Training:
+    """Everything `fit` was given, checked: what to learn from, what to choose with, whom to tell."""
+
+    preferences: Preferences
+    examples: Examples
+    features: Features | None
+    validation: Training | None
+    progress: Progress
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SupervisedAggregator(Aggregator):
+    """Base of the methods that learn. A subclass computes `_learn(training)` and `_scores`."""
+
+    unseen: Annotated[
+        str,
+        Choice("error", "ignore"),
+        Fixed(),
+        "experts that training did not see: refuse them, or leave them out",
+    ] = "error"
+
+    def fit(
+        self,
+        preferences: Preferences,
+        labels: Labels | None = None,
+        features: Features | None = None,
+        *,
+        validation: Dataset | None = None,
+        query_weights: Mapping[Id, float] | None = None,
+        progress: Progress = no_progress,
+    ) -> Self:
+        """Learn from labelled queries; `validation`, when given, chooses among what was learned on the way.
+
+        Queries weigh 1 unless `query_weights` says otherwise. `progress(done, total, what)` is called now and then.
+        With `validation`, `validation_` says how the model does on those queries beside a method that learns nothing,
+        and a `NoGainWarning` is given where it does worse. `fitted_on_` holds digests of all queries that were used, so
+        that they are not taken for held-out ones later.
+        """
+        self._check_forms(preferences)
+        # an expert that says nothing here is not trained on, although a larger table named it
+        heard = np.flatnonzero(preferences.active_experts)
+        preferences = preferences.with_experts(preferences.experts.take(heard).tolist())
+        chosen = None
+        if validation is not None:
+            chosen = self._build_training(
+                validation.preferences,
+                validation.labels,
+                validation.features,
+                None,
+                no_progress,
+                None,
+                teaches=False,
+            )
+        training = self._build_training(
+            preferences, labels, features, chosen, progress, query_weights, teaches=True
+        )
+        forget_queries(self)
+        self.experts_: list[Id] = preferences.experts.tolist()
+        try:
+            self._learn(training)
+        except BaseException:
+            del self.experts_  # what was begun is not fitted
+            raise
+        note_queries(self, [training.examples.labels, *([] if chosen is None else [chosen.examples.labels])])
+        if validation is not None:
+            self.validation_: dict[str, Any] = compare_with_baseline(self, validation)
+        return self
+
+    def _build_training(
+        self,
+        preferences: Preferences,
+        labels: Labels | None,
+        features: Features | None,
+        validation: Training | None,
+        progress: Progress,
+        weights: Mapping[Id, float] | None,
+        *,
+        teaches: bool,
+    ) -> Training:
+        self._check_features(features)
+        examples = Examples.from_labels(preferences.index, labels, dict(weights or {}), teaches=teaches)
+        return Training(preferences, examples, features, validation, progress)
+
+    @abstractmethod
+    def _learn(self, training: Training) -> None:
+        """Set the learned state: attributes that end in `_`, arrays or plain values."""
+
+    # -- for aggregation -----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
+        """Scores by slot, larger is better."""
+
+    def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
+        """What each expert adds to every slot, where the model is a sum over experts; None where it is not."""
+        return None
+
+    def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
+        return self._score(preferences, None)
+
+    def _compute_raw_outcome(
+        self, preferences: Preferences, weights: F8, features: Features | None
+    ) -> Outcome:
+        self._check_fitted()
+        found = self._score(preferences, features)
+        return found if isinstance(found, Outcome) else Outcome(found)
+
+    def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
+        self._check_fitted()
+        parts = self._compute_contributions(one, features)
+        if parts is not None:
+            return {expert: float(values[at]) for expert, values in parts.items()}
+        codes = np.flatnonzero(one.active_experts).tolist()
+        whole = self._compute_raw_outcome(one, np.zeros(0), features).scores[at]
+        left = {one.experts[c]: one.without_expert(one.experts[c]) for c in codes}
+        return {
+            e: float(whole - self._compute_raw_outcome(rest, np.zeros(0), features).scores[at])
+            for e, rest in left.items()
+        }
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "experts_"):
+            raise NotFittedError(
+                f"{self.name} learns from labels and has not been fitted; call fit(preferences, labels) "
+                "or load a fitted model"
+            )
+
+    def _match_experts(self, preferences: Preferences) -> I8:
+        """For every expert here its number in training, -1 for those that training did not see."""
+        return self._match_expert_ids(preferences.experts, preferences.active_experts)
+
+    def _match_expert_ids(self, experts: Ids, speaking: B1) -> I8:
+        known = {(type(e), e): c for c, e in enumerate(self.experts_)}
+        codes = np.array([known.get((type(e), e), -1) for e in experts], np.int64)
+        if self.unseen == "error" and (codes < 0).any():
+            strangers = experts.take(np.flatnonzero((codes < 0) & speaking)).tolist()
+            if not strangers:
+                return codes
+            raise ParameterError(
+                f"{self.name} was not trained on expert {strangers[0]!r}"
+                f"{f' and {len(strangers) - 1} more' if len(strangers) > 1 else ''}; trained on "
+                f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}; "
+                "set ",
+                Option("unseen", "ignore", of="method"),
+                " to leave such experts out, or train with them",
+            )
+        if len(codes) and (codes < 0).all():
+            warnings.warn(
+                f"{self.name} was trained on none of these experts, so it leaves all of them out; trained on "
+                f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}",
+                PodiumWarning,
+                stacklevel=3,
+            )
+        return codes

@@ -1,0 +1,216 @@
+"""Aggregation as learning to rank: every expert's pairwise matrix becomes a few features of each item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple, cast
+
+import numpy as np
+
+from podium.core.errors import InputError, MessageText, Option
+from podium.core.params import Choice, Range, Tune
+from podium.data.building.subset import restrict_items
+from podium.data.features import Features
+from podium.data.ids import Id
+from podium.data.preferences import Preferences
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.preference_svd import (
+    LeadingVectors,
+    PreferenceMatrices,
+    compute_leading_vectors,
+    compute_singular_vectors,
+)
+from podium.methods.base import ALL_FORMS, Outcome, Tags
+from podium.methods.learned import expert_matrices
+from podium.methods.learned.learner import Learner, LearningTask
+from podium.methods.learned.supervised_method import SupervisedAggregator, Training
+
+__all__ = ["POOLED", "SvdAggregator", "SvdColumns", "build_svd_columns"]
+
+POOLED = "(other experts)"  # in explanations: the experts that share one matrix
+LARGEST = 1 << 32  # bytes of features beyond which a table by expert is the wrong plan
+
+Transform = Annotated[
+    str,
+    Choice("log", "rank", "binary"),
+    "strength of a preference: difference of log ranks, of ranks, or just 1",
+]
+
+
+class SvdColumns(NamedTuple):
+    """A table of features by slot, and the group of experts that each column speaks for."""
+
+    values: F8
+    group: I8
+
+    def sum_contributions(self, weights: F8, group: int) -> F8:
+        """What the columns of one group add to the scores."""
+        mine = self.group == group
+        return np.asarray((self.values[:, mine] * weights[mine]).sum(axis=1))
+
+
+def build_svd_columns(
+    preferences: Preferences,
+    transform: str,
+    groups: I8,
+    n_groups: int,
+    components: int = 1,
+    *,
+    scaled: bool = False,
+    sizes: bool = False,
+    device: str = "cpu",
+) -> SvdColumns:
+    """U and V of every group's matrix and a mark for items the group leaves out; singular values if `sizes`.
+
+    The first component can be found on a device (see `Learner.device`). `scaled` multiplies U and V by the root of
+    their singular value, so that Y is about U V'.
+    """
+    width = components * (3 if sizes else 2) + 1
+    hybrid = ("use ", Option("features", "hybrid", of="method"), " with a larger min_preferences")
+    check_table_size(preferences, n_groups * width, hybrid)
+    grouped = expert_matrices.build_expert_matrices(
+        preferences, cast(expert_matrices.Transform, transform), groups
+    )
+    m, out = grouped.matrices, []
+    if components == 1:
+        found = compute_leading_vectors(m) if device == "cpu" else _compute_leading_on_device(m, device)
+        u, v, sigma = found.u[:, None], found.v[:, None], found.sigma[:, None]
+    else:
+        u, v, sigma = compute_singular_vectors(m, components)
+    if scaled:
+        root = np.repeat(np.sqrt(sigma), m.sizes, axis=0)
+        u, v = u * root, v * root
+    for c in range(components):
+        out += [expert_matrices.build_group_table(grouped, part[:, c], n_groups) for part in (u, v)]
+        if sizes:
+            out.append(expert_matrices.build_group_table(grouped, np.repeat(sigma[:, c], m.sizes), n_groups))
+    out.append(expert_matrices.find_unranked_cells(preferences, groups, n_groups).astype(np.float64))
+    return SvdColumns(np.concatenate(out, axis=1), np.tile(np.arange(n_groups), len(out)))
+
+
+def _compute_leading_on_device(m: PreferenceMatrices, device: str) -> LeadingVectors:
+    from podium.kernels.device.preference_svd import compute_leading_vectors as there
+    from podium.kernels.device.torch_device import resolve_device
+
+    return there(resolve_device(device), m)
+
+
+def check_table_size(preferences: Preferences, columns: int, remedy: MessageText) -> None:
+    """Refuse a table of features that would not fit in memory."""
+    items = len(preferences.index.items)
+    if items * columns * 8 > LARGEST:
+        raise InputError(
+            f"{len(preferences.experts):,} experts and {items:,} items make too large a table of features",
+            remedy=remedy,
+        )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SvdAggregator(SupervisedAggregator, Learner):
+    """LambdaRank on the leading singular vectors of every expert's pairwise matrix ("LR").
+
+    `features="individual"` gives each expert features of its own, `"combined"` makes one matrix of all (any experts
+    may then take part), `"hybrid"` gives features of their own to experts with at least `min_preferences` rows in
+    training and one pooled matrix to all others.
+
+    >>> from podium import Labels, Preferences
+    >>> lists = {q: {"good": ["a", "b", "c"], "bad": ["c", "b", "a"]} for q in range(4)}
+    >>> labels = Labels.from_dict({q: {"a": 2, "b": 1, "c": 0} for q in range(4)})
+    >>> model = SvdAggregator(passes=20).fit(Preferences.from_lists(lists), labels)
+    >>> model.aggregate(Preferences.from_lists({"new": {"good": ["x", "y"], "bad": ["y", "x"]}})).ranking("new")
+    ['x', 'y']
+    """
+
+    name = "svd"
+    citation = "Volkovs, Larochelle & Zemel, CIKM 2012"
+    tags = Tags(accepts=ALL_FORMS, supervised=True, weighted=False, additive=True)
+
+    transform: Transform = "log"
+    components: Annotated[int, Range(1, 20), "singular vectors of each matrix that become features"] = 1
+    vectors: Annotated[
+        str, Choice("unit", "scaled"), "singular vectors as they are, or times the root of the value"
+    ] = "scaled"
+    features: Annotated[str, Choice("individual", "combined", "hybrid"), "whose matrices become features"] = (
+        "individual"
+    )
+    min_preferences: Annotated[
+        int, Range(1, 10**9), Tune(20, 2000, log=True), "rows in training for features of one's own (hybrid)"
+    ] = 500
+    items: Annotated[
+        str, Choice("all", "labelled"), "items whose preferences make the features in training"
+    ] = "all"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_learner()
+
+    @property
+    def explains_exactly(self) -> bool:
+        """A linear scorer does."""
+        return self._is_linear
+
+    # -- features ------------------------------------------------------------------------------------------------
+
+    def _find_groups(self, preferences: Preferences) -> tuple[I8, int]:
+        """The group of every expert, and how many groups there are."""
+        if self.features == "combined":
+            return np.zeros(len(preferences.experts), np.int64), 1
+        if self.features == "individual":
+            return self._match_experts(preferences), len(self.experts_)
+        own = {(type(e), e): g for g, e in enumerate(self.own_)}
+        codes = [own.get((type(e), e), len(own)) for e in preferences.experts]
+        return np.array(codes, np.int64), len(own) + 1
+
+    def _group_names(self) -> list[Id]:
+        """Who each group is, in explanations."""
+        if self.features == "individual":
+            return self.experts_
+        return [POOLED] if self.features == "combined" else [*self.own_, POOLED]
+
+    def _build_columns(self, preferences: Preferences, device: str = "cpu") -> SvdColumns:
+        groups, n_groups = self._find_groups(preferences)
+        # singular values are the same for all items of a query: a linear scorer cannot use them
+        return build_svd_columns(
+            preferences,
+            self.transform,
+            groups,
+            n_groups,
+            self.components,
+            scaled=self.vectors == "scaled",
+            sizes=not self._is_linear,
+            device=device,
+        )
+
+    # -- learning ------------------------------------------------------------------------------------------------
+
+    def _learn(self, training: Training) -> None:
+        lists, votes = training.preferences.lists, training.preferences.comparisons
+        rows = np.bincount(lists.expert, weights=lists.lengths, minlength=len(self.experts_))
+        rows = rows + np.bincount(votes.expert, minlength=len(self.experts_))
+        self.own_ = [
+            e for e, n in zip(self.experts_, rows.tolist(), strict=True) if n >= self.min_preferences
+        ]
+        self._train_scorer(LearningTask.from_training(training, self._build_example_values))
+
+    def _build_example_values(self, training: Training) -> F8:
+        """Features of the examples, from the preferences over all items or over the labelled ones alone."""
+        preferences, rows = training.preferences, training.examples.rows
+        if self.items == "all":
+            return np.asarray(self._build_columns(preferences, self.device).values[rows])
+        keep = np.zeros(len(preferences.index.items), np.bool_)
+        keep[rows] = True
+        place = np.cumsum(keep) - 1
+        return np.asarray(
+            self._build_columns(restrict_items(preferences, keep), self.device).values[place[rows]]
+        )
+
+    # -- using it ------------------------------------------------------------------------------------------------
+
+    def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
+        return self._predict_scores(self._build_columns(preferences).values)
+
+    def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
+        if not self._is_linear:
+            return None
+        columns, weights = self._build_columns(one), self._linear_weights()
+        return {name: columns.sum_contributions(weights, g) for g, name in enumerate(self._group_names())}

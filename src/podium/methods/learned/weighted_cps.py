@@ -1,0 +1,165 @@
+"""The coset-permutation stagewise model with learned experts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from podium.core.params import Range, Tune
+from podium.data.building.subset import restrict_items
+from podium.data.features import Features
+from podium.data.ids import Id
+from podium.data.preferences import Preferences
+from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.stagewise_model import compute_coset_distances
+from podium.learning.examples import Examples, Progress
+from podium.methods.base import LIST_FORMS, Outcome, Tags
+from podium.methods.costs import Cost
+from podium.methods.learned.supervised_method import SupervisedAggregator, Training
+from podium.methods.learned.weighted_rules import select_weights
+from podium.methods.stagewise import Distance, mean_places, score_by_stages, stage_costs
+
+__all__ = ["StageChoices", "WeightedCps"]
+
+
+class StageChoices(NamedTuple):
+    """Stages at which one of the items was to be chosen: rows of distances, stage after stage."""
+
+    values: F8  # (row, expert)
+    chosen: B1  # by row: is it of the best grade left?
+    starts: I8  # rows of each stage
+    weight: F8  # by stage
+
+    @classmethod
+    def from_training(cls, training: Training, places: F8, distance: str, normalise: bool) -> StageChoices:
+        """One stage for every query and grade but its lowest: the items of the grade against those below it."""
+        blocks = list(_iterate_stages(training.examples, places, distance, normalise))
+        sizes = [len(chosen) for _, chosen, _ in blocks]
+        return cls(
+            np.concatenate([values for values, _, _ in blocks]),
+            np.concatenate([chosen for _, chosen, _ in blocks]),
+            np.concatenate(([0], np.cumsum(sizes))),
+            np.array([weight for _, _, weight in blocks]),
+        )
+
+    def compute_loss(self, theta: F8, l2: float) -> tuple[float, F8]:
+        """The mean of -log P(chosen) plus l2 / 2 |theta|^2, and its gradient; convex in theta."""
+        first, sizes = self.starts[:-1], np.diff(self.starts)
+        cost = np.einsum(
+            "ij,j->i", self.values, theta
+        )  # not BLAS, whose sums depend on the number of threads
+        least = np.minimum.reduceat(cost, first)
+        share = np.exp(np.repeat(least, sizes) - cost)
+        total = np.add.reduceat(share, first)
+        count = np.add.reduceat(self.chosen.astype(np.float64), first) * self.weight
+        weight = np.repeat(self.weight, sizes) * self.chosen
+        slope = weight - share / np.repeat(total, sizes) * np.repeat(count, sizes)
+        value = float(weight @ cost + count @ (np.log(total) - least))
+        everything = float(count.sum())
+        return (
+            value / everything + l2 / 2 * float(theta @ theta),
+            np.einsum("i,ij->j", slope, self.values) / everything + l2 * theta,
+        )
+
+
+def _iterate_stages(
+    examples: Examples, places: F8, distance: str, normalise: bool
+) -> Iterator[tuple[F8, B1, float]]:
+    """Distances, who was chosen, and the weight of every stage."""
+    starts, grades = examples.starts, examples.labels.grades
+    for query in examples.find_useful_queries().tolist():
+        rows = slice(int(starts[query]), int(starts[query + 1]))
+        grade, place = grades[rows], places[rows]
+        size = len(grade)
+        for begin in [0, *(np.flatnonzero(np.diff(grade)) + 1).tolist()][:-1]:
+            values = compute_coset_distances(place[begin:], begin, distance)
+            if normalise:
+                values = values / (size if distance != "spearman" else size * size)
+            yield values, grade[begin:] == grade[begin], float(examples.weight[query])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class WeightedCps(SupervisedAggregator):
+    """Fills the ranking from the top, each time with the item that costs the experts least; their theta is learned.
+
+    Item x is chosen with probability proportional to exp(-sum_k theta_k d_k(x)), where d_k is the coset distance:
+    the mean distance (`kendall`, `spearman` or `footrule`) between expert k's list and all rankings that go on with x.
+    Items that an expert does not list share the places it left over. theta maximises the likelihood of the labels.
+    Items of one grade have no order among themselves, so each is taken as the first choice among its grade and all
+    below (as Breslow treats ties in Cox's regression); the problem stays convex.
+
+    `normalise` divides distances by the number of items (its square for `spearman`), so that long lists do not count
+    more than short ones; False is the published model. Validation data are not used.
+
+    >>> from podium import Labels, Preferences
+    >>> p = Preferences.from_lists({"q": {"good": ["a", "b", "c"], "bad": ["c", "b", "a"]}})
+    >>> model = WeightedCps().fit(p, Labels.from_dict({"q": {"a": 2, "b": 1, "c": 0}}))
+    >>> model.theta_["good"] > model.theta_["bad"], model.aggregate(p).ranking("q")
+    (True, ['a', 'b', 'c'])
+    """
+
+    name = "weighted_cps"
+    citation = "Qin, Geng & Liu, NIPS 2010"
+    tags = Tags(accepts=LIST_FORMS, weighted=False, supervised=True, pairwise="items")
+
+    distance: Distance = "kendall"
+    positive: Annotated[bool, "theta at or above 0: no expert is read upside down"] = True
+    normalise: Annotated[bool, "measure distances relative to the length of the ranking"] = True
+    l2: Annotated[float, Range(0, 1e6), Tune(1e-5, 0.1, log=True), "penalty on the squared theta"] = 1e-3
+    max_iterations: Annotated[int, Range(1, 100_000), "steps of L-BFGS, at most"] = 300
+
+    def _learn(self, training: Training) -> None:
+        places = _example_places(training, len(self.experts_))
+        choices = StageChoices.from_training(training, places, self.distance, self.normalise)
+        found = self._minimize_loss(choices, training.progress)
+        self.theta_: dict[Id, float] = dict(zip(self.experts_, found.tolist(), strict=True))
+
+    def _minimize_loss(self, choices: StageChoices, progress: Progress) -> F8:
+        from scipy.optimize import minimize
+
+        done = 0
+
+        def report_progress(_: Any) -> None:
+            nonlocal done
+            done += 1
+            progress(done, self.max_iterations, "learning")
+
+        width = choices.values.shape[1]
+        found = minimize(
+            choices.compute_loss,
+            np.zeros(width),
+            args=(self.l2,),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0 if self.positive else None, None)] * width,
+            callback=report_progress,
+            options={"maxiter": self.max_iterations, "ftol": 1e-13, "gtol": 1e-8, "maxfun": 10**9},
+        )
+        self.converged_, self.iterations_ = bool(found.status == 0), int(found.nit)
+        return np.asarray(found.x, np.float64)
+
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
+        return stage_costs(preferences, self.distance)
+
+    def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
+        codes = self._match_experts(preferences)
+        theta = np.array([*self.theta_.values()])
+        scores = score_by_stages(preferences, codes, theta, self.distance)
+        return Outcome(
+            scores,
+            converged=self.converged_,
+            iterations=self.iterations_,
+            expert_weights=select_weights(self.theta_, codes),
+        )
+
+
+def _example_places(training: Training, width: int) -> F8:
+    """Places among the labelled items of each query, in the order of the examples."""
+    given, rows = training.preferences, training.examples.rows
+    keep = np.zeros(len(given.index.items), np.bool_)
+    keep[rows] = True
+    places = mean_places(restrict_items(given, keep), np.arange(width), width)
+    return np.asarray(places[(np.cumsum(keep) - 1)[rows]], np.float64)

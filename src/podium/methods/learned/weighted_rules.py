@@ -1,0 +1,292 @@
+"""Well-known rules with the weight of each expert learned from labels: the baselines that a learner has to beat."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+
+from podium.core.params import Choice, Range, Tune
+from podium.data.consensus import Consensus
+from podium.data.features import Features
+from podium.data.ids import Id
+from podium.data.preferences import Preferences
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.pairwise_votes import count_items_above
+from podium.learning.examples import Examples
+from podium.learning.networks import Network
+from podium.methods.base import ALL_FORMS, LIST_FORMS, Aggregator, Outcome, Tags
+from podium.methods.kemeny import Kemeny
+from podium.methods.learned.learner import Learner, LearningTask
+from podium.methods.learned.supervised_method import SupervisedAggregator, Training
+from podium.methods.majority import Copeland
+from podium.methods.positional import Borda, ReciprocalRankFusion
+from podium.metrics.base import measure, parse
+
+__all__ = ["WeightedBorda", "WeightedKemeny", "WeightedRrf", "points_by_expert", "select_weights"]
+
+TINY = 1e-300  # keeps what has no weight at 0
+
+
+def points_by_expert(rule: Aggregator, preferences: Preferences, codes: I8, width: int) -> F8:
+    """What an additive rule gives every slot from each of `width` experts; `codes` numbers them, -1 for strangers."""
+    points = np.zeros((len(preferences.index.items), width))
+    for code in np.flatnonzero(codes >= 0).tolist():
+        alone = np.zeros(len(codes))
+        alone[code] = 1.0
+        points[:, codes[code]] = rule._compute_raw_outcome(preferences, alone, None).scores
+    return points
+
+
+def select_weights(learned: Mapping[Id, float], codes: I8) -> F8:
+    """The learned values of the experts with these numbers in training; 0 for strangers."""
+    values = np.array([*learned.values(), 0.0])
+    return values[codes]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _WeightLearner(Learner):
+    """LambdaRank whose weights begin equal and stay at or above 0."""
+
+    def _init_weights(self, network: Network, random: np.random.Generator) -> F8:
+        return np.ones(network.size)
+
+    def _has_nonnegative_weights(self) -> bool:
+        return True
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class WeightedRule(SupervisedAggregator):
+    """An additive rule with learned weights. They begin equal, never fall below 0, and have mean 1 at the end."""
+
+    metric: Annotated[str, "metric to raise: ndcg (any dialect), err, map, rbp ..."] = "ndcg:exp"
+    choose_by: Annotated[str, "metric by which validation data choose the pass"] = "ndcg@10:exp"
+    rate: Annotated[float, Range(0, 1000, open_low=True), Tune(0.001, 0.1, log=True), "size of the steps"] = (
+        0.01
+    )
+    passes: Annotated[int, Range(1, 100_000), "passes over the queries"] = 50
+    l2: Annotated[float, Range(0, 1e6), Tune(1e-5, 0.1, log=True), "penalty on the squared weights"] = 0.0
+    seed: Annotated[int, Range(0, 2**31 - 1), "seed of the order in which queries are visited"] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._build_learner()._check_learner()
+
+    @abstractmethod
+    def _make_rule(self) -> Aggregator:
+        """The rule itself, whose scores are sums over experts."""
+
+    @abstractmethod
+    def _first_place_points(self, preferences: Preferences) -> F8:
+        """Points of a first place, for every slot: in these units what is learned does not depend on a query's size."""
+
+    def _build_learner(self) -> _WeightLearner:
+        return _WeightLearner(
+            metric=self.metric,
+            choose_by=self.choose_by,
+            rate=self.rate,
+            passes=self.passes,
+            l2=self.l2,
+            seed=self.seed,
+        )
+
+    def _learn(self, training: Training) -> None:
+        weigher = self._build_learner()
+        weigher._train_scorer(LearningTask.from_training(training, self._build_example_values))
+        found = weigher._linear_weights()
+        mean = float(found.mean()) or 1.0
+        self.weights_: dict[Id, float] = dict(zip(self.experts_, (found / mean).tolist(), strict=True))
+        self.passes_ = weigher.passes_
+
+    def _build_example_values(self, training: Training) -> F8:
+        given, rows = training.preferences, training.examples.rows
+        points = points_by_expert(self._make_rule(), given, self._match_experts(given), len(self.experts_))
+        return points[rows] / self._first_place_points(given)[rows, None]
+
+    def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
+        weights = select_weights(self.weights_, self._match_experts(preferences))
+        return replace(
+            self._make_rule()._compute_raw_outcome(preferences, weights, None), expert_weights=weights
+        )
+
+    def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
+        weights, rule, found = select_weights(self.weights_, self._match_experts(one)), self._make_rule(), {}
+        for code, expert in enumerate(one.experts):
+            if one.active_experts[code]:
+                alone = np.zeros(len(weights))
+                alone[code] = weights[code]
+                found[expert] = rule._compute_raw_outcome(one, alone, None).scores
+        return found
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class WeightedBorda(WeightedRule):
+    """Borda's points, weighted by expert; the weights raise a metric on labelled queries (by LambdaRank's gradients).
+
+    Items that an expert does not list share its left-over points. See `Borda`.
+
+    >>> from podium import Labels, Preferences
+    >>> p = Preferences.from_lists({"q": {"good": ["a", "b", "c"], "bad": ["c", "b", "a"]}})
+    >>> model = WeightedBorda().fit(p, Labels.from_dict({"q": {"a": 2, "b": 1, "c": 0}}))
+    >>> model.weights_["good"] > model.weights_["bad"], model.aggregate(p).ranking("q")
+    (True, ['a', 'b', 'c'])
+    """
+
+    name = "weighted_borda"
+    citation = "Aslam & Montague, SIGIR 2001; Burges, Ragno & Le, NIPS 2006"
+    tags = Tags(accepts=LIST_FORMS, additive=True, weighted=False, supervised=True)
+
+    def _make_rule(self) -> Aggregator:
+        return Borda()
+
+    def _first_place_points(self, preferences: Preferences) -> F8:
+        index = preferences.index
+        return np.asarray(np.maximum(index.sizes[index.query_of_slot] - 1, 1), np.float64)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class WeightedRrf(WeightedRule):
+    """Sum of weight / (k + rank) over experts; the weights raise a metric on labelled queries (LambdaRank's gradients).
+
+    >>> from podium import Labels, Preferences
+    >>> p = Preferences.from_lists({"q": {"good": ["a", "b", "c"], "bad": ["c", "b", "a"]}})
+    >>> model = WeightedRrf().fit(p, Labels.from_dict({"q": {"a": 2, "b": 1, "c": 0}}))
+    >>> model.weights_["good"] > model.weights_["bad"], model.aggregate(p).ranking("q")
+    (True, ['a', 'b', 'c'])
+    """
+
+    name = "weighted_rrf"
+    citation = "Cormack, Clarke & Buettcher, SIGIR 2009; Burges, Ragno & Le, NIPS 2006"
+    tags = Tags(accepts=LIST_FORMS, additive=True, weighted=False, supervised=True)
+
+    k: Annotated[float, Range(0, 10_000), Tune(1, 200, log=True), "larger values flatten the top"] = 60
+
+    def _make_rule(self) -> Aggregator:
+        return ReciprocalRankFusion(k=self.k)
+
+    def _first_place_points(self, preferences: Preferences) -> F8:
+        return np.full(len(preferences.index.items), 1.0 / (self.k + 1.0))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class WeightedKemeny(SupervisedAggregator, Kemeny):
+    """Kemeny's rule with every expert weighted by how well it agreed with the labels in training.
+
+    `agreement="tau"`: the pairs of labelled items it ordered as the grades do less those it ordered against them,
+    over both, from all queries; `"ndcg"`: the mean NDCG of its own order over the queries it answered, what it does
+    not speak of last and equal places counted at their worst. An expert that agrees no more than it disagrees, or of
+    whom nothing is known, has weight 0. See `Kemeny` for the rest.
+
+    >>> from podium import Labels, Preferences
+    >>> p = Preferences.from_lists({"q": {1: ["a", "b", "c"], 2: ["c", "b", "a"], 3: ["b", "a", "c"]}})
+    >>> model = WeightedKemeny().fit(p, Labels.from_dict({"q": {"a": 2, "b": 1, "c": 0}}))
+    >>> model.weights_ == {1: 1.0, 2: 0.0, 3: 1 / 3}, model.aggregate(p).ranking("q")
+    (True, ['a', 'b', 'c'])
+    """
+
+    name = "weighted_kemeny"
+    citation = "Subbian & Melville, SocialCom 2011"
+    tags = Tags(accepts=ALL_FORMS, weighted=False, supervised=True, pairwise="items")
+
+    agreement: Annotated[str, Choice("tau", "ndcg"), "what makes an expert trusted"] = "tau"
+
+    def _learn(self, training: Training) -> None:
+        if self.agreement == "tau":
+            found = _agreement_in_pairs(training.preferences, training.examples)
+        else:
+            found = _mean_ndcg(training)
+        training.progress(1, 1, "weighing experts")
+        self.weights_: dict[Id, float] = dict(zip(self.experts_, found.tolist(), strict=True))
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        return self._score(preferences, None)
+
+    def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
+        weights = select_weights(self.weights_, self._match_experts(preferences))
+        return replace(Kemeny._scores(self, preferences, weights), expert_weights=weights)
+
+
+def _agreement_in_pairs(preferences: Preferences, examples: Examples) -> F8:
+    """max(0, (agreed - disagreed) / (agreed + disagreed)) by expert, over pairs of labelled items of one query."""
+    level, weight = _encode_levels(preferences, examples)
+    votes, experts = preferences.comparisons, len(preferences.experts)
+    both = (level[votes.winner] >= 0) & (level[votes.loser] >= 0) & ~votes.tie
+    counted = votes.weight * both * weight[votes.query_of_row]
+    up = level[votes.winner] > level[votes.loser]
+    down = level[votes.winner] < level[votes.loser]
+    lists = preferences.lists
+    right, wrong = (
+        np.bincount(votes.expert, counted * side, experts)
+        + np.bincount(lists.expert, pairs * weight[lists.query_of_list], experts)
+        for side, pairs in zip((up, down), _pairs_in_lists(preferences, level), strict=True)
+    )
+    agreement = (right - wrong) / np.maximum(right + wrong, TINY)
+    return np.asarray(np.maximum(agreement, 0.0), np.float64)
+
+
+def _encode_levels(preferences: Preferences, examples: Examples) -> tuple[I8, F8]:
+    """The grade of every slot as 0, 1, ... inside its query (-1: not labelled), and the weight of every query."""
+    index, own = preferences.index, examples.labels.index
+    grades, query = examples.labels.grades, own.query_of_slot
+    new = np.concatenate(([False], (np.diff(query) == 0) & (np.diff(grades) != 0)))
+    rank = np.cumsum(new)
+    filled = np.flatnonzero(own.sizes)
+    last = np.zeros(len(own), np.int64)
+    last[filled] = rank[own.starts[filled + 1] - 1]
+    level = np.full(len(index.items), -1, np.int64)
+    level[examples.rows] = last[query] - rank  # rows lie best grade first
+    weight = np.zeros(len(index))
+    weight[index.query_of_slot[examples.rows]] = examples.weight[query]
+    return level, weight
+
+
+def _pairs_in_lists(preferences: Preferences, level: I8) -> tuple[F8, F8]:
+    """For every list: pairs of labelled items in the order of their grades, and pairs against it."""
+    lists, index, count = preferences.lists, preferences.index, len(preferences.lists)
+    of_row, row_level = lists.list_of_row, level[lists.item]
+    base, end = lists.starts[of_row], lists.starts[of_row + 1]
+    above, upto = (base + places_ for places_ in count_items_above(lists.starts, lists.rank))
+    right, wrong = np.zeros(count), np.zeros(count)
+    listed_worse, unlisted_worse = np.zeros(count), np.zeros(count)
+    for grade in range(int(level.max(initial=0)) + 1):
+        here = np.flatnonzero(row_level == grade)
+        worse = np.concatenate(([0], np.cumsum((row_level >= 0) & (row_level < grade))))
+        right += np.bincount(of_row[here], (worse[end] - worse[upto])[here], count)
+        wrong += np.bincount(of_row[here], (worse[above] - worse[base])[here], count)
+        if preferences.unlisted == "below":
+            listed = np.bincount(of_row[here], minlength=count)
+            known = np.bincount(index.query_of_slot[level == grade], minlength=len(index))
+            unlisted = known[lists.query_of_list] - listed
+            right += listed * unlisted_worse
+            wrong += unlisted * listed_worse
+            listed_worse += listed
+            unlisted_worse += unlisted
+    return right, wrong
+
+
+def _mean_ndcg(training: Training) -> F8:
+    """The mean NDCG of each expert's own order, over the queries it answered from which something can be learned."""
+    given, examples = training.preferences, training.examples
+    labels, rows = examples.labels, examples.rows
+    useful = np.zeros(len(labels.index), np.bool_)
+    useful[examples.find_useful_queries()] = True
+    found = np.zeros(len(given.experts))
+    for code, expert in enumerate(given.experts):
+        one = given.with_experts([expert])
+        scores = Copeland().aggregate(one).scores[rows]
+        # places that count, equal scores worst grade first: the labels' rows lie best grade first
+        order = np.lexsort((-np.arange(len(rows)), -scores, labels.index.query_of_slot))
+        place = np.empty(len(rows))
+        place[order] = np.arange(len(rows))
+        silent = one.unranked_slots(np.ones(1, np.bool_))
+        spoken = np.ones(len(rows), np.bool_) if silent is None else ~silent[rows]
+        heard = np.zeros(len(labels.index), np.bool_)
+        heard[labels.index.query_of_slot[spoken]] = True
+        which = np.flatnonzero(useful & heard)
+        values = measure([parse("ndcg:exp")], Consensus.from_scores(labels.index, -place), labels, which)[0]
+        weight = examples.weight[which]
+        found[code] = float(values @ weight) / max(float(weight.sum()), TINY)
+    return found

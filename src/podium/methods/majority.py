@@ -1,0 +1,256 @@
+"""Methods that ask, pair by pair, whom the majority prefers.
+
+All of them read lists (rankings, top-k lists, ratings through the ranks they imply) and comparisons alike: an expert
+prefers i to j when it lists i at a better rank, or votes for i; with unlisted="below" it also prefers what it lists
+to what it does not. A tie gives nothing to either side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from podium.core.params import Choice
+from podium.data.preferences import Preferences
+from podium.kernels import majority, segments
+from podium.kernels.dispatch import B1, F8
+from podium.kernels.pairwise_votes import Votes, find_unranked_slots, whole_weights
+from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
+from podium.methods.costs import Cost, table_cost
+
+__all__ = [
+    "CondorcetFuse",
+    "Copeland",
+    "GreedyOrder",
+    "MajorityVote",
+    "PairwiseMajority",
+    "RankedPairs",
+    "Schulze",
+]
+
+
+def collect_votes(preferences: Preferences, weights: F8) -> tuple[Votes, float]:
+    """The voices of all experts with whole weights, and the unit of these weights."""
+    lists, pairs = preferences.lists, preferences.comparisons
+    plain = bool((pairs.weight == 1).all())
+    given = weights[pairs.expert] if plain else weights[pairs.expert] * pairs.weight
+    whole, unit = whole_weights(weights if plain else np.concatenate((weights, given)))
+    by_expert, by_vote = whole[: len(weights)], whole[len(weights) :]
+    votes = Votes(
+        slots=preferences.index.starts,
+        query_starts=lists.query_starts,
+        starts=lists.starts,
+        item=lists.item,
+        rank=lists.rank,
+        list_weight=by_expert[lists.expert],
+        vote_starts=pairs.query_starts,
+        winner=pairs.winner,
+        loser=pairs.loser,
+        tie=pairs.tie,
+        vote_weight=by_expert[pairs.expert] if plain else by_vote,
+        below=preferences.unlisted == "below",
+    )
+    return votes, unit
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PairwiseMajority(Aggregator):
+    """Scores from the matrix of votes of each query."""
+
+    tables: ClassVar[int] = 2  # matrices of a query held at once, eight bytes per pair
+    cube: ClassVar[float] = (
+        0.0  # operations per cube of the number of items, for the estimate of cost (measured)
+    )
+    cubic: ClassVar[float] = (
+        0.0  # cost of an item's cube in cells of a matrix, for choosing and sharing the work
+    )
+    kernel: ClassVar[Callable[..., F8]]
+
+    def _kernel_options(self) -> tuple[bool, ...]:
+        return ()
+
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
+        return table_cost(preferences.index.sizes, 8 * self.tables, cube=self.cube)
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        votes, _ = collect_votes(preferences, weights)
+        scores = majority.score_by_majority(type(self).kernel, votes, self.cubic, *self._kernel_options())
+        return Outcome(scores, find_unranked_slots(votes))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CondorcetFuse(PairwiseMajority):
+    """Sort by majority, so that no item stands right above one that beats it; score = items below minus above.
+
+    A merge sort by the majority starts from the order of net votes (won minus lost). Items with equal net votes are
+    split by wins minus losses among themselves, again and again; those that cannot be told apart stay tied, and
+    are compared with others by their summed votes.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: ["a", "b", "c"], 2: ["b", "a", "c"], 3: ["a", "c", "b"]}})
+    >>> CondorcetFuse().aggregate(p).ranking("q")
+    ['a', 'b', 'c']
+    """
+
+    name = "condorcet"
+    citation = "Montague & Aslam, CIKM 2002"
+    tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
+    kernel = staticmethod(majority.condorcet)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Copeland(PairwiseMajority):
+    """Items beaten by majority minus items lost to.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_comparisons([0] * 3, ["j"] * 3, ["a", "a", "b"], ["b", "c", "c"])
+    >>> Copeland().aggregate(p).to_dict()
+    {0: {'a': 2.0, 'b': 0.0, 'c': -2.0}}
+    """
+
+    name = "copeland"
+    citation = "Copeland, 1951"
+    tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
+    kernel = staticmethod(majority.copeland)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GreedyOrder(PairwiseMajority):
+    """Take the item with the largest preference out minus in among those left, again and again.
+
+    Items with equal values are compared among themselves only, again and again; what still ties is taken together.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: ["a", "b", "c"], 2: ["b", "c", "a"]}})
+    >>> GreedyOrder().aggregate(p).to_dict()
+    {'q': {'b': 2.0, 'a': -1.0, 'c': -1.0}}
+    """
+
+    name = "greedy"
+    citation = "Cohen, Schapire & Singer, JAIR 1999"
+    tags = Tags(accepts=ALL_FORMS, pairwise="items")
+    kernel = staticmethod(majority.greedy)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Schulze(PairwiseMajority):
+    """Items beaten minus items lost to, where i beats j if its widest path of majorities to j is the stronger.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: ["a", "b", "c"], 2: ["b", "c", "a"], 3: ["c", "a", "b"]}})
+    >>> Schulze().aggregate(p).to_dict()
+    {'q': {'a': 0.0, 'b': 0.0, 'c': 0.0}}
+    """
+
+    name = "schulze"
+    citation = "Schulze, Social Choice and Welfare 2011"
+    tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
+    cubic = 1 / 32
+    cube = 0.5
+    kernel = staticmethod(majority.schulze)
+
+    strength: Annotated[
+        str, Choice("winning", "margin"), "what a majority weighs: its votes, or its votes less those against"
+    ] = "winning"
+
+    def _kernel_options(self) -> tuple[bool, ...]:
+        return (self.strength == "winning",)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RankedPairs(PairwiseMajority):
+    """Lock majorities from the largest margin down, skipping those that contradict; score = dominated minus dominators.
+
+    Equal margins are locked together, less those that lie on a cycle with each other and with what is locked.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: "abc", 2: "bca", 3: "cab", 4: "abc"}})
+    >>> RankedPairs().aggregate(p).ranking("q")
+    ['a', 'b', 'c']
+    """
+
+    name = "ranked_pairs"
+    citation = "Tideman, Social Choice and Welfare 1987"
+    tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
+    cubic = 1 / 2
+    cube = 3.0
+    kernel = staticmethod(majority.ranked_pairs)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MajorityVote(Aggregator):
+    """The mean of the votes on an item.
+
+    Ratings: the weighted mean rating over the experts that rated it. Rankings and comparisons: the weighted mean over
+    lists of the share of the other listed items it beats, ties half (a comparison is a list of two, a list of one
+    says 1/2). In a query with other votes beside ratings, ratings count through the ranks they imply. Items nobody
+    voted on come last, with a score below everybody's.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {"ann": {"a": 3, "b": 5}, "bob": {"a": 4}}})
+    >>> MajorityVote().aggregate(p).to_dict()
+    {'q': {'b': 5.0, 'a': 3.5}}
+    """
+
+    name = "majority"
+    tags = Tags(accepts=ALL_FORMS)
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        lists, pairs, slots = preferences.lists, preferences.comparisons, len(preferences.index.items)
+        votes, _ = collect_votes(
+            preferences, weights
+        )  # whole weights, so that sums do not depend on their order
+        rated = self._find_rated_queries(preferences)[lists.query_of_list]
+        value = self._compute_win_shares(preferences)
+        if lists.score is not None:
+            value = np.where(rated[lists.list_of_row], lists.score, value)
+        weight, none = votes.list_weight, np.zeros(len(lists))
+        total = segments.sum_affine(lists.query_starts, lists.starts, lists.item, value, none, weight, slots)
+        voices = segments.sum_affine(lists.query_starts, lists.starts, lists.item, None, weight, none, slots)
+        if preferences.unlisted == "below":
+            total, voices = self._add_unlisted(preferences, np.where(rated, 0.0, weight), total, voices)
+        for side, won in ((pairs.winner, 1.0), (pairs.loser, 0.0)):
+            share = np.where(pairs.tie, 0.5, won) * votes.vote_weight
+            total = total + np.bincount(side, weights=share, minlength=slots)
+            voices = voices + np.bincount(side, weights=votes.vote_weight, minlength=slots)
+        silent = voices <= 0
+        return Outcome(total / np.where(silent, 1.0, voices), silent)
+
+    @staticmethod
+    def _find_rated_queries(preferences: Preferences) -> B1:
+        """Queries all of whose votes are ratings."""
+        lists, votes = preferences.lists, preferences.comparisons
+        if lists.score is None:
+            return np.zeros(len(preferences), np.bool_)
+        blank = np.bincount(
+            lists.query_of_list[lists.list_of_row[np.isnan(lists.score)]], minlength=len(preferences)
+        )
+        return np.asarray((blank == 0) & (np.diff(votes.query_starts) == 0))
+
+    @staticmethod
+    def _compute_win_shares(preferences: Preferences) -> F8:
+        """The share of the other items of its list that each row beats."""
+        lists = preferences.lists
+        below = preferences.unlisted == "below"
+        others = (preferences.index.sizes[lists.query_of_list] if below else lists.lengths) - 1.0
+        place = segments.fractional_ranks(lists.starts, lists.rank)
+        others = others[lists.list_of_row]
+        return np.where(others > 0, 1 - (place - 1) / np.maximum(others, 1), 0.5)
+
+    @staticmethod
+    def _add_unlisted(preferences: Preferences, weight: F8, total: F8, voices: F8) -> tuple[F8, F8]:
+        """Each list also puts the items it does not hold in one tied last place."""
+        lists, sizes = preferences.lists, preferences.index.sizes
+        size = sizes[lists.query_of_list]
+        share = weight * np.maximum(size - lists.lengths - 1, 0) / 2 / np.maximum(size - 1, 1)
+        held = segments.sum_affine(
+            lists.query_starts, lists.starts, lists.item, None, share, share, len(total)
+        )
+        everywhere = (
+            np.bincount(lists.query_of_list, weights=w, minlength=len(sizes)) for w in (share, weight)
+        )
+        shares, heard = (np.repeat(e, sizes) for e in everywhere)
+        return total + shares - held, np.where(heard > 0, heard, voices)

@@ -1,0 +1,218 @@
+"""Methods that read all preferences as pairwise matrices: the multinomial preference model, and completion by SVP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple, cast
+
+import numpy as np
+
+from podium.core.errors import Option, ParameterError
+from podium.core.params import Choice, Range, Tune
+from podium.data.lists import Lists
+from podium.data.preferences import Preferences
+from podium.kernels import matrix_completion, multinomial, preference_svd
+from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.pairwise_votes import find_unranked_slots
+from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
+from podium.methods.costs import Cost, table_cost
+from podium.methods.learned.expert_matrices import Transform, build_expert_matrices, scale_ranks
+from podium.methods.majority import collect_votes
+
+__all__ = ["Mpm", "Svp"]
+
+TIE = 1e-8  # relative to the largest score: scores nearer than this are ties
+ROUNDS = 2000  # of adherences and scores in turn
+
+
+class _MpmFit(NamedTuple):
+    fit: multinomial.MultinomialFit
+    adherence: F8  # by group
+    late: B1  # queries that did not converge
+    rounds: int
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Mpm(Aggregator):
+    """MPM: an expert's preferences are draws from all pairs, i over j with probability exp(t (s_i - s_j)) / Z.
+
+    Every strength Y(i, j) with which an expert prefers i to j counts as so many draws, and Z sums over all pairs of
+    items of the query. Scores s have a normal prior with mean 0. In the plain model t = 1 for all, and the items come
+    in the order of their net strengths, the sums of Y(i, j) - Y(j, i). With `adherence` every expert has its own
+    t >= 0 in every query, with a normal prior around 1: experts that contradict the others get little. `pooled` gives
+    an expert one t for all queries, which then depend on each other. The expert weights of the consensus are these
+    t, over queries in the mean by strength, times the weights given.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: "abcd", 2: "abdc", 3: "bacd", 4: "dbca"}})
+    >>> Mpm().aggregate(p).ranking("q")
+    ['b', 'a', 'd', 'c']
+    >>> found = Mpm(adherence=True).aggregate(p)
+    >>> found.ranking("q"), found.expert_weights.round(2).tolist()
+    (['a', 'b', 'c', 'd'], [1.11, 1.01, 1.01, 0.0])
+    """
+
+    name = "mpm"
+    citation = "Volkovs & Zemel, WWW 2012"
+    tags = Tags(accepts=ALL_FORMS, cost="iterate")
+
+    adherence: Annotated[bool, "does every expert have an adherence of its own?"] = False
+    pooled: Annotated[bool, "is the adherence of an expert one for all queries?"] = False
+    strength: Annotated[
+        str, Choice("binary", "rank", "log"), "1, or the difference of ranks or log ranks, for every pair"
+    ] = "binary"
+    prior: Annotated[float, Range(1e-6, 1e6), Tune(1e-3, 10, log=True), "precision of the scores' prior"] = (
+        0.1
+    )
+    steady: Annotated[
+        float, Range(1e-6, 1e6), Tune(1e-2, 1e3, log=True), "precision of the adherences' prior around 1"
+    ] = 1.0
+    tolerance: Annotated[float, Range(1e-12, 1e-2), "largest gradient, relative, that counts as none"] = 1e-10
+    max_iterations: Annotated[int, Range(1, 1_000_000), "Newton steps after which a query is cut short"] = 200
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        groups, expert = self._build_groups(preferences, weights)
+        found = self._fit_groups(groups, expert)
+        fit, adherence, late, rounds = found
+        notes = [f"largest gradient {fit.gradient.max(initial=0.0):.1e}"]
+        if late.any():
+            notes.append(f"stopped too early in {int(late.sum())} of {len(late)} queries")
+        return Outcome(
+            fit.score,
+            find_unranked_slots(collect_votes(preferences, weights)[0]),
+            tolerance=TIE,
+            floor=1.0,
+            converged=not late.any(),
+            iterations=rounds + int(fit.steps.max(initial=0)),
+            objective=float(fit.value.sum()),
+            notes=tuple(notes),
+            expert_weights=_average_adherence(groups, adherence, expert, weights) if self.adherence else None,
+        )
+
+    def _build_groups(self, preferences: Preferences, weights: F8) -> tuple[multinomial.PreferenceGroups, I8]:
+        """Net strengths and totals, weighted, by query and expert (or by query alone), and the expert of each group."""
+        made = build_expert_matrices(preferences, cast(Transform, self.strength))
+        m = made.matrices
+        row, column = preference_svd.sum_rows_and_columns(m)
+        weight = weights[made.group]
+        net, total = (row - column) * weight[m.owner], np.bincount(m.owner, row, len(m.query)) * weight
+        slots, queries = m.slots, len(preferences)
+        if self.adherence:
+            starts = np.searchsorted(m.query, np.arange(queries + 1))
+            return multinomial.PreferenceGroups(slots, starts, m.starts_out, net, total), made.group
+        slot = np.arange(len(net)) + np.repeat(slots[m.query] - m.starts_out[:-1], m.sizes)
+        net, total = (
+            np.bincount(at, values, count).astype(np.float64, copy=False)
+            for at, values, count in ((slot, net, int(slots[-1])), (m.query, total, queries))
+        )
+        return multinomial.PreferenceGroups(slots, np.arange(queries + 1), slots, net, total), np.zeros(
+            queries, np.int64
+        )
+
+    def _fit_groups(self, groups: multinomial.PreferenceGroups, expert: I8) -> _MpmFit:
+        queries, slots = len(groups.starts) - 1, int(groups.slots[-1])
+        fit = multinomial.MultinomialFit(
+            np.zeros(slots), np.zeros(queries), np.zeros(queries, np.int64), np.zeros(queries)
+        )
+        adherence, active, rounds = np.ones(len(groups.total)), np.ones(queries, np.bool_), 0
+        how = self.prior, self.tolerance, self.max_iterations
+        multinomial.fit_scores(groups, adherence, *how, fit, active)
+        if not self.adherence:
+            return _MpmFit(fit, adherence, fit.steps > self.max_iterations, 0)
+        tied = np.zeros_like(expert) if self.pooled else groups.query  # what shares one scale
+        own = expert if self.pooled else np.arange(len(expert))  # what shares one adherence
+        while active.any() and rounds < ROUNDS * min(1, self.max_iterations - 1):
+            rounds += 1
+            moved = multinomial.fit_adherence(
+                groups, adherence, own, tied, fit.score, active, self.prior, self.steady
+            )
+            active = np.full(queries, moved.any()) if self.pooled else moved
+            multinomial.fit_scores(groups, adherence, *how, fit, active)
+        return _MpmFit(fit, adherence, active | (fit.steps > self.max_iterations), rounds)
+
+
+def _average_adherence(groups: multinomial.PreferenceGroups, adherence: F8, expert: I8, weights: F8) -> F8:
+    """The mean adherence of every expert, weighted by what it said; 1 for experts that said nothing."""
+    said = np.bincount(expert, groups.total, len(weights))
+    mean = np.bincount(expert, groups.total * adherence, len(weights)) / np.where(said > 0, said, 1.0)
+    return np.where(said > 0, mean, 1.0) * weights
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Svp(Aggregator):
+    """SVP: fill in a skew matrix of preferences so that it has rank two, and score items by its row means.
+
+    Y(i, j), the strength with which i is preferred to j less that of the opposite, is known for pairs that some expert
+    compares: over experts the `sum`, the weighted `mean` or the smoothed `log_odds`, log((w + 1) / (l + 1)) of what
+    speaks for i and for j, a tie half for each. A list's strength is the difference of ranks over its largest rank
+    (`rank`), of log ranks (`log`), of plain ranks (`difference`), or 1 (`binary`); against unlisted items, where they
+    are below, it is 1 (for `difference` they stand one rank under the last). Cells not known are filled in by
+    projecting onto rank two again and again. As few lists leave them wide open, `shrink` draws them towards 0: 0 is the
+    method as published, which may not converge; 1 takes them as 0 and projects once. The notes say how much of Y the
+    result explains.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: "abc", 2: "bcd", 3: "acd"}})
+    >>> Svp().aggregate(p).ranking("q")
+    ['a', 'b', 'c', 'd']
+    """
+
+    name = "svp"
+    citation = "Gleich & Lim, KDD 2011"
+    tags = Tags(accepts=ALL_FORMS, pairwise="items")
+
+    strength: Annotated[
+        str, Choice("rank", "log", "difference", "binary"), "how strongly a list prefers one item to another"
+    ] = "rank"
+    combine: Annotated[
+        str, Choice(*matrix_completion.COMBINE), "how the experts' strengths are put together"
+    ] = "sum"
+    shrink: Annotated[float, Range(0, 1), Tune(0.01, 1, log=True), "draws what is not known towards 0"] = 0.1
+    tolerance: Annotated[
+        float, Range(1e-12, 1e-2), "change by a projection, relative, that counts as none"
+    ] = 1e-10
+    max_iterations: Annotated[int, Range(1, 1_000_000), "projections after which a query is cut short"] = 2000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.strength, self.combine) == ("difference", "log_odds"):
+            raise ParameterError(
+                "svp: log_odds counts wins, and differences of plain ranks are no counts; use ",
+                Option("strength", "binary", of="method"),
+            )
+
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
+        return table_cost(preferences.index.sizes, 40, square=5_000)
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        votes, unit = collect_votes(preferences, weights)
+        value, bottom = self._scale_places(preferences.lists)
+        how = matrix_completion.DifferenceRule(
+            value, bottom, self.strength == "binary", matrix_completion.COMBINE.index(self.combine), unit
+        )
+        found = matrix_completion.complete_matrices(
+            votes, how, self.shrink, self.tolerance, self.max_iterations
+        )
+        late, norm = found.steps > self.max_iterations, float(found.norm.sum())
+        notes = [f"explains {1 - float(found.error.sum()) / norm if norm > 0 else 1.0:.1%} of the strengths"]
+        if late.any():
+            notes.append(
+                f"stopped after {self.max_iterations} projections in {int(late.sum())} of {len(late)} queries, "
+                f"with changes of up to {float(found.change[late].max()):.1e}"
+            )
+        return Outcome(
+            found.score,
+            find_unranked_slots(votes),
+            tolerance=TIE,
+            floor=1.0,
+            converged=not late.any(),
+            iterations=int(found.steps.max(initial=0)),
+            objective=float(found.error.sum()),
+            notes=tuple(notes),
+        )
+
+    def _scale_places(self, lists: Lists) -> tuple[F8, F8]:
+        """The place of every row on the scale of its list, and that of the items a list does not hold."""
+        if self.strength == "difference":
+            return lists.rank.astype(np.float64), lists.last_rank.astype(np.float64) + 1
+        return scale_ranks(lists, cast(Transform, self.strength)), np.full(len(lists), np.inf)

@@ -1,0 +1,283 @@
+"""Methods that look at positions only: a point for being near the top, summed over experts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from podium.core.params import Choice, Range, Tune
+from podium.data.preferences import Preferences
+from podium.kernels import segments
+from podium.kernels.dispatch import B1, F8
+from podium.kernels.pairwise_votes import whole_weights
+from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
+
+__all__ = [
+    "Borda",
+    "InverseSquareRank",
+    "LogInverseSquareRank",
+    "MeanRank",
+    "MedianRank",
+    "Positional",
+    "RankBiasedCentroids",
+    "ReciprocalRankFusion",
+]
+
+TABLE_LIMIT = 1_000_000  # ranks up to here are looked up; beyond, a table could be larger than the data
+
+
+def sum_listing_weights(preferences: Preferences, weights: F8) -> F8:
+    """Total weight of the experts that list each item."""
+    lists = preferences.lists
+    base = weights[lists.expert]
+    return segments.sum_affine(
+        lists.query_starts, lists.starts, lists.item, None, base, base, len(preferences.index.items)
+    )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Positional(Aggregator):
+    """Score = sum over experts of weight x points(rank); subclasses say how many points a rank is worth."""
+
+    @classmethod
+    def sums_points(cls) -> bool:
+        """Whether the score is that sum and nothing else, so that it can be taken from columns without preferences.
+
+        It is where a subclass changes nothing but the points and the weights.
+        """
+        steps = ("aggregate", "_compute_outcome", "_compute_raw_outcome", "_scores", "_sums")
+        return all(getattr(cls, step) is getattr(Positional, step) for step in steps)
+
+    @abstractmethod
+    def _points(self, rank: F8) -> F8:
+        """Points for being at these ranks (1 = top)."""
+
+    def points(self, last: int) -> F8:
+        """Points by rank, from 0 (which no item has) to `last`."""
+        ranks = np.arange(last + 1, dtype=np.float64)
+        ranks[0] = 1.0  # there is no rank 0; keeps the table finite
+        return self._points(ranks)
+
+    def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
+        # sums of positive points are exact relative to themselves, however small
+        return Outcome(self._sums(preferences, weights), floor=0.0)
+
+    def _sums(self, preferences: Preferences, weights: F8) -> F8:
+        lists, slots = preferences.lists, len(preferences.index.items)
+        last = int(lists.rank.max(initial=0))
+        per_list = weights[lists.expert]
+        if last <= TABLE_LIMIT:
+            return segments.sum_points(
+                lists.query_starts, lists.starts, lists.item, lists.rank, self.points(last), per_list, slots
+            )
+        points = self._points(lists.rank.astype(np.float64))
+        return segments.sum_affine(
+            lists.query_starts, lists.starts, lists.item, points, np.zeros(len(lists)), per_list, slots
+        )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ReciprocalRankFusion(Positional):
+    """Sum of 1 / (k + rank) over experts.
+
+    >>> from podium import fuse
+    >>> fuse([["a", "b", "c"], ["b", "a", "d"]], method="rrf").ranking
+    ['a', 'b', 'c', 'd']
+    """
+
+    name = "rrf"
+    citation = "Cormack, Clarke & Buettcher, SIGIR 2009"
+    tags = Tags(accepts=LIST_FORMS, additive=True)
+
+    k: Annotated[float, Range(0, 10_000), Tune(1, 200, log=True), "larger values flatten the top"] = 60
+
+    def _points(self, rank: F8) -> F8:
+        return 1.0 / (self.k + rank)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RankBiasedCentroids(Positional):
+    """Sum of (1 - persistence) persistence^(rank - 1): each expert gives its items the weight a patient reader would.
+
+    >>> from podium import fuse
+    >>> fuse([["a", "b"], ["b", "a"], ["b", "c"]], method="rbc(persistence=0.5)").scores
+    [1.25, 0.75, 0.25]
+    """
+
+    name = "rbc"
+    citation = "Bailey, Moffat, Scholer & Thomas, SIGIR 2017"
+    tags = Tags(accepts=LIST_FORMS, additive=True)
+
+    persistence: Annotated[float, Range(0.0, 0.999999), Tune(0.5, 0.99), "chance of reading on"] = 0.9
+
+    def _points(self, rank: F8) -> F8:
+        return np.asarray((1.0 - self.persistence) * self.persistence ** (rank - 1.0))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InverseSquareRank(Positional):
+    """Sum of 1 / rank^2, times the (weighted) number of experts that list the item.
+
+    >>> from podium import fuse
+    >>> fuse([["a", "b"], ["b"]], method="isr").scores
+    [2.5, 1.0]
+    """
+
+    name = "isr"
+    citation = "Mourao, Martins & Magalhaes, Comput. Med. Imaging Graph. 2015"
+    tags = Tags(accepts=LIST_FORMS)
+
+    def _points(self, rank: F8) -> F8:
+        return 1.0 / (rank * rank)
+
+    def _sums(self, preferences: Preferences, weights: F8) -> F8:
+        return super()._sums(preferences, weights) * sum_listing_weights(preferences, weights)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LogInverseSquareRank(InverseSquareRank):
+    """Sum of 1 / rank^2, times log(sigma + number of experts that list the item).
+
+    With `sigma` 0, the published form, all items found by one expert score 0.
+
+    >>> from podium import fuse
+    >>> fuse([["a", "b"], ["b"]], method="log_isr").ranking
+    ['b', 'a']
+    """
+
+    name = "log_isr"
+    exempt = {  # noqa: RUF012 - read-only by convention, as all class facts here
+        "doubling": "log(2n) is not proportional to log(n): how often an item is found counts less than linearly",
+        "weight_two": "the logarithm counts experts, not weight",
+    }
+
+    sigma: Annotated[float, Range(0, 1), "keeps items found once apart"] = 0.01
+
+    def _sums(self, preferences: Preferences, weights: F8) -> F8:
+        points = Positional._sums(self, preferences, weights)
+        count = sum_listing_weights(preferences, (weights > 0).astype(np.float64))
+        return np.where(count > 0, points * np.log(self.sigma + np.maximum(count, 1.0)), 0.0)
+
+
+def _unlisted_ranks(preferences: Preferences, missing: str) -> F8:
+    """Rank that an unlisted item gets in each list: the mean of the places left over, or the last place."""
+    lists = preferences.lists
+    size = preferences.index.sizes[lists.query_of_list].astype(np.float64)
+    return (lists.lengths + 1 + size) / 2 if missing == "share" else size
+
+
+MissingRule = Annotated[str, Choice("share", "last", "ignore"), "places for items an expert does not list"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Borda(Aggregator):
+    """Points = items placed below, summed over experts.
+
+    With M items and a list of n: `missing="share"` gives every unlisted item the mean of the points left over,
+    (M - n - 1) / 2; `"last"` gives it none; `"ignore"` lets an expert speak of its n items only, so that being
+    listed at the bottom is worth as little as being left out. `reversed_lists` reads every list upside down.
+
+    >>> from podium import fuse
+    >>> fuse([["a", "b", "c"], ["b", "a"]], method="borda").scores
+    [3.0, 3.0, 0.0]
+    """
+
+    name = "borda"
+    citation = "de Borda 1781; Aslam & Montague, SIGIR 2001"
+    tags = Tags(accepts=LIST_FORMS, additive=True)
+
+    missing: MissingRule = "share"
+    reversed_lists: Annotated[bool, "read the last item of every list as the best"] = False
+
+    def _scores(self, preferences: Preferences, weights: F8) -> F8:
+        lists, sizes = preferences.lists, preferences.index.sizes
+        place = segments.fractional_ranks(lists.starts, lists.rank)
+        weight = weights[lists.expert]
+        n, size = lists.lengths.astype(np.float64), sizes[lists.query_of_list].astype(np.float64)
+        # points of the item at place p are top - p, or, upside down, top - (n + 1 - p)
+        top = n if self.missing == "ignore" else size
+        sign = 1.0 if self.reversed_lists else -1.0
+        base = top - (n + 1 if self.reversed_lists else 0.0)
+        shared = (size - n - 1) / 2 if self.missing == "share" else np.zeros(len(lists))
+        total = segments.sum_affine(
+            lists.query_starts,
+            lists.starts,
+            lists.item,
+            place,
+            weight * (base - shared),
+            weight * sign,
+            len(preferences.index.items),
+        )
+        everyone = np.bincount(lists.query_of_list, weights=weight * shared, minlength=len(sizes))
+        return total + np.repeat(everyone, sizes)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MeanRank(Aggregator):
+    """Minus the mean place over experts; with `missing="share"` or `"last"` the same order as Borda.
+
+    >>> from podium import fuse
+    >>> fuse([["a", "b", "c"], ["b", "a"]], method="mean_rank(missing='ignore')").scores
+    [-1.5, -1.5, -3.0]
+    """
+
+    name = "mean_rank"
+    citation = "de Borda 1781"
+    tags = Tags(accepts=LIST_FORMS)
+
+    missing: MissingRule = "share"
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        lists, sizes = preferences.lists, preferences.index.sizes
+        place = segments.fractional_ranks(lists.starts, lists.rank)
+        weight = weights[lists.expert]
+        count = sum_listing_weights(preferences, weights)
+        other = (
+            np.zeros(len(lists)) if self.missing == "ignore" else _unlisted_ranks(preferences, self.missing)
+        )
+        total = segments.sum_affine(
+            lists.query_starts, lists.starts, lists.item, place, -weight * other, weight, len(count)
+        )
+        if self.missing != "ignore":
+            everyone = np.bincount(lists.query_of_list, weights=weight * other, minlength=len(sizes))
+            heard = np.bincount(lists.query_of_list, weights=weight, minlength=len(sizes))
+            total, count = total + np.repeat(everyone, sizes), np.repeat(heard, sizes)
+        absent: B1 = count <= 0
+        return Outcome(-total / np.where(absent, 1.0, count), absent)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MedianRank(Aggregator):
+    """Minus the (weighted) median place over experts.
+
+    >>> from podium import fuse
+    >>> fuse([["a", "b", "c"], ["b", "a", "c"], ["a", "c", "b"]], method="median_rank").scores
+    [-1.0, -2.0, -3.0]
+    """
+
+    name = "median_rank"
+    citation = "Fagin, Kumar & Sivakumar, SIGMOD 2003"
+    tags = Tags(accepts=LIST_FORMS)
+
+    missing: MissingRule = "share"
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        lists, index = preferences.lists, preferences.index
+        place = segments.fractional_ranks(lists.starts, lists.rank)
+        weights, _ = whole_weights(weights)
+        item, weight = lists.item, weights[lists.expert][lists.list_of_row]
+        if self.missing != "ignore":
+            # one row for every item of every list of its query: those the expert leaves out get the left-over place
+            sizes = index.sizes[lists.query_of_list]
+            offsets, cell = segments.gather_segments(index.starts, lists.query_of_list)
+            full = np.repeat(_unlisted_ranks(preferences, self.missing), sizes)
+            base = (offsets[:-1] - index.starts[:-1][lists.query_of_list])[lists.list_of_row]
+            full[base + lists.item] = place
+            item, place = cell.astype(np.int32), full
+            weight = np.repeat(weights[lists.expert], sizes)
+        median = segments.compute_median_by_item(item, place, weight, len(index.items))
+        absent = np.isnan(median)
+        return Outcome(-np.where(absent, 0.0, median), absent)

@@ -1,0 +1,168 @@
+"""Models of whole rankings: Plackett-Luce fills a ranking place by place, Mallows scatters it around a centre."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from podium.core.params import Range, Tune
+from podium.data.index import ItemIndex
+from podium.data.preferences import Preferences
+from podium.kernels import mallows
+from podium.kernels.comparison_graph import Connections, find_connections
+from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.pairwise_votes import find_unranked_slots
+from podium.kernels.plackett_luce import fit_plackett_luce
+from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
+from podium.methods.kemeny import Kemeny
+from podium.methods.majority import collect_votes
+
+__all__ = ["Mallows", "PlackettLuce"]
+
+TIE = 1e-8  # relative: scores nearer than this are ties
+NAMED = 5  # items that a note names
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PlackettLuce(Aggregator):
+    """Every place of a list is a choice among the items left, with odds exp(score); scores are the likeliest ones.
+
+    A list says nothing about the items it does not hold, or, with unlisted="below", that they are chosen after all it
+    holds. A comparison is a list of two. A block of t tied items is t choices from the items at or below it, each by
+    one of the tied (Breslow), and t - 1 choices where nothing is below, so that a tie of two is half a win for each.
+
+    The odds have a gamma prior with this `shape` (its rate only sets the scale): as if every item had been chosen
+    `shape - 1` times from all. With shape 1 there is no prior, and no finite answer where some items are always above
+    the others; the notes name such items. The scores of the items that somebody places have mean 0 in every query;
+    an item that nobody places changes nothing for them and comes last. Converged means that no component of the
+    gradient exceeds `tolerance`, relative to the choices won by the most chosen item.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: "abc", 2: "acb", 3: "bac"}})
+    >>> {i: round(s, 3) for i, s in PlackettLuce(shape=1.5).aggregate(p).to_dict()["q"].items()}
+    {'a': 0.759, 'b': -0.057, 'c': -0.702}
+    """
+
+    name = "plackett_luce"
+    citation = (
+        "Plackett, Applied Statistics 1975; Hunter, Annals of Statistics 2004; Caron & Doucet, JCGS 2012"
+    )
+    tags = Tags(accepts=ALL_FORMS, cost="iterate")
+    exempt = {  # noqa: RUF012 - read-only by convention, as all class facts here
+        "doubling": "the prior has a fixed size: twice the evidence moves items of few lists further away from it",
+    }
+
+    shape: Annotated[
+        float, Range(1, 1000), Tune(1.01, 50, log=True), "shape of the gamma prior on the odds; 1 is none"
+    ] = 2.0
+    tolerance: Annotated[float, Range(1e-12, 1e-2), "largest gradient, relative, that counts as none"] = 1e-10
+    max_iterations: Annotated[int, Range(1, 1_000_000), "Newton steps after which a query is cut short"] = 200
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        votes, unit = collect_votes(preferences, weights)
+        fit = fit_plackett_luce(votes, (self.shape - 1) / unit, self.tolerance, self.max_iterations)
+        late = fit.steps > self.max_iterations
+        silent = find_unranked_slots(votes)
+        notes, bounded = self._describe_gaps(preferences, find_connections(votes), silent)
+        if late.any():
+            notes.append(_describe_unconverged(preferences, fit.gradient, late, self.max_iterations))
+        return Outcome(
+            _centered(preferences.index, fit.score, ~silent),
+            silent,
+            tolerance=TIE,
+            magnitude=1.0,  # log odds of even choices cancel
+            converged=bounded and not late.any(),
+            iterations=int(fit.steps.max(initial=0)),
+            objective=float(fit.value.sum()) * unit,
+            notes=(f"largest gradient {fit.gradient.max(initial=0.0):.1e}", *notes),
+        )
+
+    def _describe_gaps(
+        self, preferences: Preferences, found: Connections, silent: B1
+    ) -> tuple[list[str], bool]:
+        """What the votes leave open, in words, and whether the scores are bounded."""
+        index, known = preferences.index, ~silent
+        prior = self.shape > 1
+        keeps = "only the prior keeps their scores finite" if prior else "their scores have no finite maximum"
+        cases = (
+            ("never placed below another", known & found.above & ~found.below),
+            ("never placed above another", known & found.below & ~found.above),
+        )
+        notes = [f"{what}: {_format_items(index, which)}; {keeps}" for what, which in cases if which.any()]
+        split = _count_parts(index, found.group, known) > 1
+        if split.any():
+            places = "the prior alone places them" if prior else "nothing places them"
+            notes.append(
+                f"queries whose items fall into groups that nothing compares: {_format_queries(index, split)}; {places}"
+            )
+        apart = _count_parts(index, found.level, known) > 1
+        return notes, prior or not apart.any()
+
+
+def _centered(index: ItemIndex, scores: F8, known: B1) -> F8:
+    """The scores with mean 0 over the known items of every query."""
+    query, queries = index.query_of_slot, len(index)
+    total, count = (np.bincount(query[known], w, queries) for w in (scores[known], None))
+    return np.asarray(scores - (total / np.maximum(count, 1))[query], np.float64)
+
+
+def _describe_unconverged(preferences: Preferences, gradient: F8, late: B1, most: int) -> str:
+    worst = float(gradient[late].max())
+    where = _format_queries(preferences.index, late)
+    return f"queries stopped after {most} steps: {where}, with a gradient of up to {worst:.1e}"
+
+
+def _format_queries(index: ItemIndex, which: B1) -> str:
+    """'3 of 10 (the first is 'q')'."""
+    first = index.queries[int(np.flatnonzero(which)[0])]
+    return f"{int(which.sum())} of {len(which)} (the first is {first!r})"
+
+
+def _format_items(index: ItemIndex, which: B1) -> str:
+    """How many items in how many queries, and the first few of the first query by name."""
+    slots = np.flatnonzero(which)
+    query = index.query_of_slot[slots]
+    here = slots[query == query[0]]
+    names = ", ".join(repr(index.items[int(s)]) for s in here[:NAMED])
+    more = ", ..." if len(slots) > min(len(here), NAMED) else ""
+    count, queries = len(slots), len(np.unique(query))
+    where = f"query {index.queries[int(query[0])]!r}: {names}{more}"
+    return f"{count} item{'s'[: count > 1]} in {queries} quer{'ies' if queries > 1 else 'y'} ({where})"
+
+
+def _count_parts(index: ItemIndex, group: I8, known: B1) -> I8:
+    """Groups of known items in every query."""
+    first = np.unique(group[known], return_index=True)[1]
+    return np.bincount(index.query_of_slot[known][first], minlength=len(index))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Mallows(Kemeny):
+    """The likeliest centre of rankings whose probability falls by a factor phi with every pair put the other way.
+
+    The centre is Kemeny's ranking, found as there, and gives the scores. A list scatters around the centre's order of
+    its own items: P = phi^d / Z, d the pairs of the list against the centre. Ties and, with unlisted="below", the
+    unlisted items are blocks without an inner order, and Z sums over all ways to fill the list's blocks; a comparison
+    is a list of two. One phi is fitted over all queries by maximum likelihood: 0 is perfect agreement, 1 is chance.
+    The objective is the log-likelihood; the notes give phi and the summed distance d.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: "abc", 2: "acb", 3: "bac", 4: "abc"}})
+    >>> found = Mallows().aggregate(p)
+    >>> found.ranking("q"), found.diagnostics.notes[0]
+    (['a', 'b', 'c'], 'phi 0.2578, total distance 2')
+    """
+
+    name = "mallows"
+    citation: ClassVar[str] = "Mallows, Biometrika 1957"
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        outcome = super()._scores(preferences, weights)
+        votes, unit = collect_votes(preferences, weights)
+        distance = float(outcome.objective or 0.0)
+        sizes = mallows.count_block_sizes(votes) * unit
+        phi = mallows.estimate_dispersion(sizes, distance)
+        notes = (f"phi {phi:.4g}, total distance {distance:g}", *outcome.notes)
+        return replace(outcome, objective=mallows.compute_log_likelihood(sizes, distance, phi), notes=notes)

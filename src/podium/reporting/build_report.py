@@ -1,0 +1,104 @@
+"""From preferences to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from podium.core.errors import check_type
+from podium.data.features import Features
+from podium.data.ids import Id
+from podium.data.labels import Labels
+from podium.data.preferences import Preferences
+from podium.data.unlisted_rule import describe_unlisted_rule
+from podium.evaluate.comparison_tables import INTERVALS
+from podium.methods.base import Aggregator, make
+from podium.metrics.base import MetricSpec, parse_all
+from podium.reporting.blocks import Report
+from podium.reporting.findings import collect_findings
+from podium.reporting.inputs import ReportInputs, ReportRequest, collect_inputs
+from podium.reporting.sections import build_sections
+from podium.reporting.verdict import describe_verdict
+
+__all__ = ["report"]
+
+
+def report(
+    preferences: Preferences,
+    labels: Labels | None = None,
+    *,
+    methods: Sequence[str | Aggregator] | Mapping[str, str | Aggregator] = (),
+    metrics: Sequence[MetricSpec] = ("ndcg@10", "map"),
+    queries: Sequence[Id] = (),
+    features: Features | None = None,
+    times: Mapping[Id, Any] | None = None,
+    tuning: Any = None,
+    learn: bool = True,
+    title: str = "",
+    made: Mapping[str, str] | None = None,
+) -> Report:
+    """Everything worth knowing about preferences and what methods make of them.
+
+    Labels, when given, decide; without them the report says how far methods and experts agree. `methods` are names,
+    aggregators or fitted models (default: a few that suit the data), `queries` those to be shown in full (default: up
+    to three that tell most), `times` seconds by annotator, `tuning` a document of a search over parameters, `made` what
+    the last section should say besides. With `learn`, a model is fitted to show which experts it trusts, if there are
+    enough labels. The same input gives the same page.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "c"]}})
+    >>> found = report(p, methods=["rrf", "borda"])
+    >>> found.verdict[0]
+    'There are no labels, so nothing says which method is better.'
+    >>> [s.name for s in found.sections]
+    ['methods', 'queries', 'experts']
+    """
+    check_type(preferences, Preferences, "report", "give preferences and labels, not a data set of both")
+    parse_all(metrics)
+    asked = ReportRequest(
+        preferences, labels, features, times, _resolve_methods(methods), tuple(metrics), tuple(queries), learn
+    )
+    found = collect_inputs(asked)
+    checks = collect_findings(found)
+    heading = (
+        title
+        or f"{len(found.results)} methods on {len(preferences):,} quer{'y' if len(preferences) == 1 else 'ies'}"
+    )
+    lines = (*describe_verdict(found, checks), *filter(None, (describe_unlisted_rule(preferences),)))
+    return Report(
+        heading, lines, checks, build_sections(found, tuning), _describe_provenance(found) | dict(made or {})
+    )
+
+
+def _resolve_methods(
+    methods: Sequence[str | Aggregator] | Mapping[str, str | Aggregator],
+) -> dict[str, Aggregator]:
+    if isinstance(methods, Mapping):
+        return {name: make(m) for name, m in methods.items()}
+    methods = [methods] if isinstance(methods, str) else methods
+    made = [make(m) for m in methods]
+    names = [m if isinstance(m, str) else repr(m) for m in methods]
+    return dict(zip(names, made, strict=True))
+
+
+def _describe_provenance(found: ReportInputs) -> dict[str, str]:
+    """What it takes to make the same report again."""
+    from podium.core.version import __version__
+
+    p, labels = found.preferences, found.asked.labels
+    forms = ", ".join(sorted(f.value for f in p.forms))
+    facts = {
+        "Podium": __version__,
+        "input": f"{p!r}; forms: {forms}; unlisted items are {p.unlisted}",
+        "fingerprint": p.fingerprint,
+        "labels": "none" if labels is None else repr(labels),
+        "methods": "; ".join(f"{n}: {m!r}" if repr(m) != n else n for n, m in found.asked.methods.items()),
+    }
+    if found.comparison is not None:
+        c = found.comparison
+        facts["tests"] = (
+            f"paired {c.test} test; {100 * c.level:g} % intervals {INTERVALS[c.test]}; Holm's correction in tables, "
+            "in the verdict maxT over all pairs of the methods; ties and precision of scores as in trec_eval; a judged "
+            "query without an answer is 0"
+        )
+    return facts

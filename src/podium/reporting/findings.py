@@ -1,0 +1,214 @@
+"""Can you trust it: checks as data, each with a verdict and a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from podium.core.tables import format_decimal, format_percent
+from podium.data.labels import Labels
+from podium.metrics.base import parse
+from podium.reporting.blocks import FindingVerdict, ReportFinding
+from podium.reporting.inputs import ReportInputs
+
+__all__ = ["collect_findings"]
+
+WELL, POORLY = 0.8, 0.4  # judged share of the top from which figures are good, below which they are guesswork
+MANY, FEW = 50, 10  # queries
+TIED = 0.2  # share of tied items in the top from which the tie rule decides much
+ABSENT = 0.5  # share of the queries below which an expert answers few
+LUCK = 0.01  # of the mean of the best method that is due to its choice, from which a reader should know
+BAD_JUDGES = 0.1  # share of the judgements that are random or malicious
+TOP = 10
+FLAGS: dict[str, tuple[FindingVerdict, str, str]] = {  # said of one expert, and of several
+    "strange ids": ("wrong", "shares", "share no query or item with the others"),
+    "unjudged": ("wrong", "has", "have no judged item"),
+    "upside down": ("wrong", "orders", "order things mostly the other way round"),
+    "all tied": ("look", "puts", "put all items in one place"),
+    "silent": ("look", "says", "say nothing"),
+}
+WORDS: dict[str, FindingVerdict] = {"ok": "ok", "warning": "look", "unknown": "unknown"}
+ORDER: tuple[FindingVerdict, ...] = ("wrong", "look", "unknown", "ok")
+
+
+def collect_findings(found: ReportInputs) -> tuple[ReportFinding, ...]:
+    """All checks, the gravest first."""
+    every = [
+        *_check_labels(found),
+        *_check_experts(found),
+        *_check_results(found),
+        *_check_annotators(found),
+        *_check_leaderboard(found),
+    ]
+    known = {f.text for f in every}
+    every += [ReportFinding("warning", "look", text) for text in found.said if text not in known]
+    return tuple(sorted(every, key=lambda f: ORDER.index(f.verdict)))
+
+
+def _check_labels(found: ReportInputs) -> Iterator[ReportFinding]:
+    labels, p = found.asked.labels, found.preferences
+    if labels is None:
+        yield ReportFinding("labels", "unknown", "there are none, so nothing says which method is better")
+        return
+    yield from _check_held_out(found)
+    if found.comparison is None:
+        if found.held is None:
+            yield ReportFinding("labels", "wrong", _strangers(found, labels))
+        return
+    count = found.comparison.queries
+    verdict: FindingVerdict = "ok" if count >= MANY else "look" if count >= FEW else "wrong"
+    words = "one query proves nothing" if count == 1 else f"{count:,} queries are measured"
+    yield ReportFinding(
+        "enough queries", verdict, words if count >= FEW else f"{words}; few differences can be shown"
+    )
+    here = len(p) - int((labels.queries.codes_of(p.queries) >= 0).sum())
+    if here:
+        yield ReportFinding(
+            "labelled queries", "look", f"{here:,} of {len(p):,} queries have no labels and are left out"
+        )
+    lacking = int((~found.comparison.evaluations[found.best_method].answered).sum())
+    if lacking:
+        text = f"{lacking:,} of {count:,} judged queries are not in the input and count as 0"
+        yield ReportFinding("answered queries", "wrong" if lacking > count / 2 else "look", text)
+    yield _check_judged_share(found)
+    uneven = [n for n in found.comparison.notes if "may be better than its figures" in n]
+    if uneven:
+        yield ReportFinding("fair judging", "look", uneven[0])
+    yield from _check_choice(found)
+
+
+def _check_held_out(found: ReportInputs) -> Iterator[ReportFinding]:
+    """What models were fitted on says nothing of them."""
+    held = found.held
+    if held is None:
+        return
+    for name, reason in held.left_out.items():
+        yield ReportFinding("held-out queries", "look", f"{name} has no figures here: {reason}")
+    yield from (ReportFinding("held-out queries", "look", note) for note in held.notes)
+    if held.checked and not held.used:
+        verb = "was" if len(held.checked) == 1 else "were"
+        text = f"{', '.join(held.checked)} {verb} fitted on none of these queries"
+        yield ReportFinding("held-out queries", "ok", text)
+
+
+def _check_choice(found: ReportInputs) -> Iterator[ReportFinding]:
+    """How many methods the best was chosen from, what that adds to its mean, and which were not tried."""
+    assert found.comparison is not None
+    count, metric = len(found.measured_methods), found.comparison.metrics[0]
+    if count > 1 and found.has_judged_items and found.expected_mean == found.expected_mean:
+        mean = found.comparison.row(found.best_method, metric).mean
+        text = (
+            f"{found.best_method} is the best of {count} on these queries, with {metric} {format_decimal(mean)}; "
+            "choosing by all "
+            f"other queries gives {format_decimal(found.expected_mean)} on a query"
+        )
+        luck = mean - found.expected_mean > LUCK
+        yield ReportFinding(
+            "choice of the best", "look" if luck else "ok", text + ("; expect that" if luck else "")
+        )
+    if found.asked.slow:
+        text = f"{count} methods were compared; these take long on these data, and are compared when named: "
+        yield ReportFinding("methods tried", "ok", text + ", ".join(found.asked.slow))
+
+
+def _strangers(found: ReportInputs, labels: Labels) -> str:
+    ours, theirs = found.preferences.queries[:3], labels.queries[:3]
+    return f"they are for other queries: the input has {ours}, the labels have {theirs}; ids are compared exactly"
+
+
+def _check_judged_share(found: ReportInputs) -> ReportFinding:
+    assert found.comparison is not None
+    metric = found.comparison.metrics[0]
+    share = found.comparison.row(found.best_method, metric).judged
+    cutoff = parse(metric).cutoff
+    where = "of the ranking" if cutoff is None else f"of the top {cutoff}"
+    if not found.has_judged_items:
+        return ReportFinding(
+            "judged items", "wrong", f"no item {where} of any result is judged; the figures say nothing"
+        )
+    verdict: FindingVerdict = "ok" if share >= WELL else "look" if share >= POORLY else "wrong"
+    text = f"{format_percent(share)} {where} of {found.best_method} is judged"
+    return ReportFinding(
+        "judged items", verdict, text if verdict == "ok" else f"{text}; the rest counts as not relevant"
+    )
+
+
+def _check_experts(found: ReportInputs) -> Iterator[ReportFinding]:
+    d, p = found.diagnosis, found.preferences
+    if len(p.experts) == 1:
+        yield ReportFinding(
+            "experts", "unknown", "there is one expert only; there is nobody to agree or disagree with"
+        )
+    if d is None:
+        if found.crowd is None and len(p.experts) > 1:
+            text = f"{len(p.experts):,} experts are too many to be looked at one by one"
+            yield ReportFinding("experts", "unknown", text)
+        return
+    for flag, (verdict, verb, words) in FLAGS.items():
+        who = [str(r.expert) for r in d.rows if flag in r.flags]
+        if who:
+            said = words if len(who) > 1 else " ".join((verb, *words.split()[1:]))
+            yield ReportFinding(flag, verdict, f"{_join_names(who)} {said}")
+    worth = f"{len(d):,} experts are worth about {d.effective:.1f} independent ones"
+    if d.copies:
+        pairs = [f"{c.first} and {c.second}" for c in d.copies]
+        yield ReportFinding("copies", "look", f"{worth}; these say nearly the same: {_join_names(pairs)}")
+    else:
+        half = d.effective < len(d) / 2
+        yield ReportFinding("independent experts", "look" if half else "ok", worth)
+    part = [r for r in d.rows if 0 < r.queries < ABSENT * len(p)]
+    if part:
+        least = min(part, key=lambda r: r.queries)
+        fewest = f"fewest {least.expert}, {least.queries:,} of {len(p):,}"
+        text = f"{len(part)} of {len(d)} experts answer less than half of the queries; {fewest}"
+        yield ReportFinding("coverage", "look", text)
+
+
+def _check_results(found: ReportInputs) -> Iterator[ReportFinding]:
+    for name, result in found.results.items():
+        if not result.diagnostics.converged:
+            yield ReportFinding(
+                "converged", "look", f"{name} did not converge: {'; '.join(result.diagnostics.notes)}"
+            )
+    best = found.results[found.best_method]
+    place = np.arange(len(best.order)) - best.index.starts[best.index.query_of_slot]
+    top = place < TOP
+    share = float(best.tied[top].mean()) if top.any() else 0.0
+    text = f"{format_percent(share)} of the first {TOP} places of {found.best_method} are tied"
+    if share > TIED:
+        yield ReportFinding("ties", "look", f"{text}; there the tie rule decides, not the experts")
+    else:
+        yield ReportFinding("ties", "ok", text)
+
+
+def _check_annotators(found: ReportInputs) -> Iterator[ReportFinding]:
+    crowd = found.crowd
+    if crowd is None:
+        return
+    total = sum(r.judgements for r in crowd.rows) or 1
+    bad = [r for r in crowd.rows if r.verdict in ("random", "malicious")]
+    share = sum(r.judgements for r in bad) / total
+    text = f"{len(bad)} of {len(crowd):,} annotators look random or malicious: {format_percent(share)} of judgements"
+    yield ReportFinding("annotators", "look" if share > BAD_JUDGES else "ok", text)
+    worth = f"by volume and independence they are worth {crowd.effective:.1f} judges"
+    if crowd.copies:
+        groups = [
+            " and ".join(map(str, g[:4])) + (f" and {len(g) - 4} more" if len(g) > 4 else "")
+            for g in crowd.copies
+        ]
+        yield ReportFinding(
+            "copies", "look", f"{worth}; these answer alike, mistakes included: {_join_names(groups)}"
+        )
+    else:
+        yield ReportFinding("copies", "ok", f"{worth}; nobody copies")
+
+
+def _check_leaderboard(found: ReportInputs) -> Iterator[ReportFinding]:
+    for check in found.board.checks if found.board is not None else ():
+        yield ReportFinding(check.name, WORDS[check.verdict], check.text)
+
+
+def _join_names(names: list[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

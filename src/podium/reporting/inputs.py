@@ -1,0 +1,305 @@
+"""Everything a report is about, computed once: results, comparison, diagnosis, leaderboard, annotators."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from podium.analysis.annotators import Annotators, annotators
+from podium.analysis.experts import Diagnosis, diagnose
+from podium.analysis.leaderboard import Leaderboard, leaderboard
+from podium.core.errors import ParameterError, PodiumError, capture_warnings
+from podium.data.consensus import Consensus
+from podium.data.features import Features
+from podium.data.ids import Id
+from podium.data.labels import Labels
+from podium.data.preferences import Form, Preferences
+from podium.evaluate.comparison import Comparison, compare, usual_methods
+from podium.evaluate.heldout_labels import HeldOutLabels, exclude_fitted_queries
+from podium.evaluate.method_screening import MethodScreen, screen_methods
+from podium.evaluate.metric_curves import Curve, curves
+from podium.evaluate.result_rankings import aggregate_methods, compute_rbo_by_query, expert_rankings
+from podium.evaluate.simultaneous_tests import Lead, compute_leads, estimate_choice_value
+from podium.evaluate.unlisted_reading import warn_of_other_reading
+from podium.kernels.dispatch import F8
+from podium.methods.base import Aggregator, make
+from podium.metrics.base import MetricSpec, parse
+
+__all__ = ["ReportInputs", "ReportRequest", "choose_methods", "collect_inputs", "default_methods"]
+
+EXPERTS = 150  # for which experts are looked at one by one, at most
+WORK = 50_000_000  # experts x rows, likewise
+GRADES = 11  # distinct ratings up to which ratings are judgements and not scores of engines
+LEARN_QUERIES, LEARN_ROWS, LEARN_EXPERTS = 20, 400_000, 60  # when a model is learned to see whom it trusts
+DEPTHS = range(1, 11)
+DRAWN = 8  # lines in a picture of curves
+
+
+@dataclass(frozen=True, eq=False)
+class ReportRequest:
+    """What the reader of the report wants to know about."""
+
+    preferences: Preferences
+    labels: Labels | None = None
+    features: Features | None = None
+    times: Mapping[Id, Any] | None = None
+    methods: Mapping[str, Aggregator] = field(default_factory=dict)
+    metrics: Sequence[MetricSpec] = ("ndcg@10", "map")
+    queries: Sequence[Id] = ()
+    learn: bool = True
+    slow: Sequence[str] = ()  # methods that were not tried as they take long on these data
+    pairs: bool = True  # whether annotators and leaderboards are computed, which compare each item with each
+
+
+@dataclass(frozen=True, eq=False)
+class ReportInputs:
+    """What was found; None where the data are not of that kind."""
+
+    asked: ReportRequest
+    results: Mapping[str, Consensus]  # by method
+    comparison: Comparison | None = None
+    lines: tuple[Curve, ...] = ()
+    diagnosis: Diagnosis | None = None
+    board: Leaderboard | None = None
+    crowd: Annotators | None = None
+    weighers: Mapping[str, Aggregator] = field(default_factory=dict)  # models whose weights are shown
+    shown_only: bool = False  # they were learned for the picture alone
+    run: str | None = None  # the row of the best expert in the comparison
+    held: HeldOutLabels | None = None  # which labelled queries no model was fitted on
+    said: tuple[str, ...] = ()  # warnings that came up on the way
+
+    @property
+    def preferences(self) -> Preferences:
+        """What it is all about."""
+        return self.asked.preferences
+
+    @property
+    def has_judged_items(self) -> bool:
+        """Whether the figures by labels say anything: some item that a metric looks at has a grade."""
+        found = self.comparison
+        return found is not None and any(r.judged > 0 for r in found.rows)
+
+    @property
+    def measured_methods(self) -> list[str]:
+        """The methods that have figures by labels."""
+        known = {} if self.comparison is None else self.comparison.evaluations
+        return [n for n in self.results if n in known]
+
+    @property
+    def best_method(self) -> str:
+        """The method with the highest mean of the first metric; without labels, the first one."""
+        if self.comparison is None or not self.has_judged_items or not self.measured_methods:
+            return next(iter(self.results))
+        metric = self.comparison.metrics[0]
+        mean = {n: self.comparison.row(n, metric).mean for n in self.measured_methods}
+        return max(mean, key=lambda n: mean[n] if mean[n] == mean[n] else -1.0)
+
+    @property
+    def leading_methods(self) -> list[str]:
+        """The methods that are drawn and looked at query by query: the best few."""
+        return (
+            self.measured_methods
+            if self.comparison is None
+            else _select_best(self.comparison, self.measured_methods)
+        )
+
+    @functools.cached_property
+    def leads(self) -> tuple[Lead, ...]:
+        """How far the best method is above every other one and the best expert, all of them considered."""
+        assert self.comparison is not None
+        c = self.comparison
+        return compute_leads(
+            self.best_method,
+            self._values_by_method(list(c.evaluations)),
+            level=c.level,
+            rounds=c.rounds,
+            seed=c.seed,
+        )
+
+    @functools.cached_property
+    def expected_mean(self) -> float:
+        """The mean that choosing the best of these methods can be expected to give on further queries."""
+        return estimate_choice_value(self._values_by_method(self.measured_methods))
+
+    def _values_by_method(self, names: Sequence[str]) -> dict[str, F8]:
+        assert self.comparison is not None
+        return {n: self.comparison.evaluations[n][self.comparison.metrics[0]] for n in names}
+
+    def compute_similarity(self) -> F8:
+        """By query: mean RBO of the rankings of all pairs of methods; 1 for a single method."""
+        pairs = list(combinations(self.results.values(), 2))
+        found = [np.nan_to_num(compute_rbo_by_query(a, b), nan=1.0) for a, b in pairs]
+        return np.mean(found, axis=0) if found else np.ones(len(self.preferences))
+
+
+def default_methods(preferences: Preferences) -> dict[str, Aggregator]:
+    """A few well-known methods of different kinds that can read these preferences."""
+    wanted = usual_methods(preferences.forms)
+    if is_crowd(preferences):
+        wanted = ["crowdagg", "net_votes", "dawid_skene", "rrf", "borda", "copeland"]
+    made = {name: make(name) for name in wanted}
+    return {n: m for n, m in made.items() if preferences.forms <= m.tags.accepts}
+
+
+def choose_methods(preferences: Preferences, labels: Labels | None = None) -> MethodScreen:
+    """The methods that are compared where nobody names any: all that are quick where labels can choose among them,
+    else a few well-known ones."""
+    first = default_methods(preferences)
+    if labels is None or not _share_queries(preferences, labels):
+        return MethodScreen(first, ())
+    return screen_methods(preferences, first)
+
+
+def is_crowd(preferences: Preferences) -> bool:
+    """Whether the experts are people or models that judge: votes of several, or ratings on a short scale."""
+    if len(preferences.experts) < 3:
+        return False
+    if Form.COMPARISON in preferences.forms:
+        return True
+    score = preferences.lists.score
+    if score is None or np.isnan(score).any():
+        return False
+    return len(np.unique(score)) <= GRADES
+
+
+def has_board(preferences: Preferences) -> bool:
+    """Whether votes are on the same items again and again, so that there can be one leaderboard."""
+    index = preferences.index
+    if Form.COMPARISON not in preferences.forms:
+        return False
+    return len(index) == 1 or len(set(index.items.tolist())) < 0.7 * len(index.items)
+
+
+def collect_inputs(asked: ReportRequest) -> ReportInputs:
+    """All of it; what cannot be computed for want of data is left out, what was refused is said."""
+    if not len(asked.preferences) or not asked.preferences.forms:
+        raise ParameterError("there is nothing in the preferences; give lists or votes of some experts")
+    with capture_warnings() as said:
+        found = _compute_inputs(asked)
+    return replace(found, said=tuple(dict.fromkeys((*found.said, *said))))
+
+
+def _compute_inputs(asked: ReportRequest) -> ReportInputs:
+    p, labels = asked.preferences, asked.labels
+    if not asked.methods:
+        usual = choose_methods(p, labels)
+        asked = replace(asked, methods=usual.methods, slow=usual.slow)
+    methods = asked.methods
+    results, left_out = aggregate_methods(methods.items(), p, asked.features)
+    asked = replace(asked, methods={name: methods[name] for name in results})
+    said = tuple(f"{name} is left out: {reason}" for name, reason in left_out.items())
+    found = ReportInputs(asked, results, diagnosis=_diagnose_experts(asked), said=said)
+    if labels is not None and _share_queries(p, labels):
+        found = _add_comparison(found, labels)
+    if is_crowd(p) and asked.pairs:
+        found = _try_part(
+            found,
+            "crowd",
+            lambda: annotators(
+                p, _crowd_consensus(results), labels=_labels_if_shared(p, labels), times=asked.times
+            ),
+        )
+    if has_board(p) and asked.pairs:
+        found = _try_part(found, "board", lambda: leaderboard(p))
+    return _add_weight_models(found)
+
+
+def _try_part(found: ReportInputs, what: str, work: Any) -> ReportInputs:
+    """With one more part, or with the reason why there is none."""
+    try:
+        return replace(found, **{what: work()})
+    except PodiumError as error:
+        return replace(found, said=(*found.said, str(error)))
+
+
+def _share_queries(preferences: Preferences, labels: Labels) -> bool:
+    return bool((labels.queries.codes_of(preferences.queries) >= 0).any())
+
+
+def _labels_if_shared(preferences: Preferences, labels: Labels | None) -> Labels | None:
+    return labels if labels is not None and _share_queries(preferences, labels) else None
+
+
+def _crowd_consensus(results: Mapping[str, Consensus]) -> Consensus | None:
+    return next((c for n, c in results.items() if n.startswith("crowdagg")), None)
+
+
+def _diagnose_experts(asked: ReportRequest) -> Diagnosis | None:
+    p = asked.preferences
+    rows = p.lists.rows + len(p.comparisons)
+    if is_crowd(p):  # annotators say too little each for this, and have a report of their own
+        return None
+    if not 1 < len(p.experts) <= EXPERTS or len(p.experts) * rows > WORK:
+        return None
+    metric = asked.metrics[0]
+    return diagnose(p, _labels_if_shared(p, asked.labels), None, metric)
+
+
+def _add_comparison(found: ReportInputs, labels: Labels) -> ReportInputs:
+    """With the comparison by labels (the best expert among the rows) and the curves, both on held-out queries."""
+    held = exclude_fitted_queries(found.asked.methods, labels)
+    found, labels = replace(found, held=held), held.labels
+    ranked = {n: c.with_ties("trec", single=True) for n, c in found.results.items() if n not in held.left_out}
+    if not ranked:
+        return found
+    run = _best_expert(found.diagnosis)
+    rows = dict(ranked)
+    name = None
+    if run is not None and found.preferences.lists.rows:
+        name = f"best expert ({run})"
+        rows[name] = expert_rankings(found.preferences, run).with_ties("trec", single=True)
+    comparison = compare(rows, labels, found.asked.metrics, baseline=name)
+    doubt = warn_of_other_reading(
+        comparison, found.preferences, found.asked.methods, labels, features=found.asked.features
+    )
+    found = replace(found, said=(*found.said, *filter(None, (doubt,))))
+    first = parse(found.asked.metrics[0])
+    metric = first if first.cutoff_rule != "none" else parse("ndcg")
+    drawn = _select_best(comparison, list(ranked), DRAWN - (name is not None))
+    kept = {n: rows[n] for n in rows if n in drawn or n == name}
+    return replace(found, comparison=comparison, lines=curves(kept, labels, metric, DEPTHS), run=name)
+
+
+def _select_best(comparison: Comparison, names: Sequence[str], most: int = DRAWN) -> list[str]:
+    """The best of some results by the first metric, in the order of the rows."""
+    mean = {n: comparison.row(n, comparison.metrics[0]).mean for n in names}
+    best = sorted(mean, key=lambda n: -mean[n] if mean[n] == mean[n] else np.inf)[:most]
+    return [n for n in names if n in best]
+
+
+def _best_expert(diagnosis: Diagnosis | None) -> Id | None:
+    known = [r for r in (diagnosis.rows if diagnosis else ()) if r.value is not None]
+    return max(known, key=lambda r: r.value or 0.0).expert if known else None
+
+
+def _add_weight_models(found: ReportInputs) -> ReportInputs:
+    """With models that tell weights by expert: those asked for, or one learned on each half of the labelled queries."""
+    from podium.analysis.figures import weight_table
+
+    told = {}
+    for name, method in found.asked.methods.items():
+        try:
+            weight_table(method)
+        except ParameterError:
+            continue
+        told[name] = method
+    if told:
+        return replace(found, weighers=told)
+    p, labels = found.preferences, found.asked.labels
+    if labels is None or not found.asked.learn or not found.has_judged_items or not p.lists.rows:
+        return found
+    few = p.lists.rows <= LEARN_ROWS and 2 <= len(p.experts) <= LEARN_EXPERTS
+    known = [q for q, c in zip(p.queries, labels.queries.codes_of(p.queries) >= 0, strict=True) if c]
+    if not few or len(known) < LEARN_QUERIES:
+        return found
+    halves = {"odd queries": known[::2], "even queries": known[1::2]}
+    try:
+        models = {n: make("crf").fit(p.select(q), labels) for n, q in halves.items()}
+    except PodiumError as error:
+        return replace(found, said=(*found.said, f"no weights were learned: {error}"))
+    return replace(found, weighers=models, shown_only=True)

@@ -1,0 +1,103 @@
+"""Which queries a reader should see: where methods differ most, where the best one fails, and a usual one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.core.errors import ParameterError
+from podium.core.params import suggest_names
+from podium.data.ids import Id
+from podium.kernels.dispatch import B1, F8, I8
+from podium.reporting.inputs import ReportInputs
+
+__all__ = ["SelectedQuery", "select_queries"]
+
+
+class SelectedQuery(NamedTuple):
+    """A query and why it is shown."""
+
+    query: Id
+    why: str
+
+
+def select_queries(found: ReportInputs) -> list[SelectedQuery]:
+    """The queries asked for, or up to three that tell something; only such that somebody gave a list for."""
+    p = found.preferences
+    if found.asked.queries:
+        known = set(p.queries)
+        for query in found.asked.queries:
+            if query not in known:
+                raise ParameterError(
+                    f"there is no query {query!r}; {suggest_names(str(query), map(str, p.queries))}"
+                )
+        return [
+            SelectedQuery(q, "asked for")
+            for q in found.asked.queries
+            if _has_lists(found)[p.index.query_code(q)]
+        ]
+    listed = np.flatnonzero(_has_lists(found))
+    if len(listed) < 2:
+        return [SelectedQuery(p.queries[int(q)], "the only one with lists") for q in listed]
+    picked = (
+        _select_by_labels(found, listed) if found.has_judged_items else _select_by_agreement(found, listed)
+    )
+    return list({c.query: c for c in reversed(picked)}.values())[::-1]
+
+
+def _has_lists(found: ReportInputs) -> B1:
+    lists = found.preferences.lists
+    return np.asarray(np.diff(lists.row_starts) > 0, np.bool_)
+
+
+def _select_by_labels(found: ReportInputs, listed: I8) -> list[SelectedQuery]:
+    assert found.comparison is not None
+    comparison, p = found.comparison, found.preferences
+    metric = comparison.metrics[0]
+    queries = comparison.evaluations[found.best_method].queries
+    codes = p.queries.codes_of(queries)
+    value = {n: comparison.evaluations[n][metric] for n in found.leading_methods}
+    table = np.array(list(value.values()))
+    usable = np.isin(codes, listed) & ~np.isnan(table).any(axis=0) & _has_relevant_item(found, codes)
+    if not usable.any():
+        return _select_by_agreement(found, listed)
+    own = value[found.best_method]
+    spread = np.where(usable, np.ptp(table, axis=0), -1.0)
+    picked = (
+        [SelectedQuery(queries[int(spread.argmax())], "the methods differ most here")]
+        if spread.max() > 1e-12
+        else []
+    )
+    picked.append(
+        SelectedQuery(
+            queries[int(np.where(usable, own, np.inf).argmin())], f"{found.best_method} does worst here"
+        )
+    )
+    middle = _find_middle(np.where(usable, own, np.nan), p.index.sizes[codes].astype(np.float64))
+    return [*picked, SelectedQuery(queries[middle], f"a usual query: {found.best_method} is near its median")]
+
+
+def _has_relevant_item(found: ReportInputs, codes: I8) -> B1:
+    """Queries that have an item of a grade above 0; on others every ranking is as good as any."""
+    assert found.asked.labels is not None
+    index = found.preferences.index
+    good = found.asked.labels.align(index) > 0
+    count = np.bincount(index.query_of_slot[good], minlength=len(index))
+    return np.asarray((codes >= 0) & (count[codes] > 0), np.bool_)
+
+
+def _find_middle(values: F8, sizes: F8) -> int:
+    """The value nearest to the median; among equals the one of the most usual size."""
+    apart = np.abs(values - np.nanmedian(values))
+    usual = np.abs(np.log(np.maximum(sizes, 1)) - np.log(max(float(np.median(sizes)), 1)))
+    return int(np.lexsort((usual, np.where(np.isnan(apart), np.inf, np.round(apart, 9))))[0])
+
+
+def _select_by_agreement(found: ReportInputs, listed: I8) -> list[SelectedQuery]:
+    queries, alike = found.preferences.queries, found.compute_similarity()[listed]
+    sizes = found.preferences.index.sizes[listed].astype(np.float64)
+    picked = []
+    if len(found.results) > 1 and alike.min() < 1 - 1e-9:
+        picked.append(SelectedQuery(queries[int(listed[alike.argmin()])], "the methods differ most here"))
+    return [*picked, SelectedQuery(queries[int(listed[_find_middle(alike, sizes)])], "a usual query")]

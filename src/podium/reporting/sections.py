@@ -1,0 +1,355 @@
+"""The sections of a report, in their order; each is left out when there is nothing to say in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from podium.analysis.explain import explain
+from podium.analysis.figures import rank_heatmap, weight_matrix
+from podium.core.errors import PodiumError
+from podium.core.tables import Grid, format_decimal, format_percent
+from podium.evaluate.comparison_chart import draw_curves, draw_differences
+from podium.evaluate.comparison_tables import metric_grid
+from podium.reporting.blocks import Block, Figure, ReportTable, Section
+from podium.reporting.inputs import ReportInputs
+from podium.reporting.query_selection import SelectedQuery, select_queries
+
+__all__ = ["build_section", "build_sections", "tuning_blocks"]
+
+COLUMNS = 4  # methods beside a heatmap
+ROWS = 25  # of a table
+AGREEMENT = 60  # experts up to which a matrix of agreement can be read
+EXPLAINED = 20_000  # rows up to which places are explained, for methods that look at all of them
+VOICES = 200  # experts on a query up to which they are
+
+
+def build_section(found: ReportInputs, name: str) -> Section:
+    """One of them by its name, perhaps with nothing in it."""
+    title, blocks = PARTS[name]
+    if name == "methods" and not found.has_judged_items:
+        title = "How far the methods agree"
+    return Section(name, title, blocks(found))
+
+
+def build_sections(found: ReportInputs, tuning: Any = None) -> tuple[Section, ...]:
+    """All that have something in them."""
+    first = ["methods", "leaderboard"] if found.has_judged_items else ["leaderboard", "methods"]
+    every = [
+        *(build_section(found, name) for name in first),
+        Section("tuning", "What tuning found", tuning_blocks(tuning)),
+        *(build_section(found, name) for name in PARTS if name not in first),
+    ]
+    return tuple(s for s in every if s.blocks)
+
+
+# -- methods -----------------------------------------------------------------------------------------------------
+
+
+def _build_methods(found: ReportInputs) -> list[Block]:
+    c = found.comparison
+    if c is None or not found.has_judged_items:
+        return [] if len(found.results) < 2 else _build_agreement(found)
+    blocks: list[Block] = []
+    if found.lines:
+        metric, band = (
+            found.lines[0].metric,
+            "; bands hold the mean in 95 % of such samples" if c.queries > 1 else "",
+        )
+        caption = f"{metric} at every depth, mean over {c.queries:,} queries{band}."
+        blocks.append(Figure("curves", draw_curves(found.lines), caption))
+    for metric in c.metrics:
+        grid = metric_grid(c, metric)
+        blocks.append(
+            ReportTable(dataclasses.replace(grid, title=f"{grid.title}; differences to {c.baseline}"), ROWS)
+        )
+    if found.run is not None:
+        blocks.append(f"The {found.run} was chosen by these labels, which flatters it.")
+    notes = (*c.notes, *_held_notes(found))
+    if notes:
+        blocks.append(notes)
+    return blocks
+
+
+def _held_notes(found: ReportInputs) -> tuple[str, ...]:
+    held = found.held
+    if held is None:
+        return ()
+    return (*(f"{name} is left out: {reason}" for name, reason in held.left_out.items()), *held.notes)
+
+
+def _build_agreement(found: ReportInputs) -> list[Block]:
+    """Without labels: how much the methods agree."""
+    alike = found.compute_similarity()
+    rows = [(str(name), f"{int(c.tied.sum()):,}") for name, c in found.results.items()]
+    text = f"Mean RBO of the rankings of two methods: {alike.mean():.3f}"
+    text += f"; on the query where they differ most, {alike.min():.3f}." if len(alike) > 1 else "."
+    return [text, ReportTable(Grid(("method", "tied items"), tuple(rows), 1, "Methods"))]
+
+
+def _build_differences(found: ReportInputs) -> list[Block]:
+    c = found.comparison
+    if c is None or not found.has_judged_items or c.queries < 2 or len(c.evaluations) < 2:
+        return []
+    metric, best = c.metrics[0], found.best_method
+    other = c.baseline if c.baseline != best else next(n for n in c.evaluations if n != best)
+    two = dataclasses.replace(
+        c, baseline=other, evaluations={other: c.evaluations[other], best: c.evaluations[best]}
+    )
+    rows = two.per_query(metric, name=best)
+    moved = [r for r in rows if abs(r.difference) > 1e-12]
+    if not moved:
+        return [f"{best} and {other} are equal on every query."]
+    up, down = sum(r.difference > 0 for r in moved), sum(r.difference < 0 for r in moved)
+    counts = f"better on {up:,}, worse on {down:,}, equal on {len(rows) - up - down:,}"
+    caption = f"{best} less {other} in {metric}, one bar per query: {counts}."
+    lines = tuple(
+        (
+            str(r.query),
+            format_decimal(r.values[best]),
+            format_decimal(r.values[other]),
+            format_decimal(r.difference, sign=True),
+            format_percent(r.judged[best]),
+        )
+        for r in moved[:ROWS]
+    )
+    head = ("query", best, other, "difference", "judged")
+    chart = draw_differences(two, metric)
+    chart.concat[0] = chart.concat[0].properties(width=700, height=170)
+    return [
+        Figure("differences", chart, caption),
+        ReportTable(Grid(head, lines, 1, f"The {len(lines)} largest differences of {len(moved):,}")),
+    ]  # fmt: skip
+
+
+# -- queries -----------------------------------------------------------------------------------------------------
+
+
+def _build_queries(found: ReportInputs) -> list[Block]:
+    blocks: list[Block] = []
+    for n, chosen in enumerate(select_queries(found), 1):
+        blocks += _build_query(found, chosen, n)
+    return blocks
+
+
+def _build_query(found: ReportInputs, chosen: SelectedQuery, number: int) -> list[Block]:
+    order = _choose_methods(found, chosen)
+    results = {n: found.results[n] for n in order}
+    chart = rank_heatmap(found.preferences, chosen.query, results, found.asked.labels)
+    name = re.sub(r"[^A-Za-z0-9]+", "-", str(chosen.query)).strip("-")[:40]
+    caption = f"Query {chosen.query}: {chosen.why}. {_format_figures(found, chosen, order)}"
+    return [
+        Figure(f"query-{number}-{name}".rstrip("-"), chart, caption.strip()),
+        *_explain_first_place(found, chosen),
+    ]
+
+
+def _choose_methods(found: ReportInputs, chosen: SelectedQuery) -> list[str]:
+    """The best method, and those that do most differently on this query."""
+    best, names = found.best_method, found.leading_methods or list(found.results)
+    apart = dict.fromkeys(names, 0.0)
+    if found.comparison is not None and found.has_judged_items:
+        metric = found.comparison.metrics[0]
+        code = found.comparison.evaluations[best].queries.code_of(chosen.query)
+        if code is not None:
+            value = {n: float(found.comparison.evaluations[n][metric][code]) for n in names}
+            apart = {n: abs(v - value[best]) if v == v else 0.0 for n, v in value.items()}
+    return [best, *sorted((n for n in names if n != best), key=lambda n: -round(apart[n], 9))][:COLUMNS]
+
+
+def _format_figures(found: ReportInputs, chosen: SelectedQuery, order: list[str]) -> str:
+    c = found.comparison
+    if c is None or not found.has_judged_items:
+        return ""
+    metric = c.metrics[0]
+    code = c.evaluations[order[0]].queries.code_of(chosen.query)
+    if code is None:
+        return "It has no labels."
+    said = ", ".join(f"{n} {format_decimal(float(c.evaluations[n][metric][code]))}" for n in order)
+    return f"{metric}: {said}."
+
+
+def _explain_first_place(found: ReportInputs, chosen: SelectedQuery) -> list[Block]:
+    """Why the first item is first, and what would put the second one there."""
+    method = found.asked.methods[found.best_method]
+    p = found.preferences
+    places = found.results[found.best_method].ranking(chosen.query, 2)
+    rows = p.lists.rows + len(p.comparisons)
+    many = int(p.select([chosen.query]).active_experts.sum()) > VOICES
+    if len(places) < 2 or many or (not method.tags.per_query and rows > EXPLAINED):
+        return []
+    features = found.asked.features if method.tags.uses_features else None
+    try:
+        told = explain(method, p, chosen.query, places[0], over=places[1], features=features)
+    except PodiumError:
+        return []
+    return [tuple(f"{line}." for line in told.lines[2:])]
+
+
+# -- experts -----------------------------------------------------------------------------------------------------
+
+
+def _build_weights(found: ReportInputs) -> list[Block]:
+    if not found.weighers:
+        return []
+    chart = weight_matrix(found.weighers)
+    if found.shown_only:
+        caption = (
+            "Weights of a conditional random field (crf) learned on one half of the labelled queries and on the other, "
+            "for this picture alone: what both halves show is not luck."
+        )
+    else:
+        caption = f"Weights by expert of {', '.join(found.weighers)}."
+    readings = [_describe_readings(name, model) for name, model in found.weighers.items()]
+    return [Figure("weights", chart, caption), *[r for r in readings if r]]
+
+
+def _describe_readings(name: str, model: Any) -> str:
+    from podium.methods.learned.crf import CrfAggregator
+
+    if not isinstance(model, CrfAggregator):
+        return ""
+    by_reading: dict[str, list[str]] = {}
+    for row in sorted(model.expert_weights(), key=lambda r: -r.share):
+        by_reading.setdefault(row.reading, []).append(str(row.expert))
+    said = "; ".join(
+        f"{reading}: {', '.join(who[:12])}{' ...' * (len(who) > 12)}" for reading, who in by_reading.items()
+    )
+    return f"{name}: {said}."
+
+
+def _build_experts(found: ReportInputs) -> list[Block]:
+    d = found.diagnosis
+    if d is None:
+        return []
+    from podium.analysis.experts.chart import draw_agreement
+
+    words = "alone: share of its items that nobody else lists; moved: how far the consensus moves without it"
+    effect = f"; effect: {d.metric} of {d.method} of everybody, less without the expert" if d.metric else ""
+    blocks: list[Block] = [
+        ReportTable(dataclasses.replace(d.grid(), title=f"{d.headline()} ({words}{effect})"), 60)
+    ]
+    if d.warnings:
+        blocks.insert(0, tuple(f"{w}." for w in d.warnings))
+    if 2 < len(d) <= AGREEMENT:
+        caption = f"How much experts agree, like ones side by side: {d.measure} of what both list"
+        blocks.append(
+            Figure(
+                "agreement",
+                draw_agreement(d),
+                caption + (", and RBO of the lists." if d.overlap is not None else "."),
+            )
+        )
+    return blocks
+
+
+# -- votes and judgements ----------------------------------------------------------------------------------------
+
+
+def _build_leaderboard(found: ReportInputs) -> list[Block]:
+    board = found.board
+    if board is None:
+        return []
+    from podium.analysis.leaderboard.chart import draw_leaderboard
+
+    level = f"{100 * board.settings.level:g}%"
+    lines = tuple(
+        (str(r.rank), str(r.item), format_decimal(r.score, 0),
+         f"{format_decimal(r.low, 0) or 'open'} .. {format_decimal(r.high, 0) or 'open'}",
+         f"{r.rank_low}..{r.rank_high}", f"{r.votes:,.10g}", f"{r.wins:,.10g}", f"{r.ties:,.10g}")
+        for r in board.rows
+    )  # fmt: skip
+    head = ("rank", "item", "score", f"{level} interval", "ranks", "votes", "wins", "ties")
+    asked = [f"{p.first} against {p.second}" for p in board.next(5)] if len(board.rows) > 1 else []
+    blocks: list[Block] = [
+        Figure(
+            "leaderboard",
+            draw_leaderboard(board),
+            f"Scores with {level} intervals, {board.tally.votes:,.10g} votes; {board.scheme.text}.",
+        ),
+        ReportTable(Grid(head, lines, 2, "Standings; ranks: what the votes leave open"), 60),
+    ]
+    advice = f"To settle the whole order, {board.stopping()[1]}."
+    blocks.append(f"{advice} Ask next: {', '.join(asked)}." if asked else advice)
+    return blocks
+
+
+def _build_annotators(found: ReportInputs) -> list[Block]:
+    crowd = found.crowd
+    if crowd is None:
+        return []
+    from podium.analysis.annotators.chart import draw_annotators
+
+    lines = tuple(
+        (str(r.annotator), r.verdict, ", ".join(r.flags), format_decimal(r.quality, 2), f"{r.low:.2f} .. {r.high:.2f}",
+         f"{r.judgements:,}", format_decimal(r.agreement, 2), format_decimal(r.accuracy, 2),
+         format_decimal(r.seconds, 1))
+        for r in crowd.rows
+    )  # fmt: skip
+    level = f"{100 * crowd.level:g}%"
+    head = (
+        "annotator",
+        "verdict",
+        "flags",
+        "quality",
+        f"{level} interval",
+        "judged",
+        "as consensus",
+        "as labels",
+        "seconds",
+    )
+    kept = [i for i in range(len(head)) if i < 6 or any(line[i] for line in lines)]
+    grid = Grid(
+        tuple(head[i] for i in kept),
+        tuple(tuple(row[i] for i in kept) for row in lines),
+        3,
+        "Those that need a look first",
+    )
+    caption = f"Quality (1: always as the others, 0.5: random, 0: always against them), {level} intervals."
+    said = tuple(f"{line[:1].upper()}{line[1:]}." for line in crowd.lines)
+    return [said, Figure("annotators", draw_annotators(crowd), caption), ReportTable(grid, 40)]
+
+
+# -- tuning ------------------------------------------------------------------------------------------------------
+
+
+def tuning_blocks(found: Any) -> list[Block]:
+    """The document of a tuning run (or any other): words first, plain values as points, records as tables."""
+    if not isinstance(found, Mapping):
+        return []
+    words = {"sentence": "", "recommended": "Recommended: "}
+    told = [f"{before}{found[k]}" for k, before in words.items() if isinstance(found.get(k), str)]
+    rest = {k: v for k, v in found.items() if k not in ("sentence", "recommended", "verdict")}
+    points = [
+        f"{k}: {_format_cell(v)}" for k, v in rest.items() if not isinstance(v, list) and v not in ({}, None)
+    ]
+    notes = [f"{k}: {v}" for k, vs in rest.items() if isinstance(vs, list) for v in vs if isinstance(v, str)]
+    blocks: list[Block] = [*told, *([tuple(points)] if points else []), *([tuple(notes)] if notes else [])]
+    for name, rows in rest.items():
+        records = [r for r in rows if isinstance(r, dict)] if isinstance(rows, list) else []
+        if records:
+            head = tuple(dict.fromkeys(k for r in records for k in r))
+            lines = tuple(tuple(_format_cell(r.get(k)) for k in head) for r in records)
+            blocks.append(ReportTable(Grid(tuple(map(str, head)), lines, 1, str(name)), ROWS))
+    return blocks
+
+
+def _format_cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{k}={_format_cell(v)}" for k, v in value.items())
+    return "" if value is None else str(value)
+
+
+PARTS: dict[str, tuple[str, Callable[[ReportInputs], list[Block]]]] = {
+    "methods": ("How good the methods are", _build_methods),
+    "leaderboard": ("Leaderboard", _build_leaderboard),
+    "weights": ("Whom a learned model trusts", _build_weights),
+    "queries": ("Queries to look at", _build_queries),
+    "differences": ("Query by query", _build_differences),
+    "experts": ("The experts", _build_experts),
+    "annotators": ("The annotators", _build_annotators),
+}

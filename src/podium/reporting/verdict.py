@@ -1,0 +1,156 @@
+"""The verdict: which method, how sure that is, and what to do."""
+
+from __future__ import annotations
+
+import math
+
+from podium.core.tables import format_decimal, format_p_value
+from podium.evaluate.comparison import Comparison
+from podium.evaluate.simultaneous_tests import Lead
+from podium.reporting.blocks import ReportFinding
+from podium.reporting.inputs import ReportInputs
+
+__all__ = ["describe_verdict"]
+
+ALIKE = 0.9  # mean RBO from which it matters little which method is taken
+NAMED = 3
+
+
+def describe_verdict(found: ReportInputs, checks: tuple[ReportFinding, ...]) -> tuple[str, ...]:
+    """One to three sentences."""
+    if found.has_judged_items and found.comparison is not None:
+        said = _describe_by_labels(found, found.comparison)
+    elif found.board is not None:
+        said = _describe_by_votes(found)
+    else:
+        said = _describe_without_labels(found)
+    wrong = [c.name for c in checks if c.verdict == "wrong"]
+    if wrong:
+        said.append(f"Mend this first, or do not trust the figures: {', '.join(dict.fromkeys(wrong))}.")
+    return tuple(said)
+
+
+def _describe_by_labels(found: ReportInputs, c: Comparison) -> list[str]:
+    metric, best = c.metrics[0], found.best_method
+    mean = c.row(best, metric).mean
+    if c.queries < 2:
+        return [
+            f"On the one query that has labels, {best} has {metric} {format_decimal(mean)}; one query decides nothing."
+        ]
+    rivals = [lead for lead in found.leads if lead.over != found.run]
+    against = _describe_best_expert(found, c.level)
+    if rivals and all(lead.wins == lead.losses == 0 for lead in rivals):
+        count = len(found.measured_methods)
+        same = f"All {count} methods do equally well on every query ({metric} {format_decimal(mean)})"
+        return [f"{same}; take the simplest.", *against]
+    return [
+        _describe_winner(best, mean, metric, rivals, c.level),
+        *against,
+        *_describe_learned_winner(found, c),
+    ]
+
+
+def _describe_learned_winner(found: ReportInputs, c: Comparison) -> list[str]:
+    """A model that may have been trained on what it is measured by may win for nothing."""
+    methods = found.asked.methods
+    if found.held is None or found.best_method not in found.held.silent:
+        return []
+    plain = [n for n in found.measured_methods if not methods[n].tags.supervised]
+    metric = c.metrics[0]
+    top = max(plain, key=lambda n: c.row(n, metric).mean, default=None)
+    other = (
+        ""
+        if top is None
+        else f" The best that learned nothing is {top} ({format_decimal(c.row(top, metric).mean)})."
+    )
+    return [f"{found.best_method} learned from labels: if from these, measure it on others first.{other}"]
+
+
+def _describe_winner(best: str, mean: float, metric: str, rivals: list[Lead], level: float) -> str:
+    if not rivals:
+        return f"{best} has {metric} {format_decimal(mean)}; it is the only method."
+    open_ = [lead.over for lead in rivals if not _is_significant(lead, level)]
+    first = f"Use {best}: its {metric} of {format_decimal(mean)} is the highest of {len(rivals) + 1} methods"
+    if not open_:
+        return f"{first}, and by more than luck (nearest: {rivals[0].over}, {_format_lead(rivals[0])})."
+    more = f" and {len(open_) - NAMED} more" if len(open_) > NAMED else ""
+    names = ", ".join(open_[:NAMED]) + more
+    if len(open_) == len(rivals):
+        return f"{first}, but no difference to {names} can be shown: any of them will do."
+    return f"{first}; no difference to {names} can be shown, all others are worse."
+
+
+def _describe_best_expert(found: ReportInputs, level: float) -> list[str]:
+    lead = next((lead for lead in found.leads if lead.over == found.run), None)
+    if lead is None:
+        return []
+    if not _is_significant(lead, level):
+        if lead.difference < 0:
+            return [
+                f"That fusing beats the {found.run} cannot be shown: that one is ahead ({_format_lead(lead)})."
+            ]
+        return [f"That fusing beats the {found.run} cannot be shown ({_format_lead(lead)})."]
+    if lead.difference < 0:
+        return [
+            f"The {found.run} alone is better ({_format_lead(lead)}): fusing does harm here; look at the experts."
+        ]
+    return [f"Fusing pays: it is above the {found.run} by {_format_lead(lead)}."]
+
+
+def _is_significant(lead: Lead, level: float) -> bool:
+    return math.isfinite(lead.p) and lead.p < 1 - level
+
+
+def _format_lead(lead: Lead) -> str:
+    """A difference with its interval and p, turned so that it is positive."""
+    ends = (lead.low, lead.high) if lead.difference >= 0 else (-lead.high, -lead.low)
+    low, high, p = *(format_decimal(end, sign=True) for end in ends), format_p_value(lead.p)
+    span = f" [{low}, {high}]" if low and high else ""
+    return (
+        f"{format_decimal(abs(lead.difference), sign=True)}{span}, p {p if p.startswith('<') else f'= {p}'}"
+    )
+
+
+def _describe_by_votes(found: ReportInputs) -> list[str]:
+    board = found.board
+    assert board is not None
+    first = board.rows[0]
+    group = next((g for g in board.groups if first.item in g), ())
+    others = [str(i) for i in group if i != first.item]
+    stop, why = board.stopping(top=1)
+    if others:
+        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        said = f"{first.item} leads, but cannot be told apart from {', '.join(others[:NAMED])}{more}."
+    else:
+        said = (
+            f"{first.item} leads, and can be told apart from all others ({100 * board.settings.level:g} %)."
+        )
+    return [said] if stop and not others else [said, f"To settle who is first, {why}."]
+
+
+def _describe_without_labels(found: ReportInputs) -> list[str]:
+    why = _explain_no_figures(found)
+    if found.crowd is not None:
+        return [f"{why}, so the annotators are measured against each other: {found.crowd.lines[0]}.",
+                f"Take {found.best_method}; annotators that need a look are listed below."]  # fmt: skip
+    if len(found.results) < 2:
+        return [f"{why}, so nothing says how good {found.best_method} is."]
+    alike = float(found.compute_similarity().mean())
+    said = [f"{why}, so nothing says which method is better."]
+    names = f"the {len(found.results)} methods"
+    if alike >= ALIKE:
+        return [
+            *said,
+            f"It matters little: the rankings of {names} agree (mean RBO {alike:.2f}); take {found.best_method}.",
+        ]
+    return [*said, f"It matters: the rankings of {names} differ (mean RBO {alike:.2f}); judge some queries, "
+            "first those on which they differ most."]  # fmt: skip
+
+
+def _explain_no_figures(found: ReportInputs) -> str:
+    """Why labels do not decide."""
+    if found.asked.labels is None:
+        return "There are no labels"
+    if found.held is not None and found.held.left_out and not found.measured_methods:
+        return "The labels are those that the models were fitted on"
+    return "The labels say nothing about these results"

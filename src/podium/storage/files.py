@@ -1,0 +1,277 @@
+"""Files in and out: paths, `-`, gzip, encodings; places for error messages; writing that never half-happens."""
+
+from __future__ import annotations
+
+import codecs
+import functools
+import gzip
+import mmap
+import os
+import stat
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from podium.core.errors import InputError, MessageText, Option
+from podium.kernels import dispatch
+from podium.kernels.dispatch import U1
+from podium.storage.temporary_files import TemporaryFile
+
+__all__ = [
+    "Source",
+    "derive_distinct_names",
+    "derive_expert_names",
+    "open_source",
+    "refuse_same_names",
+    "write_atomically",
+]
+
+_NEWLINE = 10
+_BLOCK = 1 << 22
+_MAP_FROM = 1 << 24  # bytes; smaller files are simply read
+_BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_ARCHIVES = {
+    b"PK\x03\x04": "a zip archive",
+    b"BZh": "bzip2-compressed",
+    b"\xfd7zXZ": "xz-compressed",
+    b"\x28\xb5\x2f\xfd": "zstandard-compressed",
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input (gzip already undone); large files are mapped, not copied."""
+
+    name: str  # as given, for messages
+    raw: bytes | mmap.mmap
+    encoding: str = "utf-8"
+
+    @property
+    def stem(self) -> str:
+        """The file name without folders, `.gz` and one suffix; what a list is called after its file."""
+        name = Path(self.name).name
+        name = name.removesuffix(".gz") or name
+        return Path(name).stem or name
+
+    @functools.cached_property
+    def view(self) -> U1:
+        """The bytes of the text: UTF-8 without a byte-order mark, checked, at least one line that is not blank."""
+        raw = self.raw
+        if self.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii"):
+            raw = self._recode_text()
+        view = np.frombuffer(raw, np.uint8)
+        if raw[:3] == codecs.BOM_UTF8:
+            view = view[3:]
+        if not view[:4096].tobytes().strip() and not view.tobytes().strip():
+            raise InputError("the file is empty", source=self.name)
+        self._check_text(view)
+        if (
+            not (view[:_BLOCK] == _NEWLINE).any() and not (view == _NEWLINE).any()
+        ):  # as old Macintosh files end lines
+            view = np.frombuffer(view.tobytes().replace(b"\r", b"\n"), np.uint8)
+        return view
+
+    @functools.cached_property
+    def data(self) -> bytes:
+        """The same as one bytes object."""
+        return self.view.tobytes()
+
+    @property
+    def estimated_rows(self) -> int:
+        """About how many lines there are, from the length of the first ones."""
+        head = self.view[:65536]
+        return len(self.view) * max(int((head == _NEWLINE).sum()), 1) // len(head)
+
+    def _recode_text(self) -> bytes:
+        try:
+            return bytes(self.raw).decode(self.encoding).encode()
+        except LookupError:
+            raise InputError(
+                f"there is no encoding {self.encoding!r}",
+                source=self.name,
+                remedy="try utf-8, latin-1 or cp1252",
+            ) from None
+        except UnicodeError as error:
+            raise InputError(f"the file is not {self.encoding}: {error}", source=self.name) from None
+
+    def _check_text(self, view: U1) -> None:
+        start = view[:8].tobytes()
+        for mark, name in _BOMS.items():
+            if start.startswith(mark):
+                raise InputError(
+                    f"the file is {name}", source=self.name, remedy=("give ", Option("encoding", name))
+                )
+        for magic, what in _ARCHIVES.items():
+            if start.startswith(magic):
+                raise InputError(
+                    f"the file is {what}", source=self.name, remedy="unpack it first, or use gzip"
+                )
+        low, high = _find_extremes(view)
+        if low == 0:
+            at = int(np.flatnonzero(view == 0)[0])
+            raise self.error(
+                "a NUL byte: this is a binary file", self._line_number(view, at), "give a text file"
+            )
+        if high >= 128:
+            self._check_utf8(view)
+
+    def _check_utf8(self, view: U1) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        for begin in range(0, len(view), _BLOCK):
+            block = view[begin : begin + _BLOCK]
+            carried = len(decoder.getstate()[0])
+            try:
+                decoder.decode(block.tobytes(), final=begin + _BLOCK >= len(view))
+            except UnicodeDecodeError as error:
+                at = begin - carried + error.start
+                remedy = ("say what it is, for example ", Option("encoding", "latin-1"))
+                raise self.error(
+                    f"the byte 0x{view[at]:02x} is not UTF-8", self._line_number(view, at), remedy
+                ) from None
+
+    def _line_number(self, view: U1, at: int) -> int:
+        return view[:at].tobytes().count(b"\n") + 1
+
+    def iterate_lines(self) -> Iterator[tuple[int, bytes]]:
+        """Numbered lines that are not blank, without their ends."""
+        for number, line in enumerate(self.data.split(b"\n"), 1):
+            if line and not line.isspace():
+                yield number, line
+
+    def head(self, size: int = 65536) -> bytes:
+        """The first whole lines, for sniffing; one long line is given whole."""
+        start = self.raw[:size]
+        if len(self.raw) <= size:
+            return start
+        end = start.rfind(b"\n")
+        return start[: end + 1] if end >= 0 else self.raw[: self.raw.find(b"\n") + 1 or len(self.raw)]
+
+    def error(self, problem: str, line: int | None = None, remedy: MessageText | None = None) -> InputError:
+        """An error that happened in this file."""
+        return InputError(problem, source=self.name, line=line, remedy=remedy)
+
+
+def _find_extremes(view: U1) -> tuple[int, int]:
+    """The smallest and the largest byte; blocks are shared among threads, as this reads every byte of the file."""
+    blocks = [view[begin : begin + _BLOCK] for begin in range(0, len(view), _BLOCK)]
+    if len(blocks) == 1:
+        return int(view.min()), int(view.max())
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(dispatch.count_threads()) as pool:
+        found = list(pool.map(lambda b: (int(b.min()), int(b.max())), blocks))
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
+def open_source(path: str | os.PathLike[str], encoding: str = "utf-8") -> Source:
+    """Read a file, or standard input for `-`; gzip is known by its first bytes, whatever the name."""
+    name = os.fspath(path)
+    if name == "-":
+        return Source("standard input", _decompress_gzip(sys.stdin.buffer.read(), "standard input"), encoding)
+    try:
+        raw = _read_bytes(Path(name))
+    except FileNotFoundError:
+        raise InputError("there is no such file", source=name, remedy="check the path") from None
+    except IsADirectoryError:
+        raise InputError("this is a folder", source=name, remedy="name the files in it") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"the file cannot be read: {reason}", source=name) from None
+    return Source(name, _decompress_gzip(raw, name), encoding)
+
+
+def _read_bytes(path: Path) -> bytes | mmap.mmap:
+    with path.open("rb") as file:
+        if path.is_file() and os.fstat(file.fileno()).st_size >= _MAP_FROM:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return file.read()
+
+
+def _decompress_gzip(raw: bytes | mmap.mmap, name: str) -> bytes | mmap.mmap:
+    if raw[:2] != b"\x1f\x8b":
+        return raw
+    try:
+        return gzip.decompress(raw)
+    except (EOFError, OSError, zlib.error) as error:
+        raise InputError(
+            f"the gzip data are damaged: {error}", source=name, remedy="copy the file again"
+        ) from None
+
+
+def derive_expert_names(sources: Sequence[Source]) -> list[str]:
+    """What experts are called after their files: the stem of each, or its whole name where another has that stem."""
+    whole = [Path(source.name).name for source in sources]
+    names = [source.stem for source in sources]
+    for _ in range(2):  # a whole name may in turn be the stem of a third file
+        times = Counter(names)
+        names = [full if times[name] > 1 else name for name, full in zip(names, whole, strict=True)]
+    return names
+
+
+def derive_distinct_names(sources: Sequence[Source]) -> list[str]:
+    """The same, where two files of one name are refused."""
+    names = derive_expert_names(sources)
+    refuse_same_names(names, sources)
+    return names
+
+
+def refuse_same_names(names: Sequence[str], sources: Sequence[Source]) -> None:
+    """Refuse two files that would give their experts one name."""
+    seen: dict[str, str] = {}
+    for name, source in zip(names, sources, strict=True):
+        if name in seen:
+            raise InputError(
+                f"two files would both be called {name!r}: {seen[name]} and {source.name}",
+                remedy="rename one of them",
+            )
+        seen[name] = source.name
+
+
+def write_atomically(
+    chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bool = False
+) -> None:
+    """Write to a temporary file beside the target, then rename: a reader sees the old file or the new, never half.
+
+    What a run that was killed has left beside the target is removed by the next one that writes it.
+    """
+    name = os.fspath(path)
+    if name == "-":
+        for chunk in chunks:
+            sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+        return
+    target = Path(os.path.realpath(name))  # a link stays, and what it points to is written
+    if target.is_dir():
+        raise InputError("this is a folder", source=name, remedy="give a file name")
+    if target.exists() and not overwrite:
+        raise InputError(
+            "the file exists",
+            source=name,
+            remedy=("choose another name or give ", Option("overwrite", True, of="writing")),
+        )
+    if target.exists() and not target.is_file():  # a device or a pipe: there is nothing to replace
+        with open(target, "wb") as raw:
+            raw.writelines(chunks)
+        return
+    beside = None
+    try:
+        beside = TemporaryFile(target)
+        with beside.open() as raw:
+            if target.suffix == ".gz":
+                with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
+                    packed.writelines(chunks)
+            else:
+                raw.writelines(chunks)
+        if target.exists():
+            os.chmod(beside.path, stat.S_IMODE(target.stat().st_mode))
+        beside.publish()
+    except OSError as error:
+        raise InputError(f"the file cannot be written: {error.strerror or error}", source=name) from None
+    finally:
+        if beside is not None:
+            beside.discard()

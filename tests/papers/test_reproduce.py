@@ -1,0 +1,192 @@
+"""Published tables: well formed, computed by their protocol, written in three forms."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import random
+
+import pytest
+
+from podium import make
+from podium.core import registry
+from podium.core.errors import InputError, ParameterError
+from podium.methods.base import Tags
+from podium.methods.positional import Positional
+from podium.metrics import parse_all
+from podium_papers import TABLES, PublishedRow, PublishedTable, reproduce, write
+from podium_papers.paper_datasets import READERS, labelled_items, load_dataset
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
+def test_tables_are_well_formed(table):
+    names = [row.name for row in table.rows]
+    assert len({name.lower() for name in names}) == len(names)
+    assert table.baseline in names
+    assert table.generated or {name.split(" + ")[0] for name in table.sets} <= set(READERS)
+    assert set(table.tested) <= set(table.metrics)
+    assert table.generated or list(map(str, parse_all(table.metrics))) == list(table.metrics)
+    for row in table.rows:
+        assert set(row.published) | set(row.without) <= set(table.sets)
+        assert all(len(figures) == len(table.metrics) for figures in row.published.values())
+        assert row.method is not None or row.published or table.study
+
+
+def specs():
+    rows = {row.method for table in TABLES.values() for row in table.rows}
+    return sorted(method for method in rows if isinstance(method, str))
+
+
+@pytest.mark.parametrize("spec", specs())
+def test_methods_of_rows_can_be_made(spec):
+    make(spec)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Five tiny LETOR parts of four experts, and a few judgements of a crowd."""
+    chance = random.Random(3)
+    (tmp_path / "mq2008-agg").mkdir()
+    for part in range(1, 6):
+        lines = []
+        for q in range(4):
+            for d in range(5):
+                ranks = " ".join(
+                    f"{e}:{'NULL' if chance.random() < 0.3 else chance.randint(1, 50) * 5 + d}"
+                    for e in range(1, 5)
+                )
+                lines.append(f"{chance.randint(0, 2)} qid:{part}{q} {ranks} #docid = D{part}{q}{d}\n")
+        (tmp_path / "mq2008-agg" / f"A{part}.txt").write_text("".join(lines))
+    (tmp_path / "trec2011-crowd").mkdir()
+    rows = ["topicID\tworkerID\tdocID\tgold_binary\tlabel_binary\n"]
+    for t in range(10):
+        for w in range(3):
+            for d in range(4):
+                gold = (d + t) % 2 if d < 3 else -1
+                rows.append(f"{t}\tw{w}\td{d}\t{gold}\t{chance.randint(0, 1)}\n")
+    (tmp_path / "trec2011-crowd" / "judgments.tsv").write_text("".join(rows))
+    return tmp_path
+
+
+ROWS = (
+    PublishedRow("RRF", "rrf", {"mq2008-agg": (40.0, 50.0)}),
+    PublishedRow("Either", ("rrf(k=1)", "borda"), {"mq2008-agg": (41.0, 51.0)}),
+    PublishedRow("Theirs", None, {"mq2008-agg": (1.0, 2.0)}),
+    PublishedRow("Less", "rrf", without={"mq2008-agg": ("2", "3")}),
+)
+TINY = PublishedTable(
+    "tiny", "A tiny table", "nobody, 2020", ("mq2008-agg",), ("ndcg@2:letor", "map"), ROWS, "RRF", ("map",)
+)
+
+
+def test_a_table_is_computed_and_shown_beside_the_published_figures(folder):
+    found = reproduce(TINY, folder)
+    [one] = found.sets
+    assert (one.name, one.queries) == ("mq2008-agg", 20)
+    rrf, either, theirs, less = one.rows
+    assert rrf.difference == pytest.approx(
+        [round(o, 2) - p for o, p in zip(rrf.ours, (40.0, 50.0), strict=True)]
+    )
+    assert len(rrf.folds) == 5
+    assert set(either.chosen) <= {"rrf(k=1)", "borda"}
+    assert (theirs.ours, theirs.method, theirs.difference) == (None, None, None)
+    assert (less.published, less.difference) == (None, None)
+    data = load_dataset("mq2008-agg", folder)
+    fewer = make("rrf").aggregate(data.preferences.with_experts(["1", "4"]), ties="input")
+    from podium.evaluate import evaluate
+
+    by_hand = evaluate(fewer, data.labels, TINY.metrics).mean_over_parts(data.part)
+    assert less.ours == pytest.approx([100 * v for v in by_hand.values()])
+    assert {t.name for t in one.tests if t.difference is not None} == {"Either", "Less"}
+
+
+def test_rows_and_sets_can_be_chosen(folder):
+    assert [row.name for row in reproduce(TINY, folder, only=["theirs", "RRF"]).sets[0].rows] == [
+        "RRF",
+        "Theirs",
+    ]
+    assert reproduce(TINY, folder, only=["Either"]).sets[0].tests == ()
+    with pytest.raises(ParameterError, match="no row 'LR-X'; known: Either, Less, RRF, Theirs"):
+        reproduce(TINY, folder, only=["LR-X"])
+    with pytest.raises(ParameterError, match="no data set 'mq2009'"):
+        reproduce(TINY, folder, sets=["mq2009"])
+    with pytest.raises(ParameterError, match="no table 'tabel3'; did you mean table3"):
+        reproduce("tabel3", folder)
+
+
+def test_three_files_are_written(folder, tmp_path):
+    found = reproduce(TINY, folder)
+    names = write(found, str(tmp_path / "out"))
+    assert names == [str(tmp_path / f"out.{kind}") for kind in ("md", "csv", "json")]
+    markdown = (tmp_path / "out.md").read_text()
+    assert "| RRF | published | 40.00 | 50.00 |" in markdown
+    assert "nobody, 2020" in markdown
+    rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
+    assert len(rows) == 4 * 2
+    [line] = [r for r in rows if r["row"] == "RRF" and r["metric"] == "map"]
+    assert float(line["ours"]) - float(line["published"]) == pytest.approx(float(line["difference"]))
+    document = json.loads((tmp_path / "out.json").read_text())
+    assert document["sets"][0]["rows"][0]["ours"] == list(found.sets[0].rows[0].ours)
+    with pytest.raises(InputError, match="exists"):
+        write(found, str(tmp_path / "out.csv"))
+    assert write(found, str(tmp_path / "out.csv"), overwrite=True) == [str(tmp_path / "out.csv")]
+
+
+def test_missing_data_are_named(folder):
+    with pytest.raises(InputError, match=r"mq2007-agg/A1\.txt: there is no such file"):
+        reproduce("table3", folder, only=["RRF"])
+    (folder / "mq2008-agg" / "A4.txt").unlink()
+    with pytest.raises(InputError, match=r"mq2008-agg/A4\.txt: there is no such file"):
+        reproduce(TINY, folder)
+    with pytest.raises(InputError, match="there is no such folder"):
+        reproduce(TINY, folder / "nowhere")
+
+
+def test_the_crowd_protocol(folder):
+    table = TABLES["table2"]
+    found, again, other = (reproduce(table, folder, only=["Majority vote"], seed=s) for s in (0, 0, 5))
+    [row] = found.sets[0].rows
+    assert len(row.folds) == 5
+    assert row.ours == again.sets[0].rows[0].ours
+    assert row.folds != other.sets[0].rows[0].folds
+    data = load_dataset("trec2011-crowd", folder)
+    few = labelled_items(data)
+    assert few.preferences.lists.rows == data.preferences.lists.rows * 3 // 4
+    assert few.preferences.index.items.tolist() == ["d0", "d1", "d2"] * 10
+    assert few.preferences.experts == data.preferences.experts
+
+
+def test_work_is_kept_between_runs(folder, tmp_path):
+    @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
+    class Counted(Positional):
+        """Counts how often it is asked."""
+
+        name = "counted"
+        tags = Tags(additive=True)
+
+        def _points(self, rank):
+            calls.append(len(rank))
+            return 1.0 / rank
+
+    calls: list[int] = []
+    try:
+        table = dataclasses.replace(
+            TINY, rows=(PublishedRow("RRF", "rrf"), PublishedRow("Counted", "counted"))
+        )
+        first = reproduce(table, folder, resume=tmp_path / "kept")
+        asked = len(calls)
+        assert asked >= 5
+        assert reproduce(table, folder, resume=tmp_path / "kept").sets == first.sets
+        assert len(calls) == asked
+    finally:
+        registry.aggregators.discard("counted")
+
+
+@pytest.mark.data
+def test_the_rows_that_are_known_to_the_digit(data_dir):
+    found = reproduce("table3", data_dir, only=["RRF", "Borda upside down"], sets=["mq2008-agg"])
+    for row in found.sets[0].rows:
+        assert [round(d, 2) for d in row.difference] == [0.0] * 11
+    [test] = [t for t in found.sets[0].tests if t.metric == "map" and t.difference is not None]
+    assert test.p_holm < 0.001
