@@ -16,10 +16,11 @@ from podium.data.preferences import Form
 
 SCRIPT = """
 import podium
-from podium.testing.samples import of_form
+from podium.core import registry
+from podium.testing.samples import sample_rows
 from podium.data.preferences import Form
-p = of_form(Form.RANKING, 3).build()
-for name, cls in podium.core.registry.aggregators.all().items():
+p = sample_rows(Form.RANKING, 3).to_preferences()
+for name, cls in registry.aggregators.all().items():
     if Form.RANKING in cls.tags.accepts and not cls.tags.supervised:
         c = cls().aggregate(p)
         print(name, [(q, [(r.item, r.tied) for r in c[q]]) for q in c.queries])

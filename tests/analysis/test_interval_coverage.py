@@ -14,7 +14,7 @@ from podium import Preferences
 from podium.analysis.leaderboard import Tally, leaderboard, load, save
 from podium.analysis.leaderboard import inference as u
 from podium.analysis.leaderboard.vote_gradients import compute_dispersion
-from podium.core.errors import ModelFileError, ParameterError
+from podium.core.errors import ParameterError
 from podium.kernels import bootstrap as drawing
 from podium.kernels import dispatch
 
@@ -276,16 +276,6 @@ def test_what_was_asked_is_kept_and_decided_anew_with_more_votes(tmp_path):
     assert (more.settings.over, more.scheme.over) == ("auto", "experts")
     whole = leaderboard(again.tally + Tally.from_preferences(on_two_items([0.1, 0.9, 0.5], 40)))
     assert more["a"].error == pytest.approx(whole["a"].error, rel=1e-6)
-
-
-def test_files_without_the_squares_of_weights_are_refused(tmp_path, monkeypatch):
-    from podium.analysis.leaderboard import board_file
-
-    monkeypatch.setattr(board_file, "COLUMNS", board_file.COLUMNS[:-3])
-    save(leaderboard(star()), tmp_path / "old.podium")
-    monkeypatch.undo()
-    with pytest.raises(ModelFileError, match="not the file of a leaderboard; save it again"):
-        load(tmp_path / "old.podium")
 
 
 # -- coverage --------------------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def test_winner_and_loser_with_counts() -> None:
 def test_votes_that_cannot_be_read() -> None:
     with pytest.raises(InputError, match=r"f.csv:3: the winner of 'x' and 'y' is 'c'; accepted: .*tie.*"):
         read("left,right,winner\nx,y,left\nx,y,c\n")
-    with pytest.raises(InputError, match=r"f.csv:2: the winner 'a' is both"):
+    with pytest.raises(InputError, match=r"f.csv:2: the winner 'a' is the id of one item and"):
         read("item_a,item_b,winner\nb,a,a\n")
     with pytest.raises(InputError, match=r"f.csv:2: an item is compared with itself"):
         read("winner,loser\nx,x\n")

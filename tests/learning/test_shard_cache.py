@@ -177,16 +177,16 @@ def test_what_is_not_whole_is_not_believed(tmp_path, method, damage):
 KILLED = """
 import os, signal, sys
 from podium import make
-from podium.methods.learned import cache
+from podium.storage import array_files
 from podium.methods.learned.lambdarank import LambdaRank
-usual, written = cache._chunks, []
+usual, written = array_files._encode_chunks, []
 def chunks(part):
     for chunk in usual(part):
         written.append(1)
         if len(written) == 6:  # in the middle of the second part
             os.kill(os.getpid(), signal.SIGKILL)
         yield chunk
-cache._chunks = chunks
+array_files._encode_chunks = chunks
 model = LambdaRank(passes=4, standardise=True) if sys.argv[1] == "lambdarank" else make("crf(passes=4, average=2)")
 model.fit_stream(sys.argv[3:], cache=sys.argv[2])
 """

@@ -19,7 +19,7 @@ from podium.storage.temporary_files import TemporaryFile, hold_lock, is_locked
 # writes half a file, says so, and waits for a line that may never come
 WRITER = """
 import sys
-from podium.storage.files import save
+from podium.storage.files import write_atomically
 
 def chunks():
     yield b"half"
@@ -27,7 +27,7 @@ def chunks():
     sys.stdin.readline()
     yield b" and half"
 
-save(chunks(), sys.argv[1], overwrite=True)
+write_atomically(chunks(), sys.argv[1], overwrite=True)
 """
 
 

@@ -162,7 +162,7 @@ def test_a_fitted_model_is_measured_on_other_queries_only(store, files):
     spec = f"model:{done.result['model']}"
     found = room.collect_inputs(data, ["rrf", spec]).result()
     assert list(found.results) == ["rrf", spec]
-    assert found.measured == ["rrf"]
+    assert found.measured_methods == ["rrf"]
     assert "it was fitted on all 20 labelled queries" in found.held.left_out[spec]
     alone = room.collect_inputs(data, [spec]).result()
     assert alone.comparison is None

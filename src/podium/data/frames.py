@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from podium.core.errors import InputError, ParameterError
+from podium.core.errors import InputError, MessageText, ParameterError
 from podium.core.params import suggest_names
 from podium.data.building.validate import Duplicates, check_numbers, check_tie_marks, row_origin
 from podium.data.column_roles import LIST_ROLES, VOTE_ROLES, WORDS, assign_roles, normalize_name
@@ -145,7 +145,7 @@ def _read_votes(table: Any, roles: Mapping[str, str], codes: AnswerCodes) -> Pre
     names = roles["item_a"], roles["item_b"]
     items = _read_ids(table, names[0], "item_a", n), _read_ids(table, names[1], "item_b", n)
     first, second, answers = (table[name].to_list() for name in (*names, roles["winner"]))
-    blank = "leave out rows without an answer"
+    blank = ("leave out rows without an answer",)
     found = decode_outcomes(PairAnswers(first, second, answers, names), codes, _row_error, blank)
     if tie is not None:
         found = found._replace(tie=found.tie | check_tie_marks(tie, row_origin)[found.row])
@@ -153,7 +153,7 @@ def _read_votes(table: Any, roles: Mapping[str, str], codes: AnswerCodes) -> Pre
     return build_votes(query, expert, items, found, given, row_origin)
 
 
-def _row_error(row: int, problem: str, remedy: str) -> InputError:
+def _row_error(row: int, problem: str, remedy: MessageText) -> InputError:
     return InputError(problem, source=row_origin(row)[0], remedy=remedy)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from podium.core.errors import InputError, ParameterError
+from podium.core.errors import InputError, MessageText, Option, ParameterError
 from podium.data.building.validate import Origin
 from podium.data.column_roles import WORDS, normalize_name
 from podium.data.ids import CodedColumn, code_ids
@@ -28,7 +28,8 @@ __all__ = [
 ]
 
 Side = Literal["a", "b", "tie"]
-RowError = Callable[[int, str, str], InputError]  # row, problem, remedy
+RemedyParts = tuple[str | Option, ...]
+RowError = Callable[[int, str, MessageText], InputError]  # row, problem, remedy
 # what a caller may give: text as typed on the command line, a mapping of cells to sides, or the two ends of a scale
 WinnerCodes = str | Mapping[Any, str] | tuple[float, float]
 
@@ -122,8 +123,10 @@ def _normalize_code(cell: Any) -> str:
     return text.removesuffix(".0") if re.fullmatch(r"[-+]?\d+\.0", text) else text
 
 
-def decode_outcomes(pairs: PairAnswers, codes: AnswerCodes, error: RowError, blank: str) -> VoteOutcomes:
-    """The votes of all rows; `blank` says what to do about rows without an answer."""
+def decode_outcomes(
+    pairs: PairAnswers, codes: AnswerCodes, error: RowError, blank: RemedyParts
+) -> VoteOutcomes:
+    """The votes of all rows; `blank` is the remedy for rows without an answer."""
     if isinstance(codes, PreferenceScale):
         return _decode_scale(pairs, codes, error, blank)
     quick = _decode_sides(pairs, codes)
@@ -156,7 +159,9 @@ def _decode_answer(answer: Any, codes: Mapping[str, Side], names: tuple[str, str
     return SIDES.get(word.lower())
 
 
-def _decode_rows(pairs: PairAnswers, codes: Mapping[str, Side], error: RowError, blank: str) -> list[Side]:
+def _decode_rows(
+    pairs: PairAnswers, codes: Mapping[str, Side], error: RowError, blank: RemedyParts
+) -> list[Side]:
     sides: list[Side] = []
     for row, (a, b, answer) in enumerate(zip(pairs.first, pairs.second, pairs.answers, strict=True)):
         if codes and (coded := codes.get(_normalize_code(answer))) is not None:
@@ -166,13 +171,15 @@ def _decode_rows(pairs: PairAnswers, codes: Mapping[str, Side], error: RowError,
         named: Side | None = "a" if answer == a else "b" if answer == b else None
         if side and named and side != named:
             problem = f"the winner {_format_value(answer)} is the id of one item and the word for the side of the other"
-            raise error(row, problem, "rename the items, or say winner_codes='...=a,...=b'")
+            raise error(row, problem, ("rename the items, or give ", Option("winner_codes", "...=a,...=b")))
         found = named or side
         if found is None:
             accepted = ", ".join(dict.fromkeys((*codes, *pairs.names, *FIRST[:3], *SECOND[:3], *TIE)))
             remedy = (
-                f"accepted: the id of one of the two, or {accepted}; "
-                f"winner_codes= says what other cells mean, {_EXAMPLES}; {blank}"
+                f"accepted: the id of one of the two, or {accepted}; ",
+                Option("winner_codes"),
+                f" gives the meaning of other cells, {_EXAMPLES}; ",
+                *blank,
             )
             raise error(
                 row,
@@ -183,19 +190,21 @@ def _decode_rows(pairs: PairAnswers, codes: Mapping[str, Side], error: RowError,
     return sides
 
 
-def _decode_scale(pairs: PairAnswers, scale: PreferenceScale, error: RowError, blank: str) -> VoteOutcomes:
+def _decode_scale(
+    pairs: PairAnswers, scale: PreferenceScale, error: RowError, blank: RemedyParts
+) -> VoteOutcomes:
     """Numbers on a scale as votes for both sides, with the weights by which each is preferred."""
     low, high = sorted(scale)
     chance = np.empty(len(pairs.answers))  # that the second item wins
     for row, answer in enumerate(pairs.answers):
         value = _parse_number(answer)
         if value is None or not low <= value <= high:
-            remedy = f"winner_codes says that winners are numbers from {scale.first:g} to {scale.second:g}; {blank}"
+            scale_text = f"by winner_codes, winners are numbers from {scale.first:g} to {scale.second:g}; "
             a, b = pairs.first[row], pairs.second[row]
             raise error(
                 row,
                 f"the winner of {_format_value(a)} and {_format_value(b)} is {_format_value(answer)}",
-                remedy,
+                (scale_text, *blank),
             )
         chance[row] = (value - scale.first) / (scale.second - scale.first)
     # one vote where one side has everything or both have half, else one vote per side
@@ -264,5 +273,12 @@ def refuse_sides_as_items(
         raise InputError(
             f"the column {names[0]!r} holds {listed}: the side that won, not the item",
             source=source,
-            remedy=f"name the columns of the two items, item_a='...' and item_b='...', with winner={names[0]!r}",
+            remedy=(
+                "name the columns of the two items, ",
+                Option("item_a", "..."),
+                " and ",
+                Option("item_b", "..."),
+                ", with ",
+                Option("winner", names[0]),
+            ),
         )

@@ -53,7 +53,7 @@ def read_votes(
         PairAnswers(first, second, answers, names),
         codes,
         table.error,
-        "missing= leaves out cells without answer",
+        (Option("missing"), " leaves out cells without answer"),
     )
     if tie is not None:
         found = found._replace(tie=found.tie | tie[found.row])

@@ -12,7 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.analysis.leaderboard.inference import NEAR, Estimate, pairwise_p, rank_draws
+from podium.analysis.leaderboard.inference import (
+    NEAR,
+    Estimate,
+    pairwise_p,
+    rank_draws,
+    student_critical_values,
+)
 from podium.kernels.contest_models import DAVIDSON, LOGIT, PROBIT, compute_terms
 from podium.kernels.contest_scores import ContestSolution
 from podium.kernels.dispatch import B1, F8, I8
@@ -111,23 +117,38 @@ def compute_relevance(draws: F8, k: int) -> F8:
     return np.asarray(2 * np.minimum(split, split.T), np.float64)
 
 
-def find_equal_pairs(e: Estimate, matrix: F8, level: float = 0.95) -> B1:
+def find_equal_pairs(e: Estimate, matrix: F8, level: float = 0.95, *, degrees: F8 | None = None) -> B1:
     """Which two items are as good as equal at this level: two one-sided tests against `EQUAL`."""
-    from scipy.special import ndtri
-
-    farthest = np.abs(e.scores[:, None] - e.scores) + float(ndtri(level)) * np.sqrt(
-        compute_difference_variances(matrix)
-    )
-    win, lose, _ = compute_outcome_probabilities(e.solution, farthest)
+    size = len(e)
+    i, j = np.divmod(np.arange(size * size), size)
+    critical = compute_pair_critical_values(level, i, j, degrees).reshape(size, size)
+    # an item compared with itself has no error, whatever its degrees of freedom
+    error = np.sqrt(compute_difference_variances(matrix))
+    margin = np.where(error > 0, critical, 0.0) * error
+    farthest = np.abs(e.scores[:, None] - e.scores) + margin
+    # beyond 500 units one item always wins; infinite gaps would turn into NaN in models with ties
+    win, lose, _ = compute_outcome_probabilities(e.solution, np.minimum(farthest, 500.0))
     return np.asarray((win - lose) / 2 <= EQUAL, np.bool_)
 
 
-def find_open_pairs(e: Estimate, matrix: F8, p: F8, *, level: float = 0.95, top: int | None = None) -> B1:
+def compute_pair_critical_values(level: float, i: I8, j: I8, degrees: F8 | None) -> F8:
+    """The one-sided critical value of each pair: normal, or Student's with the degrees of the item that has fewer."""
+    from scipy.special import ndtri
+
+    critical = float(ndtri(level))
+    if degrees is None:
+        return np.full(len(i), critical)
+    return student_critical_values(critical, np.minimum(degrees[i], degrees[j]))
+
+
+def find_open_pairs(
+    e: Estimate, matrix: F8, p: F8, *, level: float = 0.95, top: int | None = None, degrees: F8 | None = None
+) -> B1:
     """Which pairs more votes could still settle: neither separated by the tests (`p`) nor as good as equal.
 
     With `top` only pairs of which one item is among the best `top` and the other is not.
     """
-    return _pairs_in_question(e, top) & (p > 1 - level) & ~find_equal_pairs(e, matrix, level)
+    return _pairs_in_question(e, top) & (p > 1 - level) & ~find_equal_pairs(e, matrix, level, degrees=degrees)
 
 
 def _pairs_in_question(e: Estimate, top: int | None) -> B1:
@@ -145,14 +166,17 @@ def find_next_pairs(
     level: float = 0.95,
     top: int | None = None,
     draws: F8 | None = None,
+    degrees: F8 | None = None,
 ) -> list[ComparisonCandidate]:
     """The comparisons that are expected to tell most, best first; only pairs that are open (see `find_open_pairs`).
 
     `p` are the tests of all pairs, `pairwise_p` unless given. With `top` (and `draws` of the scores) the gain of a pair
     counts as far as it is open which of the two is among the best `top`.
     """
-    tests = pairwise_p(e.scores, matrix) if p is None else p
-    value = compute_gains(e, matrix) * find_open_pairs(e, matrix, tests, level=level, top=top)
+    tests = pairwise_p(e.scores, matrix, degrees) if p is None else p
+    value = compute_gains(e, matrix) * find_open_pairs(
+        e, matrix, tests, level=level, top=top, degrees=degrees
+    )
     if top is not None and draws is not None and 0 < top < len(e):
         value = value * compute_relevance(draws, top)
     place = np.empty(len(e), np.int64)
@@ -176,7 +200,13 @@ def find_next_pairs(
 
 
 def decide_stopping(
-    e: Estimate, matrix: F8, *, p: F8 | None = None, level: float = 0.95, top: int | None = None
+    e: Estimate,
+    matrix: F8,
+    *,
+    p: F8 | None = None,
+    level: float = 0.95,
+    top: int | None = None,
+    degrees: F8 | None = None,
 ) -> StoppingDecision:
     """Stop when no pair is open any more (see `find_open_pairs`), so that `find_next_pairs` has nothing to propose."""
     if len(e) < 2:
@@ -184,29 +214,33 @@ def decide_stopping(
     if e.solution.component.any():
         apart = int(np.flatnonzero(e.solution.component != e.solution.component[e.order[0]])[0])
         return StoppingDecision(False, "never met", (int(e.order[0]), apart))
-    tests = pairwise_p(e.scores, matrix) if p is None else p
-    over, under = np.nonzero(np.triu(find_open_pairs(e, matrix, tests, level=level, top=top), 1))
+    tests = pairwise_p(e.scores, matrix, degrees) if p is None else p
+    is_open = find_open_pairs(e, matrix, tests, level=level, top=top, degrees=degrees)
+    over, under = np.nonzero(np.triu(is_open, 1))
     if not len(over):
         equal = bool((tests[_pairs_in_question(e, top)] > 1 - level).any())
         return StoppingDecision(True, "as good as equal" if equal else "settled")
-    needed = votes_to_separate(e, matrix, over, under, level=level)
+    needed = votes_to_separate(e, matrix, over, under, level=level, degrees=degrees)
     least = int(needed.argmin())
     i, j = int(over[least]), int(under[least])
     pair = (i, j) if e.scores[i] >= e.scores[j] else (j, i)
     return StoppingDecision(False, "open", pair, float(needed[least]))
 
 
-def votes_to_separate(e: Estimate, matrix: F8, i: I8, j: I8, *, level: float = 0.95) -> F8:
+def votes_to_separate(
+    e: Estimate, matrix: F8, i: I8, j: I8, *, level: float = 0.95, degrees: F8 | None = None
+) -> F8:
     """Votes between two items after which their difference, if it is what it seems, is as many standard errors from 0
     as the level asks for when all pairs are tested; infinite for equal scores.
-    """
-    from scipy.special import ndtri
 
+    Further votes count as independent ones; where errors are over experts, that means votes of further experts.
+    """
     gap = np.abs(e.scores[i] - e.scores[j])
     now = matrix[i, i] + matrix[j, j] - 2 * matrix[i, j]
     tests = len(e) * (len(e) - 1) / 2
     far = gap > NEAR
-    wanted = (float(ndtri(1 - (1 - level) / 2 / tests)) / np.where(far, gap, 1.0)) ** 2
+    critical = compute_pair_critical_values(1 - (1 - level) / 2 / tests, i, j, degrees)
+    wanted = (critical / np.where(far, gap, 1.0)) ** 2
     known = np.divide(1.0, now, out=np.zeros(len(gap)), where=now > 0)
     more = np.maximum(0.0, np.ceil((wanted - known) / compute_information(e.solution, gap)))
     return np.where(far, more, np.inf)

@@ -227,14 +227,23 @@ class Leaderboard:
         Only pairs whose order is open: none that the tests separate, and none that is as good as equal.
         """
         found = find_next_pairs(
-            self.estimate, self.matrix, count, p=self.p, level=self.settings.level, top=top, draws=self.draws
+            self.estimate,
+            self.matrix,
+            count,
+            p=self.p,
+            level=self.settings.level,
+            top=top,
+            draws=self.draws,
+            degrees=self.degrees,
         )
         items = self.tally.items
         return [Proposal(items[c.first], items[c.second], c.gain, c.chance, c.votes) for c in found]
 
     def stopping(self, *, top: int | None = None) -> tuple[bool, str]:
         """Whether to stop asking, and why, in words; there is something to ask next until then."""
-        found = decide_stopping(self.estimate, self.matrix, p=self.p, level=self.settings.level, top=top)
+        found = decide_stopping(
+            self.estimate, self.matrix, p=self.p, level=self.settings.level, top=top, degrees=self.degrees
+        )
         return _describe_stopping(found, self, top)
 
     def with_votes(self, more: Preferences | Tally) -> Leaderboard:

@@ -133,6 +133,7 @@ class LeaderboardAnswer(ComputedAnswer):
     votes: float
     rows: list[dict[str, Any]]
     groups: list[list[Id]]
+    scheme: dict[str, Any]
     verdict: str
     checks: list[dict[str, Any]]
     stop: bool
@@ -147,6 +148,7 @@ class AnnotatorsAnswer(ComputedAnswer):
     counts: dict[str, int]
     effective: float | None
     copies: list[list[Id]]
+    reversal: dict[str, Any] | None
     lines: list[str]
     rows: list[dict[str, Any]]
     method: Method
