@@ -40,7 +40,7 @@ def find_new_path(old: str) -> str | None:
     >>> find_new_path("podium.aggregators.positions"), find_new_path("podium.errors"), find_new_path("podium.data")
     ('podium.methods.positional', 'podium.core.errors', None)
     """
-    part = old
+    part = old if old.startswith("podium.") else ""
     while part:
         if part in RENAMED:
             return RENAMED[part] + old.removeprefix(part)
@@ -49,14 +49,14 @@ def find_new_path(old: str) -> str | None:
 
 
 class _RenamedModuleFinder:
-    """Comes last on the import path: it is asked only for modules that nobody else knows."""
+    """Comes first on the import path: the file finder would load a module below an old package a second time."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         return None if find_new_path(name) is None else ModuleSpec(name, self)  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         new = str(find_new_path(spec.name))
-        warnings.warn(f"{spec.name} is now {new}", DeprecationWarning, stacklevel=6)
+        warnings.warn(f"{spec.name} is now {new}", DeprecationWarning, stacklevel=2)
         module = importlib.import_module(new)
         self._spec = module.__spec__
         return module
@@ -68,4 +68,4 @@ class _RenamedModuleFinder:
 def install_finder() -> None:
     """Make the old paths importable, once."""
     if not any(isinstance(finder, _RenamedModuleFinder) for finder in sys.meta_path):
-        sys.meta_path.append(_RenamedModuleFinder())
+        sys.meta_path.insert(0, _RenamedModuleFinder())
