@@ -308,7 +308,7 @@ def test_two_files_of_one_name_are_not_one_expert(tmp_path) -> None:  # type: ig
     for folder, item in (("one", "a"), ("two", "b")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "s.csv").write_text(f"query,item,score\nq,{item},1\n")
-    with pytest.raises(InputError, match=r"two files would both be called 's\.csv'"):
+    with pytest.raises(InputError, match=r"two files would both be named 's\.csv'"):
         formats.read([tmp_path / "one" / "s.csv", tmp_path / "two" / "s.csv"])
 
 

@@ -25,7 +25,7 @@ P = Preferences.from_lists({"q": {"e": {"a": 3.0, "b": 1.0}}}, unlisted="below")
         (b"q Q0 a 1 2 t\nq Q0 \x00 1 2 t\n", ":2: a NUL byte"),
         (
             b"q Q0 a 1 2 t\nq Q0 \xff 1 2 t\n",
-            ":2: the byte 0xff is not UTF-8; say what it is, for example encoding='latin-1'",
+            ":2: the byte 0xff is not UTF-8; give its encoding, for example encoding='latin-1'",
         ),
         ("q Q0 a 1 2 t\n".encode("utf-16"), "the file is utf-16; give encoding='utf-16'"),
         (b"PK\x03\x04\n", "a zip archive"),
@@ -60,7 +60,7 @@ def test_encodings(tmp_path: Path) -> None:
         found = formats.read(path, encoding=encoding).preferences
         assert found is not None
         assert found.index.items.tolist() == ["é"]
-    with pytest.raises(InputError, match="there is no encoding 'klingon'"):
+    with pytest.raises(InputError, match="unknown encoding 'klingon'"):
         formats.read(path, encoding="klingon")
 
 
