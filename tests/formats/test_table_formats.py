@@ -109,7 +109,7 @@ def test_quotes_delimiters_and_odd_ids() -> None:
     assert p.index.items.tolist() == ['a "b"\nc']
     with pytest.raises(InputError, match=r"f.csv:4: the rank is 'x'"):
         read('query,expert,item,rank\nq,e,"a\nb",1\nq,e,c,x\n')
-    with pytest.raises(InputError, match="quotes are wrong"):
+    with pytest.raises(InputError, match="invalid quoting"):
         read('query,expert,item,rank\nq,e,"a,1\n')
 
 
@@ -130,10 +130,10 @@ def test_files_without_a_header() -> None:
         ("query,expert,item,score\nq,e,a,\n", "f.csv:2: the score is missing"),
         ("query,expert,item,score\nq,e,,1\n", "f.csv:2: the item is missing"),
         ("query,expert,item,rank\n", "a header but no rows"),
-        ("query,expert,item,item\n1,1,1,1\n", "two columns are called 'item'"),
+        ("query,expert,item,item\n1,1,1,1\n", "two columns are named 'item'"),
         ("run,engine,item,rank\n1,1,1,1\n", "'run' and 'engine' could both be the expert"),
         ("x,y\n1,2\n", "the columns are not those of"),
-        ("query,expert,item,rank,score\nq,e,a,1,2\nq,e,b,2,\n", "f.csv:3: the score is missing, but others"),
+        ("query,expert,item,rank,score\nq,e,a,1,2\nq,e,b,2,\n", "f.csv:3: the score is missing, but other rows"),
     ],
 )
 @pytest.mark.parametrize("small", [0, 10**12])

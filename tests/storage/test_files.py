@@ -49,7 +49,7 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
         formats.read(tmp_path / "none.run")
     with pytest.raises(InputError, match="this is a folder"):
         formats.read(tmp_path)
-    with pytest.raises(ParameterError, match="no file"):
+    with pytest.raises(ParameterError, match="no input file"):
         formats.read([])
 
 
@@ -174,7 +174,7 @@ def test_a_consensus_is_written_as_a_run(tmp_path: Path) -> None:
 
 def test_what_a_format_cannot_hold_is_said(tmp_path: Path) -> None:
     content = formats.Content(P, Labels.from_dict({"q": {"a": 1}}))
-    with pytest.warns(PodiumWarning, match="trec files cannot hold them: labels"):
+    with pytest.warns(PodiumWarning, match="trec files cannot store them: labels"):
         formats.write(content, tmp_path / "x.run")
 
 
