@@ -133,7 +133,7 @@ def test_files_without_a_header() -> None:
         ("query,expert,item,item\n1,1,1,1\n", "two columns are named 'item'"),
         ("run,engine,item,rank\n1,1,1,1\n", "'run' and 'engine' could both be the expert"),
         ("x,y\n1,2\n", "the columns are not those of"),
-        ("query,expert,item,rank,score\nq,e,a,1,2\nq,e,b,2,\n", "f.csv:3: the score is missing, but other rows"),
+        ("query,expert,item,rank,score\nq,e,a,1,2\nq,e,b,2,\n", "f.csv:3: the score is missing, but other"),
     ],
 )
 @pytest.mark.parametrize("small", [0, 10**12])
@@ -335,7 +335,7 @@ def _ratings(cell: Callable[[str, str, int], object], name: str) -> str:
 )  # fmt: skip
 def test_a_column_that_may_be_the_queries_is_not_passed_over_in_silence(name, cell) -> None:  # type: ignore[no-untyped-def]
     text = _ratings(cell, name)
-    said = f"all rows are query 'all'; not used: '{name}'; give query='{name}' if those are the queries"
+    said = f"all rows are query 'all'; not used: '{name}'; give query='{name}' if it has the queries"
     with pytest.warns(PodiumWarning, match=said):
         p = read(text).preferences
     assert p is not None
@@ -427,8 +427,8 @@ def test_soft_preferences_weigh_both_sides():
     ("codes", "words"),
     [
         ("1=a,2", "winner_codes is '1=a,2'; write '1=a,2=b,0=tie'"),
-        ("1=left,2=middle", "'2' means 'middle'; accepted: a .*, b .*, tie"),
-        ("1=a,1.0=b", "winner_codes gives '1.0' two meanings"),
+        ("1=left,2=middle", "'2' to 'middle'; accepted: a .*, b .*, tie"),
+        ("1=a,1.0=b", "winner_codes maps '1.0' to two sides"),
         ("1..1", "different numbers"),
         (7, "winner_codes is 7"),
     ],

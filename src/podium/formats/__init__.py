@@ -28,8 +28,7 @@ def read(
     encoding: str = "utf-8",
     **options: Any,
 ) -> Content:
-    """Read one or more files (`-` is standard input; gzip is decompressed); the format is detected unless
-    given.
+    """Read one or more files (`-` is standard input; gzip is decompressed); detect the format unless given.
 
     Files of different formats may be read together: runs and their qrels give preferences with labels. A
     `Source` holds bytes that are already in memory.

@@ -24,9 +24,8 @@ _HOLDS = 'write {"query": ..., "expert": ..., ...}'
 
 
 class JsonLines(TableFormat):
-    """Objects, one per line or in one array: `{"query", "expert", "items": [...], "scores": [...]}` is a
-    list; any other object is one table row, such as an arena vote
-    `{"model_a", "model_b", "winner", "judge"}`.
+    """Objects, one per line or in one array: `{"query", "expert", "items": [...], "scores": [...]}` is one
+    list; any other object is one table row, such as a vote `{"model_a", "model_b", "winner", "judge"}`.
     """
 
     name = "jsonl"

@@ -72,9 +72,7 @@ def write_arrays(part: PreparedArrays, path: Path) -> None:
     try:
         write_atomically(_encode_chunks(part), path, overwrite=True)
     except InputError as error:
-        remedy = (
-            "prepared shards need disk space: give a folder on another disk (cache), or use cache=False"
-        )
+        remedy = "prepared shards need disk space: give a folder on another disk (cache), or use cache=False"
         raise InputError(error.problem, source=error.source, remedy=remedy) from None
 
 
