@@ -274,7 +274,7 @@ def test_two_shards_of_one_name_and_no_shards(tmp_path):
         scale.apply("rrf", tmp_path / "none", tmp_path / "out")
     with pytest.raises(InputError, match="no such file"):
         scale.apply("rrf", tmp_path / "nowhere.parquet", tmp_path / "out")
-    with pytest.raises(ParameterError, match=r"no engine 'rey'.*ray"):
+    with pytest.raises(ParameterError, match=r"unknown engine 'rey'.*ray"):
         scale.apply("rrf", tmp_path / "in", tmp_path / "out", engine="rey")
     with pytest.raises(ParameterError, match="local engine has no address"):
         scale.apply("rrf", tmp_path / "in" / "part-000.pq", tmp_path / "out", address="x")
