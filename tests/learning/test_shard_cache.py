@@ -247,7 +247,9 @@ def test_no_room(tmp_path, monkeypatch):
 
     train = files(tmp_path / "in", "lambdarank")
     monkeypatch.setattr("podium.storage.files.os.replace", full)
-    with pytest.raises(InputError, match=r"shard 1: .*No space left on device; prepared shards need disk space"):
+    with pytest.raises(
+        InputError, match=r"shard 1: .*No space left on device; prepared shards need disk space"
+    ):
         model("lambdarank").fit_stream(train)
 
 

@@ -164,7 +164,7 @@ _original_showwarning: Any = warnings.showwarning
 
 @contextlib.contextmanager
 def capture_warnings(spell: OptionFormatter = str) -> Iterator[list[str]]:
-    """Collect Podium's warnings in this thread (or task) instead of showing them; `spell` formats options.
+    """Collect Podium's warnings of this thread or task, each once, unshown; `spell` formats their options.
 
     `warnings.catch_warnings` swaps state shared by threads: concurrent uses receive each other's warnings,
     and the last one to exit leaves its filters behind. Here only the list is swapped, one per thread.
