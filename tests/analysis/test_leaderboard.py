@@ -468,10 +468,10 @@ def test_count_files_are_read_and_written(tmp_path):
         ({"X": [[0, 0], [1, 2], [0, 2]]}, "pair 1: 'x' is compared with itself"),
         ({"X": [[0, 9], [1, 2], [0, 2]]}, r"pair 1 is \[0, 9\]"),
         ({"Y": [[5, -3, 2, 1], [4, 4, 0, 0], [0, 0, 0, 0]]}, "pair 1: a count is -3"),
-        ({"Y": [[5, 3], [4, 4, 0], [0, 0]]}, "not all of one length"),
+        ({"Y": [[5, 3], [4, 4, 0], [0, 0]]}, "differ in length or are too short"),
         ({"Y": [[5, 3]]}, "X and Y differ in length"),
         ({"Y": [[0, 0], [0, 0], [0, 0]]}, "all counts are 0"),
-        ({"models": ["x", "x", "z"]}, "different ids"),
+        ({"models": ["x", "x", "z"]}, "distinct ids"),
         ({"X": None}, "X and Y differ"),
     ],
 )

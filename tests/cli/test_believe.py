@@ -138,7 +138,7 @@ def test_bad_files_are_told(files):
     assert "words.csv:2" in out.stderr
     assert "feature 'bm25'" in out.stderr
     (files / "bare.csv").write_text("query,item\nq,a\n")
-    assert "no column is left" in run("believe", files / "bare.csv", "-b", "bm25=1").stderr
+    assert "no feature column" in run("believe", files / "bare.csv", "-b", "bm25=1").stderr
     (files / "r.run").write_text("")
     assert "exists" in run("believe", files / "f.csv", "-b", "bm25=1", "-o", files / "r.run").stderr
 

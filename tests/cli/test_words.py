@@ -73,7 +73,7 @@ def test_warnings_name_options_as_they_are_typed(tmp_path):
     path = tmp_path / "minus.csv"
     path.write_text("query,worker,item,rating\nq,x,a,-1\nq,x,b,2\n")
     said = run("fuse", path, "-m", "borda").stderr
-    assert "give -O missing=-1, if it is meant give -O missing=" in said
+    assert "give -O missing=-1; if it is a real value, give -O missing=" in said
     assert "warning" not in run("fuse", path, "-m", "borda", "-O", "missing=").stderr
 
 
@@ -91,7 +91,7 @@ def test_a_remedy_can_be_typed_as_it_is_printed(tmp_path):
     for name in ("one.run", "two.run"):
         (tmp_path / name).write_text("q Q0 a 1 3 tag\n")
     both = (tmp_path / "one.run", tmp_path / "two.run")
-    assert "if the tags are equal by accident use -O expert=file" in run("fuse", *both).stderr
+    assert "if two runs share the tag, use -O expert=file" in run("fuse", *both).stderr
     assert run("fuse", *both, "-O", "expert=file").exit_code == 0
     words = ("fit", tmp_path / "one.run", "-q", tmp_path / "q", "-o", tmp_path / "m", "-m", "svd")
     said = run(*words, "-p", "scorer=lambdamart", "-p", "metric=map").stderr

@@ -108,7 +108,7 @@ EXPECTED = [("x", "y", False, 1.0), ("z", "y", False, 1.0), ("x", "z", True, 1.0
 def test_a_table_of_sides_is_never_read_as_items(maker):
     frame = maker(SIDES)
     for loser in ("right", "left"):
-        with pytest.raises(InputError, match=r"'preference' holds 'left', 'right', 'tie': the side that won"):
+        with pytest.raises(InputError, match=r"'preference' contains 'left', 'right', 'tie': the side"):
             Preferences.from_frame(frame, query=None, expert="judge", winner="preference", loser=loser)
     named = Preferences.from_frame(
         frame, query=None, expert="judge", item_a="left", item_b="right", winner="preference"
@@ -161,7 +161,7 @@ def test_errors_name_what_was_called():
         ParameterError, match=r"Labels\.from_frame has no parameter 'grades'; did you mean grade"
     ):
         Labels.from_frame(frame, grades="x")
-    with pytest.raises(InputError, match=r"there is no item_a; name its column by item_a='...'"):
+    with pytest.raises(InputError, match=r"item_a is missing; name its column with item_a='...'"):
         Preferences.from_frame(frame[["right", "preference"]], winner="preference")
     bad = pd.DataFrame({"model_a": ["x"], "model_b": ["y"], "winner": ["2"]})
     with pytest.raises(InputError, match=r"row 1: the winner of 'x' and 'y' is '2'; .*winner_codes="):
@@ -178,13 +178,13 @@ PAIRS = {"chosen": ["a1", "b1", "a1"], "rejected": ["a2", "b2", "a3"]}
     ("more", "words"),
     [
         ({"prompt": ["p", "q", "p"]}, r"all rows are query 'all'; not used: 'prompt'; give query='prompt'"),
-        ({"prompt": ["p", "q", "r"]}, r"give query='prompt' if those are the queries, or query=None"),
+        ({"prompt": ["p", "q", "r"]}, r"give query='prompt' if it has the queries, or query=None"),
         ({"Instruction": ["p", "q", "p"]}, r"give query='Instruction'"),
         ({"question": ["p", "q", "r"]}, None),  # a1 is in two of them: they do not part the items
         ({"question": ["p", "q", "p"]}, r"give query='question'"),
         ({"topic": ["p", "q", "p"], "prompt": ["P", "Q", "P"]}, None),  # another name of the query
         ({"topic": ["p", "q", "p"], "prompt": ["P", "Q", "R"]}, r"queries are in 'topic'; not used: 'prompt'"),
-        ({"labeler": ["x", "y", "x"]}, r"all rows are by one; not used: 'labeler'; give expert='labeler'"),
+        ({"labeler": ["x", "y", "x"]}, r"one expert for all rows; not used: 'labeler'; give expert='labeler'"),
         ({"expert": ["e", "e", "f"], "annotator": ["x", "y", "x"]}, r"experts are in 'expert'.*'annotator'"),
         ({"expert": ["e", "e", "f"], "annotator": ["x", "x", "y"]}, None),
         ({"confidence": [1.0, 0.5, 1.0]}, r"not used: 'confidence'; give weight='confidence'"),
@@ -220,6 +220,6 @@ def test_ignored_columns_that_could_change_the_answer_are_named(tmp_path, more, 
 def test_lists_with_weights_per_row_are_not_read_in_silence():
     frame = pd.DataFrame({"query": ["q"] * 2, "expert": ["e"] * 2, "item": ["a", "b"], "rank": [1, 2]})
     weighted = frame.assign(weight=[0.5, 2])
-    with pytest.warns(PodiumWarning, match="not used: 'weight'; rows of lists have no weights"):
+    with pytest.warns(PodiumWarning, match="not used: 'weight'; weights apply to experts"):
         assert Preferences.from_frame(weighted) == Preferences.from_frame(frame)
     assert Preferences.from_frame(weighted, weight=None) == Preferences.from_frame(frame)

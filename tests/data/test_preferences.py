@@ -252,7 +252,7 @@ def test_which_copy_survives_does_not_depend_on_the_order():
 def test_a_list_is_scored_whole_or_not_at_all():
     a = Preferences.from_lists({"q": {"e": {"a": 0.5}}})
     b = Preferences.from_lists({"q": {"e": ["b"]}})
-    with pytest.raises(InputError, match="scores for some of its items only"):
+    with pytest.raises(InputError, match="scores for only some of its items"):
         Preferences.concat([a, b])
 
 
@@ -270,7 +270,7 @@ def test_empty_answers_keep_their_query_and_expert():
 
 def test_asking_twice_or_for_nobody_is_an_error():
     p = Preferences.from_lists({"q": {1: ["a"], 2: ["b"]}})
-    with pytest.raises(InputError, match="query 'q' is asked for twice"):
+    with pytest.raises(InputError, match="query 'q' is selected twice"):
         p.select(["q", "q"])
     with pytest.raises(ParameterError, match="there is no expert 'nobody'"):
         p.without_expert("nobody")
@@ -278,7 +278,7 @@ def test_asking_twice_or_for_nobody_is_an_error():
 
 
 def test_marks_of_ties_are_true_or_false():
-    with pytest.raises(InputError, match="row 1: the mark of a tie is 'false'"):
+    with pytest.raises(InputError, match="row 1: the tie mark is 'false'"):
         Preferences.from_comparisons([0], ["j"], ["a"], ["b"], tie=["false"])
 
 

@@ -43,7 +43,7 @@ def test_the_files_that_are_damaged_are_sound_and_of_every_format(tmp_path):
 )
 def test_half_a_surrogate_pair_in_json(tmp_path, text):
     (tmp_path / "f.json").write_text(text)
-    with pytest.raises(InputError, match=r"f\.json.* half of a surrogate pair"):
+    with pytest.raises(InputError, match=r"f\.json.* an unpaired surrogate"):
         formats.read(tmp_path / "f.json")
 
 
@@ -82,7 +82,7 @@ def test_parquet_text_that_is_not_utf8(tmp_path, role):
 def test_parquet_columns_whose_names_cannot_be_used(tmp_path):
     table = pa.table([pa.array(["q"])] * 2, names=["item", "item"])
     pq.write_table(table, tmp_path / "twice.parquet")
-    with pytest.raises(InputError, match=r"twice\.parquet: two columns are called 'item'"):
+    with pytest.raises(InputError, match=r"twice\.parquet: two columns are named 'item'"):
         formats.read(tmp_path / "twice.parquet")
     pq.write_table(pa.table({"query": ["q"], "ab": ["x"]}), tmp_path / "names.parquet")
     raw = (tmp_path / "names.parquet").read_bytes()
@@ -102,10 +102,10 @@ def test_a_table_of_which_nothing_is_left(tmp_path, raw, packed):
 def test_what_the_fuzzer_found_besides(tmp_path):
     """Labels without grades; a ballot of nobody cast by millions; counts that no integer holds; mixed objects."""
     (tmp_path / "f.csv").write_text("query,item,rank\nq,a,1\n")
-    with pytest.raises(InputError, match="no column of grades"):
+    with pytest.raises(InputError, match="no grade column"):
         formats.read(tmp_path / "f.csv", kind="labels")
     (tmp_path / "f.soi").write_text("# ALTERNATIVE NAME 1: A\n9999999999999: \n")
-    with pytest.raises(InputError, match=r"f\.soi:2: the ballots hold more than 1,000,000"):
+    with pytest.raises(InputError, match=r"f\.soi:2: the ballots have more than 1,000,000"):
         formats.read(tmp_path / "f.soi", "preflib")
     huge = Preferences.from_comparisons(["q"], ["e"], ["a"], ["b"], weight=[1e300])
     with pytest.raises(InputError, match=r"1e\+300 votes between them"):
@@ -114,5 +114,5 @@ def test_what_the_fuzzer_found_besides(tmp_path):
         other = ', "scores": [1, 2]' if single == "score" else ""
         text = f'{{"query": 1, "expert": "e", "items": ["a", "b"], "{single}": 1{other}}}\n'
         (tmp_path / "f.jsonl").write_text(text)
-        with pytest.raises(InputError, match=f"single values in '{single}'"):
+        with pytest.raises(InputError, match=f"but '{single}' has single values"):
             formats.read(tmp_path / "f.jsonl")

@@ -43,7 +43,7 @@ def test_names_or_numbers() -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("1: 1,5\n", "x.toi:8: there is no alternative 5"),
+        ("1: 1,5\n", "x.toi:8: unknown alternative 5"),
         ("1: 1,1\n", "x.toi:8: alternative 1 is on the ballot twice"),
         ("1: 1,{2\n", "is not a ballot"),
         ("1: 1,,2\n", "is not a ballot"),

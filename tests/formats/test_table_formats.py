@@ -73,7 +73,7 @@ def test_winner_and_loser_with_counts() -> None:
 def test_votes_that_cannot_be_read() -> None:
     with pytest.raises(InputError, match=r"f.csv:3: the winner of 'x' and 'y' is 'c'; accepted: .*tie.*"):
         read("left,right,winner\nx,y,left\nx,y,c\n")
-    with pytest.raises(InputError, match=r"f.csv:2: the winner 'a' is the id of one item and"):
+    with pytest.raises(InputError, match=r"f.csv:2: the winner 'a' is both"):
         read("item_a,item_b,winner\nb,a,a\n")
     with pytest.raises(InputError, match=r"f.csv:2: an item is compared with itself"):
         read("winner,loser\nx,x\n")
@@ -109,7 +109,7 @@ def test_quotes_delimiters_and_odd_ids() -> None:
     assert p.index.items.tolist() == ['a "b"\nc']
     with pytest.raises(InputError, match=r"f.csv:4: the rank is 'x'"):
         read('query,expert,item,rank\nq,e,"a\nb",1\nq,e,c,x\n')
-    with pytest.raises(InputError, match="quotes are wrong"):
+    with pytest.raises(InputError, match="invalid quoting"):
         read('query,expert,item,rank\nq,e,"a,1\n')
 
 
@@ -130,10 +130,10 @@ def test_files_without_a_header() -> None:
         ("query,expert,item,score\nq,e,a,\n", "f.csv:2: the score is missing"),
         ("query,expert,item,score\nq,e,,1\n", "f.csv:2: the item is missing"),
         ("query,expert,item,rank\n", "a header but no rows"),
-        ("query,expert,item,item\n1,1,1,1\n", "two columns are called 'item'"),
+        ("query,expert,item,item\n1,1,1,1\n", "two columns are named 'item'"),
         ("run,engine,item,rank\n1,1,1,1\n", "'run' and 'engine' could both be the expert"),
         ("x,y\n1,2\n", "the columns are not those of"),
-        ("query,expert,item,rank,score\nq,e,a,1,2\nq,e,b,2,\n", "f.csv:3: the score is missing, but others"),
+        ("query,expert,item,rank,score\nq,e,a,1,2\nq,e,b,2,\n", "f.csv:3: the score is missing, but other"),
     ],
 )
 @pytest.mark.parametrize("small", [0, 10**12])
@@ -308,7 +308,7 @@ def test_two_files_of_one_name_are_not_one_expert(tmp_path) -> None:  # type: ig
     for folder, item in (("one", "a"), ("two", "b")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "s.csv").write_text(f"query,item,score\nq,{item},1\n")
-    with pytest.raises(InputError, match=r"two files would both be called 's\.csv'"):
+    with pytest.raises(InputError, match=r"two files would both be named 's\.csv'"):
         formats.read([tmp_path / "one" / "s.csv", tmp_path / "two" / "s.csv"])
 
 
@@ -335,7 +335,7 @@ def _ratings(cell: Callable[[str, str, int], object], name: str) -> str:
 )  # fmt: skip
 def test_a_column_that_may_be_the_queries_is_not_passed_over_in_silence(name, cell) -> None:  # type: ignore[no-untyped-def]
     text = _ratings(cell, name)
-    said = f"all rows are query 'all'; not used: '{name}'; give query='{name}' if those are the queries"
+    said = f"all rows are query 'all'; not used: '{name}'; give query='{name}' if it has the queries"
     with pytest.warns(PodiumWarning, match=said):
         p = read(text).preferences
     assert p is not None
@@ -427,8 +427,8 @@ def test_soft_preferences_weigh_both_sides():
     ("codes", "words"),
     [
         ("1=a,2", "winner_codes is '1=a,2'; write '1=a,2=b,0=tie'"),
-        ("1=left,2=middle", "'2' means 'middle'; accepted: a .*, b .*, tie"),
-        ("1=a,1.0=b", "winner_codes gives '1.0' two meanings"),
+        ("1=left,2=middle", "'2' to 'middle'; accepted: a .*, b .*, tie"),
+        ("1=a,1.0=b", "winner_codes maps '1.0' to two sides"),
         ("1..1", "different numbers"),
         (7, "winner_codes is 7"),
     ],

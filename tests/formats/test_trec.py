@@ -171,7 +171,7 @@ def test_experts_by_file(path_kind: str, tmp_path: Path) -> None:
     files = [tmp_path / "one.run", tmp_path / "two.run"]
     with pytest.raises(
         InputError,
-        match=r"one\.run and .*two\.run both hold a list tagged 'bm25' for query 'q1'.*expert='file'",
+        match=r"one\.run and .*two\.run both contain a list tagged 'bm25' for query 'q1'.*expert='file'",
     ):
         formats.read(files)
     for path, tag in zip(files, "xy", strict=True):
@@ -211,7 +211,7 @@ def test_a_remedy_for_ranks_by_score_that_keeps_the_answer(path_kind: str, tmp_p
         unasked = formats.read(files).preferences
     (text,) = [str(w.message) for w in said]
     assert text.startswith(f"{tmp_path / 'wrong.run'}: the ranks of 1 list disagree")
-    (remedy,) = re.findall(r"order='(\w+)' confirms this", text)
+    (remedy,) = re.findall(r"order='(\w+)' does the same", text)
     assert formats.read(files, order=remedy).preferences == unasked  # and without a warning
     assert formats.read(files, order="score").preferences != unasked
     files[0].write_text("q Q0 a 0 3 g\nq Q0 b 1 2 g\np Q0 b 0 2 g\n")

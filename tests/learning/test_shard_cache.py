@@ -247,7 +247,9 @@ def test_no_room(tmp_path, monkeypatch):
 
     train = files(tmp_path / "in", "lambdarank")
     monkeypatch.setattr("podium.storage.files.os.replace", full)
-    with pytest.raises(InputError, match=r"shard 1: .*No space left on device; prepared shards need room"):
+    with pytest.raises(
+        InputError, match=r"shard 1: .*No space left on device; prepared shards need disk space"
+    ):
         model("lambdarank").fit_stream(train)
 
 
@@ -258,7 +260,7 @@ def test_caches_that_cannot_be(tmp_path):
     with pytest.raises(ParameterError, match="a shard is a function"):
         make("crf").fit_stream([lambda: pair], cache=tmp_path)
     (tmp_path / "file").touch()
-    with pytest.raises(ParameterError, match="cannot be made"):
+    with pytest.raises(ParameterError, match="cannot create the cache folder"):
         LambdaRank().fit_stream([pair], cache=tmp_path / "file")
     with pytest.raises(ParameterError, match="cache is None"):
         LambdaRank().fit_stream([pair], cache=None)

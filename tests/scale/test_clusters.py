@@ -64,7 +64,7 @@ def test_spark_tries_again_when_a_task_dies(whole, spark):
 
 def test_bad_input_is_one_clear_error_and_is_not_tried_again(whole, spark):
     (whole / "in" / "zzz.run").write_text("q 1 nonsense\n")
-    with pytest.raises(InputError, match=r"zzz.run:1: .*the other 8 shards are done"):
+    with pytest.raises(InputError, match=r"zzz.run:1: .*the other 8 shards are processed"):
         scale.apply("rrf", whole / "in", whole / "out", engine="spark", format="trec")
     assert contents(whole / "out") == contents(whole / "local")
 

@@ -190,13 +190,13 @@ def test_where_nobody_is_better_the_gain_is_not_beyond_chance(tmp_path):
 
 def test_what_cannot_be_tuned_says_why(tmp_path):
     folder, labels = judged_shards(tmp_path / "in", 0, honest=True)
-    with pytest.raises(ParameterError, match="takes no weights; say which values"):
+    with pytest.raises(ParameterError, match="takes no weights; give the parameter values"):
         scale.tune("combmax", folder, labels, tmp_path / "s")
     with pytest.raises(ParameterError, match="kk"):
         scale.tune("rrf", folder, labels, tmp_path / "s", values={"kk": (1, 2)}, workers=1)
     few = tmp_path / "few.qrels"
     few.write_text("q1 0 d1 1\n")
-    with pytest.raises(InputError, match="too few to search with"):
+    with pytest.raises(InputError, match="too few for a search"):
         scale.tune("rrf", folder, few, tmp_path / "s", workers=1)
 
 
@@ -207,7 +207,7 @@ def test_what_cannot_be_fitted_says_why(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         scale.trials(["rrf"], folder, tmp_path / "x", tmp_path / "c")
     (tmp_path / "qrels").write_text("other 0 d1 1\n")
-    with pytest.raises(InputError, match="no query of the shards has labels"):
+    with pytest.raises(InputError, match="no query in the shards has labels"):
         scale.trials(["rrf"], folder, tmp_path / "qrels", tmp_path / "c", workers=1)
     (tmp_path / "bad.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match=r"bad.parquet"):

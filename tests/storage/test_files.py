@@ -25,7 +25,7 @@ P = Preferences.from_lists({"q": {"e": {"a": 3.0, "b": 1.0}}}, unlisted="below")
         (b"q Q0 a 1 2 t\nq Q0 \x00 1 2 t\n", ":2: a NUL byte"),
         (
             b"q Q0 a 1 2 t\nq Q0 \xff 1 2 t\n",
-            ":2: the byte 0xff is not UTF-8; say what it is, for example encoding='latin-1'",
+            ":2: the byte 0xff is not UTF-8; give its encoding, for example encoding='latin-1'",
         ),
         ("q Q0 a 1 2 t\n".encode("utf-16"), "the file is utf-16; give encoding='utf-16'"),
         (b"PK\x03\x04\n", "a zip archive"),
@@ -49,7 +49,7 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
         formats.read(tmp_path / "none.run")
     with pytest.raises(InputError, match="this is a folder"):
         formats.read(tmp_path)
-    with pytest.raises(ParameterError, match="no file"):
+    with pytest.raises(ParameterError, match="no input file"):
         formats.read([])
 
 
@@ -60,7 +60,7 @@ def test_encodings(tmp_path: Path) -> None:
         found = formats.read(path, encoding=encoding).preferences
         assert found is not None
         assert found.index.items.tolist() == ["é"]
-    with pytest.raises(InputError, match="there is no encoding 'klingon'"):
+    with pytest.raises(InputError, match="unknown encoding 'klingon'"):
         formats.read(path, encoding="klingon")
 
 
@@ -174,7 +174,7 @@ def test_a_consensus_is_written_as_a_run(tmp_path: Path) -> None:
 
 def test_what_a_format_cannot_hold_is_said(tmp_path: Path) -> None:
     content = formats.Content(P, Labels.from_dict({"q": {"a": 1}}))
-    with pytest.warns(PodiumWarning, match="trec files cannot hold them: labels"):
+    with pytest.warns(PodiumWarning, match="trec files cannot store them: labels"):
         formats.write(content, tmp_path / "x.run")
 
 

@@ -1,1 +1,1 @@
-"""What every layer uses: errors, parameters, the registry, tables as text."""
+"""Shared by all layers: errors, parameters, the registry, tables as text."""

@@ -1,4 +1,4 @@
-"""The few error types. A message says what was got, what is accepted and what to do about it."""
+"""Error types. A message states what was given, what is accepted and how to fix it."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Option:
-    """An option that a message asks for. It is kept as data, and every surface spells it as it is given there:
-    Python as below, the command line as `-O duplicates=first`, the studio by the name of the field.
+    """An option named in a message, stored as data so that each interface formats it in its own syntax:
+    Python as below, the command line as `-O duplicates=first`, the studio by field name.
 
     >>> print(Option("duplicates", "first", "best", "sum"), Option("format"), Option("missing", ()))
     duplicates='first', 'best' or 'sum' format= missing=()
     """
 
     name: str
-    values: tuple[Any, ...]  # that would do; none: whatever the reader knows and we do not
-    of: Literal["reading", "writing", "method"]  # reading or writing a file, or a parameter of a method
+    values: tuple[Any, ...]  # accepted values; empty: only the user knows the value
+    of: Literal["reading", "writing", "method"]  # an option of file I/O, or a parameter of a method
 
     def __init__(
         self, name: str, *values: Any, of: Literal["reading", "writing", "method"] = "reading"
@@ -59,7 +59,7 @@ ALLOW_REPEATS: MessageText = ("choose ", Option("duplicates", "first", "best", "
 
 
 def join_words(words: Sequence[str], last: str) -> str:
-    """Words as a sentence has them.
+    """Join words as in a sentence.
 
     >>> join_words(["a", "b", "c"], "or"), join_words([], "or")
     ('a, b or c', '')
@@ -68,19 +68,19 @@ def join_words(words: Sequence[str], last: str) -> str:
 
 
 class _Message(Exception):
-    """Text with options in it: `str` spells them as Python does, `format_message` in another way."""
+    """A message with options in it: `str` formats them for Python, `format_message` for other interfaces."""
 
     def __init__(self, *parts: str | Option) -> None:
         self.parts = parts
         super().__init__("".join(map(str, parts)))
 
     def format_message(self, spell: OptionFormatter) -> str:
-        """The text for another surface."""
+        """The text for another interface."""
         return "".join(spell(part) if isinstance(part, Option) else str(part) for part in self.parts)
 
 
 class PodiumError(_Message):
-    """Base of everything Podium raises on purpose; the command line prints these without a traceback.
+    """Base class of all errors that Podium raises; the command line prints these without a traceback.
 
     >>> error = ParameterError("a.run exists; choose another name, or give ", Option("overwrite", True, of="writing"))
     >>> print(error, error.format_message(lambda option: f"--{option.name}"), sep="\\n")
@@ -90,7 +90,7 @@ class PodiumError(_Message):
 
 
 class InputError(PodiumError, ValueError):
-    """Data that cannot be read as it stands.
+    """Invalid input data.
 
     >>> print(InputError("the rank is 0", source="a.run", line=3, remedy="ranks start at 1"))
     a.run:3: the rank is 0; ranks start at 1
@@ -114,39 +114,39 @@ class InputError(PodiumError, ValueError):
 
 
 class ParameterError(PodiumError, ValueError):
-    """A parameter, method or metric name outside what is accepted."""
+    """A parameter value, method name or metric name that is not accepted."""
 
 
 class UnsupportedFormError(PodiumError, TypeError):
-    """A method was given a form of preference it cannot read (for example comparisons to RRF)."""
+    """A method was given a form of preference that it does not support (for example comparisons for RRF)."""
 
 
 class NotFittedError(PodiumError):
-    """A method that learns was asked for an answer before `fit`."""
+    """A method that must be trained was applied before `fit`."""
 
 
 class ModelFileError(PodiumError):
-    """A model file that is damaged, foreign or of a newer version."""
+    """A model file that is damaged, is not a Podium model, or has a newer version."""
 
 
 class PodiumWarning(_Message, UserWarning):
-    """Something that was done, but that a careful user wants to know of.
+    """A condition that does not stop the operation but that the user should know about.
 
-    With options in it, it is made first and then given: `warnings.warn(PodiumWarning("use ", Option(...)))`.
+    Construct it explicitly to include options: `warnings.warn(PodiumWarning("use ", Option(...)))`.
     """
 
 
 class NoGainWarning(PodiumWarning):
-    """A model was fitted, and on its validation queries it is worse than a method that learns nothing."""
+    """The fitted model scores lower on its validation queries than a method without training."""
 
 
 def check_type(value: Any, kind: type, who: str, remedy: str) -> None:
-    """Refuse an argument of another type, such as a whole data set where only preferences are asked for."""
+    """Reject an argument of the wrong type, such as a data set where preferences are expected."""
     if not isinstance(value, kind):
         raise InputError(f"{who} was given a {type(value).__name__}", remedy=remedy)
 
 
-# -- warnings ------------------------------------------------------------------------------------------------------
+# -- warnings ----------------------------------------------------------------------------------------------
 
 _CAPTURE_FILTER: Any = (
     "always",
@@ -154,7 +154,7 @@ _CAPTURE_FILTER: Any = (
     PodiumWarning,
     None,
     0,
-)  # told apart from others' filters
+)  # distinguishable from filters set by other code
 _captured: contextvars.ContextVar[tuple[list[str], OptionFormatter] | None] = contextvars.ContextVar(
     "podium_captured_warnings", default=None
 )
@@ -164,24 +164,24 @@ _original_showwarning: Any = warnings.showwarning
 
 @contextlib.contextmanager
 def capture_warnings(spell: OptionFormatter = str) -> Iterator[list[str]]:
-    """Podium's warnings of this thread (or task), each once, instead of showing them; options in them as `spell` says.
+    """Collect Podium's warnings of this thread or task, each once, unshown; `spell` formats their options.
 
-    `warnings.catch_warnings` swaps state that all threads share: two at once hear one another's warnings, and the one
-    that ends last leaves its filters to everybody. Here only the list is swapped, and each thread has its own.
+    `warnings.catch_warnings` swaps state shared by threads: concurrent uses receive each other's warnings,
+    and the last one to exit leaves its filters behind. Here only the list is swapped, one per thread.
 
-    >>> with capture_warnings() as said:
+    >>> with capture_warnings() as messages:
     ...     warnings.warn("the data are thin", PodiumWarning)
-    >>> said
+    >>> messages
     ['the data are thin']
     """
     global _capture_count
     with _lock:
         _capture_count += 1
         _install_capture()
-    heard: list[str] = []
-    mark = _captured.set((heard, spell))
+    messages: list[str] = []
+    mark = _captured.set((messages, spell))
     try:
-        yield heard
+        yield messages
     finally:
         _captured.reset(mark)
         with _lock:
@@ -191,7 +191,7 @@ def capture_warnings(spell: OptionFormatter = str) -> Iterator[list[str]]:
 
 
 def _install_capture() -> None:
-    """Let warnings come to us; looked at each time, as others may have put back what they found."""
+    """Install the hook and the filter again if other code has removed them since the last capture."""
     global _original_showwarning
     if warnings.showwarning is not _capture_or_show:
         _original_showwarning, warnings.showwarning = warnings.showwarning, _capture_or_show
@@ -210,7 +210,7 @@ def _capture_or_show(message: Warning | str, category: type[Warning], *rest: Any
     if listener is None or not issubclass(category, PodiumWarning):
         _original_showwarning(message, category, *rest, **named)
         return
-    heard, spell = listener
+    messages, spell = listener
     text = message.format_message(spell) if isinstance(message, PodiumWarning) else str(message)
-    if text not in heard:
-        heard.append(text)
+    if text not in messages:
+        messages.append(text)

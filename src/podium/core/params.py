@@ -1,4 +1,4 @@
-"""One annotation per parameter; validation, command-line option, search space and docs all read it.
+"""One annotation per parameter defines its validation, command-line option, search space and documentation.
 
 >>> from dataclasses import dataclass
 >>> @dataclass
@@ -75,7 +75,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Tune:
-    """Where a search should look: an interval (perhaps on a log scale). Choices are searched whole."""
+    """The search interval, optionally on a log scale. Choices are searched exhaustively."""
 
     low: float
     high: float
@@ -84,12 +84,12 @@ class Tune:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A choice that no search should make: it does not change how well a method ranks."""
+    """Excludes a parameter from tuning: it does not affect ranking quality."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """What one annotation says."""
+    """A parsed annotation."""
 
     name: str
     kind: Any
@@ -101,12 +101,12 @@ class Parameter:
 
     @property
     def is_tunable(self) -> bool:
-        """Whether a search has somewhere to look: an interval, a few choices, or yes and no."""
+        """Whether a search can vary it: it has an interval, a few choices, or is boolean."""
         several = self.tune is not None or isinstance(self.accepts, Choice) or self.kind is bool
         return several and not self.fixed
 
     def describe(self) -> str:
-        """Words for what is accepted, used in errors, `podium methods` and the docs."""
+        """A description of the accepted values, for errors, `podium methods` and the docs."""
         if isinstance(self.accepts, Choice):
             return f"one of {self.accepts}"
         word = {float: "number", int: "whole number", bool: "true or false", str: "text"}.get(
@@ -127,7 +127,7 @@ class Parameter:
 
 @functools.cache
 def parameters(cls: type) -> tuple[Parameter, ...]:
-    """The declared parameters of a dataclass, in order; fields without an annotation of ours are skipped."""
+    """The declared parameters of a dataclass, in order; fields without these annotations are skipped."""
     hints = get_type_hints(cls, include_extras=True)
     found = []
     for field in dataclasses.fields(cls):
@@ -160,7 +160,7 @@ MAX_LISTED_NAMES = 100  # names in a message
 
 
 def suggest_names(name: str, known: Iterable[str]) -> str:
-    """' Did you mean ...?' or the whole list when nothing is near (its beginning, if it is very long)."""
+    """A 'did you mean ...?' hint, or all known names (truncated if very many) when none is similar."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     if near:
@@ -197,7 +197,7 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
         raise bad from None
 
 
-# text in quotes, as it is; or a bare metric after =, such as ndcg@10:exp, which Python would not read as one word
+# quoted text, unchanged; or a bare metric after =, such as ndcg@10:exp, which is not one Python name
 _METRIC = re.compile(r"""'[^']*'|"[^"]*"|(?<==)\s*(?P<bare>[a-z]\w*(?=[@:])(?:@\d+)?(?::\w+)?)\s*(?=[,)])""")
 
 

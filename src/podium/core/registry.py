@@ -1,7 +1,7 @@
-"""Finds aggregators, metrics and formats from their classes; there is no list kept by hand.
+"""Registries of methods, metrics and formats, filled from their classes; no list is maintained by hand.
 
-A class joins by being defined with a `name`. Packages of ours are walked on first use; packages of others join
-through the entry-point group `podium.plugins`, whose entries name modules to import.
+A class is registered when it is defined with a `name`. Podium's packages are imported on first use; other
+packages register through the entry-point group `podium.plugins`, whose entries name modules to import.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Registry(Generic[T]):
     def __init__(self, kind: str, package: str) -> None:
         self._kind, self._package = kind, package
         self._classes: dict[str, T] = {}
-        self._left: list[str] | None = None  # modules not imported yet; None before the first look
+        self._left: list[str] | None = None  # modules not imported yet; None before the first lookup
         self._lock = threading.RLock()
-        self.changes = 0  # counts definitions, so that what was made from an older one can be told
+        self.changes = 0  # counts definitions, so that objects made from an older definition can be detected
 
     def add(self, name: str, cls: T) -> None:
-        """Register; the same name for another class is an error, so that lookup stays a bijection."""
+        """Register a class; a second class with the same name is an error, so that names stay unique."""
         old: Any = self._classes.get(name)
         new: Any = cls
         if old is not None and (old.__module__, old.__qualname__) != (new.__module__, new.__qualname__):
@@ -41,7 +41,7 @@ class Registry(Generic[T]):
         self.changes += 1
 
     def discard(self, name: str) -> None:
-        """Forget a class; for tests that define toy ones."""
+        """Unregister a class; for tests that define toy classes."""
         self._classes.pop(name, None)
 
     def all(self) -> dict[str, T]:
@@ -50,7 +50,7 @@ class Registry(Generic[T]):
         return dict(sorted(self._classes.items()))
 
     def get(self, name: str) -> T:
-        """The class of that name, or a `ParameterError` that says which names there are."""
+        """The class with that name, or a `ParameterError` that lists the known names."""
         if name not in self._classes:
             self._import_modules(until=name)
         if name not in self._classes:
@@ -58,12 +58,12 @@ class Registry(Generic[T]):
         return self._classes[name]
 
     def _import_modules(self, until: str | None = None) -> None:
-        """Import the modules of the package, then the plug-ins; no further than the one that brings `until`."""
+        """Import the modules of the package, then the plug-ins, stopping once `until` is defined."""
         with self._lock:
             if self._left is None:
                 package = importlib.import_module(self._package)
                 found = [m.name for m in pkgutil.walk_packages(package.__path__, f"{self._package}.")]
-                # plain modules before packages: what is used most is found without loading what learns
+                # modules before packages: common methods are then found without importing the trainable ones
                 self._left = [*sorted(found, key=lambda n: (n.count("."), n)), ""]
             while self._left and until not in self._classes:
                 if self._left[0]:

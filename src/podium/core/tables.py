@@ -1,7 +1,7 @@
 """Small tables as text: HTML, Markdown, LaTeX, CSV, and JSON without NaN. Plain values in, text out.
 
-What is not defined is left empty, never printed as "nan". Colours are not fixed, so that pages and notebooks may be
-light or dark. Ids may hold anything, and are escaped here and nowhere else.
+Undefined values are left empty, never printed as "nan". Colors are not fixed, so that pages may be light
+or dark. Ids may contain any text; they are escaped here and nowhere else.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LONGEST = 80  # characters of a cell in a notebook
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of text: column names and rows of cells; the first `left` columns are words, the others figures.
+    """A table of text: column names and rows of cells; the first `left` columns are text, the others numbers.
 
     >>> print(format_markdown(Grid(("method", "mean"), (("rrf", "0.5"),))))
     | method | mean |
@@ -55,11 +55,11 @@ class Grid:
     title: str = ""
 
 
-# -- figures -------------------------------------------------------------------------------------------------
+# -- numbers -------------------------------------------------------------------------------------------------
 
 
 def format_decimal(value: float | None, digits: int = 4, *, sign: bool = False) -> str:
-    """A number with so many digits, or nothing when there is none.
+    """A number with the given number of digits, or an empty string when there is none.
 
     >>> format_decimal(0.25, 2), format_decimal(-0.00001, 2, sign=True), format_decimal(None)
     ('0.25', '+0.00', '')
@@ -71,7 +71,7 @@ def format_decimal(value: float | None, digits: int = 4, *, sign: bool = False) 
 
 
 def format_percent(share: float | None) -> str:
-    """A share as whole percent; neither 0 % nor 100 % unless it is exactly that.
+    """A fraction as whole percent; 0% and 100% are printed only when exact.
 
     >>> format_percent(0.9999), format_percent(1.0), format_percent(0.0001), format_percent(float("nan"))
     ('>99%', '100%', '<1%', '')
@@ -84,7 +84,7 @@ def format_percent(share: float | None) -> str:
 
 
 def format_interval(low: float | None, high: float | None) -> str:
-    """The ends of an interval of differences, or nothing where there is none.
+    """The ends of an interval of differences, or an empty string where there is none.
 
     >>> format_interval(-0.5, 0.25), format_interval(None, 0.25)
     ('-0.5000 .. +0.2500', '')
@@ -94,14 +94,14 @@ def format_interval(low: float | None, high: float | None) -> str:
 
 
 def format_p_value(p: float | None) -> str:
-    """A p-value in three digits, `<0.001` below, nothing where nothing was tested."""
+    """A p-value with three digits, `<0.001` below that, empty where nothing was tested."""
     if p is None or not math.isfinite(p):
         return ""
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def replace_nonfinite(value: Any) -> Any:
-    """The same document with None for every number that JSON does not have."""
+    """The same document with None for every number that JSON cannot represent."""
     if isinstance(value, dict):
         return {k: replace_nonfinite(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -121,7 +121,7 @@ def format_markdown(grid: Grid) -> str:
 
 def _escape_markdown(text: str) -> str:
     flat = " ".join(str(text).split())
-    # a < before a figure is no tag
+    # a < before a digit does not start a tag
     return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", flat.replace("\\", "\\\\").replace("|", "\\|"))
 
 
@@ -133,7 +133,7 @@ _TEX = {
 
 
 def escape_latex(text: str) -> str:
-    """Text with everything that TeX would read as a command made harmless.
+    """Text with all TeX special characters escaped.
 
     >>> escape_latex("rrf_k=20 & 5%")
     'rrf\\\\_k=20 \\\\& 5\\\\%'
@@ -142,7 +142,7 @@ def escape_latex(text: str) -> str:
 
 
 def format_latex(grid: Grid, *, caption: str = "", label: str = "") -> str:
-    r"""A LaTeX table with the rules of the package booktabs."""
+    r"""A LaTeX table with booktabs rules."""
     columns = "l" * grid.left + "r" * (len(grid.head) - grid.left)
 
     def format_row(row: Iterable[str]) -> str:
@@ -158,7 +158,7 @@ def format_latex(grid: Grid, *, caption: str = "", label: str = "") -> str:
 
 
 def format_csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Comma-separated values with full figures; what is not defined is empty."""
+    """Comma-separated values in full precision; undefined values are empty."""
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(head)
@@ -168,7 +168,7 @@ def format_csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def format_json(document: Any) -> str:
-    """JSON that every reader takes: null where a figure is not defined."""
+    """Strictly valid JSON: null for undefined numbers."""
     return json.dumps(replace_nonfinite(document), ensure_ascii=False, indent=1, default=str) + "\n"
 
 
@@ -181,7 +181,7 @@ def escape_html(value: Any) -> str:
 
 
 def shorten_text(text: str, longest: int = LONGEST) -> str:
-    """Text that fits a cell.
+    """Text truncated to fit a cell.
 
     >>> shorten_text("abcdef", 4)
     'abc…'
@@ -192,10 +192,10 @@ def shorten_text(text: str, longest: int = LONGEST) -> str:
 def render_table(
     grid: Grid, *, most: int | None = None, more: int = 0, links: Sequence[str] = (), inline: bool = True
 ) -> str:
-    """An HTML table of at most `most` rows; `more` rows that the grid does not hold are counted too.
+    """An HTML table of at most `most` rows; `more` counts further rows that the grid does not contain.
 
-    `links` are the addresses that the first cells of the rows lead to. Cells are aligned by styles of their own or,
-    not `inline`, by the classes `left` and `right`, for pages that forbid such styles.
+    `links` are the link targets of the first cells of the rows. Cells are aligned by inline styles or, if not
+    `inline`, by the classes `left` and `right`, for pages that forbid inline styles.
     """
     rows = grid.rows[:most]
     left_out = len(grid.rows) - len(rows) + more
@@ -224,7 +224,7 @@ def render_paragraph(text: str) -> str:
 
 
 def render_block(title: str, *parts: str) -> str:
-    """What a notebook shows of an object: a bold line, then parts that are HTML already."""
+    """The notebook view of an object: a bold title, then parts that are already HTML."""
     return f'<div style="overflow-x:auto"><p><b>{escape_html(title)}</b></p>{"".join(parts)}</div>'
 
 
@@ -238,7 +238,7 @@ STYLE = (
 
 
 def render_page(title: str, *parts: str, style: str = "") -> str:
-    """A whole page from parts that are HTML already; it needs no network and follows light or dark settings."""
+    """A complete page from parts that are already HTML; it works offline and follows light or dark mode."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'

@@ -1,1 +1,1 @@
-"""What a preference is: ids, lists and comparisons, labels, features, and the consensus."""
+"""The data model: ids, lists and comparisons, labels, features, and the consensus."""

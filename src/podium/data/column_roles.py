@@ -1,4 +1,4 @@
-"""Which column of a table is what: users' words for queries, experts, items, votes and grades."""
+"""Column roles: common column names for queries, experts, items, votes and grades."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podium.core.params import suggest_names
 
 __all__ = ["LIST_ROLES", "ROLES", "VOTE_ROLES", "WORDS", "assign_roles", "normalize_name"]
 
-# role -> the words people use, compared without case, blanks and punctuation; the role's own name comes first
+# role -> common names, compared without case, whitespace and punctuation; the role's own name comes first
 WORDS: dict[str, tuple[str, ...]] = {
     "query": ("query", "queryid", "qid", "topic", "topicid", "topicno", "instance"),
     "expert": (
@@ -40,16 +40,16 @@ VOTE_ROLES = ("query", "expert", "winner", "loser", "item_a", "item_b", "tie", "
 
 
 def normalize_name(name: str) -> str:
-    """A column name without case, blanks and punctuation."""
+    """A column name without case, whitespace and punctuation."""
     return re.sub(r"[\W_]+", "", name.lower())
 
 
 def assign_roles(
     names: Sequence[str], asked: Mapping[str, str | None], source: str, among: Collection[str] = ROLES
 ) -> dict[str, str]:
-    """Role -> column name: what was asked for, else by the words; a role asked for as '' is left out.
+    """Role -> column name: as requested, else matched by common names; '' means that the role has no column.
 
-    Roles that are not `among` those wanted are only assigned where they are asked for.
+    Roles that are not in `among` are assigned only on request.
 
     >>> assign_roles(["topicID", "workerID", "docID", "label"], {}, "f.csv")
     {'query': 'topicID', 'expert': 'workerID', 'item': 'docID', 'grade': 'label'}
@@ -73,7 +73,7 @@ def assign_roles(
             raise InputError(
                 f"the columns {' and '.join(map(repr, fits))} could both be the {role}",
                 source=source,
-                remedy=f"say {role}=",
+                remedy=f"give {role}=",
             )
         if fits:
             found[role] = exact[0] if exact else fits[0]

@@ -1,4 +1,4 @@
-"""The result: one ranking per query, with where it came from."""
+"""The result: one ranking per query, with its provenance."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TieRule = Literal["item", "trec", "input"]
 
 
 class RankedItem(NamedTuple):
-    """One place of a ranking; `tied` says that another item has the same score."""
+    """One position in a ranking; `tied` means that another item has the same score."""
 
     item: Id
     rank: int
@@ -34,7 +34,7 @@ class RankedItem(NamedTuple):
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """How the answer was reached."""
+    """How the method arrived at the result."""
 
     converged: bool = True
     iterations: int | None = None
@@ -45,7 +45,7 @@ class Diagnostics:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Consensus:
-    """Scores by slot and the order they give; larger is better, always.
+    """Scores by slot and the resulting order; larger is always better.
 
     >>> from podium import Preferences, ReciprocalRankFusion
     >>> c = ReciprocalRankFusion().aggregate(Preferences.from_lists({"q": {1: ["a", "b"], 2: ["b", "c"]}}))
@@ -56,10 +56,10 @@ class Consensus:
     index: ItemIndex
     scores: F8  # by slot
     order: I4  # slots, query by query, best first
-    tied: B1  # by place in `order`
+    tied: B1  # by position in `order`
     method: str = ""
     ties: TieRule = "item"
-    source: Preferences | None = None  # what it was made from
+    source: Preferences | None = None  # the input
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     experts: Ids | None = None
     expert_weights: F8 | None = None
@@ -76,10 +76,10 @@ class Consensus:
         magnitude: float | F8 = 0.0,
         **about: Any,
     ) -> Consensus:
-        """Order the items of every query by falling score; ties by `ties`.
+        """Order the items of each query by descending score; ties by `ties`.
 
-        `item` puts the smaller id first, `trec` the larger (as trec_eval does), `input` the one given first. The
-        others say which scores are ties; see `podium.kernels.ordering`.
+        `item` puts the smaller id first, `trec` the larger (as trec_eval does), `input` the first in the
+        input. The other parameters define which scores are tied; see `podium.kernels.ordering`.
         """
         if ties not in ("item", "trec", "input"):
             raise ParameterError(f"ties is {ties!r}; accepted: item, trec, input")
@@ -90,9 +90,9 @@ class Consensus:
         return cls(index, snapped, order, tied, ties=ties, **about)
 
     def with_ties(self, ties: TieRule, *, single: bool = False) -> Consensus:
-        """The same scores ordered under another tie rule.
+        """The same scores with another tie rule.
 
-        `single` compares them as 32-bit floats: `with_ties("trec", single=True)` is the order trec_eval sees.
+        `single` compares them as 32-bit floats: `with_ties("trec", single=True)` is the order of trec_eval.
         """
         largest = np.finfo(np.float32).max
         scores = (
@@ -105,7 +105,7 @@ class Consensus:
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the preferences it was made from, or nothing."""
+        """Fingerprint of the input preferences, or an empty string."""
         return "" if self.source is None else self.source.fingerprint
 
     @property
@@ -115,7 +115,7 @@ class Consensus:
 
     @property
     def ranks(self) -> I4:
-        """Place 1..M of every slot, ties broken."""
+        """Position 1..M of each slot, ties broken."""
         ranks = np.empty(len(self.order), np.int32)
         ranks[self.order] = np.arange(len(self.order)) - self.index.starts[self.index.query_of_slot] + 1
         return ranks
@@ -147,7 +147,7 @@ class Consensus:
         return [items[slot - here.start] for slot in self.order[here][:k].tolist()]
 
     def top(self, k: int) -> Consensus:
-        """The best k items of every query, as a consensus of its own; ranks and scores stay as they are."""
+        """The best k items of each query, as a new consensus; ranks and scores are unchanged."""
         if k < 1:
             raise ParameterError(f"k is {k}; accepted: whole numbers from 1")
         place = np.arange(len(self.order)) - self.index.starts[self.index.query_of_slot]
@@ -166,7 +166,7 @@ class Consensus:
         return {q: {r.item: r.score for r in self[q]} for q in self.queries}
 
     def to_frame(self, backend: FrameBackend = "pyarrow", *, top: int | None = None) -> Any:
-        """A dataframe of query, item, rank, score, tied; best first, at most `top` items a query."""
+        """A dataframe of query, item, rank, score, tied; best first, at most `top` items per query."""
         from podium.data.frames import consensus_frame
 
         return consensus_frame(self, backend, top)

@@ -1,4 +1,4 @@
-"""Preferences, labels and features of one problem, with folds."""
+"""Preferences, labels and features of the same queries, with folds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Dataset", "Fold"]
 
 
 class Fold(NamedTuple):
-    """One split: what to learn from, what to choose with, what to report on."""
+    """One split: training, validation and test queries."""
 
     train: Dataset
     validation: Dataset
@@ -28,9 +28,9 @@ class Fold(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Everything known about the same queries; labels and features follow the preferences' index.
+    """Preferences, labels and features of the same queries, aligned to the index of the preferences.
 
-    `part` numbers the part (0, 1, ...) each query belongs to, where the data come in parts.
+    `part` is the part number (0, 1, ...) of each query, if the data come in parts.
     """
 
     preferences: Preferences
@@ -73,35 +73,33 @@ class Dataset:
         return Dataset(self.preferences.select_codes(codes), labels, features, part, self.name)
 
     def queries_by_id(self) -> I8:
-        """The codes of all queries in the order of their ids."""
+        """The codes of all queries, ordered by id."""
         queries = self.preferences.queries.tolist()
         return np.array(sorted(range(len(queries)), key=lambda code: id_order(queries[code])), np.int64)
 
     def select_parts(self, parts: Sequence[int]) -> Dataset:
         """Only the queries of these parts."""
         if self.part is None:
-            raise ParameterError("this data set has no parts; use folds(k, seed=...) to make random ones")
+            raise ParameterError("this data set has no parts; use folds(k, seed=...) for random ones")
         return self.select_codes(np.flatnonzero(np.isin(self.part, parts)))
 
     def folds(self, k: int | None = None, *, seed: int = 0) -> list[Fold]:
         """LETOR's rotation: with n parts fold f trains on f .. f+n-3, validates on f+n-2 and tests on f+n-1.
 
-        Without parts of its own, or when `k` is given, queries are dealt into `k` random parts (default 5).
+        Without parts, or when `k` is given, queries are assigned to `k` random parts (default 5).
         """
         source = self
         if self.part is None or k is not None:
             n = 5 if k is None else k
             if not 3 <= n <= len(self):
                 raise _fold_count_error(k, len(self))
-            part = np.empty(len(self), np.int32)  # by id, so that the order of the rows does not matter
+            part = np.empty(len(self), np.int32)  # by id, so that row order does not matter
             part[self.queries_by_id()] = np.random.default_rng(seed).permutation(np.arange(len(self)) % n)
             source = Dataset(self.preferences, self.labels, self.features, part, self.name)
         assert source.part is not None
         n = int(source.part.max(initial=-1)) + 1
         if n < 3:
-            raise ParameterError(
-                f"the data come in {n} parts, and folds need 3: use folds(k) to make random ones"
-            )
+            raise ParameterError(f"the data have {n} parts, and folds need 3: use folds(k) for random ones")
         turns = [[(f + s) % n for s in range(n)] for f in range(n)]
         return [
             Fold(source.select_parts(t[:-2]), source.select_parts(t[-2:-1]), source.select_parts(t[-1:]))

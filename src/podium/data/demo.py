@@ -1,9 +1,9 @@
-"""The embedded data set: made by rule, the same everywhere, shaped like a metasearch collection.
+"""The embedded data set: synthetic, reproducible, with the structure of a metasearch collection.
 
-Twenty-five engines answer 200 queries. Each sees the usefulness of a document through its own noise, indexes only
-part of the web and cuts its list, so that about 65 % of the (document, engine) cells are empty; ranks have gaps
-because engines also return documents outside the judged pool. Engines of one family share a taste. On some queries a
-lure (a popular but useless page) pulls the weaker families, and with them the majority, the wrong way.
+Twenty-five engines answer 200 queries. Each observes document usefulness with its own noise, indexes only
+part of the web and truncates its list, so that about 65% of the (document, engine) cells are empty; ranks
+have gaps because engines also return documents outside the judged pool. Engines of one family have correlated
+errors. On some queries a lure (a popular but useless page) misleads the weaker families and the majority.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from podium.kernels.dispatch import F8
 
 __all__ = ["ENGINES", "MISLED_SHARE", "demo"]
 
-#            name, how well it sees, its family, part of the web it indexes, length of its list
+#            name, accuracy, family, fraction of the web it indexes, list length
 ENGINES = [
     *[(f"atlas-{i}", 1.5 - 0.10 * i, "atlas", 0.80, 62) for i in range(1, 6)],
     *[(f"beacon-{i}", 1.2 - 0.08 * i, "beacon", 0.80, 62) for i in range(1, 8)],
@@ -28,26 +28,28 @@ ENGINES = [
 ]
 WEB = 300  # documents an engine could return for a query
 MISLED_SHARE = 0.2
-LURED = {"beacon": 0.7, "comet": 1.5, "drift": 1.5}  # how much a family follows the lure on a misled query
+LURED = {"beacon": 0.7, "comet": 1.5, "drift": 1.5}  # how strongly a family follows the lure on such queries
 
 
 def demo(queries: int = 200, seed: int = 7) -> Dataset:
-    """Preferences, labels 0..2 and five parts; the same for the same arguments on every machine.
+    """Preferences, labels 0..2 and five parts; identical for the same arguments on every machine.
 
     >>> demo(queries=10)
     Dataset(demo, Preferences(10 queries, ... items, 25 experts, ... rows), Labels(10 queries, ...), 5 parts)
     """
-    # the legacy generator is the one whose stream is frozen for good
+    # only the legacy generator guarantees a frozen stream
     random = np.random.RandomState(seed)
     rows: list[tuple[str, str, str, int]] = []
     graded: list[tuple[str, str, float]] = []
     for q in range(queries):
         query = f"q{q + 1:03d}"
+        # log-normal pool sizes: mostly near 18 documents, with a long tail
         size = int(np.clip(np.exp(random.normal(2.9, 0.65)), 6, 120))
         useful = np.where(np.arange(WEB) < size, random.normal(0.9, 1.0, WEB), random.normal(-0.3, 0.9, WEB))
         lists = _simulate_rankings(useful, random.uniform() < MISLED_SHARE, random)
         for engine, ranks in lists.items():
             rows += [(query, engine, f"{query}-d{d:03d}", int(ranks[d])) for d in range(size) if ranks[d]]
+        # judges differ in strictness by query and observe usefulness with noise
         cut = 1.75 + random.normal(0, 0.25)
         seen = useful[:size] + random.normal(0, 0.3, size)
         graded += [
@@ -63,7 +65,8 @@ def demo(queries: int = 200, seed: int = 7) -> Dataset:
 
 
 def _simulate_rankings(useful: F8, misled: bool, random: np.random.RandomState) -> dict[str, F8]:
-    """Rank of every document in every engine's list, 0 where it is not listed."""
+    """Rank of each document in each engine's list, 0 if it is not listed."""
+    # negatively correlated with usefulness, so that following it costs quality
     lure = random.normal(0, 1, WEB) - 0.3 * useful
     taste = {family: random.normal(0, 1, WEB) for family in dict.fromkeys(e[2] for e in ENGINES)}
     answers = {}

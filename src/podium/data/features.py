@@ -40,7 +40,7 @@ class Features:
         *,
         origin: Origin = row_origin,
     ) -> Features:
-        """Features from columns; an item described twice in a query is an error."""
+        """Features from columns; two rows for the same item and query are an error."""
         q = query if isinstance(query, CodedColumn) else code_ids(query, "query")
         i = item if isinstance(item, CodedColumn) else code_ids(item, "item")
         matrix = np.asarray(values, np.float64)
@@ -60,13 +60,13 @@ class Features:
             )
         index, slot = ItemIndex.build(q, i)
         if len(index.items) < len(slot):
-            raise InputError("an item is described twice in one query", remedy="keep one row per item")
+            raise InputError("an item has two feature rows in one query", remedy="keep one row per item")
         sorted_values = np.empty_like(matrix)
         sorted_values[slot] = matrix
         return cls(index, sorted_values, labels)
 
     def align(self, index: ItemIndex) -> F8:
-        """One row for every slot of another index, NaN where there is none."""
+        """One row per slot of another index, NaN where there is none."""
         at = index.locate(self.index)
         rows: F8 = np.full((len(at), len(self.names)), np.nan)
         rows[at >= 0] = self.values[at[at >= 0]]

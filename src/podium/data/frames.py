@@ -1,4 +1,4 @@
-"""The only module that knows dataframe libraries: pandas, polars, pyarrow, anything narwhals speaks."""
+"""The only module that uses dataframe libraries: pandas, polars, pyarrow, anything narwhals supports."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def read_preferences(
     winner_codes: WinnerCodes | None = None,
     **columns: str | None,
 ) -> Preferences:
-    """Lists or comparisons, by the names of the columns: query, expert, item with rank and/or score for lists;
+    """Lists or comparisons, depending on the columns: query, expert, item with rank and/or score for lists;
     query, expert, winner and loser, or item_a, item_b and winner, with tie and weight, for comparisons.
 
-    A role may be given its column, such as `query="topic"`, or None for no such column; otherwise the column is known
-    by its name, as in files. `query=None` or `expert=None` mean one query or one expert for all rows, which
-    comparisons without such a column have anyhow. `winner_codes` says what the cells of `winner` mean where they are
-    neither ids nor words for a side; see `podium convert --formats`.
+    A role takes a column name, such as `query="topic"`, or None for no such column; otherwise the column is
+    matched by name, as in files. `query=None` or `expert=None` mean one query or one expert for all rows,
+    which is the default for comparisons without such a column. `winner_codes` decodes cells of `winner` that
+    are neither ids nor words for a side; see `podium convert --formats`.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"query": [1, 1], "expert": ["e", "e"], "item": ["a", "b"], "score": [1.0, 2.0]})
@@ -80,7 +80,7 @@ def read_preferences(
     asked = {role: name or "" for role, name in columns.items()}
     votes = _holds_votes(names, asked)
     if not votes and (asked.get("rank") or asked.get("score")):
-        asked = {"rank": "", "score": "", **asked}  # the other one is not looked for
+        asked = {"rank": "", "score": "", **asked}  # the other one is not matched
     roles = assign_roles(names, asked, "the table", VOTE_ROLES if votes else LIST_ROLES)
     found = (
         _read_votes(table, roles, parse_winner_codes(winner_codes))
@@ -92,14 +92,14 @@ def read_preferences(
 
 
 def check_parameters(given: Iterable[str], accepted: Collection[str], caller: str) -> None:
-    """Refuse a keyword that a reader of frames does not have, in the name of the method that was called."""
+    """Reject an unknown keyword; the message names the method that was called."""
     for name in given:
         if name not in accepted:
             raise ParameterError(f"{caller} has no parameter {name!r}; {suggest_names(name, accepted)}")
 
 
 def _holds_votes(names: Sequence[str], asked: Mapping[str, str]) -> bool:
-    """Whether comparisons are meant: a winner is asked for, or there are columns of them and none of items."""
+    """Whether the table has comparisons: a winner is requested, or only their columns match."""
     if asked.get("winner") or asked.get("loser") or asked.get("item_a") or asked.get("item_b"):
         return True
     if asked.get("item") or "item" in names:
@@ -113,10 +113,10 @@ def _read_lists(
 ) -> Preferences:
     for role in ("query", "expert", "item"):
         if role not in roles and (role == "item" or asked.get(role) is None):
-            none = "" if role == "item" else f", or say {role}=None if there is one for all rows"
+            none = "" if role == "item" else f", or give {role}=None if all rows have the same"
             raise InputError(
                 f"the table has no column {role!r}",
-                remedy=f"name it by {role}='...'{none}; {_describe_columns(table)}",
+                remedy=f"name it with {role}='...'{none}; {_describe_columns(table)}",
             )
     n = len(table)
     return Preferences.from_rows(
@@ -139,13 +139,13 @@ def _read_votes(table: Any, roles: Mapping[str, str], codes: AnswerCodes) -> Pre
     missing = [role for role in ("winner", "item_a", "item_b") if role not in roles]
     if missing:
         raise InputError(
-            f"comparisons need winner and loser, or item_a, item_b and winner; there is no {missing[0]}",
-            remedy=f"name its column by {missing[0]}='...'; {_describe_columns(table)}",
+            f"comparisons need winner and loser, or item_a, item_b and winner; {missing[0]} is missing",
+            remedy=f"name its column with {missing[0]}='...'; {_describe_columns(table)}",
         )
     names = roles["item_a"], roles["item_b"]
     items = _read_ids(table, names[0], "item_a", n), _read_ids(table, names[1], "item_b", n)
     first, second, answers = (table[name].to_list() for name in (*names, roles["winner"]))
-    blank = ("leave out rows without an answer",)
+    blank = ("omit rows without an answer",)
     found = decode_outcomes(PairAnswers(first, second, answers, names), codes, _row_error, blank)
     if tie is not None:
         found = found._replace(tie=found.tie | check_tie_marks(tie, row_origin)[found.row])
@@ -162,7 +162,7 @@ def _describe_columns(table: Any) -> str:
 
 
 class _FrameColumns(Mapping[str, Sequence[Any]]):
-    """The columns of a frame, made Python values only where they are looked at."""
+    """The columns of a frame, converted to Python values on demand."""
 
     def __init__(self, table: Any) -> None:
         self._table = table
@@ -214,7 +214,7 @@ def _read_optional(table: Any, name: str | None) -> npt.NDArray[Any] | None:
 
 
 def _read_ids(table: Any, name: str | None, what: str, n: int) -> CodedColumn:
-    """A column of ids; coded by Arrow where it holds strings, since that is where the time goes."""
+    """A column of ids; strings are coded by Arrow, because they dominate the run time."""
     if name is None:
         return CodedColumn(np.zeros(n, np.int64), Ids([what] if n else []))
     if name not in table.columns:
@@ -229,7 +229,7 @@ def _read_ids(table: Any, name: str | None, what: str, n: int) -> CodedColumn:
 
     try:
         arrow = column.to_arrow()
-    except pa.ArrowInvalid:  # strings and integers side by side
+    except pa.ArrowInvalid:  # strings mixed with integers
         return code_ids(column.to_list(), what)
     if pa.types.is_dictionary(arrow.type):
         arrow = arrow.cast(arrow.type.value_type)
@@ -260,7 +260,7 @@ def _to_backend(columns: dict[str, Any], backend: FrameBackend) -> Any:
 
 
 def _to_arrow_ids(ids: Ids, codes: npt.NDArray[Any]) -> Any:
-    """Ids of rows as an Arrow column: integers, or strings (also for a mixture, of which Arrow has no type)."""
+    """Ids of rows as an Arrow column: integers, or strings (also for a mixture of both)."""
     import pyarrow as pa
 
     if ids.buffer is not None and ids.offsets is not None:
@@ -281,7 +281,7 @@ def _to_arrow_ids(ids: Ids, codes: npt.NDArray[Any]) -> Any:
 
 
 def lists_frame(preferences: Preferences, backend: FrameBackend) -> Any:
-    """Rows of the lists: query, expert, item, rank and, where there are scores, score."""
+    """Rows of the lists: query, expert, item, rank and, if there are scores, score."""
     lists, index = preferences.lists, preferences.index
     columns = {
         "query": _to_arrow_ids(index.queries, lists.query_of_list[lists.list_of_row]),
@@ -341,8 +341,8 @@ def values_frame(queries: Ids, columns: dict[str, npt.NDArray[Any]], backend: Fr
 
 
 def records_frame(records: Sequence[Any], kind: type, key: str, backend: FrameBackend) -> Any:
-    """One row per record, one column per field of its dataclass; `key` is a field of ids, texts are put in a row by
-    commas, and None is missing.
+    """One row per record, one column per field of its dataclass; `key` is a field of ids, tuples are joined
+    by commas, and None is missing.
     """
     columns: dict[str, Any] = {}
     for name in (field.name for field in dataclasses.fields(kind)):

@@ -1,7 +1,7 @@
 """Ids and their dense integer codes.
 
-Ids are strings or integers and come back as given; `1` and `"1"` are two ids. Their order is stated once, here:
-integers before strings, integers by value, strings by code point (which is also the order of their UTF-8 bytes).
+Ids are strings or integers and keep their type; `1` and `"1"` are two ids. Id order is defined here: integers
+before strings, integers by value, strings by code point (which is also the order of their UTF-8 bytes).
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ class Ids(Sequence[Id]):
 
     @classmethod
     def from_text(cls, buffer: U1, offsets: I8) -> Ids:
-        """Ids whose i-th is `buffer[offsets[i]:offsets[i + 1]]` in UTF-8; decoded only when asked for."""
+        """Ids of which the i-th is `buffer[offsets[i]:offsets[i + 1]]` in UTF-8; decoded on demand."""
         ids = cls(())
         ids.buffer, ids.offsets = buffer, offsets
         return ids
 
     @property
     def is_text(self) -> bool:
-        """Whether the ids lie in one UTF-8 buffer."""
+        """Whether the ids are stored in one UTF-8 buffer."""
         return self.buffer is not None
 
     @property
     def integers(self) -> I8 | None:
-        """The ids as an array, where they are held as 64-bit integers."""
+        """The ids as an array, if they are stored as 64-bit integers."""
         return self._values if self.buffer is None and self._values.dtype.kind == "i" else None
 
     def __len__(self) -> int:
@@ -121,17 +121,17 @@ class Ids(Sequence[Id]):
         return Ids.from_text(self.buffer[where], offsets)
 
     def code_of(self, value: Id) -> int | None:
-        """Position of an id, or None; meant for ids that are unique in the column."""
+        """Position of an id, or None; the ids of the column must be unique."""
         return self._codes.get(value)
 
     def codes_of(self, values: Ids) -> I8:
-        """Position here of every id of another column, or -1."""
+        """Position in this column of each id of another column, or -1."""
         get = self._codes.get
         return np.array([get(value, -1) for value in values.tolist()], np.int64)
 
     @functools.cached_property
     def as_text(self) -> Ids | None:
-        """The same ids in one UTF-8 buffer, or None when they are not all strings that UTF-8 can hold."""
+        """The same ids in one UTF-8 buffer, or None if some are not strings that UTF-8 can encode."""
         if self.is_text:
             return self
         values: list[Any] = self.tolist()
@@ -145,7 +145,7 @@ class Ids(Sequence[Id]):
         np.cumsum(np.fromiter(lengths, np.int64, len(values)), out=offsets[1:])
         return Ids.from_text(
             np.frombuffer(raw, np.uint8).copy(), offsets
-        )  # a copy: kernels are compiled for writable
+        )  # a copy: kernels are compiled for writable arrays
 
     @functools.cached_property
     def _codes(self) -> dict[Id, int]:
@@ -176,7 +176,7 @@ class CodedColumn(NamedTuple):
 
 
 def code_ids(values: Sequence[Any] | npt.NDArray[Any], what: str) -> CodedColumn:
-    """Codes by first appearance; anything but strings and integers is an error that names the row.
+    """Codes in order of first appearance; other values than strings and integers are an error.
 
     >>> code_ids(["b", "a", "b"], "item").codes.tolist()
     [0, 1, 0]
@@ -192,11 +192,12 @@ def code_ids(values: Sequence[Any] | npt.NDArray[Any], what: str) -> CodedColumn
 
 
 def _code_integers(values: npt.NDArray[Any]) -> CodedColumn:
-    values = values.astype(np.int64, copy=False)  # differences of narrow ones would wrap
+    values = values.astype(np.int64, copy=False)  # differences of narrow types would overflow
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     if high - low <= 4 * len(values):
-        # a mark per possible value is cheaper than sorting them all
+        # one flag per possible value is cheaper than sorting all values
         first = np.full(high - low + 1, -1, np.int64)
+        # written in reverse, so that the first appearance wins
         first[values[::-1] - low] = np.arange(len(values) - 1, -1, -1)
         distinct = np.flatnonzero(first >= 0)
         distinct = distinct[np.argsort(first[distinct])]

@@ -1,4 +1,4 @@
-"""Columns of a table that were not read and could change the answer, named in a warning."""
+"""Warnings about columns that were not read but could change the result."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from podium.data.column_roles import WORDS, normalize_name
 
 __all__ = ["TableReading", "warn_of_ignored_columns"]
 
-# words that mean the role and little else: a column of them that is not read is always named
+# unambiguous names of a role: a column with such a name that is not read always causes a warning
 _PROMPT_WORDS = ("prompt", "promptid", "instruction", "instructionid")
-# words that also mean other things: not taken for the column unasked, and named where the cells look like it
+# ambiguous names: never matched automatically; they cause a warning if the cells fit the role
 _POSSIBLE_QUERY_WORDS = ("task", "taskid", "question", "questionid", "search", "searchid")
 _PEOPLE_WORDS = (
     "labeler", "labelerid", "labeller", "labellerid", "reviewer", "reviewerid", "evaluator", "evaluatorid",
@@ -27,13 +27,13 @@ _WEIGHT_WORDS = ("weights", "frequency", "multiplicity", "importance", "confiden
 
 @dataclass(frozen=True)
 class TableReading:
-    """How a table was read: the column of each role that was used, and the roles the caller has settled."""
+    """How a table was read: the column used for each role, and the roles that the caller set."""
 
     columns: Mapping[str, Sequence[Any]]
     roles: Mapping[str, str]
-    settled: Collection[str]  # roles given a column by name, or none
+    settled: Collection[str]  # roles that the caller set to a column or to none
     source: str
-    none: str = "''"  # how a caller writes that a role has no column
+    none: str = "''"  # how the caller writes that a role has no column
 
     @property
     def unused_columns(self) -> list[str]:
@@ -42,13 +42,13 @@ class TableReading:
 
     @property
     def item_columns(self) -> list[Sequence[Any]]:
-        """The columns of items."""
+        """The item columns."""
         pair = ("winner", "loser") if "loser" in self.roles else ("item_a", "item_b")
         return [self.columns[self.roles[r]] for r in ("item", *pair) if r in self.roles]
 
 
 def warn_of_ignored_columns(reading: TableReading) -> None:
-    """Warn of columns that look like queries, experts or weights and were not read."""
+    """Warn of columns that look like queries, experts or weights but were not read."""
     for text in (
         *_describe_unused_queries(reading),
         *_describe_unused_experts(reading),
@@ -58,7 +58,7 @@ def warn_of_ignored_columns(reading: TableReading) -> None:
 
 
 def _describe_unused_queries(reading: TableReading) -> Iterator[str]:
-    """Without a column of queries all rows are one query."""
+    """Columns that may be queries: without a query column all rows are one query."""
     if "query" in reading.settled:
         return
     if "query" in reading.roles:
@@ -66,11 +66,11 @@ def _describe_unused_queries(reading: TableReading) -> Iterator[str]:
         read = f"the queries are in {reading.roles['query']!r}" if found else ""
     else:
         found = [n for n in reading.unused_columns if _looks_like_queries(n, reading)]
-        read = "no column of queries, all rows are query 'all'"
+        read = "no query column, all rows are query 'all'"
     if found:
         yield (
             f"{read}; not used: {', '.join(map(repr, found))}; "
-            f"give query={found[0]!r} if those are the queries, or query={reading.none} if there is one"
+            f"give query={found[0]!r} if it has the queries, or query={reading.none} for one query"
         )
 
 
@@ -84,28 +84,28 @@ def _describe_unused_experts(reading: TableReading) -> Iterator[str]:
     ]
     if found:
         used = reading.roles.get("expert")
-        read = "no column of experts, all rows are by one" if used is None else f"the experts are in {used!r}"
+        read = "no expert column, one expert for all rows" if used is None else f"the experts are in {used!r}"
         keep = f"expert={reading.none}" if used is None else f"expert={used!r}"
         yield (
             f"{read}; not used: {', '.join(map(repr, found))}; "
-            f"give expert={found[0]!r} if those are the experts, or {keep} if not"
+            f"give expert={found[0]!r} if it has the experts, or {keep} if not"
         )
 
 
 def _describe_unused_weights(reading: TableReading) -> Iterator[str]:
     if "weight" in reading.settled:
         return
-    lists = "item" in reading.roles  # there, counts and the like are remarks on the item
+    lists = "item" in reading.roles  # in lists, counts and the like describe the item
     words = ("weight", "weights") if lists else (*WORDS["weight"], *_WEIGHT_WORDS)
     found = [n for n in _select_by_words(reading, words) if _has_several_values(reading.columns[n])]
     if not found:
         return
     named = ", ".join(map(repr, found))
     if lists:
-        remedy = f"rows of lists have no weights, experts have (weights=); give weight={reading.none} if this is meant"
+        remedy = f"weights apply to experts (weights=), not to list rows; to ignore it: weight={reading.none}"
     else:
         keep = repr(reading.roles["weight"]) if "weight" in reading.roles else reading.none
-        remedy = f"give weight={found[0]!r} if those are the weights of the votes, or weight={keep} if not"
+        remedy = f"give weight={found[0]!r} if it has the weights of the votes, or weight={keep} if not"
     yield f"not used: {named}; {remedy}"
 
 
@@ -120,7 +120,7 @@ def _has_several_values(cells: Sequence[Any]) -> bool:
 
 
 def _splits_groups(reading: TableReading, role: str, name: str) -> bool:
-    """Whether rows that are one query or expert as read would be several by this column."""
+    """Whether this column would split rows that were read as one query or expert."""
     cells = reading.columns[name]
     if role not in reading.roles:
         return _has_several_values(cells)
@@ -131,12 +131,12 @@ def _splits_groups(reading: TableReading, role: str, name: str) -> bool:
 
 
 def _looks_like_queries(name: str, reading: TableReading) -> bool:
-    """Whether a column may well be queries: it has a word for them, or it parts the items.
+    """Whether a column probably has queries: its name suggests it, or it partitions the items.
 
-    Other than prompts it has several values, all of them ids, each with two rows or more on average, or each with
-    items of its own. A column parts the items if each item, judged twice or more on average, always has the same
-    value, and a value has two items or more on average: remarks on the annotator or on the single judgement do not,
-    and neither does a second name of the item.
+    Prompts aside, it has several values, all of them ids, each with two or more rows on average, or each with
+    its own items. A column partitions the items if each item, judged twice or more on average, always has the
+    same value, and each value has two or more items on average: attributes of the annotator or of a single
+    judgment do not, and neither does a second name of the item.
     """
     word, cells = normalize_name(name), reading.columns[name]
     if word in _PROMPT_WORDS:

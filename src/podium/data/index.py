@@ -1,7 +1,7 @@
-"""Which items each query has; shared by preferences, labels, features and the consensus.
+"""The items of each query; shared by preferences, labels, features and the consensus.
 
-Every (query, item) pair owns a *slot*. The slots of a query are contiguous and in id order, so `starts` is all a
-kernel needs, and a tie broken by slot is a tie broken by id.
+Each (query, item) pair has a *slot*. The slots of a query are contiguous and in id order, so kernels need
+only `starts`, and a tie broken by slot is a tie broken by id.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class ItemIndex:
 
     queries: Ids
     starts: I8  # slots of query q: starts[q] .. starts[q + 1]
-    items: Ids  # one id a slot
-    arrival: I4  # position of each slot's item in the order its query's items were first given
+    items: Ids  # one id per slot
+    arrival: I4  # position of each slot's item in the input order of its query
 
     @classmethod
     def build(cls, query: CodedColumn, item: CodedColumn) -> tuple[ItemIndex, I8]:
-        """Index every pair in the columns; also returns the slot of each row."""
+        """Index each pair in the columns; also returns the slot of each row."""
         item = item.with_sorted_ids()
         width = max(len(item.ids), 1)
         starts, value, arrival, slot = grouping.number_pairs(query.codes, item.codes, len(query.ids), width)
@@ -48,11 +48,11 @@ class ItemIndex:
 
     @functools.cached_property
     def query_of_slot(self) -> I8:
-        """Query code of every slot."""
+        """Query code of each slot."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     def query_code(self, query: Id) -> int:
-        """Code of a query id, or an error that says which there are."""
+        """Code of a query id, or an error that lists some known ids."""
         code = self.queries.code_of(query)
         if code is None:
             few = ", ".join(repr(q) for q in self.queries[:5])
@@ -71,7 +71,7 @@ class ItemIndex:
         """The slot of one item of a query."""
         here = self.slots(query)
         places = range(here.start, here.stop)
-        with contextlib.suppress(TypeError):  # what is no id has no order among ids
+        with contextlib.suppress(TypeError):  # values that are not ids cannot be compared with ids
             at = bisect.bisect_left(places, id_order(item), key=lambda slot: id_order(self.items[slot]))
             if at < len(places) and self.items[places[at]] == item:
                 return places[at]
@@ -81,10 +81,10 @@ class ItemIndex:
         )
 
     def select(self, codes: I8) -> tuple[ItemIndex, I8]:
-        """The index of some queries only, and the old slot of each new one."""
+        """The index of a subset of the queries, and the old slot of each new slot."""
         if len(np.unique(codes)) < len(codes):
             again = self.queries[int(np.flatnonzero(np.bincount(codes) > 1)[0])]
-            raise InputError(f"query {again!r} is asked for twice", remedy="ask for every query once")
+            raise InputError(f"query {again!r} is selected twice", remedy="select each query once")
         sizes = self.sizes[codes]
         starts = np.zeros(len(codes) + 1, np.int64)
         np.cumsum(sizes, out=starts[1:])
@@ -92,7 +92,7 @@ class ItemIndex:
         return ItemIndex(self.queries.take(codes), starts, self.items.take(old), self.arrival[old]), old
 
     def locate(self, other: ItemIndex) -> I8:
-        """For every slot here, the slot of the same (query, item) in `other`, or -1."""
+        """For each slot here, the slot of the same (query, item) in `other`, or -1."""
         if other is self:
             return np.arange(len(self.items))
         match = other.queries.codes_of(self.queries)

@@ -24,7 +24,7 @@ __all__ = ["Labels"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Labels:
-    """Grades; NaN marks items that are known but not judged. Larger is better, 0 or less is not relevant.
+    """Grades; NaN marks candidate items without a judgment. Larger is better; 0 or less is not relevant.
 
     >>> labels = Labels.from_dict({"q": {"a": 2, "b": 0}})
     >>> labels, labels.grade("q", "a")
@@ -33,7 +33,7 @@ class Labels:
 
     index: ItemIndex
     grades: F8
-    # what was worked out from these labels, by index and by others; never handed on to a copy with other grades
+    # values computed from these labels, by index and by caller; never passed on to a copy with other grades
     _aligned: weakref.WeakKeyDictionary[ItemIndex, F8] = field(
         default_factory=weakref.WeakKeyDictionary, init=False
     )
@@ -48,7 +48,7 @@ class Labels:
         *,
         origin: Origin = row_origin,
     ) -> Labels:
-        """Grades from columns; an item graded twice in a query is an error."""
+        """Grades from columns; two grades for the same item and query are an error."""
         q = query if isinstance(query, CodedColumn) else code_ids(query, "query")
         i = item if isinstance(item, CodedColumn) else code_ids(item, "item")
         value = check_numbers(grade, "grade", origin)
@@ -100,7 +100,7 @@ class Labels:
         return float(self.grades[self.index.slot(query, item)])
 
     def align(self, index: ItemIndex) -> F8:
-        """The grade of every slot of another index, NaN where there is none. Remembered per index."""
+        """The grade of each slot of another index, NaN where there is none. Cached per index."""
         if index is self.index:
             return self.grades
         found = self._aligned.get(index)

@@ -15,9 +15,9 @@ __all__ = ["Comparisons", "Lists"]
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Rows sorted by query, then expert, then rank, then item; one list is one expert's answer to one query.
+    """Rows sorted by query, then expert, then rank, then item; one list is one expert's ranking of one query.
 
-    `score` is None when no list has scores; lists without scores among others that have them hold NaN.
+    `score` is None if no list has scores; if only some lists have scores, the others have NaN.
     """
 
     query_starts: I8  # lists of query q: query_starts[q] .. query_starts[q + 1]
@@ -29,7 +29,7 @@ class Lists:
 
     @classmethod
     def empty(cls, queries: int) -> Lists:
-        """No lists at all."""
+        """Empty lists."""
         empty = np.zeros(0, np.int32)
         return cls(np.zeros(queries + 1, np.int64), empty, np.zeros(1, np.int64), empty, empty, None)
 
@@ -48,7 +48,7 @@ class Lists:
 
     @functools.cached_property
     def list_of_row(self) -> I8:
-        """The list each row belongs to."""
+        """The list of each row."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     @functools.cached_property
@@ -70,7 +70,7 @@ class Lists:
         return last
 
     def fill_scores(self, sizes: I8) -> F8:
-        """Scores of all rows; a list that has only ranks R scores max(M, last rank) - R + 1, M items in its query."""
+        """Scores of all rows; a rank R without score gives max(M, last rank) - R + 1, M items per query."""
         if self.score is not None and not np.isnan(self.score).any():
             return self.score
         which = self.list_of_row
@@ -78,7 +78,7 @@ class Lists:
         return implied if self.score is None else np.where(np.isnan(self.score), implied, self.score)
 
     def select(self, queries: I8, slot_map: I8) -> Lists:
-        """The lists of some queries, with slots renumbered by `slot_map`."""
+        """The lists of a subset of the queries, with slots renumbered by `slot_map`."""
         query_starts, which = segments.gather_segments(self.query_starts, queries)
         starts, rows = segments.gather_segments(self.starts, which)
         score = None if self.score is None else self.score[rows]
@@ -86,7 +86,7 @@ class Lists:
         return Lists(query_starts, self.expert[which], starts, item, self.rank[rows], score)
 
     def keep(self, wanted: B1, expert_map: I8) -> Lists:
-        """Only the wanted lists, with experts renumbered."""
+        """The selected lists, with experts renumbered."""
         which = np.flatnonzero(wanted)
         kept = np.concatenate(([0], np.cumsum(wanted)))
         starts, rows = segments.gather_segments(self.starts, which)
@@ -97,10 +97,10 @@ class Lists:
 
 @dataclass(frozen=True, eq=False)
 class Comparisons:
-    """Votes sorted by query, then expert, otherwise in the order given; `tie` marks votes without a winner.
+    """Votes sorted by query, then expert, otherwise in input order; `tie` marks votes without a winner.
 
-    `side`, where it is known how the items were shown: 1 means that the winner (in a tie: the one named first) was
-    shown first, -1 that the other one was, 0 that this is not known. It is a remark, not part of the content.
+    `side` is the order in which the items were shown: 1 if the winner (in a tie: the item named first) was
+    shown first, -1 if the other item was, 0 if unknown. It is metadata, not part of the content.
     """
 
     query_starts: I8
@@ -113,7 +113,7 @@ class Comparisons:
 
     @classmethod
     def empty(cls, queries: int) -> Comparisons:
-        """No comparisons at all."""
+        """Empty comparisons."""
         empty = np.zeros(0, np.int32)
         return cls(np.zeros(queries + 1, np.int64), empty, empty, empty, np.zeros(0, np.bool_), np.zeros(0))
 
@@ -126,7 +126,7 @@ class Comparisons:
         return np.repeat(np.arange(len(self.query_starts) - 1), np.diff(self.query_starts))
 
     def select(self, queries: I8, slot_map: I8) -> Comparisons:
-        """The votes on some queries, with slots renumbered by `slot_map`."""
+        """The votes of a subset of the queries, with slots renumbered by `slot_map`."""
         query_starts, rows = segments.gather_segments(self.query_starts, queries)
         winner, loser = (slot_map[c[rows]].astype(np.int32) for c in (self.winner, self.loser))
         side = None if self.side is None else self.side[rows]
@@ -134,7 +134,7 @@ class Comparisons:
         return Comparisons(query_starts, expert, winner, loser, tie, weight, side)
 
     def keep(self, wanted: B1, expert_map: I8) -> Comparisons:
-        """Only the wanted votes, with experts renumbered."""
+        """The selected votes, with experts renumbered."""
         kept = np.concatenate(([0], np.cumsum(wanted)))
         expert = expert_map[self.expert[wanted]].astype(np.int32)
         return Comparisons(

@@ -1,4 +1,4 @@
-"""How data and results show themselves in a notebook: what they are, then a few rows."""
+"""Notebook views of data and results: a summary, then a few rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FEATURES = 10
 
 
 def render_consensus(consensus: Consensus) -> str:
-    """The top of a few queries, and what the method had to say."""
+    """The top items of a few queries, and the diagnostics of the method."""
     parts = [render_paragraph(note) for note in consensus.diagnostics.notes]
     if not consensus.diagnostics.converged:
         parts.insert(0, render_paragraph("The method did not converge; the order may still change."))
@@ -47,7 +47,7 @@ def render_consensus(consensus: Consensus) -> str:
 
 
 def render_preferences(preferences: Preferences) -> str:
-    """Who said how much."""
+    """The number of lists, items and votes per expert."""
     lists, votes, names = preferences.lists, preferences.comparisons, preferences.experts
     answers = np.bincount(lists.expert[lists.lengths > 0], minlength=len(names))
     rows = np.bincount(lists.expert, weights=lists.lengths, minlength=len(names))
@@ -68,7 +68,7 @@ def render_preferences(preferences: Preferences) -> str:
 
 
 def render_labels(labels: Labels) -> str:
-    """How often each grade was given."""
+    """The frequency of each grade."""
     known = labels.grades[~np.isnan(labels.grades)]
     values, counts = np.unique(known, return_counts=True)
     rows = tuple(
@@ -82,7 +82,7 @@ def render_labels(labels: Labels) -> str:
 
 
 def render_features(features: Features) -> str:
-    """How much of each feature is known, and its range."""
+    """Coverage and range of each feature."""
     rows = []
     for name, column in zip(features.names[:FEATURES], features.values.T, strict=False):
         known = column[~np.isnan(column)]
@@ -94,7 +94,7 @@ def render_features(features: Features) -> str:
 
 
 def render_dataset(data: Dataset) -> str:
-    """Its preferences, labels, features and parts, each as it shows itself."""
+    """The views of its preferences, labels, features and parts."""
     shown = [render_preferences(data.preferences)]
     shown += (
         [render_labels(data.labels)]

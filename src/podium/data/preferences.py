@@ -1,4 +1,4 @@
-"""Preferences: who put what where, for which query. Frozen, validated once, grouped by query."""
+"""Preferences: the lists and votes of experts per query. Immutable, validated once, grouped by query."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Column = Sequence[Any] | npt.NDArray[Any] | CodedColumn
 
 
 class Form(enum.Enum):
-    """The forms a preference can take."""
+    """The forms of preference."""
 
     RANKING = "ranking"
     TOP_K = "top-k"
@@ -44,7 +44,7 @@ def _code_column(column: Column, what: str) -> CodedColumn:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Preferences:
-    """Lists and comparisons of experts over the items of queries.
+    """Lists and comparisons by experts over the items of queries.
 
     >>> p = Preferences.from_lists({"q1": {"bm25": ["a", "b"], "dense": ["b", "c"]}})
     >>> p
@@ -57,9 +57,9 @@ class Preferences:
     experts: Ids  # distinct, in id order
     lists: Lists
     comparisons: Comparisons
-    unlisted: Unlisted = "unknown"  # "below": an expert puts every item it does not list below those it lists
+    unlisted: Unlisted = "unknown"  # "below": unlisted items rank below all listed ones
 
-    # -- constructors ------------------------------------------------------------------------------------------
+    # -- constructors ----------------------------------------------------------------------------------------
 
     @classmethod
     def from_rows(
@@ -78,9 +78,9 @@ class Preferences:
     ) -> Preferences:
         """Lists from columns, one row per (query, expert, item) with a rank, a score, or both.
 
-        `candidates` (query column, item column) names items to be ranked even if nobody lists them; their
-        order is then the order of arrival. A NaN score is an error, unless `blank_scores` says that it marks the
-        rows of lists that have no scores.
+        `candidates` (query column, item column) names items to rank even if no expert lists them; their order
+        defines the input order. A NaN score is an error, unless `blank_scores` allows it for lists without
+        scores.
 
         >>> Preferences.from_rows([1, 1], ["e", "e"], ["a", "b"], score=[0.1, 0.9]).lists.rank.tolist()
         [1, 2]
@@ -95,7 +95,7 @@ class Preferences:
         _check_lengths(query=q.codes, expert=e.codes, item=i.codes, rank=rank, score=score)
         all_q, all_i = (q, i) if candidates is None else _with_candidates(q, i, candidates)
         index, slot = ItemIndex.build(all_q, all_i)
-        first = len(slot) - len(q.codes)  # the candidates come before the rows
+        first = len(slot) - len(q.codes)  # candidates precede the rows
         lists = build_lists(
             all_q.codes[first:],
             e.codes,
@@ -122,7 +122,7 @@ class Preferences:
         duplicates: Duplicates = "error",
         unlisted: Unlisted = "unknown",
     ) -> Preferences:
-        """Lists from nested mappings: query -> expert -> items from the top, or items with scores.
+        """Lists from nested mappings: query -> expert -> items, best first, or items with scores.
 
         >>> Preferences.from_lists({"q": {"judge": {"a": 3, "b": 5}}}).forms
         frozenset({<Form.RATING: 'rating'>})
@@ -137,7 +137,7 @@ class Preferences:
             )
         listed = [list(answer) for _, _, answer in rows]
         lengths = [len(items) for items in listed]
-        # all queries and experts are kept, those too whose answers are empty
+        # queries and experts with empty lists are kept too
         q = code_ids([q for q, _, _ in rows], "query")
         queries = code_ids(list(lists), "query").ids
         e = code_ids([e for _, e, _ in rows], "expert")
@@ -166,9 +166,9 @@ class Preferences:
         side: Sequence[int] | npt.NDArray[Any] | None = None,
         origin: Origin = row_origin,
     ) -> Preferences:
-        """Votes from columns; in a row marked as `tie`, winner and loser are just the two sides.
+        """Votes from columns; in a row marked as `tie`, winner and loser are the two sides in any order.
 
-        `side` says how they were shown, if known: 1 the winner first, -1 the loser first, 0 not known.
+        `side` is the order in which they were shown: 1 winner first, -1 loser first, 0 unknown.
 
         >>> Preferences.from_comparisons([0, 0], ["j", "j"], ["a", "b"], ["b", "c"])
         Preferences(1 query, 3 items, 1 expert, 2 comparisons)
@@ -180,7 +180,7 @@ class Preferences:
         shown = None if side is None else np.asarray(side)
         if shown is not None and not np.isin(shown, (-1, 0, 1)).all():
             raise InputError(
-                "a side is not 1, -1 or 0", remedy="say 1 where the winner was shown first, else -1"
+                "a side is not 1, -1 or 0", remedy="give 1 where the winner was shown first, else -1"
             )
         both, n = _concat_columns(w, o), len(q.codes)
         sides = CodedColumn(
@@ -194,8 +194,8 @@ class Preferences:
 
     @classmethod
     def from_frame(cls, frame: Any, **columns: Any) -> Preferences:
-        """Lists or comparisons from any dataframe: query, expert, item with rank or score; or winner and loser, or
-        item_a, item_b and winner. Columns are known by their names, or named; see
+        """Lists or comparisons from any dataframe: query, expert, item with rank or score; or winner and
+        loser, or item_a, item_b and winner. Columns are matched by name, or given explicitly; see
         `podium.data.frames.read_preferences`.
         """
         from podium.data.frames import read_preferences
@@ -204,12 +204,12 @@ class Preferences:
 
     @classmethod
     def concat(cls, parts: Sequence[Preferences]) -> Preferences:
-        """All rows of several preferences as one; the same item twice in a list is an error."""
+        """Combine several preferences; a duplicate item in a list is an error."""
         from podium.data.building.concat import concat_preferences
 
         return concat_preferences(parts)
 
-    # -- facts -------------------------------------------------------------------------------------------------
+    # -- facts -----------------------------------------------------------------------------------------------
 
     @property
     def queries(self) -> Ids:
@@ -218,7 +218,7 @@ class Preferences:
 
     @functools.cached_property
     def forms(self) -> frozenset[Form]:
-        """The forms of preference that occur here."""
+        """The forms of preference that occur."""
         found = set()
         if len(self.comparisons):
             found.add(Form.COMPARISON)
@@ -252,7 +252,7 @@ class Preferences:
         return len(self.index)
 
     def __eq__(self, other: object) -> bool:
-        """Equal content, arrival order of items aside."""
+        """Equal content, ignoring the input order of items."""
         if not isinstance(other, Preferences):
             return NotImplemented
         return self.fingerprint == other.fingerprint
@@ -280,10 +280,10 @@ class Preferences:
             parts.append(format_count(len(self.comparisons), "comparison"))
         return f"Preferences({', '.join(parts)})"
 
-    # -- parts -------------------------------------------------------------------------------------------------
+    # -- parts -----------------------------------------------------------------------------------------------
 
     def select(self, queries: Iterable[Id]) -> Preferences:
-        """Only these queries, in the order asked for."""
+        """Only these queries, in the given order."""
         return self.select_codes(np.array([self.index.query_code(q) for q in queries], np.int64))
 
     def select_codes(self, codes: I8) -> Preferences:
@@ -295,7 +295,7 @@ class Preferences:
         return Preferences(index, self.experts, lists, votes, self.unlisted)
 
     def with_experts(self, experts: Iterable[Id]) -> Preferences:
-        """Only what these experts said; the items to rank stay the same."""
+        """Only the preferences of these experts; the items to rank stay the same."""
         wanted = list(experts)
         for expert in wanted:
             if self.experts.code_of(expert) is None:
@@ -310,19 +310,19 @@ class Preferences:
         return Preferences(self.index, self.experts.take(codes), lists, votes, self.unlisted)
 
     def without_expert(self, expert: Id) -> Preferences:
-        """What everybody else said."""
+        """The preferences of all other experts."""
         known = self.with_experts([expert]).experts[0]
         return self.with_experts(e for e in self.experts if e != known or type(e) is not type(known))
 
     @functools.cached_property
     def active_experts(self) -> B1:
-        """Which experts (by code) have a list or a vote here; a part of a table knows the names of all."""
+        """Which experts (by code) have a list or a vote here; a subset keeps the names of all experts."""
         said = np.zeros(len(self.experts), np.bool_)
         said[self.lists.expert] = said[self.comparisons.expert] = True
         return said
 
     def unranked_slots(self, counted: B1) -> B1 | None:
-        """Which slots none of the counted experts (by code) speaks of, or None if there are none."""
+        """Which slots none of the given experts (by code) ranks, or None if there are none."""
         if counted.all():
             return self._unranked_slots
         lists, votes = self.lists, self.comparisons
@@ -340,33 +340,33 @@ class Preferences:
         return None if heard.all() else ~heard
 
     def with_unlisted(self, unlisted: Unlisted) -> Preferences:
-        """The same preferences with another reading of what an expert does not list."""
+        """The same preferences with another interpretation of unlisted items."""
         _check_choice("unlisted", unlisted, ("unknown", "below"))
         return Preferences(self.index, self.experts, self.lists, self.comparisons, unlisted)
 
     def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
-        """One dataframe with the list rows (query, expert, item, rank, score); votes: see `comparisons_frame`."""
+        """A dataframe of list rows (query, expert, item, rank, score); for votes: `comparisons_frame`."""
         from podium.data.frames import lists_frame
 
         return lists_frame(self, backend)
 
     def comparisons_frame(self, backend: FrameBackend = "pyarrow") -> Any:
-        """One dataframe with the votes (query, expert, winner, loser, tie, weight)."""
+        """A dataframe of the votes (query, expert, winner, loser, tie, weight)."""
         from podium.data.frames import comparisons_frame
 
         return comparisons_frame(self, backend)
 
 
 def _check_answers(query: Id, by_expert: Any) -> list[tuple[Id, Any]]:
-    """The answers to one query, or an error that shows what was given instead."""
+    """The lists for one query, or an error that shows what was given instead."""
     if not isinstance(by_expert, Mapping):
         raise InputError(
-            f"the answers to query {query!r} are {str(by_expert)[:60]!r}", remedy="map experts to lists"
+            f"the lists for query {query!r} are {str(by_expert)[:60]!r}", remedy="map experts to lists"
         )
     for expert, answer in by_expert.items():
         if not isinstance(answer, Iterable):
             remedy = "give a list of items, or a mapping of items to scores"
-            raise InputError(f"the answer of {expert!r} to query {query!r} is {answer!r}", remedy=remedy)
+            raise InputError(f"the list of {expert!r} for query {query!r} is {answer!r}", remedy=remedy)
     return list(by_expert.items())
 
 
@@ -382,7 +382,7 @@ def _check_lengths(**columns: Any) -> None:
 
 
 def _concat_columns(a: CodedColumn, b: CodedColumn) -> CodedColumn:
-    """Two columns over one set of ids, one after the other."""
+    """Two concatenated columns over one set of ids."""
     union = code_ids(a.ids.tolist() + b.ids.tolist(), "item")
     n = len(a.ids)
     return CodedColumn(np.concatenate((union.codes[:n][a.codes], union.codes[n:][b.codes])), union.ids)

@@ -1,7 +1,7 @@
-"""How items that an expert does not list were read.
+"""The interpretation of items that an expert does not list.
 
-Formats differ in what they take it to mean that an expert leaves an item out: in a TREC run it is below everything that
-is listed, in a table nothing is known about it. The same lists may thus have two winners.
+Formats differ in what an omitted item means: in a TREC run it ranks below all listed items, in a table its
+position is unknown. The same lists may therefore have different winners.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["describe_unlisted_rule"]
 
 
 def describe_unlisted_rule(preferences: Preferences) -> str:
-    """How unlisted items were read, in one sentence; empty where every list names all candidates of its query.
+    """How unlisted items are interpreted, in one sentence; empty if all lists are complete.
 
     >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b"]}})
     >>> describe_unlisted_rule(p)

@@ -1,4 +1,4 @@
-"""Who won a vote between two items: sides, ids, codes of a table's own, and soft preferences."""
+"""Decodes the winners of votes between two items: sides, ids, custom codes, and soft preferences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 Side = Literal["a", "b", "tie"]
 RemedyParts = tuple[str | Option, ...]
 RowError = Callable[[int, str, MessageText], InputError]  # row, problem, remedy
-# what a caller may give: text as typed on the command line, a mapping of cells to sides, or the two ends of a scale
+# accepted input: text as on the command line, a mapping of cells to sides, or the two ends of a scale
 WinnerCodes = str | Mapping[Any, str] | tuple[float, float]
 
 FIRST = ("a", "left", "model_a", "item_a", "doc_a", "first")
@@ -44,14 +44,14 @@ _EXAMPLES = "'1=a,2=b,0=tie' for codes, '1..2' for numbers from 1 (the first ite
 
 
 class PreferenceScale(NamedTuple):
-    """A scale of preference: at `first` the first item wins, at `second` the second, halfway is a tie."""
+    """A preference scale: at `first` the first item wins, at `second` the second; the midpoint is a tie."""
 
     first: float
     second: float
 
 
 class PairAnswers(NamedTuple):
-    """Rows that each show two items, and the answer; `names` are those of the columns of the two items."""
+    """Rows with two items and the answer; `names` are the names of the two item columns."""
 
     first: Sequence[Any]
     second: Sequence[Any]
@@ -60,19 +60,19 @@ class PairAnswers(NamedTuple):
 
 
 class VoteOutcomes(NamedTuple):
-    """Votes; a soft preference is two of them, one for each side."""
+    """Votes; a soft preference becomes two votes, one per side."""
 
-    row: I8  # the row a vote comes from
+    row: I8  # the input row of each vote
     second: B1  # whether the second item won
     tie: B1
-    share: F8  # of the weight of the row
+    share: F8  # fraction of the weight of the row
 
 
 AnswerCodes = dict[str, Side] | PreferenceScale
 
 
 def parse_winner_codes(given: WinnerCodes | None) -> AnswerCodes:
-    """What the cells of a winner column mean, from text, a mapping, or the two ends of a scale.
+    """The meaning of winner cells, from text, a mapping, or the two ends of a scale.
 
     >>> parse_winner_codes("1=a, 2=b, 0=tie"), parse_winner_codes("1..2")
     ({'1': 'a', '2': 'b', '0': 'tie'}, PreferenceScale(first=1.0, second=2.0))
@@ -100,7 +100,7 @@ def _parse_scale(first: Any, second: Any, given: object) -> PreferenceScale:
     except (TypeError, ValueError):
         raise ParameterError(f"winner_codes is {given!r}; write {_EXAMPLES}") from None
     if not np.isfinite(ends).all() or ends.first == ends.second:
-        raise ParameterError(f"winner_codes is {given!r}; the two ends of a scale are different numbers")
+        raise ParameterError(f"winner_codes is {given!r}; the two ends of a scale must be different numbers")
     return ends
 
 
@@ -110,15 +110,15 @@ def _parse_sides(given: Mapping[Any, str]) -> dict[str, Side]:
         side = SIDES.get(word.strip().lower()) if isinstance(word, str) else None
         if side is None:
             raise ParameterError(
-                f"winner_codes says that {cell!r} means {word!r}; accepted: a (the first item), b (the second), tie"
+                f"winner_codes maps {cell!r} to {word!r}; accepted: a (the first item), b (the second), tie"
             )
         if codes.setdefault(_normalize_code(cell), side) != side:
-            raise ParameterError(f"winner_codes gives {cell!r} two meanings")
+            raise ParameterError(f"winner_codes maps {cell!r} to two sides")
     return codes
 
 
 def _normalize_code(cell: Any) -> str:
-    """A cell in the form codes are compared in: 1, '1' and '1.0' are one code."""
+    """A cell normalized for comparison: 1, '1' and '1.0' are the same code."""
     text = str(cell).strip().lower()
     return text.removesuffix(".0") if re.fullmatch(r"[-+]?\d+\.0", text) else text
 
@@ -137,7 +137,7 @@ def decode_outcomes(
 
 
 def _decode_sides(pairs: PairAnswers, codes: Mapping[str, Side]) -> list[Side] | None:
-    """The usual case: only words for sides, none of which is an item's id; None where a row has to be looked at."""
+    """The usual case: only words for sides, none of which is an item id; None if rows must be checked."""
     if set(map(type, pairs.answers)) != {str}:
         return None
     words = {answer: _decode_answer(answer, codes, pairs.names) for answer in set(pairs.answers)}
@@ -148,7 +148,7 @@ def _decode_sides(pairs: PairAnswers, codes: Mapping[str, Side]) -> list[Side] |
 
 
 def _decode_answer(answer: Any, codes: Mapping[str, Side], names: tuple[str, str]) -> Side | None:
-    """The side a cell stands for: by the caller's codes, else as the name of a column, else by a common word."""
+    """The side that a cell denotes: by the caller's codes, else by column name, else by a common word."""
     if codes and (side := codes.get(_normalize_code(answer))) is not None:
         return side
     if not isinstance(answer, str):
@@ -170,7 +170,7 @@ def _decode_rows(
         side = _decode_answer(answer, {}, pairs.names)
         named: Side | None = "a" if answer == a else "b" if answer == b else None
         if side and named and side != named:
-            problem = f"the winner {_format_value(answer)} is the id of one item and the word for the side of the other"
+            problem = f"the winner {_format_value(answer)} is both an item id and the word for the other side"
             raise error(row, problem, ("rename the items, or give ", Option("winner_codes", "...=a,...=b")))
         found = named or side
         if found is None:
@@ -178,7 +178,7 @@ def _decode_rows(
             remedy = (
                 f"accepted: the id of one of the two, or {accepted}; ",
                 Option("winner_codes"),
-                f" gives the meaning of other cells, {_EXAMPLES}; ",
+                f" decodes other cells, {_EXAMPLES}; ",
                 *blank,
             )
             raise error(
@@ -193,13 +193,13 @@ def _decode_rows(
 def _decode_scale(
     pairs: PairAnswers, scale: PreferenceScale, error: RowError, blank: RemedyParts
 ) -> VoteOutcomes:
-    """Numbers on a scale as votes for both sides, with the weights by which each is preferred."""
+    """Numbers on a scale as votes for both sides, weighted by the strength of preference."""
     low, high = sorted(scale)
-    chance = np.empty(len(pairs.answers))  # that the second item wins
+    chance = np.empty(len(pairs.answers))  # probability that the second item wins
     for row, answer in enumerate(pairs.answers):
         value = _parse_number(answer)
         if value is None or not low <= value <= high:
-            scale_text = f"by winner_codes, winners are numbers from {scale.first:g} to {scale.second:g}; "
+            scale_text = f"winner_codes declares numbers from {scale.first:g} to {scale.second:g}; "
             a, b = pairs.first[row], pairs.second[row]
             raise error(
                 row,
@@ -207,7 +207,7 @@ def _decode_scale(
                 (scale_text, *blank),
             )
         chance[row] = (value - scale.first) / (scale.second - scale.first)
-    # one vote where one side has everything or both have half, else one vote per side
+    # one vote for a clear winner or an exact tie, else one vote per side
     both = (chance > 0) & (chance < 1) & (chance != 0.5)
     rows: I8 = np.repeat(np.arange(len(chance)), np.where(both, 2, 1))
     follows = np.zeros(len(rows), np.bool_)
@@ -227,7 +227,7 @@ def _parse_number(value: Any) -> float | None:
 
 
 def _format_value(value: Any) -> str:
-    """A value for a message; what is long is cut in the middle, each value for itself."""
+    """A value for a message; long values are shortened in the middle."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:40]} ... {text[-15:]}"
 
@@ -260,21 +260,21 @@ def build_votes(
 def refuse_sides_as_items(
     winner: CodedColumn, loser: CodedColumn, names: tuple[str, str], source: str
 ) -> None:
-    """Refuse a winner column that names sides where the ids of the winners are asked for.
+    """Reject a winner column that names sides where the ids of the winners are expected.
 
-    Letters alone may well be ids, unless the losers come from a column that is the side of a pair.
+    Single letters may be ids, unless the losers come from a column that is one side of a pair.
     """
     winners, losers = set(winner.ids.tolist()), set(loser.ids.tolist())
     words = {w for w in winners if isinstance(w, str) and w.strip().lower() in SIDES}
     sure = normalize_name(names[1]) in (*WORDS["item_a"], *WORDS["item_b"]) or any(len(w) > 1 for w in words)
-    # items that are called so lose as well as win
+    # real items with such names would also occur as losers
     if words and words == winners and sure and not losers >= winners:
         listed = ", ".join(map(repr, sorted(words)))
         raise InputError(
-            f"the column {names[0]!r} holds {listed}: the side that won, not the item",
+            f"the column {names[0]!r} contains {listed}: the side that won, not the item",
             source=source,
             remedy=(
-                "name the columns of the two items, ",
+                "name the columns of both items, ",
                 Option("item_a", "..."),
                 " and ",
                 Option("item_b", "..."),

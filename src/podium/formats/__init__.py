@@ -1,4 +1,4 @@
-"""Files to data and back: TREC, LETOR, PrefLib, tables (CSV, JSONL, Parquet); see `podium.formats.read`."""
+"""Readers and writers: TREC, LETOR, PrefLib, tables (CSV, JSONL, Parquet); see `podium.formats.read`."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def read(
     encoding: str = "utf-8",
     **options: Any,
 ) -> Content:
-    """Read one file or several (`-` is standard input, gzip is undone); the format is sniffed unless given.
+    """Read one or more files (`-` is standard input; gzip is decompressed); detect the format unless given.
 
-    Files of different formats may be read together: runs and their qrels give preferences with labels. A `Source` is
-    bytes that are in memory already.
+    Files of different formats may be read together: runs and their qrels give preferences with labels. A
+    `Source` holds bytes that are already in memory.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
-        raise ParameterError("no file to read was given")
+        raise ParameterError("no input file given")
     sources = [path if isinstance(path, Source) else open_source(path, encoding) for path in given]
     groups: dict[str, list[Source]] = {}
     for source in sources:
@@ -43,7 +43,7 @@ def read(
     readers = {name: _make_format(name) for name in groups}
     for (
         option
-    ) in options:  # files of several formats may be read at once: an option is for those that have it
+    ) in options:  # files of several formats may be read at once: an option applies to those that have it
         if not any(option in reader.options("read") for reader in readers.values()):
             next(iter(readers.values())).check_options("read", {option: None})
     return merge_contents(
@@ -62,7 +62,7 @@ def write(
     overwrite: bool = False,
     **options: Any,
 ) -> None:
-    """Write to a file (or `-`), whole or not at all; the format follows from the suffix unless given."""
+    """Write to a file (or `-`) atomically; the format follows from the suffix unless given."""
     content = to_content(thing, tag=options.pop("tag", "podium"))
     writer = _make_format(format or _resolve_by_suffix(os.fspath(path), content))
     options = writer.check_options("write", options)
@@ -70,12 +70,12 @@ def write(
 
 
 def sniff(path: Path, encoding: str = "utf-8") -> str:
-    """The name of the format of a file, from its first lines and its suffix."""
+    """Detect the format of a file from its first lines and its suffix; returns its name."""
     return _detect_format(open_source(path, encoding), {})
 
 
 def _select_options(reader: Format, options: dict[str, Any]) -> dict[str, Any]:
-    """The options that are for this format, as it declares them."""
+    """The options that this format declares."""
     known = reader.options("read")
     return reader.check_options("read", {name: value for name, value in options.items() if name in known})
 
@@ -103,7 +103,7 @@ def _detect_format(source: Source, options: Mapping[str, Any]) -> str:
     best = max(sure, key=lambda name: sure[name])
     if sure[best] >= 0.3:
         return best
-    # nothing is recognised: the options may fit one format alone, or the file may be called after one
+    # no format matches the content: the options may fit only one format, or the file suffix may name one
     asked = [name for name, f in known.items() if f.fits(head, options)]
     called = [name for name, f in known.items() if _has_suffix(source.name, f.suffixes)]
     if 1 in (len(asked), len(called)):
@@ -127,7 +127,7 @@ def _resolve_by_suffix(path: str, content: Content) -> str:
             return name
     able = [name for name, cls in formats.all().items() if cls.holds & content.parts] or list(formats.all())
     raise ParameterError(
-        f"the format to write {path!r} in cannot be told from its name; give ",
+        f"cannot detect the output format from the name {path!r}; give ",
         Option("format", of="writing"),
         f", one of {', '.join(able)}",
     )

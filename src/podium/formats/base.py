@@ -1,4 +1,4 @@
-"""What a file format is: a class with a name, a way to recognise it, to read it and to write it."""
+"""The base class of file formats: a name, and methods to detect, read and write the format."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ __all__ = ["Content", "Format", "merge_contents", "to_content"]
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """Whatever files hold: preferences, labels and features, any of them missing.
+    """The content of files: preferences, labels and features, each optional.
 
-    `part` numbers the file (0, 1, ...) each query came from, where files are the parts of a data set; `seconds` maps
-    experts to the time that each of their judgements took, where a table tells.
+    `part` numbers the file (0, 1, ...) of each query, where files are the parts of a data set; `seconds` maps
+    experts to the duration of each of their judgments, where a table has such a column.
     """
 
     preferences: Preferences | None = None
@@ -46,7 +46,7 @@ class Content:
 
     @property
     def parts(self) -> frozenset[str]:
-        """What there is of lists, votes, labels and features."""
+        """The lists, votes, labels and features that are present."""
         p = self.preferences
         there = {
             "lists": p is not None and p.lists.rows > 0,
@@ -57,12 +57,12 @@ class Content:
         return frozenset(name for name, has in there.items() if has)
 
     def dataset(self) -> Dataset:
-        """The same as a data set; without preferences, one that has the items but no opinions on them."""
+        """The content as a data set; without preferences, it has the items but no lists or votes."""
         preferences = self.preferences
         if preferences is None:
             holder = self.features or self.labels
             if holder is None:
-                raise InputError("there is nothing in this content", remedy="read a file first")
+                raise InputError("the content is empty", remedy="read a file first")
             index = holder.index
             preferences = Preferences(index, Ids([]), Lists.empty(len(index)), Comparisons.empty(len(index)))
         return Dataset(preferences, self.labels, self.features, self.part, self.name)
@@ -71,7 +71,7 @@ class Content:
 def to_content(
     thing: Content | Dataset | Preferences | Labels | Features | Consensus, tag: str = "podium"
 ) -> Content:
-    """Anything that can be written, as content; a consensus becomes the list of one expert called `tag`."""
+    """Anything that can be written, as content; a consensus becomes the list of one expert named `tag`."""
     if isinstance(thing, Content):
         return thing
     if isinstance(thing, Dataset):
@@ -105,11 +105,11 @@ def _to_preferences(consensus: Consensus, tag: str) -> Preferences:
 
 
 class Format:
-    """A file format; subclasses join `podium.core.registry.formats` by having a `name`.
+    """A file format; subclasses with a `name` are registered in `podium.core.registry.formats`.
 
-    `sniff` says how sure it is (0 to 1) that the first lines of a file are of this format; `read` takes all files
-    of one call; `write` gives the bytes of a file piece by piece. Their keyword parameters are the options. `holds`
-    names what a file may hold; content without any of it cannot be written.
+    `sniff` returns the confidence (0 to 1) that the first lines of a file have this format; `read` takes all
+    files of one call; `write` yields the bytes of a file in chunks. Their keyword parameters are the options.
+    `holds` names what a file can store; content without any of it cannot be written.
     """
 
     name: ClassVar[str] = ""
@@ -123,28 +123,28 @@ class Format:
             formats.add(cls.name, cls)
 
     def sniff(self, head: bytes) -> float:
-        """How sure it is, from 0 to 1, that a file with this beginning is of this format."""
+        """Confidence, from 0 to 1, that a file with this beginning has this format."""
         raise NotImplementedError
 
     def fits(self, head: bytes, options: Mapping[str, Any]) -> bool:
-        """Whether a file that no format recognises is of this one, given the options it is to be read with."""
+        """Whether these options identify this format for a file that no format detects."""
         return False
 
     def read(self, sources: Sequence[Source]) -> Content:
-        """Everything in the files, put together."""
+        """The combined content of the files."""
         raise NotImplementedError
 
     def write(self, content: Content) -> Iterator[bytes]:
-        """The bytes of one file that holds the content."""
+        """The bytes of one file with the content."""
         raise NotImplementedError
 
     def options(self, verb: str) -> list[str]:
-        """Names of the options `read` or `write` takes."""
+        """Names of the options of `read` or `write`."""
         found = inspect.signature(getattr(self, verb)).parameters.values()
         return [p.name for p in found if p.kind is p.KEYWORD_ONLY]
 
     def check_options(self, verb: str, given: dict[str, Any]) -> dict[str, Any]:
-        """Refuse options this format does not have; text is read as what the option is declared to be."""
+        """Reject unknown options; text is converted to the declared type of the option."""
         accepted = self.options(verb)
         for name in given:
             if name not in accepted:
@@ -154,18 +154,18 @@ class Format:
         return {name: _convert_option(name, value, kinds[name]) for name, value in given.items()}
 
     def warn_of_omitted(self, **parts: object) -> None:
-        """Warn of parts that are there and that this format cannot hold."""
+        """Warn of parts that are present but that this format cannot store."""
         present = [word.replace("_", " ") for word, part in parts.items() if part]
         if present:
             warnings.warn(
-                f"not written, as {self.name} files cannot hold them: {', '.join(present)}",
+                f"not written, because {self.name} files cannot store them: {', '.join(present)}",
                 PodiumWarning,
                 stacklevel=4,
             )
 
 
 def _convert_option(name: str, value: Any, kind: Any) -> Any:
-    """An option as its annotation says, where the command line could only give text."""
+    """An option converted to its annotated type; the command line passes only text."""
     if not isinstance(value, str):
         return value
     accepted = set(typing.get_args(kind)) | {kind}
@@ -184,7 +184,7 @@ def _convert_option(name: str, value: Any, kind: Any) -> Any:
 
 
 def merge_contents(contents: Sequence[Content]) -> Content:
-    """Several contents as one."""
+    """Combine several contents into one."""
     if len(contents) == 1:
         return contents[0]
     preferences = [c.preferences for c in contents if c.preferences is not None]
@@ -210,7 +210,7 @@ def _concat_indexes(indexes: Sequence[ItemIndex]) -> tuple[CodedColumn, CodedCol
 
 
 def _concat_columns(columns: Sequence[CodedColumn], what: str) -> CodedColumn:
-    """Columns one after the other over one set of ids."""
+    """Concatenated columns over one set of ids."""
     union = code_ids([v for c in columns for v in c.ids.tolist()], what)
     base = np.cumsum([0] + [len(c.ids) for c in columns])
     return CodedColumn(
@@ -230,7 +230,7 @@ def _merge_labels(parts: Sequence[Labels]) -> Labels:
 
 def _merge_features(parts: Sequence[Features]) -> Features:
     if len({p.names for p in parts}) > 1:
-        raise InputError("the files have different features", remedy="read them one by one")
+        raise InputError("the files have different features", remedy="read them separately")
     if len(parts) == 1:
         return parts[0]
     return Features.from_rows(

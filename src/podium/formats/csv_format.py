@@ -22,13 +22,13 @@ from podium.storage.files import Source
 __all__ = ["Csv"]
 
 _DELIMITERS = (",", "\t", ";", "|")
-_ROW_COST = 8  # how many numbers one row of a table is worth when Arrow's reader is weighed
+_ROW_COST = 8  # cost of one table row in numbers, when deciding whether Arrow's reader pays off
 _KNOWN_WORDS = {word for words in WORDS.values() for word in words}
 
 
 class Csv(TableFormat):
-    """Delimited tables; ids are strings. `columns` names the columns of a file that has no header line; `delimiter`
-    is found from the first line unless given, and ' ' means any blanks.
+    """Delimited tables; ids are strings. `columns` names the columns of a file that has no header line;
+    `delimiter` is detected from the first line unless given, and ' ' means any whitespace.
     """
 
     name = "csv"
@@ -36,12 +36,12 @@ class Csv(TableFormat):
     summary = "CSV / TSV with named columns: lists, ratings, votes, labels"
 
     def sniff(self, head: bytes) -> float:
-        first = head[:65536].split(b"\n", 1)[0].decode(errors="replace")  # the names that count come early
+        first = head[:65536].split(b"\n", 1)[0].decode(errors="replace")  # the relevant names come early
         best = max(_count_known_names(first, d) for d in _DELIMITERS)
         return min(0.4 + 0.2 * best, 0.95) if best >= 2 else 0.0
 
     def fits(self, head: bytes, options: Mapping[str, Any]) -> bool:
-        """Whether the options name columns of the first line, or the columns or the delimiter themselves."""
+        """Whether the options name columns of the first line, or set `columns` or `delimiter`."""
         first = head[:65536].split(b"\n", 1)[0].decode(errors="replace").strip()
         names = {cell.strip() for mark in (*_DELIMITERS, None) for cell in first.split(mark)}
         named = {value for role in ROLES if isinstance(value := options.get(role), str)}
@@ -54,13 +54,13 @@ class Csv(TableFormat):
         mark = delimiter if delimiter is not None else _detect_delimiter(first, header=columns is None)
         if len(mark) != 1 or mark in '"\r\n':
             raise ParameterError(
-                f"delimiter is {mark!r}; accepted: one character such as ',' or ';', a tab, or ' ' for blanks"
+                f"delimiter is {mark!r}; accepted: one character such as ',' or ';', a tab, or ' ' (whitespace)"
             )
         rows = _iterate_rows(source, mark)
         names = list(columns) if columns is not None else [n.strip() for n in next(rows)[1]]
         if len(set(names)) < len(names):
             twice = next(n for n in names if names.count(n) > 1)
-            raise source.error(f"two columns are called {twice!r}", 1, "rename one")
+            raise source.error(f"two columns are named {twice!r}", 1, "rename one")
         if is_large(source.estimated_rows * _ROW_COST):
             quick = _read_with_arrow(source, mark, names, header=columns is None)
             if quick is not None:
@@ -98,7 +98,7 @@ def _count_known_names(line: str, delimiter: str) -> int:
 
 
 def _detect_delimiter(first: str, header: bool) -> str:
-    """The delimiter under which the header makes sense, else the one that occurs most; blanks if none does."""
+    """The delimiter that makes the header valid, else the most frequent one; whitespace if none occurs."""
     if header:
         best = max(_DELIMITERS, key=lambda d: (_count_known_names(first, d), first.count(d)))
         if _count_known_names(first, best) or first.count(best):
@@ -111,7 +111,7 @@ def _detect_delimiter(first: str, header: bool) -> str:
 def _check_rows(
     rows: Iterator[tuple[int, list[str]]], names: list[str], source: Source, words: str
 ) -> tuple[list[int], list[list[str]]]:
-    """Line numbers and cells of all rows, each as wide as the header."""
+    """Line numbers and cells of all rows; each row must be as wide as the header."""
     lines, cells = [], []
     for line, row in rows:
         if len(row) != len(names):
@@ -127,7 +127,7 @@ def _check_rows(
 def _read_with_arrow(
     source: Source, delimiter: str, names: list[str], header: bool
 ) -> dict[str, list[str]] | None:
-    """The columns by Arrow's reader, where lines are rows and nothing is quoted; None if that is not so."""
+    """The columns read by Arrow; None unless every line is one row without quotes."""
     data = source.data
     returns = data.count(b"\r")
     plain = not any(mark in data for mark in (b'"', b"\n\n", b"\n\r\n")) and returns in (
@@ -149,7 +149,7 @@ def _read_with_arrow(
             ),
         )
     except pa.ArrowInvalid:
-        return None  # the plain reader finds the line
+        return None  # the plain reader reports the line
     blank = data.count(b"\n") + (not data.endswith(b"\n")) - int(header) != table.num_rows
     return None if blank or not table.num_rows else {n: table.column(n).to_pylist() for n in names}
 
@@ -172,7 +172,7 @@ def _iterate_rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[st
             begin = reader.line_num + 1
     except csv.Error as error:
         raise source.error(
-            f"the quotes are wrong: {error}", begin, 'a quote inside a quoted cell is written ""'
+            f"invalid quoting: {error}", begin, 'a quote inside a quoted cell is written ""'
         ) from None
 
 

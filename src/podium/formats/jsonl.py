@@ -1,4 +1,4 @@
-"""JSON lines, or one JSON array: every object is a list, vote, rating or label. Ids keep their type."""
+"""JSON lines, or one JSON array: each object is a list, vote, rating or label. Ids keep their type."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _HOLDS = 'write {"query": ..., "expert": ..., ...}'
 
 
 class JsonLines(TableFormat):
-    """Objects, one per line or as one array: `{"query", "expert", "items": [...], "scores": [...]}` is a whole list;
-    otherwise each object is a row of a table, such as an arena vote `{"model_a", "model_b", "winner", "judge"}`.
+    """Objects, one per line or in one array: `{"query", "expert", "items": [...], "scores": [...]}` is one
+    list; any other object is one table row, such as a vote `{"model_a", "model_b", "winner", "judge"}`.
     """
 
     name = "jsonl"
@@ -49,7 +49,7 @@ class JsonLines(TableFormat):
                 Option("columns"),
                 " and ",
                 Option("delimiter"),
-                " are for csv; the objects of jsonl name their own columns",
+                " apply to csv; jsonl objects name their own columns",
             )
         array = source.view[:1_000_000].tobytes().lstrip()[:1] == b"["
         rows, lines = [], []
@@ -127,25 +127,25 @@ def _line_error(source: Source, line: int, problem: str, remedy: str) -> InputEr
 
 
 def refuse_surrogates_in(value: Any, text: bytes, error: Callable[[str, str], InputError]) -> None:
-    """Refuse JSON that spells half of a surrogate pair, such as "\\ud800", which is not a character."""
+    """Reject JSON with an unpaired surrogate, such as "\\ud800", which is not a character."""
     if _ESCAPE.search(text) is None:
         return
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as found:
         half = found.object[found.start]
-        problem = f"the text holds {half!r}, half of a surrogate pair, which is not a character"
+        problem = f"the text contains {half!r}, an unpaired surrogate, which is not a character"
         raise error(problem, "write the character itself, or both halves") from None
 
 
 def _skip_blanks(text: str, at: int) -> int:
-    """Where the next thing is that is not blank."""
+    """Position of the next character that is not whitespace."""
     found = _BLANK.match(text, at)
     return at if found is None else found.end()
 
 
 def _unfold_lists(table: FileTable) -> FileTable:
-    """Objects that hold whole lists -> one row per item; other cells are repeated."""
+    """Objects with complete lists -> one row per item; other cells are repeated."""
     found = {
         role: n
         for role in ("items", "ranks", "scores")
@@ -158,13 +158,13 @@ def _unfold_lists(table: FileTable) -> FileTable:
     made = ["item", *(parallel or ["rank"])]
     others = [name for name in table.columns if name not in found.values()]
     if clash := [name for name in others if name in made]:
-        problem = f"there are whole lists in {found['items']!r}, and single values in {clash[0]!r}"
-        raise table.source.error(problem, None, "give whole lists, or one object per item")
+        problem = f"{found['items']!r} has complete lists, but {clash[0]!r} has single values"
+        raise table.source.error(problem, None, "give complete lists, or one object per item")
     out: dict[str, list[Any]] = {name: [] for name in (*made, *others)}
     lines: list[int] = []
     for row, items in enumerate(table.columns[found["items"]]):
         if not isinstance(items, list):
-            raise table.error(row, f"the items are {items!r}"[:120], "items are a list, from the top")
+            raise table.error(row, f"the items are {items!r}"[:120], "give a list of items, best first")
         out["item"] += items
         lines += [table.lines[row]] * len(items)
         for name in others:
@@ -177,7 +177,7 @@ def _unfold_lists(table: FileTable) -> FileTable:
 
 
 def _check_list_values(table: FileTable, row: int, name: str, count: int) -> list[Any]:
-    """The ranks or scores of one list; null stands for none at all."""
+    """The ranks or scores of one list; null means that it has none."""
     values = table.columns[name][row]
     values = [None] * count if values is None else values
     if not isinstance(values, list) or len(values) != count:

@@ -31,12 +31,12 @@ _LINE = re.compile(rb"\S+\s+qid:\S+(\s+\d+:\S+)*\s*(#.*)?$")
 
 
 class Letor(Format):
-    """LETOR files; ids are strings, an item without a docid is called by its place in its query.
+    """LETOR files; ids are strings; an item without a docid is named by its position in its query.
 
-    `kind` says what the values are: `ranks` (1 = top, column numbers are the experts), `scores` (large = top),
-    `features`, or `auto`: ranks when all values are whole numbers from 1 or NULL and at least one is NULL.
-    `reversed_lists` reads ranks with the largest on top; `unlisted` says what NULL means. Several files become the
-    parts of one data set.
+    `kind` states what the values are: `ranks` (1 = top, column numbers are the experts), `scores` (large =
+    top), `features`, or `auto`: ranks when all values are whole numbers from 1 or NULL and at least one is
+    NULL. `reversed_lists` reads ranks with the largest on top; `unlisted` defines what NULL means. Several
+    files become the parts of one data set.
     """
 
     name = "letor"
@@ -78,7 +78,7 @@ class Letor(Format):
         p, x, labels = content.preferences, content.features, content.labels
         holder = x if x is not None else p
         if holder is None:
-            raise InputError("there is nothing to write", remedy="LETOR files hold features, or lists")
+            raise InputError("there is nothing to write", remedy="LETOR files store features or lists")
         if x is None and p is not None:
             self.warn_of_omitted(comparisons=len(p.comparisons), scores=p.lists.score is not None)
         else:
@@ -86,12 +86,12 @@ class Letor(Format):
         index = holder.index
         queries = format_plain_ids(index.queries, "query", self.name)
         if hashed := [q for q in queries if "#" in q]:
-            remedy = "a # begins a comment there; rename the query"
+            remedy = "in LETOR, # starts a comment; rename the query"
             raise InputError(f"the query id {hashed[0][:80]!r} cannot be written as letor", remedy=remedy)
         items = format_plain_ids(index.items, "item", self.name, index.query_of_slot)
         if labels is None:
             warnings.warn(
-                "LETOR lines begin with a label, and there are none: 0 is written",
+                "LETOR lines begin with a label, but there are no labels: 0 is written",
                 PodiumWarning,
                 stacklevel=3,
             )
@@ -119,7 +119,7 @@ def _build_feature_formatter(x: Features) -> Callable[[int], str]:
 
 
 def _is_column_number(name: str) -> bool:
-    """Whether a name is the number of a column, as it is written there."""
+    """Whether a name is a valid column number."""
     return re.fullmatch("[1-9][0-9]{0,9}", name) is not None and int(name) <= LAST_COLUMN
 
 
@@ -129,7 +129,7 @@ def _build_rank_formatter(p: Preferences) -> Callable[[int], str]:
     if bad is not None:
         raise InputError(
             f"the expert id {bad!r} cannot be written as letor",
-            remedy="experts are column numbers there: 1, 2, ...",
+            remedy="in LETOR, experts are column numbers: 1, 2, ...",
         )
     by_slot: dict[int, dict[int, int]] = defaultdict(dict)
     experts = p.lists.expert[p.lists.list_of_row].tolist()
@@ -164,16 +164,16 @@ class _LetorRows:
         return missing
 
     def column_numbers(self) -> I8:
-        """Column numbers that occur, rising; all from 1 on when they are nearly so."""
+        """Column numbers that occur, ascending; all from 1 on when few are absent."""
         found = np.unique(np.concatenate([np.unique(block.column) for block in self.blocks])).astype(np.int64)
         last = int(found[-1]) if len(found) else 0
         return np.arange(1, last + 1) if last <= 2 * len(found) + 16 else found
 
     def build_matrix(self, columns: I8) -> F8:
-        """A row per line; a column that a line leaves out is 0, as in SVMlight."""
+        """One row per line; a column that a line omits is 0, as in SVMlight."""
         if len(self.query) * len(columns) > 2**31:
             raise InputError(
-                f"{len(self.query)} rows of {len(columns)} features are too many to hold",
+                f"{len(self.query)} rows of {len(columns)} features do not fit in memory",
                 source=self.sources[0].name,
                 remedy="keep fewer features or read fewer files",
             )
@@ -195,9 +195,9 @@ def _parse_rows(sources: Sequence[Source]) -> _LetorRows:
             body, _, comment = text.partition(b"#")
             fields = body.split(None, 2)
             if not fields:
-                continue  # a line of comment
+                continue  # a comment line
             if len(fields) < 2 or not fields[1].startswith(b"qid:") or len(fields[1]) == 4:
-                remedy = "a line is: label qid:Q 1:value 2:value ... #docid = D"
+                remedy = "the line format is: label qid:Q 1:value 2:value ... #docid = D"
                 raise source.error(f"no qid: in {quote_bytes(text)}", line, remedy)
             query = fields[1][4:].decode()
             seen[query] += 1
@@ -270,6 +270,6 @@ def _assign_parts(query: CodedColumn, rows: _LetorRows, sources: Sequence[Source
         one, two = sources[int(part[query.codes[row]])].name, sources[rows.file[row]].name
         raise InputError(
             f"query {rows.query[row]!r} is in two files, {one} and {two}",
-            remedy="the parts of a data set share no queries; read the files one by one",
+            remedy="parts of a data set must not share queries; read the files separately",
         )
     return part

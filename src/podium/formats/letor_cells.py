@@ -1,4 +1,4 @@
-"""The `column:value` cells of LETOR lines, a block of lines at a time."""
+"""The `column:value` cells of LETOR lines, parsed in blocks of lines."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ CellError = Callable[[int, str, str], InputError]  # (line of the block, problem
 
 
 class LetorCells(NamedTuple):
-    """Cells of some lines, one after the other."""
+    """Cells of consecutive lines, concatenated."""
 
-    widths: I8  # of each line
+    widths: I8  # cells per line
     column: I4
     value: F8  # NaN: NULL
 
@@ -33,12 +33,12 @@ class LetorCells(NamedTuple):
 
 
 def is_worth_compiling(size: int) -> bool:
-    """Whether that many bytes of lines hold enough cells to load the compiled parser."""
+    """Whether this many bytes have enough cells for the compiled parser to pay off."""
     return is_large(size // 8)
 
 
 def parse_cells(lines: Sequence[bytes], complaint: CellError, *, compiled: bool) -> LetorCells:
-    """All cells of a block of lines (each without label, qid and comment)."""
+    """All cells of a block of lines (without label, qid and comment)."""
     if compiled:
         found = text_columns.parse_cells(np.frombuffer(b"\n".join(lines), np.uint8), len(lines))
         if found is not None:

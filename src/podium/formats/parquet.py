@@ -21,7 +21,7 @@ __all__ = ["Parquet"]
 
 
 class _ArrowColumns(Mapping[str, list[Any]]):
-    """The columns of an Arrow table, made Python values only where they are asked for."""
+    """The columns of an Arrow table, converted to Python values on demand."""
 
     def __init__(self, table: Any) -> None:
         self._table, self._made = table, dict[str, list[Any]]()
@@ -38,7 +38,7 @@ class _ArrowColumns(Mapping[str, list[Any]]):
         return len(self._table.column_names)
 
     def read_numbers(self, name: str) -> F8 | None:
-        """A column of numbers as an array, NaN where there is none; None for other columns."""
+        """A numeric column as an array, NaN for missing values; None for other columns."""
         import pyarrow as pa
 
         column, kind = self._table.column(name), pa.types
@@ -49,7 +49,7 @@ class _ArrowColumns(Mapping[str, list[Any]]):
 
 @dataclass(frozen=True)
 class _ArrowTable(FileTable):
-    """A table whose columns know their types: many features are not worth a Python object for each number."""
+    """A table with typed columns: feature matrices are read without one Python object per number."""
 
     arrow: _ArrowColumns | None = None
 
@@ -61,7 +61,7 @@ class _ArrowTable(FileTable):
 
 
 class Parquet(TableFormat):
-    """Parquet files with the columns of lists, ratings, votes or labels."""
+    """Parquet files with columns of lists, ratings, votes or labels."""
 
     name = "parquet"
     suffixes = (".parquet", ".pq")
@@ -78,7 +78,7 @@ class Parquet(TableFormat):
                 Option("columns"),
                 " and ",
                 Option("delimiter"),
-                " are for csv; a Parquet file names its own columns",
+                " apply to csv; a Parquet file names its own columns",
             )
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -86,7 +86,7 @@ class Parquet(TableFormat):
         if not source.raw:
             raise source.error("the file is empty")
         try:
-            # no threads of Arrow's: one that frees our bytes while Python ends would abort the process
+            # no Arrow threads: one that frees these bytes during interpreter shutdown would abort the process
             file = pq.ParquetFile(pa.BufferReader(source.raw), pre_buffer=False)
             table = file.read(use_threads=False)
             table.validate(full=True)  # text may not be UTF-8, and offsets may point anywhere
@@ -95,7 +95,7 @@ class Parquet(TableFormat):
         names = table.column_names
         if len(set(names)) < len(names):
             twice = next(n for n in names if names.count(n) > 1)
-            raise source.error(f"two columns are called {twice!r}", None, "rename one")
+            raise source.error(f"two columns are named {twice!r}", None, "rename one")
         if not table.num_rows:
             raise source.error("there are no rows")
         found = _ArrowColumns(table)
@@ -118,11 +118,11 @@ class Parquet(TableFormat):
 
 
 def _refuse_mixed_ids(content: Content) -> None:
-    """A Parquet column is text or numbers; a mixture would come back as text."""
+    """Reject mixed ids: a Parquet column is text or numbers, so a mixture would be read back as text."""
     assert content.preferences is not None
     p = content.preferences
     for what, ids in (("query", p.queries), ("expert", p.experts), ("item", p.index.items)):
         if not ids.is_text and {type(v) for v in ids.tolist()} == {str, int}:
             raise InputError(
-                f"some {what} ids are numbers and some are text", remedy="make them one kind, or write jsonl"
+                f"some {what} ids are numbers and some are text", remedy="use one type, or write jsonl"
             )

@@ -25,10 +25,10 @@ _GROUP = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
 
 
 class PrefLib(Format):
-    """PrefLib ballots; every ballot is an expert, v1, v2, ..., and a ballot cast c times is c experts.
+    """PrefLib ballots; each ballot is an expert, v1, v2, ..., and a ballot cast c times is c experts.
 
-    Items are called by their names where these differ, else by their numbers (`items`). Alternatives that a ballot
-    leaves out are `unlisted`. The election is one query, called after its file. `most_rows` guards the memory.
+    Item ids are the names if these are distinct, else the numbers (`items`). Alternatives that a ballot omits
+    are `unlisted`. The election is one query, named after its file. `most_rows` limits memory use.
     """
 
     name = "preflib"
@@ -62,7 +62,7 @@ class PrefLib(Format):
     def write(self, content: Content) -> Iterator[bytes]:
         p = content.preferences
         if p is None or not p.lists.rows:
-            raise InputError("there are no lists to write", remedy="PrefLib files hold rankings")
+            raise InputError("there are no lists to write", remedy="PrefLib files store rankings")
         if len(p) != 1:
             raise InputError(
                 f"{len(p)} queries cannot be one election", remedy="select one query, or write csv"
@@ -127,9 +127,9 @@ def _read_election(
         _check_ballot(flat, code, source, line)
         if len(item) + count * len(flat) > most_rows or len(lengths) + count > most_rows:
             raise source.error(
-                f"the ballots hold more than {most_rows:,} entries",
+                f"the ballots have more than {most_rows:,} entries",
                 line,
-                ("raise ", Option("most_rows"), " if there is memory for it"),
+                ("raise ", Option("most_rows"), " if memory allows"),
             )
         ranks = [1 + sum(map(len, groups[:k])) for k, group in enumerate(groups) for _ in group]
         item.extend([code[n] for n in flat] * count)
@@ -180,7 +180,7 @@ def _check_ballot(flat: list[int], code: dict[int, int], source: Source, line: i
     for n in flat:
         if n not in code:
             raise source.error(
-                f"there is no alternative {n}",
+                f"unknown alternative {n}",
                 line,
                 f"alternatives are 1 to {max(code)}, as named in the header",
             )
@@ -191,7 +191,7 @@ def _format_election(p: Preferences) -> Iterator[bytes]:
     names = format_ids(p.index.items, "item", "preflib")
     for name in names:
         if name.encode() != name.encode().strip() or any(c in name for c in "\n\r\0"):
-            remedy = "names are one line without blanks at the ends"
+            remedy = "names are one line without leading or trailing whitespace"
             raise InputError(f"the item id {name[:80]!r} cannot be written as preflib", remedy=remedy)
     ballots = [
         _format_ballot(t.item[a:b].tolist(), t.rank[a:b].tolist())

@@ -1,4 +1,4 @@
-"""Tables with named columns -> preferences and labels, whatever file they came in."""
+"""Tables with named columns -> preferences and labels, for every table format."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _KINDS = ("auto", "lists", "votes", "ratings", "labels", "features")
 
 @dataclass(frozen=True)
 class FileTable:
-    """Named columns of one file, and where each row came from."""
+    """Named columns of one file, and the source line of each row."""
 
     source: Source
     columns: Mapping[str, Sequence[Any]]
     lines: Sequence[int]
     missing: frozenset[str]
-    called: str = ""  # the name of the expert of a file without a column of experts
-    elements: bool = False  # whether `lines` number the elements of an array, which may share a line
+    called: str = ""  # the name of the expert if the file has no expert column
+    elements: bool = False  # whether `lines` are element numbers of an array, whose elements may share a line
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -56,7 +56,7 @@ class FileTable:
         return self.source.name, self.lines[row]
 
     def is_missing(self, value: Any) -> bool:
-        """Whether a cell says that there is no value."""
+        """Whether a cell marks a missing value."""
         return value is None or (bool(self.missing) and str(value) in self.missing)
 
     def read_ids(self, name: str, role: str) -> CodedColumn:
@@ -91,7 +91,7 @@ class FileTable:
             )
         except ValueError:
             shown = "missing" if value is None or value == "" else repr(value)[:80]
-            remedy = f"a {role} is a finite number; leave the row out, or name the cells that mean 'none' by "
+            remedy = f"a {role} is a finite number; omit the row, or list the cells for 'no value' with "
             raise self.error(row, f"the {role} is {shown}", (remedy, Option("missing"))) from None
 
     def select_rows(self, rows: I8) -> FileTable:
@@ -101,21 +101,21 @@ class FileTable:
         return replace(self, columns=columns, lines=[self.lines[k] for k in where])
 
     def read_numbers_or_nan(self, name: str, role: str) -> F8:
-        """A column of finite numbers in which cells that are empty, or a missing mark, are NaN."""
+        """A column of finite numbers; empty cells and missing marks become NaN."""
         given = np.flatnonzero([v != "" and not self.is_missing(v) and v == v for v in self.columns[name]])
         found = np.full(len(self), np.nan)
         found[given] = self.select_rows(given).read_numbers(name, role)
         return found
 
     def drop_missing(self, name: str) -> FileTable:
-        """Without the rows whose cell in a column is one of the missing marks."""
+        """The table without the rows whose cell in a column is a missing mark."""
         if not self.missing:
             return self
         return self.select_rows(np.flatnonzero([not self.is_missing(v) for v in self.columns[name]]))
 
 
 def _parse_all_numbers(cells: Sequence[Any]) -> F8 | None:
-    """The whole column at once, or None where some cell has to be looked at."""
+    """The whole column converted at once, or None if cells must be checked one by one."""
     kinds = set(map(type, cells))
     try:
         if kinds == {str}:
@@ -133,16 +133,16 @@ def _parse_all_numbers(cells: Sequence[Any]) -> F8 | None:
 
 
 class TableFormat(Format):
-    """What CSV, JSONL and Parquet share: columns with names, recognised by the words people use.
+    """Base of CSV, JSONL and Parquet: named columns, recognized by common names.
 
-    `kind` is sniffed from the columns: votes (winner and loser, or two items and the winner), lists (item with rank
-    or score), ratings, or labels (item and grade, no expert); `features` reads every column but query, item and grade
-    as a feature, and has to be asked for. Every role may be given its column by name, or '' for
-    none. Without an expert column a list is called after its file; without a query column there is one query,
-    'all'; columns that look like queries, experts or weights and are not read are named in a warning. `missing`
-    lists the cells that mean "no value" (their rows are left out); `self_votes="skip"` leaves out votes between an
-    item and itself. `winner_codes` says what the cells of the winner column mean where they are neither ids nor words
-    for a side: "1=a,2=b,0=tie" for codes, "1..2" for soft preferences between 1 (the first item) and 2 (the second).
+    `kind` is detected from the columns: votes (winner and loser, or two items and the winner), lists (item
+    with rank or score), ratings, or labels (item and grade, no expert); `features` reads every column but
+    query, item and grade as a feature and must be set explicitly. Each role takes a column name, or '' for no
+    such column. Without an expert column the expert is named after the file; without a query column there is
+    one query, 'all'. A warning names columns that look like queries, experts or weights but are not read.
+    `missing` lists the cells that mean "no value" (their rows are skipped); `self_votes="skip"` skips votes
+    between an item and itself. `winner_codes` decodes winner cells that are neither ids nor words for a side:
+    "1=a,2=b,0=tie" for codes, "1..2" for soft preferences between 1 (the first item) and 2 (the second).
     """
 
     holds = frozenset({"lists", "votes", "labels"})
@@ -234,9 +234,9 @@ def _read_content(
         votes = read_votes(table, roles, query, expert, codes)
         return Content(preferences=votes, seconds=_read_seconds(table, roles, expert))
     if "item" not in roles:
-        raise _columns_error(table, "no column of items")
+        raise _columns_error(table, "no item column")
     if kind == "labels" and "grade" not in roles:
-        raise _columns_error(table, "no column of grades")
+        raise _columns_error(table, "no grade column")
     if kind == "labels":
         return Content(labels=_read_labels(table, roles, warn))
     if kind == "features":
@@ -248,7 +248,7 @@ def _read_content(
         roles = {**roles, "score": roles["grade"]}
         roles.pop("grade")
     if "rank" not in roles and "score" not in roles:
-        raise _columns_error(table, "no column of ranks or scores")
+        raise _columns_error(table, "no rank or score column")
     lists = _read_lists(table, roles, duplicates, unlisted, warn)
     labels = _read_labels(table, roles, warn) if "grade" in roles else None
     return Content(
@@ -269,13 +269,13 @@ def _detect_kind(roles: dict[str, str], table: FileTable) -> str:
 def _columns_error(table: FileTable, problem: str) -> InputError:
     names = ", ".join(map(repr, list(table.columns)[:12]))
     example = [part for role in ("query", "expert", "item", "rank") for part in (Option(role, "..."), ", ")]
-    rest = ("; ", Option("columns"), " names those of a file without header")
+    rest = ("; ", Option("columns"), " names the columns of a file without a header")
     remedy = ("name them, for example ", *example[:-1], *rest)
     return table.source.error(f"{problem}: {names}", 1, remedy)
 
 
 def _read_query_and_expert(table: FileTable, roles: dict[str, str]) -> tuple[CodedColumn, CodedColumn]:
-    """The query and expert columns, or one for all rows."""
+    """The query and expert columns, or one query or expert for all rows."""
     n = len(table)
     nobody = {"query": "all", "expert": table.called}
     found = []
@@ -316,11 +316,11 @@ def _read_lists(
 
 
 def read_features(table: FileTable, roles: Mapping[str, str], query: CodedColumn) -> Features:
-    """Every column that is not the query, the item or the grade; empty cells are missing values."""
+    """All columns other than query, item and grade; empty cells are missing values."""
     taken = {roles.get(role) for role in ("query", "item", "grade")}
     names = [name for name in table.columns if name not in taken]
     if not names:
-        raise _columns_error(table, "no column is left to be a feature")
+        raise _columns_error(table, "no feature column")
     values = np.stack([table.read_numbers_or_nan(name, f"feature {name!r}") for name in names], axis=1)
     return Features.from_rows(
         query, table.read_ids(roles["item"], "item"), values, names, origin=table.origin
@@ -328,7 +328,7 @@ def read_features(table: FileTable, roles: Mapping[str, str], query: CodedColumn
 
 
 def _read_seconds(table: FileTable, roles: dict[str, str], expert: CodedColumn) -> dict[Id, F8] | None:
-    """The times of each expert's judgements; cells without a number tell nothing."""
+    """The duration of each expert's judgments; cells without a number are skipped."""
     if "seconds" not in roles:
         return None
     cells = table.columns[roles["seconds"]]
@@ -349,7 +349,7 @@ def _parse_number_or_nan(value: Any) -> float:
 
 
 def _scores(table: FileTable, name: str, optional: bool) -> F8:
-    """Scores; beside ranks they may be left empty (NaN)."""
+    """Scores; with ranks they may be empty (NaN)."""
     if not optional:
         return table.read_numbers(name, "score")
     return table.read_numbers_or_nan(name, "score")
@@ -361,12 +361,12 @@ def _refuse_partial_scores(table: FileTable, q: CodedColumn, e: CodedColumn, sco
     mixed = np.flatnonzero(empty & np.isin(key, key[~empty]))
     if len(mixed):
         raise table.error(
-            int(mixed[0]), "the score is missing, but others of this list have one", "give all or none"
+            int(mixed[0]), "the score is missing, but other rows of this list have one", "give all or none"
         )
 
 
 def _read_labels(table: FileTable, roles: dict[str, str], warn: bool) -> Labels:
-    """Grades; a grade repeated for the rows of several experts counts once."""
+    """Grades; the same grade in the rows of several experts counts once."""
     table = table.drop_missing(roles["grade"])
     grade = table.read_numbers(roles["grade"], "grade")
     if warn:
@@ -382,7 +382,7 @@ def _read_labels(table: FileTable, roles: dict[str, str], warn: bool) -> Labels:
         raise table.error(
             k,
             f"the grade of item {i.ids[int(i.codes[k])]!r} differs from an earlier row",
-            ("an item has one grade; leave the column out by ", Option("grade", "")),
+            ("an item has one grade; ignore the column with ", Option("grade", "")),
         )
     first = np.sort(first)
     return Labels.from_rows(
@@ -391,11 +391,11 @@ def _read_labels(table: FileTable, roles: dict[str, str], warn: bool) -> Labels:
 
 
 def _warn_of_minus_one(values: F8, name: str, table: FileTable) -> None:
-    """-1 among numbers that are otherwise not negative often means "unknown"; it is kept, and said."""
+    """-1 among otherwise non-negative numbers often means "unknown"; it is kept, with a warning."""
     if len(values) and (values == -1).any() and (values[values != -1] >= 0).all():
         count = int((values == -1).sum())
         where = f"{table.source.name}: {count} of {len(values)} values in {name!r}"
-        unknown = f"{where} are -1 and are read as the number -1; if that means 'unknown' give "
-        meant = (Option("missing", "-1"), ", if it is meant give ", Option("missing", ()))
+        unknown = f"{where} are -1 and are read as the number -1; if -1 means 'unknown', give "
+        meant = (Option("missing", "-1"), "; if it is a real value, give ", Option("missing", ()))
         told = PodiumWarning(unknown, *meant)
         warnings.warn(told, stacklevel=5)

@@ -1,4 +1,4 @@
-"""What of a content a table is written with."""
+"""Selection of the content that a table stores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WritableKind = Literal["lists", "votes", "labels"]
 
 
 def resolve_kind(content: Content, kind: str, format: Format) -> str:
-    """What of a content a table should hold: lists, votes or labels."""
+    """The part of the content to write: lists, votes or labels."""
     p = content.preferences
     there = {name: name in content.parts for name in ("lists", "votes", "labels")}
     if kind not in ("auto", *there):

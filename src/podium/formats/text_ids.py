@@ -1,4 +1,4 @@
-"""Ids as text for formats that hold only text."""
+"""Ids as text, for formats that store only text."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _SPACE = re.compile(r"[ \t\n\r\v\f]")
 
 
 def format_ids(ids: Ids, what: str, format: str, group: I8 | None = None) -> list[str]:
-    """Ids as text that is not empty and has a UTF-8 form.
+    """Ids as non-empty text that UTF-8 can encode.
 
-    Whole numbers are written as digits, unless that makes two ids of a group the same.
+    Integers are written as digits, unless two ids of a group would become equal.
     """
     values = ids.tolist()
     found = [v if isinstance(v, str) else str(v) for v in values]
@@ -24,7 +24,7 @@ def format_ids(ids: Ids, what: str, format: str, group: I8 | None = None) -> lis
         bad = next(v for v in found if not v or not _is_encodable(v))
         raise InputError(
             f"the {what} id {bad[:80]!r} cannot be written as {format}",
-            remedy="ids are text that is not empty",
+            remedy="ids must not be empty",
         )
     if any(type(v) is int for v in values) and any(type(v) is str for v in values):
         keys = found if group is None else list(zip(group.tolist(), found, strict=True))
@@ -32,33 +32,33 @@ def format_ids(ids: Ids, what: str, format: str, group: I8 | None = None) -> lis
             number = next(v for v in values if isinstance(v, int) and str(v) in values)
             raise InputError(
                 f"the {what} ids {number} (a number) and '{number}' (text) would be the same in {format}",
-                remedy="rename one, or write jsonl, which tells numbers from text",
+                remedy="rename one, or write jsonl, which distinguishes numbers from text",
             )
     return found
 
 
 def format_plain_ids(ids: Ids, what: str, format: str, group: I8 | None = None) -> list[str]:
-    """Ids as text without blanks, for formats whose columns are separated by them."""
+    """Ids as text without whitespace, for formats with whitespace-separated columns."""
     found = format_ids(ids, what, format, group)
     joined = "\0".join(found)
     if _SPACE.search(joined) or joined.count("\0") >= max(len(found), 1):
         bad = next(v for v in found if _SPACE.search(v) or "\0" in v)
         raise InputError(
-            f"the {what} id {bad[:80]!r} cannot be written as {format}: columns are separated by blanks",
+            f"the {what} id {bad[:80]!r} cannot be written as {format}: columns are separated by whitespace",
             remedy="rename it, or write csv or jsonl",
         )
     return found
 
 
 def refuse_surrogates(ids: Ids, what: str, format: str) -> None:
-    """Refuse ids that have no UTF-8 form, for formats that hold any other text, and numbers."""
+    """Reject ids that UTF-8 cannot encode, for formats that store any other text, and numbers."""
     if ids.is_text or ids.integers is not None:
         return
     found = [v for v in ids.tolist() if isinstance(v, str)]
     if not _is_encodable("".join(found)):
         bad = next(v for v in found if not _is_encodable(v))
         raise InputError(
-            f"the {what} id {bad[:80]!r} cannot be written as {format}: half a surrogate pair is not a character",
+            f"the {what} id {bad[:80]!r} cannot be written as {format}: an unpaired surrogate is not a character",
             remedy="rename it",
         )
 

@@ -1,4 +1,4 @@
-"""Blank-separated lines read by plain Python: small files, and the words for every error in large ones."""
+"""Whitespace-separated lines read in plain Python: small files, and the error messages for large ones."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class LineLayout:
-    """A line format: its fields, and what to call it in messages."""
+    """A line format: its fields, and its name in messages."""
 
     shape: LineShape
     words: str
-    value: str  # what the last number is called
+    value: str  # the name of the last number
 
 
 RUN = LineLayout(
@@ -62,12 +62,12 @@ class ParsedLines:
 
 
 def quote_bytes(raw: bytes) -> str:
-    """The beginning of a token or line, quoted for a message."""
+    """The start of a token or line, quoted for a message."""
     return repr(raw[:60].decode(errors="replace"))
 
 
 def parse_number(token: str) -> float:
-    """The finite number a token spells in ASCII, or a ValueError."""
+    """The finite number that an ASCII token represents, or a ValueError."""
     if not token.isascii() or "_" in token:
         raise ValueError(token)
     value = float(token)
@@ -103,7 +103,7 @@ def parse_line(
         raise source.error(
             f"{len(fields)} column{'s' if len(fields) != 1 else ''} here, {layout.words}",
             line,
-            ("ids hold no blanks; for tables with a header or other columns give ", Option("format", "csv")),
+            ("ids have no whitespace; for a table with a header give ", Option("format", "csv")),
         )
     rank = (
         _parse_rank(fields[shape.rank].decode(), source, line, lowest_rank)
@@ -114,7 +114,7 @@ def parse_line(
     try:
         score = parse_number(token)
     except ValueError:
-        remedy = f"a {layout.value} is a finite number; leave the row out if it is unknown"
+        remedy = f"a {layout.value} is a finite number; omit the row if it is unknown"
         raise source.error(f"the {layout.value} is {token[:80]!r}", line, remedy) from None
     expert = fields[shape.expert].decode() if shape.expert >= 0 else ""
     return fields[shape.query].decode(), expert, fields[shape.item].decode(), rank, score
@@ -133,7 +133,7 @@ def _parse_rank(token: str, source: Source, line: int, lowest: int) -> int:
 
 
 def locate_line(sources: Sequence[Source], bounds: I8, at: int) -> tuple[Source, int, bytes]:
-    """The file, the line number and the line at a place in the joined bytes of the files."""
+    """The file, line number and line at an offset in the concatenated files."""
     index = int(np.searchsorted(bounds, at, side="right")) - 1
     source, inside = sources[index], at - int(bounds[index])
     end = source.data.find(b"\n", inside)
@@ -144,6 +144,6 @@ def locate_line(sources: Sequence[Source], bounds: I8, at: int) -> tuple[Source,
 def build_line_error(
     problem: str, sources: Sequence[Source], bounds: I8, at: int, remedy: MessageText
 ) -> InputError:
-    """An error at a place in the joined bytes of the files."""
+    """An error at an offset in the concatenated files."""
     source, line, _ = locate_line(sources, bounds, at)
     return source.error(problem, line, remedy)

@@ -30,11 +30,11 @@ ExpertSource = Literal["tag", "file"]
 class TrecRun(Format):
     """TREC run files; ids are strings.
 
-    `expert` takes the name of a list from its tag or from the name of its file. `order` says which column counts:
-    `rank`, `score` (as in trec_eval, so that items of equal score are tied), or `auto`, which keeps the ranks of every
-    list whose scores agree with them and ranks the others by score. Without `order` lists are read as by `auto`, and a
-    warning says how many are ranked by score. What a run does not list it did not retrieve, so it is below all that it
-    lists, unless `unlisted="unknown"` says otherwise.
+    `expert` names a list by its tag or by its file. `order` selects the column that ranks: `rank`, `score`
+    (as in trec_eval: items with equal scores are tied), or `auto`, which keeps the ranks of each list whose
+    scores agree with them and ranks the others by score. Without `order`, lists are read as with `auto`, and
+    a warning states how many are ranked by score. Items that a run does not list were not retrieved and rank
+    below all listed ones, unless `unlisted="unknown"` is given.
     """
 
     name = "trec"
@@ -72,7 +72,7 @@ class TrecRun(Format):
         p = content.preferences
         if p is None or not p.lists.rows:
             raise InputError(
-                "there are no lists to write", remedy="a TREC run holds rankings; write labels as qrels"
+                "there are no lists to write", remedy="TREC runs store rankings; write labels as qrels"
             )
         unranked = len(p.index.items) - len(np.unique(p.lists.item))
         self.warn_of_omitted(
@@ -105,7 +105,7 @@ class TrecRun(Format):
 
 
 class Qrels(Format):
-    """TREC relevance judgements; ids are strings, grades are numbers and may be negative."""
+    """TREC relevance judgments; ids are strings, grades are numbers and may be negative."""
 
     name = "qrels"
     holds = frozenset({"labels"})
@@ -127,7 +127,7 @@ class Qrels(Format):
     def write(self, content: Content) -> Iterator[bytes]:
         labels = content.labels
         if labels is None:
-            raise InputError("there are no labels to write", remedy="qrels hold labels; write lists as trec")
+            raise InputError("there are no labels to write", remedy="qrels store labels; write lists as trec")
         unjudged = int(np.isnan(labels.grades).sum())
         self.warn_of_omitted(
             preferences=content.preferences, features=content.features, unjudged_items=unjudged
@@ -168,7 +168,7 @@ def _check_choice(name: str, value: str, *accepted: str) -> None:
 def _read_small_runs(
     sources: Sequence[Source], order: RunOrder, names: Ids | None, duplicates: Duplicates
 ) -> tuple[Preferences, I8]:
-    """Preferences, and the file of each list that is ranked against its ranks."""
+    """Preferences, and the file of each list that is ranked by score instead of its ranks."""
     rows = parse_lines(sources, RUN, ranks=order != "score", lowest_rank=1 if order == "rank" else 0)
     query = code_ids(rows.query, "query")
     file = np.array(rows.file, np.int64)
@@ -189,7 +189,7 @@ def _read_small_runs(
 
 
 def _rerank_by_score(key: I8, rank: I4, score: F8) -> tuple[I4, I8]:
-    """Ranks by score for the lists (rows of one key) whose ranks do not agree with their scores, and a row of each."""
+    """Ranks by score for lists (rows of one key) whose ranks disagree with the scores, and a row of each."""
     order = np.lexsort((rank, key))
     k, r, s = key[order], rank[order], score[order]
     same = k[1:] == k[:-1]
@@ -204,7 +204,7 @@ def _rerank_by_score(key: I8, rank: I4, score: F8) -> tuple[I4, I8]:
 
 
 def _warn_of_disagreement(file_of_list: I8, sources: Sequence[Source]) -> None:
-    """Say how many lists of which files are ranked by score, given the file of each."""
+    """Warn how many lists of which files are ranked by score, given the file of each list."""
     lists, files = len(file_of_list), np.unique(file_of_list)
     if not lists:
         return
@@ -215,7 +215,7 @@ def _warn_of_disagreement(file_of_list: I8, sources: Sequence[Source]) -> None:
         f"{where}: the ranks of {lists} list{'s' if lists > 1 else ''} disagree with the scores or start at 0; "
         f"{'these are' if lists > 1 else 'this one is'} ranked by score, as trec_eval does (",
         Option("order", "auto"),
-        " confirms this and changes nothing; ",
+        " does the same without this warning; ",
         Option("order", "rank"),
         " keeps the ranks of every list)",
     )

@@ -1,4 +1,4 @@
-"""Large TREC files: compiled loops over the raw bytes, straight to `Preferences` and `Labels`."""
+"""Large TREC files: compiled loops from the raw bytes directly to `Preferences` and `Labels`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NEWLINE = 10
 
 
 class ParsedBytes(NamedTuple):
-    """The joined bytes of the files, where each begins, and their rows."""
+    """The concatenated bytes of the files, the offset of each, and their rows."""
 
     data: U1
     bounds: I8
@@ -43,9 +43,9 @@ class ParsedBytes(NamedTuple):
 
 
 def read_runs(sources: Sequence[Source], order: str, names: Ids | None) -> tuple[Preferences, I8] | None:
-    """Preferences and the file of each list ranked against its ranks; None if plain Python has to read the files.
+    """Preferences and the file of each list ranked by score; None if plain Python must read the files.
 
-    `names` are those of the experts where each file is one.
+    `names` are the names of the experts if each file is one expert.
     """
     parsed = _parse_files(sources, RUN, ranks=order != "score", lowest=1 if order == "rank" else 0)
     if parsed is None:
@@ -78,13 +78,13 @@ def read_runs(sources: Sequence[Source], order: str, names: Ids | None) -> tuple
 
 
 def read_qrels(sources: Sequence[Source]) -> Labels | None:
-    """Labels, or None if plain Python has to read the files."""
+    """Labels, or None if plain Python must read the files."""
     parsed = _parse_files(sources, QRELS, ranks=False, lowest=0)
     if parsed is None:
         return None
     index, items = _build_index(parsed)
     if len(index.items) < len(items.slot):
-        return None  # an item twice: plain Python finds where
+        return None  # a duplicate item: plain Python reports where
     rows = parsed.rows
     grades = np.empty(len(items.slot))
     query_of_row = np.repeat(parsed.query.codes, np.diff(rows.run_rows))
@@ -103,12 +103,12 @@ def _parse_files(
         data = np.full(sum(sizes), _NEWLINE, np.uint8)
         for source, begin in zip(sources, bounds.tolist(), strict=True):
             data[begin : begin + len(source.view)] = source.view
-        data.flags.writeable = False  # as a mapped file is, so that one compiled kernel serves both
+        data.flags.writeable = False  # like a mapped file, so that one compiled kernel serves both
     shape = layout.shape if ranks else layout.shape._replace(rank=-1)
     rows = text_columns.tokenize_lines(data, shape, bounds, lowest)
     if isinstance(rows, int):
         source, line, bad = locate_line(sources, bounds, rows)
-        parse_line(bad, layout, source, line, ranks, lowest)  # says what is wrong
+        parse_line(bad, layout, source, line, ranks, lowest)  # raises the error
         return None
     _finish_scores(data, rows, layout, sources, bounds)
     return ParsedBytes(data, bounds, rows, _code_spans(data, rows.query_at, rows.query_len))
@@ -117,7 +117,7 @@ def _parse_files(
 def _finish_scores(
     data: U1, rows: text_columns.TextRows, layout: LineLayout, sources: Sequence[Source], bounds: I8
 ) -> None:
-    """Numbers with more digits than a double holds exactly: Arrow's parser rounds them correctly."""
+    """Numbers with more digits than a double can represent: Arrow's parser rounds them correctly."""
     if not np.isnan(rows.score).any():
         return
     import pyarrow as pa
@@ -131,7 +131,7 @@ def _finish_scores(
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         token = column[int(bad[0])].as_py()
-        remedy = f"a {layout.value} is a finite number; leave the row out if it is unknown"
+        remedy = f"a {layout.value} is a finite number; omit the row if it is unknown"
         at = int(rows.item_at[which[bad[0]]])
         raise build_line_error(f"the {layout.value} is {token[:80]!r}", sources, bounds, at, remedy)
     rows.score[which] = values
@@ -167,7 +167,7 @@ def _repeat_error(
 
 
 def refuse_same_run_twice(key: I8, file: I8, sources: Sequence[Source], queries: Ids, experts: Ids) -> None:
-    """One (query, expert) list in two files is the same run given twice, or two runs with one tag."""
+    """The same (query, expert) list in two files: one run given twice, or two runs with the same tag."""
     order = np.argsort(key, kind="stable")
     k, f = key[order], file[order]
     clash = np.flatnonzero((k[1:] == k[:-1]) & (f[1:] != f[:-1]))
@@ -178,11 +178,11 @@ def refuse_same_run_twice(key: I8, file: I8, sources: Sequence[Source], queries:
     one, two = sources[int(f[at])].name, sources[int(f[at + 1])].name
     if one == two:
         problem = f"the file {one} is given twice"
-        raise InputError(problem, remedy="give every run once")
+        raise InputError(problem, remedy="give each run once")
     raise InputError(
-        f"{one} and {two} both hold a list tagged {expert!r} for query {query!r}",
+        f"{one} and {two} both contain a list tagged {expert!r} for query {query!r}",
         remedy=(
-            "if this is the same run twice give it once; if the tags are equal by accident use ",
+            "if this is the same run, give it once; if two runs share the tag, use ",
             Option("expert", "file"),
         ),
     )

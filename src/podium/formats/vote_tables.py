@@ -1,4 +1,4 @@
-"""Votes in tables: winner and loser, or two items and which of them won."""
+"""Votes in tables: winner and loser, or two items and the winner."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def read_votes(
         if role not in roles:
             listed = ", ".join(map(repr, table.columns))
             raise table.source.error(
-                f"votes need a column {role}; there are {listed}",
+                f"votes need a column {role}; the columns are {listed}",
                 1,
-                ("say ", Option(role), ", or ", Option("winner"), " and ", Option("loser")),
+                ("give ", Option(role), ", or ", Option("winner"), " and ", Option("loser")),
             )
     names = roles["item_a"], roles["item_b"]
     items = table.read_ids(names[0], "item_a"), table.read_ids(names[1], "item_b")
@@ -53,7 +53,7 @@ def read_votes(
         PairAnswers(first, second, answers, names),
         codes,
         table.error,
-        (Option("missing"), " leaves out cells without answer"),
+        (Option("missing"), " lists the cells that mean 'no answer'"),
     )
     if tie is not None:
         found = found._replace(tie=found.tie | tie[found.row])
@@ -61,7 +61,7 @@ def read_votes(
 
 
 def skip_self_votes(table: FileTable, roles: dict[str, str]) -> FileTable:
-    """Without the votes between an item and itself."""
+    """The table without votes between an item and itself."""
     pair = ("winner", "loser") if "loser" in roles else ("item_a", "item_b")
     if not set(pair) <= roles.keys():
         return table

@@ -1,4 +1,4 @@
-"""Counts of wins between items, as leaderboards publish them: one JSON object with items, pairs and counts."""
+"""Win counts between items, as published by leaderboards: one JSON object with items, pairs and counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LARGEST = 2**53  # whole numbers up to here are exact as floats
 class WinCounts(Format):
     """`{"models": [ids], "X": [[i, j], ...], "Y": [[wins of i, wins of j, ties, ...], ...]}`, i and j from 0.
 
-    Columns of Y after the second are ties. A count is the weight of one vote; pairs without votes are left out.
+    Columns of Y after the second are ties. A count is the weight of one vote; pairs without votes are absent.
     """
 
     name = "counts"
@@ -48,7 +48,7 @@ class WinCounts(Format):
     def write(self, content: Content) -> Iterator[bytes]:
         p = content.preferences
         if p is None or not len(p.comparisons):
-            raise InputError("there are no votes to write", remedy="files of counts hold votes")
+            raise InputError("there are no votes to write", remedy="counts files store votes")
         self.warn_of_omitted(
             lists=p.lists.rows, labels=content.labels, features=content.features, queries=len(p) > 1,
             experts=len(p.experts) > 1,
@@ -63,7 +63,7 @@ class WinCounts(Format):
         if counts.max() > LARGEST:
             raise InputError(
                 f"two items have {counts.max():g} votes between them",
-                remedy=f"counts files hold at most {LARGEST:,}",
+                remedy=f"counts files store at most {LARGEST:,}",
             )
         pairs = np.stack((unique // len(item.ids), unique % len(item.ids)), axis=1).tolist()
         whole = counts.astype(np.int64).tolist() if (counts == np.rint(counts)).all() else counts.tolist()
@@ -103,15 +103,15 @@ def _parse_counts(source: Source) -> tuple[Ids, Any, Any]:
         raise source.error(f"this is not JSON: {error}") from None
     except (KeyError, TypeError):
         remedy = 'write {"models": [...], "X": [[i, j], ...], "Y": [[wins, losses, ties], ...]}'
-        raise source.error("models, X and Y are not all there", remedy=remedy) from None
+        raise source.error("models, X or Y is missing", remedy=remedy) from None
     refuse_surrogates_in(models, source.data, lambda problem, remedy: source.error(problem, None, remedy))
     if not isinstance(models, list) or len(set(map(str, models))) < len(models):
-        raise source.error("models is not a list of different ids", remedy="name every item once")
+        raise source.error("models is not a list of distinct ids", remedy="name each item once")
     if not isinstance(pairs, list) or not isinstance(counts, list) or len(pairs) != len(counts):
-        raise source.error("X and Y differ in length", remedy="give one row of counts for every pair")
+        raise source.error("X and Y differ in length", remedy="give one row of counts per pair")
     widths = {len(row) if isinstance(row, list) else 0 for row in counts}
     if len(widths) != 1 or min(widths) < 2:
-        raise source.error("the rows of Y are not all of one length from 2", remedy="give wins, losses, ties")
+        raise source.error("rows of Y differ in length or are too short", remedy="give wins, losses, ties")
     for number, (pair, row) in enumerate(zip(pairs, counts, strict=True), 1):
         _check_pair(source, number, pair, row, models)
     return code_ids(models, "item").ids, np.array(pairs, np.int64), np.array(counts, np.float64)
@@ -125,7 +125,7 @@ def _check_pair(source: Source, number: int, pair: Any, row: list[Any], models: 
         or any(type(i) is not int or i not in known for i in pair)
     ):
         raise source.error(
-            f"pair {number} is {pair!r}"[:120], remedy=f"give two numbers of models, 0 to {len(models) - 1}"
+            f"pair {number} is {pair!r}"[:120], remedy=f"give two model numbers, 0 to {len(models) - 1}"
         )
     if pair[0] == pair[1]:
         raise source.error(

@@ -1,4 +1,4 @@
-"""Millions of queries: one Arrow function, and engines that carry it to shards, on one machine or on many."""
+"""Millions of queries: one Arrow function, and engines that run it on shards, on one machine or a cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What fits is imported where it is used: workers that only rank start sooner without it."""
+    """Fitting code is imported on demand: workers that only rank start faster without it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from podium.scale import shard_analysis, tuning

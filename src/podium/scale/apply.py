@@ -1,4 +1,4 @@
-"""A method on many shards: `podium.scale.apply`."""
+"""Apply a method to many shards: `podium.scale.apply`."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 @dataclass(frozen=True)
 class Summary:
-    """What a run did; `found` shards were finished before and left alone."""
+    """Summary of a run; `found` counts the shards that were already up to date."""
 
     method: str
     out: str
     shards: int
     found: int
-    rows: int  # read now
+    rows: int  # read in this run
     queries: int
     results: int
     seconds: float
@@ -65,13 +65,13 @@ def apply(
     tell: Callable[[int, int], None] = lambda *_: None,
     **how: Any,
 ) -> Summary:
-    """Rank the queries of all shards into the folder `out`, one Parquet file of results for each.
+    """Rank the queries of all shards and write the results to the folder `out`, one Parquet file per shard.
 
-    Shards that are finished there (same bytes, method, options and version) are left alone, so that a run that was
-    stopped goes on, and new or changed shards are the only ones to be computed. `partition_by` names columns that
-    are the same for all rows of a query; results then go into folders `column=value`. `how` are the options of
-    `podium.scale.batch_function`; `options` those of the format of the shards, for Parquet the names of its columns
-    where they have others, such as {"item": "doc"}.
+    Shards with up-to-date results (same bytes, method, options and version) are skipped, so that an
+    interrupted run resumes and only new or changed shards are computed. `partition_by` names columns that are
+    constant within a query; results then go into folders `column=value`. `how` are the options of
+    `podium.scale.batch_function`; `options` are those of the shard format, for Parquet a mapping to other
+    column names, such as {"item": "doc"}.
     """
     begin = time.perf_counter()
     out = os.fspath(out)
@@ -120,14 +120,14 @@ def _check_options(by: Sequence[str], rows: int) -> None:
     for name in by:
         if name in ("query", "item", "rank", "score", "tied"):
             raise ParameterError(
-                f"results cannot be partitioned by {name!r}; give a column that is the same for a query"
+                f"results cannot be partitioned by {name!r}; give a column that is constant within a query"
             )
 
 
 def _check_parquet(format: str | None, options: Mapping[str, Any]) -> None:
-    """Options of text formats mean nothing for Parquet, and must not be passed over."""
+    """Reject options of text formats for Parquet shards instead of ignoring them."""
     if format not in (None, "parquet"):
-        raise ParameterError(f"the shards are Parquet, and the format is said to be {format}; leave it out")
+        raise ParameterError(f"the shards are Parquet, but the given format is {format}; omit it")
     for name in options:
         if name not in (*LISTS, *VOTES, "duplicates"):
             known = sorted({*LISTS, *VOTES, "duplicates"})
@@ -135,7 +135,7 @@ def _check_parquet(format: str | None, options: Mapping[str, Any]) -> None:
 
 
 def _claim_output(job: ShardJob, shards: Sequence[Shard], overwrite: bool) -> None:
-    """Note in the output folder what it holds; refuse one that holds something else, unless it may be overwritten."""
+    """Record the job in the output folder; reject other content unless overwriting is allowed."""
     about = {"method": repr(job.function.aggregator), "fingerprint": job.function.fingerprint,
              "partition_by": list(job.partition_by)}  # fmt: skip
     place = Path(job.out, RECORDS, ABOUT)
@@ -144,27 +144,27 @@ def _claim_output(job: ShardJob, shards: Sequence[Shard], overwrite: bool) -> No
     again = [r for r in done if names.get(r.source, r.name) != r.name]
     if again and not overwrite:
         raise ParameterError(
-            f"{job.out} holds results of {again[0].source} as {again[0].name!r}, and they would be there twice;"
+            f"{job.out} already has results of {again[0].source} as {again[0].name!r};"
             " choose another folder, or give ",
             Option("overwrite", True, of="writing"),
         )
     for record in again:
         remove_results(job.out, record)
-    if old is not None and not done:  # a run that came to nothing
+    if old is not None and not done:  # an earlier run that finished no shard
         old = about
     if old is None and not overwrite and any(Path(job.out).rglob("*.parquet")):
         raise ParameterError(
-            f"{job.out} holds other Parquet files; choose another folder, or give ",
+            f"{job.out} contains other Parquet files; choose another folder, or give ",
             Option("overwrite", True, of="writing"),
         )
     if old is not None and old != about and not overwrite:
         what = (
             f"results of {old.get('method')}"
             if old.get("method") != about["method"]
-            else "results of other options"
+            else "results with other options"
         )
         raise ParameterError(
-            f"{job.out} holds {what}; choose another folder, or give ",
+            f"{job.out} contains {what}; choose another folder, or give ",
             Option("overwrite", True, of="writing"),
         )
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -173,7 +173,7 @@ def _claim_output(job: ShardJob, shards: Sequence[Shard], overwrite: bool) -> No
 
 
 def _read_claim(place: Path) -> dict[str, Any] | None:
-    """What a folder says that it holds; one that cannot be read says nothing."""
+    """The recorded job of a folder; None if it cannot be read."""
     try:
         found = json.loads(place.read_bytes())
     except (OSError, ValueError):
@@ -182,20 +182,20 @@ def _read_claim(place: Path) -> dict[str, Any] | None:
 
 
 def raise_shard_errors(done: Sequence[ShardRecord]) -> None:
-    """Raise what went wrong with shards, once all others are done."""
+    """Raise the errors of failed shards after all others are processed."""
     failed = sorted({r.error for r in done if r.error is not None})
     if failed:
         rest = sum(r.error is None for r in done)
         raise InputError(
             "; ".join(failed[:3]) + (f"; and {len(failed) - 3} more" if len(failed) > 3 else ""),
-            remedy=f"the other {rest} shards are done and stay done" if rest else None,
+            remedy=f"the other {rest} shards are processed and will not be repeated" if rest else None,
         )
 
 
 def _check_text_overlap(
     job: ShardJob, shards: Sequence[Shard], done: Sequence[ShardRecord], tables: set[str]
 ) -> None:
-    """Shards of text tell their queries only once they are read; results of a query that lies in two are removed."""
+    """Queries of text shards are known only after reading; results of a query in two shards are removed."""
     text = {s.name for s in shards if s.path not in tables}
     if not text or len(shards) < 2:
         return
@@ -214,7 +214,7 @@ def _warn_of_others(out: str, shards: Sequence[Shard]) -> None:
     others = [r.name for r in load_records(out) if r.name not in names]
     if others:
         warnings.warn(
-            f"{out} also holds results of {len(others)} shards that were not given ({', '.join(others[:3])})",
+            f"{out} also has results of {len(others)} shards that were not given ({', '.join(others[:3])})",
             PodiumWarning,
             stacklevel=3,
         )

@@ -1,6 +1,6 @@
-"""Between Arrow and numpy without a copy.
+"""Conversion between Arrow and numpy without a copy.
 
-pyarrow's own ways between the two import pandas where it is installed, which takes a third of a second in every worker.
+pyarrow's own conversions import pandas if it is installed, which takes a third of a second per worker.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["to_arrow", "to_numpy", "to_single_array"]
 
 
 def to_single_array(column: Any) -> Any:
-    """A column as one array."""
+    """A column as one contiguous array."""
     import pyarrow as pa
 
     if not isinstance(column, pa.ChunkedArray):
@@ -23,7 +23,7 @@ def to_single_array(column: Any) -> Any:
 
 
 def to_numpy(column: Any) -> npt.NDArray[Any]:
-    """A column of numbers in which none is missing; the array cannot be written."""
+    """A numeric column without missing values; the array is read-only."""
     flat = to_single_array(column)
     kind = np.dtype(flat.type.to_pandas_dtype())
     if not len(flat):
@@ -32,7 +32,7 @@ def to_numpy(column: Any) -> npt.NDArray[Any]:
 
 
 def to_arrow(values: npt.NDArray[Any]) -> Any:
-    """An Arrow array of numbers or of truth values."""
+    """An Arrow array of numbers or booleans."""
     import pyarrow as pa
 
     bits = values.dtype == np.bool_

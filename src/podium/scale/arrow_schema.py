@@ -1,4 +1,4 @@
-"""Arrow columns as Podium reads them: checked, coded, and never one Python object per row."""
+"""Arrow columns as Podium reads them: validated, coded, and never one Python object per row."""
 
 from __future__ import annotations
 
@@ -39,13 +39,11 @@ _REMEDY = "columns: query, expert, item with rank and/or score; or query, expert
 
 
 def resolve_columns(schema: Any) -> tuple[str, ...]:
-    """The columns of a table that are read; a schema that lacks one of those needed is refused."""
+    """The columns of a table that are read; a schema without a required column is an error."""
     there = list(schema.names)
     for name in {*LISTS, *VOTES}:
         if there.count(name) > 1:
-            raise InputError(
-                f"there are {there.count(name)} columns named {name!r}", remedy="rename or drop one"
-            )
+            raise InputError(f"{there.count(name)} columns are named {name!r}", remedy="rename or drop one")
     votes = "winner" in there
     needed = ("query", "expert", "winner", "loser") if votes else ("query", "expert", "item")
     for name in needed:
@@ -54,7 +52,7 @@ def resolve_columns(schema: Any) -> tuple[str, ...]:
             raise InputError(f"the batch has no column {name!r} ({hint})", remedy=_REMEDY)
     read = tuple(name for name in (VOTES if votes else LISTS) if name in there)
     if not votes and "rank" not in read and "score" not in read:
-        raise InputError("the batch has neither a column 'rank' nor 'score'", remedy=_REMEDY)
+        raise InputError("the batch has neither a 'rank' nor a 'score' column", remedy=_REMEDY)
     for name in read:
         _check_column_type(name, schema.field(name).type)
     return read
@@ -72,18 +70,18 @@ def _check_column_type(name: str, kind: Any) -> None:
     else:
         good, accepted = t.is_integer(value) or is_text(value), "strings or integers"
     if not good:
-        raise InputError(f"the column {name!r} is of type {kind}", remedy=f"it must hold {accepted}; cast it")
+        raise InputError(f"the column {name!r} has type {kind}", remedy=f"it must be {accepted}; cast it")
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a type is one of text."""
+    """Whether a type is a text type."""
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def to_plain_type(kind: Any) -> Any:
-    """The type of a column of results: that of the ids given, dictionaries and views undone."""
+    """The type of a result column: the type of the input ids, with dictionaries and views decoded."""
     import pyarrow as pa
 
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -91,7 +89,7 @@ def to_plain_type(kind: Any) -> Any:
 
 
 def decode_dictionaries(table: Any, names: Container[str] | None = None) -> Any:
-    """The same without dictionaries, or without those of some columns."""
+    """The table with all dictionaries decoded, or only those of some columns."""
     import pyarrow as pa
 
     undone = [names is None or f.name in names for f in table.schema]
@@ -102,8 +100,8 @@ def decode_dictionaries(table: Any, names: Container[str] | None = None) -> Any:
 
 
 def normalize_columns(table: Any) -> Any:
-    """The same with columns that all that follows can read: views of text as text, and without dictionaries in which
-    a value is missing.
+    """The table in types that later steps support: text views become text, and dictionaries with missing
+    values are decoded.
     """
     import pyarrow as pa
 
@@ -126,7 +124,7 @@ def _decode_chunk(chunk: Any, kind: Any) -> Any:
 
 
 def refuse_missing(table: Any, name: str) -> None:
-    """Every row needs a value of this column."""
+    """Reject missing values in this column."""
     column = table.column(name)
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy())[0])
@@ -137,7 +135,7 @@ def refuse_missing(table: Any, name: str) -> None:
 
 
 def find_run_starts(column: Any) -> I8:
-    """The rows at which another value begins, and the number of rows."""
+    """The rows at which the value changes, followed by the number of rows."""
     n = len(column)
     if n == 0:
         return np.zeros(1, np.int64)
@@ -153,7 +151,7 @@ def find_run_starts(column: Any) -> I8:
 
 
 def _to_comparable(column: Any) -> npt.NDArray[Any] | None:
-    """Numbers that differ where the values do, or None."""
+    """Numbers that are distinct for distinct values, or None."""
     import pyarrow as pa
 
     flat = to_single_array(column)
@@ -165,7 +163,7 @@ def _to_comparable(column: Any) -> npt.NDArray[Any] | None:
 
 
 def to_ids(flat: Any) -> Ids | None:
-    """Ids of an Arrow array without a Python object for each; None for integers beyond 64 bits."""
+    """Ids of an Arrow array without one Python object each; None for integers beyond 64 bits."""
     import pyarrow as pa
 
     if pa.types.is_integer(flat.type):
@@ -186,7 +184,7 @@ def _read_text_buffers(flat: Any) -> tuple[Any, I8]:
 
 
 def items_of(column: Any) -> npt.NDArray[Any] | TextColumn | None:
-    """Item ids as whole numbers or as coded text; None where neither will do."""
+    """Item ids as integers or as coded text; None if neither is possible."""
     import pyarrow as pa
 
     flat = to_single_array(column)
@@ -205,7 +203,7 @@ def items_of(column: Any) -> npt.NDArray[Any] | TextColumn | None:
 
 
 def ranks_of(table: Any) -> npt.NDArray[np.int32] | None:
-    """The ranks of a table; None without any, or if they are not whole numbers from 1 that fit."""
+    """The ranks of a table; None if it has none, or if they are not whole numbers from 1 in range."""
     import pyarrow as pa
 
     if "rank" not in table.column_names or not pa.types.is_integer(table.schema.field("rank").type):
@@ -227,7 +225,7 @@ def scores_of(table: Any) -> npt.NDArray[np.float64] | None:
 
 
 def experts_of(column: Any, row_starts: I8, extra: Ids | None) -> ListExperts:
-    """Lists, with codes over the experts that speak here and those that are known besides."""
+    """Lists, with codes over the experts in the table and additional known experts."""
     import pyarrow as pa
 
     flat = to_single_array(column)

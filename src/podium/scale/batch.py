@@ -1,8 +1,8 @@
-"""The one function that all engines carry around: Arrow batches of preferences in, Arrow batches of results out.
+"""The function that all engines run: Arrow batches of preferences in, Arrow batches of results out.
 
-Rows of one query stay together: a table holds whole queries, and in a stream a query may go on in the next batch but
-not come back later. Nothing but bytes and plain values travels to other processes, so the function can be sent
-anywhere that Podium is installed.
+Rows of one query stay together: a table has complete queries, and in a stream a query may continue in the
+next batch but not reappear later. Only bytes and plain values are sent to other processes, so the function
+runs wherever Podium is installed.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ if TYPE_CHECKING:
 __all__ = ["BatchFunction", "batch_function"]
 
 ROW_COST = (
-    6  # units of work (see `dispatch.SMALL`) that making preferences of a row and ranking them costs numpy
+    6  # cost per row, in units of `dispatch.SMALL`, of building preferences and ranking them with numpy
 )
 
 
 @dataclass(frozen=True)
 class BatchFunction:
-    """Ranks the queries of a batch; made by `batch_function`.
+    """Ranks the queries of a batch; created by `batch_function`.
 
-    Call it with a `pyarrow.Table` or `RecordBatch` of whole queries, or with an iterator of record batches in which
-    the rows of a query follow each other; it gives back the same kind.
+    Call it with a `pyarrow.Table` or `RecordBatch` of complete queries, or with an iterator of record batches
+    in which the rows of a query are consecutive; it returns the same kind.
     """
 
     model: bytes  # as `podium.models` writes it
     top: int | None = None
     ties: TieRule = "item"
-    unlisted: Unlisted | None = None  # as the shard says; unknown if it says nothing
+    unlisted: Unlisted | None = None  # None: as stored in the shard, else unknown
     duplicates: Duplicates = "error"
     keep: tuple[str, ...] = ()
 
     @functools.cached_property
     def aggregator(self) -> Aggregator:
-        """The method, read from its bytes where it is needed."""
+        """The method, loaded from its bytes on demand."""
         from podium.models.model_files import loads
 
         loaded: Aggregator = loads(self.model)
@@ -62,7 +62,7 @@ class BatchFunction:
 
     @property
     def __name__(self) -> str:
-        """What engines call it; some ask a function for its name."""
+        """The name shown by engines; some ask a function for it."""
         return f"podium {self.aggregator.name}"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -70,16 +70,16 @@ class BatchFunction:
 
     @property
     def fingerprint(self) -> str:
-        """What results depend on besides the rows: method, learned values, options."""
+        """Everything besides the rows that results depend on: method, learned values, options."""
         from podium.models.model_files import compute_fingerprint
 
         options = (self.top, self.ties, self.unlisted, self.duplicates, self.keep)
         return f"{compute_fingerprint(self.aggregator)} {options!r}"
 
     def __call__(self, *batches: Any) -> Any:
-        """A table gives a table, a record batch a record batch, an iterator of them an iterator.
+        """A table returns a table, a record batch a record batch, an iterator an iterator.
 
-        It takes one argument; Spark counts those that have names, `self` among them, and would give a key as well.
+        It takes one argument; Spark counts named arguments, including `self`, and would pass a key as well.
         """
         import pyarrow as pa
 
@@ -101,7 +101,7 @@ class BatchFunction:
             yield from table.combine_chunks().to_batches()
 
     def rank_tables(self, batches: Iterable[Any], rows: int = ROWS) -> Iterator[Any]:
-        """The same as tables."""
+        """The same stream as tables."""
         for table, starts in iterate_query_batches(batches, rows):
             yield self._rank_table(table, starts)
 
@@ -110,26 +110,26 @@ class BatchFunction:
         return result_tables.derive_result_schema(given, self.keep)
 
     def rank(self, given: Preferences | Features) -> Consensus:
-        """The consensus on preferences, or item features, that are in memory."""
+        """The consensus of preferences, or of item features, that are in memory."""
         method: Any = self.aggregator
         found: Consensus = (method.rank if self.by_features else method.aggregate)(given, ties=self.ties)
         return found
 
     @property
     def by_features(self) -> bool:
-        """Whether the model ranks by item features alone; then it is for shards, not for batches of lists."""
+        """Whether the model ranks by item features alone; it then takes shards, not batches of lists."""
         from podium.methods.feature.feature_model import FeatureModel
 
         return isinstance(self.aggregator, FeatureModel)
 
     @functools.cached_property
     def weighted_experts(self) -> Ids | None:
-        """Experts that have a weight by name."""
+        """Experts with a weight given by name."""
         return find_weighted_experts(self.aggregator)
 
     @functools.cached_property
     def _positional_method(self) -> Positional | None:
-        """The method, if all it does is to sum points by rank, with options for which that needs no preferences."""
+        """The method, if it only sums points by rank and its options allow the path without preferences."""
         method = self.aggregator
         plain = self.ties == "item" and self.unlisted != "below"
         return method if plain and isinstance(method, Positional) and method.sums_points() else None
@@ -162,10 +162,10 @@ def batch_function(
     duplicates: Duplicates = "error",
     keep: Iterable[str] = (),
 ) -> BatchFunction:
-    """A function from Arrow batches (query, expert, item, rank and/or score) to (query, item, rank, score, tied).
+    """A function from Arrow batches of (query, expert, item, rank/score) to (query, item, rank, score, tied).
 
-    `aggregator` is a method, its name or printed form, or the path of a saved model (`*.podium`). `keep` names
-    columns that are the same for all rows of a query and are passed on. The function can be pickled.
+    `aggregator` is a method, its name or printed form, or the path of a saved model (`*.podium`). `keep`
+    names columns that are constant within a query and are copied to the results. The function can be pickled.
 
     >>> import pyarrow as pa
     >>> rrf = batch_function("rrf(k=1)")
@@ -194,12 +194,12 @@ def batch_function(
 def _check_method(method: Aggregator, top: int | None) -> None:
     if not method.tags.per_query:
         raise ParameterError(
-            f"the answer of {method.name} to a query depends on the other queries, so batches cannot be ranked alone; "
-            "use it in memory, or fit on a sample and apply what was learned"
+            f"each result of {method.name} depends on the other queries, so batches cannot be ranked alone; "
+            "use it in memory, or fit on a sample and apply the model"
         )
     if method.weights is not None and not isinstance(method.weights, dict):
         raise ParameterError(
-            f"{method.name}: weights in order do not fit batches that lack an expert; give them by name"
+            f"{method.name}: positional weights do not fit batches without some expert; give them by name"
         )
     if method.tags.supervised and hasattr(method, "_check_fitted"):
         method._check_fitted()

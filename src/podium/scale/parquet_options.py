@@ -1,4 +1,4 @@
-"""How Parquet files are written here: shards that are regrouped, and results."""
+"""Parquet settings for regrouped shards and results."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from podium.scale.arrow_schema import is_text, to_plain_type
 
 __all__ = ["UNLISTED", "build_writer_options", "declare_required"]
 
-UNLISTED = b"podium:unlisted"  # what the metadata of a shard say of items that an expert does not list
+UNLISTED = b"podium:unlisted"  # metadata key for the interpretation of unlisted items
 SOON = (
     1 << 16
-)  # bytes of different texts at which a dictionary is given up: a large one takes long and saves nothing
+)  # bytes of distinct text above which no dictionary is written: a large one is slow and saves nothing
 
 
 def declare_required(table: Any) -> Any:
-    """The table with the columns in which nothing is missing declared so.
+    """The table with columns without missing values declared as not nullable.
 
-    Readers then need not look for missing values, which for whole numbers is most of their work.
+    Readers then skip the check for missing values, which dominates the cost for integers.
     """
     import pyarrow as pa
 
@@ -26,9 +26,9 @@ def declare_required(table: Any) -> Any:
 
 
 def build_writer_options(schema: Any, compression: str) -> dict[str, Any]:
-    """Options of a Parquet writer: text as dictionaries, all else as it is, compressed where values repeat.
+    """Options of a Parquet writer: text as dictionaries, other columns plain, compressed where values repeat.
 
-    Scores and ids in numbers do not repeat, so that compressing them takes longer than all the rest and gains little.
+    Scores and numeric ids do not repeat: compressing them would dominate the run time and save little.
     """
     text = [f.name for f in schema if is_text(to_plain_type(f.type))]
     varied = {f.name for f in schema if f.name in ("item", "score") and f.name not in text}

@@ -1,8 +1,8 @@
-"""From Arrow columns to results without preferences in between, for methods that sum points by rank.
+"""From Arrow columns directly to results, without preferences, for methods that sum points by rank.
 
-Most of what is fused in bulk is fused so (RRF), and making preferences costs several times the sums. What is out of
-the ordinary (rows in another order, another tie rule, errors) is left to the general way; where both can
-go, both give the same bits.
+Most bulk fusion uses such methods (RRF), and building preferences costs several times the sums. Other cases
+(rows in another order, another tie rule, errors) take the general path; where both apply, the results are
+bit-identical.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["PositionalResults", "rank_positional"]
 
 
 class PositionalResults(NamedTuple):
-    """Results, and for every query one of its rows."""
+    """Results, and for each query one of its rows."""
 
     results: RankedItems
     query_row: I8
@@ -35,10 +35,10 @@ class PositionalResults(NamedTuple):
 def rank_positional(
     table: Any, starts: I8 | None, method: Positional, named: Ids | None, top: int | None
 ) -> PositionalResults | None:
-    """Results of a table of whole queries; None where the general way is needed.
+    """Results of a table of complete queries; None if the general path is needed.
 
-    `starts` are the rows at which queries begin, if it is known that none comes back; `named` the experts that have a
-    weight, whether they speak here or not.
+    `starts` are the first rows of the queries, if these are known to be contiguous; `named` are the experts
+    with a weight, whether or not they occur in the table.
     """
     read = arrow_schema.resolve_columns(table.schema)
     if "item" not in read or any(table.column(name).null_count for name in read):
@@ -53,14 +53,14 @@ def rank_positional(
     if ranks is None or not _is_sorted_by_expert(starts, expert) or not (weights > 0).all():
         return None
     points = method.points(int(ranks.max()))
-    if not np.isfinite(points).all():  # an error, which the general way words
+    if not np.isfinite(points).all():  # an error, which the general path reports
         return None
     found = rank_by_points(starts, expert.starts, item, ranks, points, weights[expert.codes], top)
     return None if found is None else PositionalResults(found, starts[:-1])
 
 
 def _has_distinct_texts(column: Any) -> bool:
-    """Whether different codes are different texts, which dictionaries need not heed."""
+    """Whether distinct codes mean distinct texts, which dictionaries do not guarantee."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
@@ -70,7 +70,7 @@ def _has_distinct_texts(column: Any) -> bool:
 
 
 def _find_query_starts(column: Any) -> I8 | None:
-    """The rows at which queries begin; None if one comes back."""
+    """The first rows of the queries; None if a query is not contiguous."""
     starts = arrow_schema.find_run_starts(column)
     few = column.take(to_arrow(starts[:-1]))
     return starts if len(few.unique()) == len(few) else None
@@ -86,7 +86,8 @@ def _compute_ranks(table: Any, list_starts: I8) -> I4 | None:
 
 
 def _is_sorted_by_expert(row_starts: I8, expert: ListExperts) -> bool:
-    """Whether the lists of every query come in the order of the ids of their experts."""
+    """Whether the lists of each query are ordered by expert id."""
     rising = expert.codes[1:] > expert.codes[:-1]
+    # the order restarts at the first list of each query
     rising[np.searchsorted(expert.starts, row_starts[1:-1]) - 1] = True
     return bool(rising.all())

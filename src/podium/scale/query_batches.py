@@ -1,4 +1,4 @@
-"""Streams of record batches cut between queries."""
+"""Streams of record batches, split between queries."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 
 __all__ = ["ARROW", "ROWS", "QueryBatch", "iterate_query_batches"]
 
-ROWS = 1 << 20  # rows to work on at a time: enough for compiled kernels, few enough for the caches
+ROWS = 1 << 20  # rows per step: enough for compiled kernels, few enough for CPU caches
 
 
 ARROW = "give a pyarrow table, a record batch or an iterator of them (Ray: batch_format='pyarrow')"
 
 
 class QueryBatch(NamedTuple):
-    """A table of whole queries, and the rows at which they begin (and the number of rows)."""
+    """A table of complete queries, and their first rows (followed by the number of rows)."""
 
     table: Any
     starts: I8
 
 
 def iterate_query_batches(batches: Iterable[Any], rows: int = ROWS) -> Iterator[QueryBatch]:
-    """Tables of about `rows` rows, each column in one piece, cut between queries; a query that comes back is refused.
+    """Tables of about `rows` rows with contiguous columns, split between queries; a query must not reappear.
 
-    Small batches are joined. Of large ones only the query at the seam is copied, and comes as a table of its own.
-    Memory is bounded by `rows`, a batch and the largest query, besides one id for every query seen.
+    Small batches are joined. For large ones only the query at the boundary is copied, as a separate table.
+    Memory is bounded by `rows`, one batch and the largest query, plus one id per query seen.
     """
     import pyarrow as pa
 
-    held: list[Any] = []  # the last query of which may go on
+    held: list[Any] = []  # its last query may continue in the next batch
     kinds: dict[str, Any] = {}
     seen = _SeenQueries()
     for batch in batches:
@@ -74,27 +74,27 @@ def iterate_query_batches(batches: Iterable[Any], rows: int = ROWS) -> Iterator[
 
 
 def _check_same_types(schema: Any, before: dict[str, Any]) -> dict[str, Any]:
-    """Columns and their types, which must be those of the batches before."""
+    """Columns and their types, which must equal those of earlier batches."""
     kinds = {field.name: to_plain_type(field.type) for field in schema}
     for name in kinds.keys() ^ before.keys() if before else ():
         raise InputError(f"only some of the batches have a column {name!r}", remedy="cast them to one schema")
     for name, kind in kinds.items():
         if before and before[name] != kind:
             raise InputError(
-                f"the column {name!r} is of type {before[name]} in one batch and {kind} in another",
+                f"the column {name!r} has type {before[name]} in one batch and {kind} in another",
                 remedy="cast them to one schema",
             )
     return kinds
 
 
 def _count_continued_rows(before: Any, part: Any) -> int:
-    """How many rows of `part` belong to the last query of `before`."""
+    """Number of rows of `part` that belong to the last query of `before`."""
     query, last = part.column("query"), before.column("query")[-1].as_py()
     return _count_first_run(query) if query[0].as_py() == last else 0
 
 
 def _count_first_run(column: Any) -> int:
-    """How many rows have the value of the first one, found without a look at the others."""
+    """Number of leading rows with the value of the first row, without reading the others."""
     for size in _iterate_window_sizes(len(column)):
         runs = find_run_starts(column.slice(0, size))
         if len(runs) > 2:
@@ -103,7 +103,7 @@ def _count_first_run(column: Any) -> int:
 
 
 def _find_last_run(column: Any) -> int:
-    """The first of the rows that have the value of the last one."""
+    """The first of the trailing rows with the value of the last row."""
     for size in _iterate_window_sizes(len(column)):
         runs = find_run_starts(column.slice(len(column) - size))
         if len(runs) > 2:
@@ -120,7 +120,7 @@ def _iterate_window_sizes(rows: int) -> Iterator[int]:
 
 
 def _concat_parts(parts: list[Any]) -> Any:
-    """Parts as one table in one piece."""
+    """Parts as one contiguous table."""
     import pyarrow as pa
 
     parts = [p for p in parts if p.num_rows]
@@ -133,15 +133,15 @@ def _concat_parts(parts: list[Any]) -> Any:
 
 
 def _to_nullable(table: Any) -> Any:
-    """The same with all columns declared alike, as some batches may say that nothing is missing and others not."""
+    """The parts with equal nullability: some batches may declare a column as not nullable and others not."""
     import pyarrow as pa
 
     return table.cast(pa.schema([f.with_nullable(True).remove_metadata() for f in table.schema]))
 
 
 def _find_costly_dictionaries(parts: list[Any]) -> set[str]:
-    """Columns whose dictionaries are better undone: they have more texts than the parts have rows, so that making one
-    of them would cost more, or are undone in a part already.
+    """Columns whose dictionaries should be decoded: they have more texts than the parts have rows, so that
+    merging them would cost more, or some part is already decoded.
     """
     import pyarrow as pa
 
@@ -156,13 +156,13 @@ def _find_costly_dictionaries(parts: list[Any]) -> set[str]:
 
 
 class _SeenQueries:
-    """Queries whose rows have been handed on."""
+    """Queries whose rows have already been passed on."""
 
     def __init__(self) -> None:
         self._ids: set[Any] = set()
 
     def check_new_queries(self, table: Any) -> QueryBatch:
-        """The table, if none of its queries has been there before."""
+        """The table, if none of its queries has occurred before."""
         refuse_missing(table, "query")
         column = table.column("query")
         starts = find_run_starts(column)
@@ -171,7 +171,7 @@ class _SeenQueries:
         if len(fresh) < len(ids) or not fresh.isdisjoint(self._ids):
             again = next(i for k, i in enumerate(ids) if i in self._ids or i in ids[:k])
             raise InputError(
-                f"query {again!r} comes back after the rows of other queries",
+                f"query {again!r} reappears after rows of other queries",
                 remedy="sort or group the rows by query (podium.scale.regroup, --regroup FOLDER)",
             )
         self._ids |= fresh

@@ -1,4 +1,4 @@
-"""Does each query lie in one shard? Asked before any work, as results of half a query would be wrong."""
+"""Checks that each query is in one shard, before any work: results for half a query would be wrong."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["check_query_overlap"]
 def check_query_overlap(
     paths: Sequence[str], names: Mapping[str, str] | None = None, shown: Mapping[str, str] | None = None
 ) -> None:
-    """Refuse Parquet shards that share a query; those that cannot be read are left to whoever reads them.
+    """Reject Parquet shards that share a query; unreadable shards are reported when they are read.
 
-    Where the statistics of the files say that their queries lie apart, that is enough; else the query columns are read,
-    and twelve bytes are kept for every query. `shown` are the paths to name instead.
+    If file statistics show disjoint query ranges, nothing is read; otherwise the query columns are read, and
+    twelve bytes per query are kept. `shown` are the paths for messages.
     """
     several = _find_overlap_candidates(paths, (names or {}).get("query", "query"))
     found = _find_shared_query(several, names)
@@ -32,12 +32,12 @@ def check_query_overlap(
         first, second = ((shown or {}).get(p, p) for p in (first, second))
         raise InputError(
             f"query {query!r} is in {first} and in {second}",
-            remedy="a query must lie in one shard: regroup the input (--regroup FOLDER, podium.scale.regroup)",
+            remedy="a query must be in one shard: regroup the input (--regroup FOLDER, podium.scale.regroup)",
         )
 
 
 def _find_overlap_candidates(paths: Sequence[str], column: str) -> list[str]:
-    """The files whose statistics do not show that they share no query with another."""
+    """The files whose statistics do not rule out a shared query."""
     spans = [(span, path) for path in paths if (span := _read_query_range(path, column)) is not None]
     if any(span == () for span, _ in spans) or len({type(span[0]) for span, _ in spans}) > 1:
         return [path for _, path in spans]
@@ -52,7 +52,7 @@ def _find_overlap_candidates(paths: Sequence[str], column: str) -> list[str]:
 
 
 def _read_query_range(path: str, column: str) -> tuple[Any, ...] | None:
-    """Smallest and largest query of a file, () if its statistics do not tell, None if it has no rows to read."""
+    """Smallest and largest query of a file, () without such statistics, None if it has no rows."""
     import pyarrow.parquet as pq
 
     try:
@@ -71,7 +71,7 @@ def _read_query_range(path: str, column: str) -> tuple[Any, ...] | None:
 
 
 def _find_shared_query(paths: Sequence[str], names: Mapping[str, str] | None) -> tuple[Any, str, str] | None:
-    """A query that lies in two shards, and these; None if there is none."""
+    """A query that is in two shards, and these shards; None if there is none."""
     keys: list[I8] = []
     owner: list[Any] = []
     for at, path in enumerate(paths):
@@ -94,14 +94,14 @@ def _find_shared_query(paths: Sequence[str], names: Mapping[str, str] | None) ->
         first, second = paths[whose[at]], paths[whose[at + 1]]
         both = _read_query_ids(first, names) & _read_query_ids(
             second, names
-        )  # equal keys of texts may be chance
+        )  # equal keys of texts may be hash collisions
         if both:
             return min(both, key=str), first, second
     return None
 
 
 def _compute_query_keys(ids: Any) -> I8:
-    """Whole numbers as they are, texts as hashes of 64 bits."""
+    """Integers unchanged, texts as 64-bit hashes."""
     import pyarrow as pa
     import xxhash
 

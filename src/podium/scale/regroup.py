@@ -1,7 +1,7 @@
-"""Rows in any order over any files -> shards of whole queries, in bounded memory.
+"""Rows in any order in any number of files -> shards of complete queries, in bounded memory.
 
-Every row goes to one of many files by a hash of its query; each file is then read alone, sorted and written again.
-The shards depend on the rows only, not on their order or on the files they came from.
+Each row goes to one of many files by a hash of its query; each file is then read, sorted and rewritten. The
+shards depend only on the rows, not on their order or on the input files.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from podium.storage.temporary_files import TemporaryFile, hold_lock, is_locked
 
 __all__ = ["regroup"]
 
-SHARE = 32 << 20  # bytes of input for each shard
+SHARE = 32 << 20  # bytes of input per shard
 MOST = 500  # files open at once
 
 
@@ -49,9 +49,9 @@ def regroup(
     format: str | None = None,
     options: dict[str, Any] | None = None,
 ) -> list[str]:
-    """Write all rows into `shards` Parquet files of whole queries, sorted; gives their paths.
+    """Write all rows to `shards` sorted Parquet files of complete queries; returns their paths.
 
-    A folder that holds these very rows already is left as it is; one that holds anything else is refused.
+    A folder that already contains exactly these rows is left unchanged; other content is an error.
     """
     if shards is not None and shards < 1:
         raise ParameterError(f"shards is {shards}; accepted: whole numbers from 1")
@@ -65,12 +65,12 @@ def regroup(
     names = [str(target / f"part-{k:05d}.parquet") for k in range(count)]
     if _read_json(mark) == about:
         return names
-    if _read_json(begun) == about:  # these very rows, by another run
+    if _read_json(begun) == about:  # another run is writing the same rows
         if is_locked(begun):
             raise ParameterError(
                 f"another run is regrouping into {target}; wait for it, or give a new folder"
             )
-        shutil.rmtree(target)  # it was killed
+        shutil.rmtree(target)  # the other run was killed
     if target.exists() and any(target.iterdir()):
         raise ParameterError(f"{target} is not empty; give --regroup a new folder, or remove it")
     begun.parent.mkdir(parents=True)
@@ -100,7 +100,7 @@ def _read_json(mark: Path) -> Any:
 def _iterate_tables(
     shard: Shard, format: str | None, options: dict[str, Any]
 ) -> Iterator[tuple[Any, str | None]]:
-    """The rows of a shard, and what it says of items that are not listed."""
+    """The rows of a shard, and its interpretation of unlisted items."""
     import pyarrow as pa
 
     if is_parquet(shard.path):
@@ -109,9 +109,9 @@ def _iterate_tables(
         names = {k: v for k, v in options.items() if k in (*LISTS, *VOTES)}
         keep = [n for n in pq.read_schema(shard.path).names if n not in names.values()]
         schema, batches = read_parquet(shard.path, keep, names=names)
-        said = (schema.metadata or {}).get(UNLISTED, b"unknown").decode()
+        declared = (schema.metadata or {}).get(UNLISTED, b"unknown").decode()
         for batch in batches:
-            yield normalize_columns(pa.Table.from_batches([batch])), said
+            yield normalize_columns(pa.Table.from_batches([batch])), declared
         return
     preferences = read_text(shard.path, format, options)
     if preferences.lists.rows:
@@ -123,23 +123,23 @@ def _iterate_tables(
 def _distribute_rows(
     shards: Sequence[Shard], scratch: Path, count: int, format: str | None, options: dict[str, Any]
 ) -> str | None:
-    """Every row to the file of its query; gives what the shards say of items that are not listed."""
+    """Write each row to the file of its query; returns the interpretation of unlisted items."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema, said = None, None
+    schema, declared = None, None
     with contextlib.ExitStack() as stack:
         writers: list[Any] = []
         for shard in shards:
             for table, unlisted in _iterate_tables(shard, format, options):
                 resolve_columns(table.schema)
-                if said is not None and unlisted not in (None, said):
+                if declared is not None and unlisted not in (None, declared):
                     raise InputError(
-                        f"items that are not listed are {unlisted} here, and {said} in the files before",
+                        f"unlisted items are {unlisted} in this file but {declared} in earlier files",
                         source=shard.path,
-                        remedy=("give files of one kind, or say ", Option("unlisted", "below", "unknown")),
+                        remedy=("give files of one kind, or give ", Option("unlisted", "below", "unknown")),
                     )
-                said = said or unlisted
+                declared = declared or unlisted
                 if schema is None:
                     schema = pa.schema([pa.field(f.name, _to_written_type(f.type)) for f in table.schema])
                     files = [scratch / f"{k}.parquet" for k in range(count)]
@@ -149,8 +149,8 @@ def _distribute_rows(
                 for k, part in _split_by_query(_cast_table(table, schema, shard), count):
                     writers[k].write_table(part)
     if schema is None:
-        raise InputError("there are no rows in any of the files", remedy="give files with rows")
-    return said
+        raise InputError("none of the files has rows", remedy="give files with rows")
+    return declared
 
 
 def _to_written_type(kind: Any) -> Any:
@@ -167,7 +167,7 @@ def _cast_table(table: Any, schema: Any, shard: Shard) -> Any:
         return table.select(schema.names).cast(schema)
     except (KeyError, ValueError, pa.ArrowException) as error:
         raise InputError(
-            f"its columns do not fit those of the first file: {error}"[:300], source=shard.path,
+            f"its columns do not match those of the first file: {error}"[:300], source=shard.path,
             remedy="give files with the same columns of the same types",
         ) from None  # fmt: skip
 
@@ -185,7 +185,7 @@ def _split_by_query(table: Any, count: int) -> Iterator[tuple[int, Any]]:
 
 
 def _write_sorted(raw: Path, target: Path, unlisted: str | None) -> None:
-    """One file sorted as the fast path likes it, and put in its place."""
+    """Sort one file in the order that the fast path needs, and publish it."""
     import pyarrow.parquet as pq
 
     table = pq.read_table(raw, use_threads=False)
@@ -194,8 +194,8 @@ def _write_sorted(raw: Path, target: Path, unlisted: str | None) -> None:
     order = [(n, "descending" if n == "score" else "ascending") for n in keys if n in names]
     beside = TemporaryFile(target)
     try:
-        said = {} if unlisted is None else {UNLISTED: unlisted.encode()}
-        table = declare_required(table.sort_by(order).replace_schema_metadata(said))
+        declared = {} if unlisted is None else {UNLISTED: unlisted.encode()}
+        table = declare_required(table.sort_by(order).replace_schema_metadata(declared))
         pq.write_table(table, beside.path, **build_writer_options(table.schema, "lz4"))
         beside.publish()
     finally:

@@ -1,4 +1,4 @@
-"""Results as Arrow tables: query, item, rank, score, tied, and the columns that are passed on."""
+"""Results as Arrow tables: query, item, rank, score, tied, and the kept columns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def derive_result_schema(given: Any, keep: Sequence[str]) -> Any:
 
 
 def build_result_schema(query: Any, item: Any) -> Any:
-    """The schema of results for ids of these types; none of them are ever missing."""
+    """The schema of results for ids of these types; no column is nullable."""
     import pyarrow as pa
 
     kinds = {
@@ -52,7 +52,7 @@ def from_consensus(
     top: int | None,
     keep: tuple[str, ...],
 ) -> Any:
-    """The first `top` places of a consensus on the preferences that were read from a table."""
+    """The first `top` positions of a consensus of preferences that were read from a table."""
     import pyarrow as pa
 
     index = consensus.index
@@ -85,7 +85,7 @@ def from_consensus(
 
 
 def from_positional(found: PositionalResults, table: Any, schema: Any, keep: tuple[str, ...]) -> Any:
-    """The results that were found without preferences."""
+    """The results computed without preferences."""
     import pyarrow as pa
 
     made, rows = found.results, found.query_row
@@ -102,7 +102,7 @@ def from_positional(found: PositionalResults, table: Any, schema: Any, keep: tup
 
 
 def _take_items(column: Any, made: Any, kind: Any) -> Any:
-    """Ids from whole numbers, or from the numbers of texts: those of a dictionary, or of rows."""
+    """Ids from integers, or from the codes of texts (in a dictionary or by row)."""
     import pyarrow as pa
 
     flat = to_single_array(column)
@@ -113,26 +113,26 @@ def _take_items(column: Any, made: Any, kind: Any) -> Any:
 
 
 def _repeat_kept_columns(table: Any, rows: I8, counts: I8, schema: Any, keep: tuple[str, ...]) -> list[Any]:
-    """The columns that are passed on, whose values are those of one row of every query."""
+    """The kept columns, with the values of one row per query."""
     for name in keep:
         _check_constant(table, name)
     return [_repeat_by_query(table.column(name), rows, counts, schema.field(name).type) for name in keep]
 
 
 def _repeat_by_query(column: Any, rows: I8, counts: I8, kind: Any) -> Any:
-    """Values of one row of every query, each as often as the query has results."""
+    """Values of one row per query, repeated once per result of the query."""
     return _take_rows(_take_rows(column, rows, kind), np.repeat(np.arange(len(rows)), counts), kind)
 
 
 def _take_integer_ids(ids: Ids, codes: Any, kind: Any) -> Any:
-    """Ids that are held as integers, as an array of the type asked for; None for others."""
+    """Ids that are stored as integers, as an array of the given type; None for other ids."""
     if ids.integers is None:
         return None
     return to_arrow(ids.integers.astype(kind.to_pandas_dtype(), copy=False)[codes])
 
 
 def _take_rows(column: Any, rows: I8, kind: Any) -> Any:
-    """Values of rows, as an array of the type asked for."""
+    """Values of rows, as an array of the given type."""
     import pyarrow as pa
 
     flat = to_single_array(column)
@@ -143,7 +143,7 @@ def _take_rows(column: Any, rows: I8, kind: Any) -> Any:
 
 
 def _find_query_rows(column: Any, queries: Ids) -> I8:
-    """A row of every query."""
+    """One row per query."""
     ids = column.to_pylist()
     where = {value: row for row, value in zip(range(len(ids) - 1, -1, -1), reversed(ids), strict=True)}
     return np.array([where[q] for q in queries.tolist()], np.int64)
@@ -161,13 +161,13 @@ def _find_kept_field(schema: Any, name: str) -> Any:
     field = schema.field(name)
     if pa.types.is_nested(field.type):
         raise InputError(
-            f"the column {name!r} to keep is of type {field.type}", remedy="keep columns of plain values"
+            f"the column {name!r} to keep has type {field.type}", remedy="keep columns of plain values"
         )
     return field
 
 
 def _check_constant(table: Any, name: str) -> None:
-    """A column that is kept has one value for each query."""
+    """Check that a kept column has one value per query."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -180,5 +180,5 @@ def _check_constant(table: Any, name: str) -> None:
         query = grouped.column("query").filter(several)[0].as_py()
         raise InputError(
             f"query {query!r} has several values of {name!r}",
-            remedy="a column that is kept has one for each query",
+            remedy="a kept column must have one value per query",
         )

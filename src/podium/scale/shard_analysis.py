@@ -1,4 +1,4 @@
-"""Leaderboards, experts and the choice among methods, from counts over many shards."""
+"""Leaderboards, expert statistics and method selection from counts over many shards."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ __all__ = ["experts", "leaderboard", "score_candidates", "trials", "votes"]
 
 
 def votes(inputs: Paths, folder: str | os.PathLike[str], *, by_query: bool = False, **how: Any) -> Tally:
-    """All votes in the shards put together; `folder` keeps the counts of each shard, so that only new ones are counted.
+    """All votes in the shards combined; `folder` caches the counts, so that only new shards are counted.
 
     `how`: engine, address, workers.
     """
     counted, _ = _count_shards(VoteCounter(by_query), inputs, folder, **how)
     if counted is None:
-        raise InputError("there are no votes in any shard", remedy="a leaderboard needs lists or comparisons")
+        raise InputError("no shard has votes", remedy="a leaderboard needs lists or comparisons")
     tally: Tally = counted
     return tally
 
@@ -55,9 +55,9 @@ def leaderboard(
     workers: int | None = None,
     **settings: Any,
 ) -> Leaderboard:
-    """The leaderboard of all votes in the shards (`settings` as `podium.analysis.leaderboard.leaderboard` has them).
+    """The leaderboard of all votes in the shards (`settings`: see `podium.analysis.leaderboard.leaderboard`).
 
-    Where shards were added since the last time, only those are counted, and the fit starts from the last scores.
+    If shards were added since the last run, only those are counted, and the fit starts from the last scores.
     """
     from podium.analysis import leaderboard as boards
     from podium.analysis.leaderboard import board_file
@@ -66,9 +66,7 @@ def leaderboard(
     tally = votes(inputs, folder, by_query=by_query, engine=engine, address=address, workers=workers)
     kept = os.path.join(os.fspath(folder), "board.podium")
     start = None
-    with contextlib.suppress(
-        ModelFileError, OSError
-    ):  # none yet, or damaged: the fit then starts from nothing
+    with contextlib.suppress(ModelFileError, OSError):  # missing or damaged: the fit starts from scratch
         old, scores, _ = board_file.read(kept)
         start = dict(zip(old.items.tolist(), scores, strict=True))
     board = boards.leaderboard(tally, start=start, **settings)
@@ -77,10 +75,10 @@ def leaderboard(
 
 
 def experts(inputs: Paths, folder: str | os.PathLike[str], **how: Any) -> ExpertStatistics:
-    """What experts list, what only they list and what they share, counted over all shards."""
+    """Items that experts list, that only one expert lists, and that two share, counted over all shards."""
     counted, _ = _count_shards(ExpertCounter(), inputs, folder, **how)
     if counted is None:
-        raise InputError("there are no lists in any shard", remedy="give shards of lists")
+        raise InputError("no shard has lists", remedy="give shards of lists")
     measured: ExpertStatistics = counted
     return measured
 
@@ -94,9 +92,9 @@ def trials(
     metric: str = "ndcg@10",
     **how: Any,
 ) -> list[CandidateScore]:
-    """The mean metric of each candidate (other k, other weights, other methods) over the labelled queries, best first.
+    """The mean metric of each candidate (other k, weights or methods) over the labeled queries, best first.
 
-    `labels` is a file, which every worker reads. Equal means stay in the order of the candidates.
+    `labels` is a file that each worker reads. Equal means keep the order of the candidates.
     """
     methods = [batch_function(c).aggregator for c in candidates]
     tried = score_candidates(methods, inputs, labels, folder, metric=metric, **how)
@@ -117,24 +115,22 @@ def score_candidates(
     metric: str,
     **how: Any,
 ) -> TrialSums:
-    """Sums of the metric of each candidate over the labelled queries."""
+    """Sums of the metric of each candidate over the labeled queries."""
     if not candidates:
-        raise ParameterError("no candidate is given; name at least one method")
+        raise ParameterError("no candidate given; name at least one method")
     functions = [batch_function(c) for c in candidates]
     names = tuple(repr(f.aggregator) for f in functions)
     path = os.path.abspath(os.fspath(labels))
     if not os.path.exists(path):
         raise InputError("there is no such file", source=path, remedy="give a file of labels, such as qrels")
     if formats.read(path).labels is None:
-        raise InputError(
-            "there are no labels in it", source=path, remedy="give a file of labels, such as qrels"
-        )
+        raise InputError("the file has no labels", source=path, remedy="give a file of labels, such as qrels")
     prints = tuple(f.fingerprint for f in functions)
     kind = TrialCounter(tuple(f.model for f in functions), names, prints, metric, path, digest_file(path))
     tried: TrialSums | None = _count_shards(kind, inputs, folder, **how)[0]
     if tried is None or not tried.queries.any():
         raise InputError(
-            "no query of the shards has labels",
+            "no query in the shards has labels",
             source=path,
             remedy="check that the ids are the same, type included: 7 is not '7'",
         )
@@ -150,7 +146,7 @@ def _count_shards(
     address: str | None = None,
     workers: int | None = None,
 ) -> tuple[Any, int]:
-    """The sum over all shards, and how many were counted now."""
+    """The sum over all shards, and the number of shards counted in this run."""
     work = find_engine(engine)
     shards = to_absolute_paths(find_shards(inputs))
     if kind.whole:

@@ -1,8 +1,7 @@
-"""Fitting on many shards: numbers that add up, counted shard by shard and kept, so that only what is new is counted.
+"""Fitting on many shards: additive counts per shard, cached so that only new shards are counted.
 
-What a shard adds is stored beside a hash of its bytes. Counts are whole numbers or sums rounded once for each shard,
-and they are put together in the order of the names of the shards: neither the engine nor the number of workers changes
-a bit.
+The counts of a shard are stored with a hash of its bytes. They are integers or sums rounded once per shard,
+and they are added in the order of shard names: any engine and number of workers gives the same bits.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ LAYOUT = 3
 
 
 class ShardCounter(Protocol):
-    """A kind of count: made from preferences, added up, and turned into arrays and back."""
+    """A kind of count: computed from preferences, added, and converted to arrays and back."""
 
-    whole: ClassVar[bool]  # must a query lie in one shard?
+    whole: ClassVar[bool]  # whether each query must be in one shard
 
     def count_part(self, preferences: Preferences) -> Any:
-        """What these preferences add."""
+        """The counts of these preferences."""
 
     def merge_parts(self, a: Any, b: Any) -> Any:
-        """Both together."""
+        """The sum of both."""
 
     def to_values(self, counted: Any) -> dict[str, Any]:
         """As arrays and plain values."""
@@ -57,10 +56,10 @@ class ShardCounter(Protocol):
 
 @dataclass(frozen=True)
 class VoteCounter:
-    """How often each side of each pair won, by expert: all that Bradley-Terry and its kin need to know."""
+    """Wins of each side of each pair, by expert: sufficient for Bradley-Terry and related models."""
 
-    by_query: bool = False  # keep the queries apart, for intervals over queries
-    whole: ClassVar[bool] = False  # votes on one query may lie anywhere
+    by_query: bool = False  # count per query, for intervals over queries
+    whole: ClassVar[bool] = False  # votes on one query may be in any shard
 
     def count_part(self, preferences: Preferences) -> Tally:
         tally = Tally.from_preferences(preferences)
@@ -81,23 +80,23 @@ class VoteCounter:
 
 @dataclass(frozen=True, eq=False)
 class ExpertStatistics:
-    """What is known of experts: their lists and rows, the items that nobody else lists, and those that two share."""
+    """Expert statistics: lists and rows, items that no other expert lists, and items that two share."""
 
     experts: Ids  # in id order
     queries: int
     lists: I8
     rows: I8
     alone: I8
-    shared: I8  # by two experts; the diagonal is `rows`
+    shared: I8  # items per pair of experts; the diagonal is `rows`
 
     @property
     def overlap(self) -> F8:
-        """Share of the items of either expert that both list."""
+        """Fraction of the items of either expert that both list."""
         either = self.rows[:, None] + self.rows[None, :] - self.shared
         return np.asarray(self.shared / np.maximum(either, 1), np.float64)
 
     def to_dict(self) -> dict[Id, dict[str, float]]:
-        """One row of figures for each expert."""
+        """One row of statistics per expert."""
         columns = zip(
             self.experts.tolist(), self.lists.tolist(), self.rows.tolist(), self.alone.tolist(), strict=True
         )
@@ -153,7 +152,7 @@ class ExpertCounter:
 
 
 class CandidateScore(NamedTuple):
-    """A candidate with its mean metric over the labelled queries."""
+    """A candidate with its mean metric over the labeled queries."""
 
     method: str
     mean: float
@@ -161,21 +160,21 @@ class CandidateScore(NamedTuple):
 
 
 class TrialSums(NamedTuple):
-    """Sums of a metric over the labelled queries, in two halves of them that their ids decide."""
+    """Sums of a metric over the labeled queries, in two halves assigned by query id."""
 
-    queries: I8  # of each half
+    queries: I8  # per half
     sums: F8  # by candidate and half
     gains: F8  # over the first candidate
-    squares: F8  # of those gains
+    squares: F8  # of the gains
 
 
 @dataclass(frozen=True)
 class TrialCounter:
-    """Sums of a metric for each of several methods, on the queries that have labels."""
+    """Sums of a metric per method, over the queries that have labels."""
 
     models: tuple[bytes, ...] = field(
         repr=False
-    )  # what is printed goes into the hash, and bytes may be ordered otherwise
+    )  # excluded: the repr is hashed, and equal models may differ in bytes
     names: tuple[str, ...]
     prints: tuple[str, ...]
     metric: str
@@ -196,9 +195,11 @@ class TrialCounter:
         methods = map(loads, self.models)
         results = (m.aggregate(add_experts(part, find_weighted_experts(m))) for m in methods)
         values = np.array([evaluate(r, labels, self.metric).values[0] for r in results])
+        # split by a hash of the id, so that it does not depend on shards or order
         half = np.array([zlib.crc32(str(q).encode()) & 1 for q in part.queries.tolist()])
         there = [~np.isnan(values[0]) & (half == h) for h in (0, 1)]
         gain = values - values[0]
+        # fsum is exact, so that the order of the queries does not matter
         sums, gains, squares = (
             np.array([[math.fsum(row[t].tolist()) for t in there] for row in table])
             for table in (values, gain, gain * gain)
@@ -217,17 +218,17 @@ class TrialCounter:
 
 @functools.lru_cache(1)
 def _read_labels(path: str, _content: str) -> Any:
-    """The labels of a file, read once in each process; `_content` is its hash, so that a changed file is read anew."""
+    """The labels of a file, read once per process; `_content` is its hash: a changed file is read again."""
     from podium import formats
 
     return formats.read(path).labels
 
 
-# -- one shard -------------------------------------------------------------------------------------------------------
+# -- one shard -----------------------------------------------------------------------------------------------
 
 
 class _StoredCounts:
-    """What `models.files` writes: a name, parameters, and values that end in _."""
+    """The form that `models.files` writes: a name, parameters, and values that end in _."""
 
     name = "counts"
 
@@ -242,14 +243,14 @@ class _StoredCounts:
 
 @dataclass(frozen=True)
 class CountJob:
-    """Count a shard and keep what it adds in `folder`; a shard whose bytes have been counted is left alone."""
+    """Count a shard and store the counts in `folder`; a shard whose bytes were counted before is skipped."""
 
     kind: ShardCounter
     folder: str
     rows: int = ROWS
 
     def __call__(self, shard: Shard) -> ShardRecord:
-        """Do it; input that cannot be read is an error in the record."""
+        """Run the job; unreadable input becomes an error in the record."""
         try:
             about = (LAYOUT, __version__, self.kind, digest_file(shard.path))
             key = hashlib.sha256(repr(about).encode()).hexdigest()
@@ -271,7 +272,7 @@ class CountJob:
             return ShardRecord(shard.name, "", shard.path, error=text)
 
     def counts_path(self, name: str) -> Path:
-        """Where the counts of a shard are kept."""
+        """The file with the counts of a shard."""
         return Path(self.folder, f"{name}.counts")
 
     def _iterate_preferences(self, shard: Shard) -> Iterator[Preferences]:
@@ -301,20 +302,20 @@ def _read_key(place: Path) -> str | None:
 
 
 def merge_counts(count: CountJob, names: Sequence[str]) -> Any:
-    """The sum over shards, in the order of their names; None if there was nothing in any of them."""
+    """The sum over shards, in the order of their names; None if all are empty."""
     parts = []
     for name in sorted(names):
         _, _, kept = model_files.read_contents(count.counts_path(name))
         if kept:
             parts.append(count.kind.from_values({k.removesuffix("_"): v for k, v in kept.items()}))
-    while len(parts) > 1:  # neighbours first: sums of about equal size, each shard in few of them
+    while len(parts) > 1:  # pairwise: operands of similar size, and each shard is copied only a few times
         pairs = zip(parts[::2], parts[1::2], strict=False)
         parts = [count.kind.merge_parts(a, b) for a, b in pairs] + parts[len(parts) & ~1 :]
     return parts[0] if parts else None
 
 
 def _encode_ids(ids: Ids) -> Any:
-    """As text in an array: a header of millions of ids would be too long."""
+    """Ids as text in an array: a header with millions of ids would be too long."""
     return np.frombuffer(json.dumps(ids.tolist()).encode(), np.uint8)
 
 
@@ -323,5 +324,5 @@ def _decode_ids(text: Any) -> Ids:
 
 
 def to_absolute_paths(shards: Sequence[Shard]) -> list[Shard]:
-    """The same by full paths, which other processes understand."""
+    """The shards with absolute paths, which are valid in other processes."""
     return [Shard(os.path.abspath(s.path), s.name) for s in shards]

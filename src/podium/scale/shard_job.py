@@ -1,7 +1,7 @@
-"""What is done with one shard: results written whole, with a record of what they were made from.
+"""The work on one shard: results are written atomically, with a record of their inputs.
 
-A job is plain values, so every engine can send it anywhere; running it twice gives the same files, so a shard whose
-worker died is simply done again. The record is written last and is what makes a shard count as done.
+A job has only plain values, so that any engine can send it anywhere. It is idempotent, so that a shard whose
+worker died is simply processed again. The record is written last and marks the shard as processed.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ __all__ = [
     "save_record",
 ]
 
-RECORDS = "_podium"  # readers of Hive-style folders pass over names that begin with _
-LAYOUT = 2  # of results; part of every key
-MOST_PARTITIONS = 1000  # files that one shard may be spread over
-ROW_GROUP = 1 << 18  # results that are written at a time
+RECORDS = "_podium"  # readers of Hive-style folders skip names that begin with _
+LAYOUT = 2  # version of the result layout; part of each key
+MOST_PARTITIONS = 1000  # files per shard
+ROW_GROUP = 1 << 18  # results per write
 
 
 @dataclass(frozen=True)
 class ShardRecord:
-    """What became of a shard; `files` are its results below the output folder, with their sizes."""
+    """The outcome of a shard; `files` are its results below the output folder, with their sizes."""
 
     name: str
     key: str
@@ -68,7 +68,7 @@ class ShardRecord:
     results: int = 0
     seconds: float = 0.0
     files: tuple[tuple[str, int], ...] = ()
-    fresh: bool = True  # computed now, not found finished
+    fresh: bool = True  # computed in this run, not already up to date
     error: str | None = None
 
 
@@ -86,11 +86,11 @@ class ShardJob:
 
     @property
     def names(self) -> dict[str, str]:
-        """Columns of Parquet shards that have names other than ours."""
+        """Columns of Parquet shards with custom names."""
         return {k: v for k, v in self.options.items() if k in (*LISTS, *VOTES)}
 
     def __call__(self, shard: Shard) -> ShardRecord:
-        """Do it, unless it is done; input that cannot be read is an error in the record, as trying again is no use."""
+        """Run the job unless it is up to date; unreadable input becomes an error in the record."""
         import pyarrow as pa
 
         begin = time.perf_counter()
@@ -110,7 +110,7 @@ class ShardJob:
         return done
 
     def compute_key(self, shard: Shard, data: Any = None) -> str:
-        """A hash of all that the results depend on: the bytes of the shard, the method, the options, the version."""
+        """A hash of everything that the results depend on: shard bytes, method, options, version."""
         about = (
             LAYOUT, __version__, digest_file(shard.path, data), self.function.fingerprint, self.partition_by,
             self.rows, self.format, sorted(self.options.items()), self.compression,
@@ -130,7 +130,7 @@ class ShardJob:
         return ShardRecord(shard.name, key, shard.path, rows, results.queries, results.rows, files=files)
 
     def _rank_batches(self, shard: Shard, data: Any) -> Iterator[tuple[int, Any]]:
-        """Rows read and a table of results, piece by piece; at least one table."""
+        """Pairs of rows read and a table of results; at least one table."""
         if self.function.by_features or not is_parquet(shard.path):
             yield self._rank_whole(shard)
             return
@@ -144,14 +144,14 @@ class ShardJob:
             yield 0, self.function.schema(schema).empty_table()
 
     def _function_for(self, schema: Any) -> BatchFunction:
-        """The function, with what the shard says of unlisted items if nothing else was said."""
+        """The function, with the shard's interpretation of unlisted items unless one was given."""
         said = (schema.metadata or {}).get(UNLISTED)
         if self.function.unlisted is not None or said is None:
             return self.function
         return replace(self.function, unlisted=said.decode())
 
     def _rank_whole(self, shard: Shard) -> tuple[int, Any]:
-        """The same for a shard of text or of item features, which is read whole."""
+        """The same for a shard of text or of item features, which is read completely."""
         import pyarrow as pa
 
         if self.partition_by:
@@ -172,7 +172,7 @@ class ShardJob:
 
 
 def _text_schema(given: Any) -> Any:
-    """Results from files that are read whole: ids as they are, in the types used everywhere here."""
+    """Results from files that are read completely: ids unchanged, in the standard result types."""
     import pyarrow as pa
 
     ids = (given.field(name).type for name in ("query", "item"))
@@ -180,7 +180,7 @@ def _text_schema(given: Any) -> Any:
 
 
 class _RowCounter:
-    """Batches that are counted as they go by."""
+    """Counts the rows of batches as they pass through."""
 
     def __init__(self, batches: Iterator[Any]) -> None:
         self._batches, self._rows = batches, 0
@@ -191,13 +191,13 @@ class _RowCounter:
             yield batch
 
     def take_count(self) -> int:
-        """Rows since the last time."""
+        """Rows since the last call."""
         rows, self._rows = self._rows, 0
         return rows
 
 
 class _PartitionFile(NamedTuple):
-    """A file that is being written, and what waits to be written to it."""
+    """A file being written, and its buffered tables."""
 
     beside: TemporaryFile
     stream: BinaryIO
@@ -205,7 +205,7 @@ class _PartitionFile(NamedTuple):
     waiting: list[Any]
 
     def write(self) -> None:
-        """What waits, as one row group."""
+        """Write the buffered tables as one row group."""
         import pyarrow as pa
 
         if self.waiting:
@@ -213,13 +213,13 @@ class _PartitionFile(NamedTuple):
             self.waiting.clear()
 
     def close(self) -> None:
-        """Nothing more is written."""
+        """Flush and close the file."""
         self.writer.close()
         self.stream.close()
 
 
 class _ResultFiles:
-    """The files of one shard: written under other names, and given their own when all are complete."""
+    """The files of one shard: written under temporary names and renamed when all are complete."""
 
     def __init__(self, job: ShardJob, shard: Shard) -> None:
         self._job, self._shard = job, shard
@@ -235,7 +235,7 @@ class _ResultFiles:
             file.beside.discard()
 
     def add_table(self, table: Any) -> None:
-        """Results of whole queries."""
+        """Add results of complete queries."""
         self.rows += table.num_rows
         self.queries += sum(int((to_numpy(c) == 1).sum()) for c in table.column("rank").chunks)
         for folder, part in self._split_partitions(table):
@@ -250,7 +250,7 @@ class _ResultFiles:
             self._waiting = 0
 
     def publish_files(self) -> tuple[tuple[str, int], ...]:
-        """Put the files in their places."""
+        """Rename the files to their targets."""
         done = []
         for name, file in sorted(self._open.items()):
             file.write()
@@ -267,7 +267,7 @@ class _ResultFiles:
         if len(self._open) >= MOST_PARTITIONS:
             raise InputError(
                 f"{', '.join(self._job.partition_by)} has more than {MOST_PARTITIONS} values in one shard",
-                remedy="partition by a column of few values",
+                remedy="partition by a column with few values",
             )
         target = Path(self._job.out, name)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -277,7 +277,7 @@ class _ResultFiles:
         return _PartitionFile(beside, stream, writer, [])
 
     def _split_partitions(self, table: Any) -> Iterator[tuple[str, Any]]:
-        """The table cut by the values of the partition columns, with the folder of each part."""
+        """The table split by the values of the partition columns, with the folder of each part."""
         by = self._job.partition_by
         if not by:
             yield "", table
@@ -287,18 +287,18 @@ class _ResultFiles:
         for values in table.select(list(by)).group_by(list(by)).aggregate([]).to_pylist():
             kept = table
             for name in by:
-                nan = values[name] != values[name]  # what differs from itself
+                nan = values[name] != values[name]  # only NaN differs from itself
                 same = pc.is_nan(kept[name]) if nan else pc.equal(kept[name], values[name])
                 kept = kept.filter(pc.is_null(kept[name]) if values[name] is None else same)
             yield "".join(f"{n}={_format_partition(values[n])}/" for n in by), kept.drop_columns(list(by))
 
 
 def _format_partition(value: Any) -> str:
-    """A value as Hive names its folder."""
+    """A value in Hive's folder naming."""
     return "__HIVE_DEFAULT_PARTITION__" if value is None else urllib.parse.quote(str(value), safe="")
 
 
-# -- records ---------------------------------------------------------------------------------------------------------
+# -- records -------------------------------------------------------------------------------------------------
 
 
 def _record_path(out: str, name: str) -> Path:
@@ -313,7 +313,7 @@ def remove_results(out: str, record: ShardRecord) -> None:
 
 
 def load_record(out: str, name: str) -> ShardRecord | None:
-    """The record of a shard, or None; one that cannot be read counts for nothing."""
+    """The record of a shard; None if there is none or it cannot be read."""
     try:
         found = json.loads(_record_path(out, name).read_bytes())
         return ShardRecord(**(found | {"files": tuple((n, size) for n, size in found["files"])}))
@@ -322,7 +322,7 @@ def load_record(out: str, name: str) -> ShardRecord | None:
 
 
 def save_record(out: str, record: ShardRecord) -> None:
-    """Write a record, whole or not at all."""
+    """Write a record atomically."""
     place = _record_path(out, record.name)
     place.parent.mkdir(parents=True, exist_ok=True)
     write_atomically([json.dumps(asdict(record)).encode()], place, overwrite=True)
@@ -336,7 +336,7 @@ def load_records(out: str) -> list[ShardRecord]:
 
 
 def _has_all_results(out: str, record: ShardRecord) -> bool:
-    """Whether all results of a record exist in their full size."""
+    """Whether all result files of a record exist with the recorded sizes."""
     try:
         return all(Path(out, name).stat().st_size == size for name, size in record.files)
     except OSError:

@@ -1,4 +1,4 @@
-"""Shards: the files a large input consists of, each holding whole queries; how they are found, read and checked."""
+"""Shards: the files of a large input, each with complete queries; finding, reading and checking them."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ __all__ = [
 
 SUFFIXES = (".parquet", ".pq")
 LARGE_GROUP = 128 << 20  # bytes
-HELD = 64 << 20  # bytes of a shard that a worker may hold
-CODED = 4  # bytes for each row of a column of text, below which most are numbers of texts
+HELD = 64 << 20  # bytes of a shard that a worker may keep in memory
+CODED = 4  # bytes per row of a text column below which it is mostly dictionary codes
 
 
 class Shard(NamedTuple):
-    """One input file, and the name its results go by: its path below the common folder, without suffix."""
+    """One input file, and the name of its results: its path below the common folder, without suffix."""
 
     path: str
     name: str
 
 
 def find_shards(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Shard]:
-    """The shards of files and folders; a folder stands for all files in it, hidden ones and those under `_` aside."""
+    """The shards in files and folders; a folder means its files except hidden ones and those under `_`."""
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-    files: list[tuple[Path, Path]] = []  # with the folder that names are relative to
+    files: list[tuple[Path, Path]] = []  # each with the folder that its name is relative to
     for entry in map(Path, given):
         if entry.is_dir():
             files += [(f, entry) for f in sorted(entry.rglob("*")) if f.is_file() and _is_shard(f, entry)]
@@ -74,7 +74,7 @@ def _name_shards(files: Sequence[tuple[Path, Path]]) -> list[Shard]:
         name = name.removesuffix(Path(name).suffix)
         if name in shards:
             remedy = "rename one of them" if str(file) != shards[name].path else "give it once"
-            raise InputError(f"{shards[name].path} and {file} would have results of one name", remedy=remedy)
+            raise InputError(f"results of {shards[name].path} and {file} would share a name", remedy=remedy)
         shards[name] = Shard(str(file), name)
     return list(shards.values())
 
@@ -90,7 +90,7 @@ def is_parquet(path: str) -> bool:
 
 
 def read_small_parquet(path: str) -> Any:
-    """The bytes of a Parquet shard, so that what is hashed is what is read; None if it is too large, or not Parquet."""
+    """The bytes of a Parquet shard, so that the hash matches the data; None if too large or not Parquet."""
     import pyarrow as pa
 
     if not is_parquet(path) or os.path.getsize(path) > HELD:
@@ -100,7 +100,7 @@ def read_small_parquet(path: str) -> Any:
 
 
 def digest_file(path: str, data: Any = None) -> str:
-    """A hash of the bytes of a file (128 bits of XXH3: it tells changes, not forgeries, at the speed of memory)."""
+    """A hash of the bytes of a file (128-bit XXH3: fast; it detects changes, not forgeries)."""
     import xxhash
 
     if data is not None:
@@ -112,9 +112,9 @@ def digest_file(path: str, data: Any = None) -> str:
 def open_parquet(
     path: str, keep: Sequence[str] = (), data: Any = None, names: Mapping[str, str] | None = None
 ) -> tuple[Any, dict[str, str]]:
-    """A Parquet file (its bytes, if they are held), and the columns that are read, by what they are here.
+    """A Parquet file (from bytes in memory, if any), and the columns to read, by role.
 
-    `names` says so for columns that have other names, such as {"item": "doc"}.
+    `names` maps roles to other column names, such as {"item": "doc"}.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -139,7 +139,7 @@ def open_parquet(
 
 
 def rename_to_roles(schema: Any, names: Mapping[str, str]) -> Any:
-    """The schema with the names that columns have here; one that is named and is not there is refused."""
+    """The schema with columns renamed to their roles; a named column that does not exist is an error."""
     import pyarrow as pa
 
     for role, column in names.items():
@@ -153,9 +153,9 @@ def rename_to_roles(schema: Any, names: Mapping[str, str]) -> Any:
 
 
 def is_dictionary_encoded(about: Any, name: str) -> bool:
-    """Whether a column of text is stored as a dictionary and few bytes for each row; only then is it read as one.
+    """Whether a text column is stored as a dictionary with few bytes per row; only then is it read as one.
 
-    Where a dictionary grows too large, writers go on with the texts themselves, and it would have to be made here.
+    When a dictionary grows too large, writers fall back to plain text, and it would have to be rebuilt here.
     """
     groups = [about.row_group(g) for g in range(about.num_row_groups)]
     size = sum(find_column_chunk(group, name).total_uncompressed_size for group in groups)
@@ -163,7 +163,7 @@ def is_dictionary_encoded(about: Any, name: str) -> bool:
 
 
 def _choose_buffer_size(about: Any) -> int:
-    """Bytes to read at a time, where row groups are too large to be read whole (0); slower, but bounded."""
+    """Bytes per read if row groups are too large for one read (else 0); slower, but memory is bounded."""
     groups = (about.row_group(g).total_byte_size for g in range(about.num_row_groups))
     return 1 << 20 if max(groups, default=0) > LARGE_GROUP else 0
 
@@ -175,7 +175,7 @@ def read_parquet(
     data: Any = None,
     names: Mapping[str, str] | None = None,
 ) -> tuple[Any, Iterator[Any]]:
-    """The schema of a shard, and its record batches one after the other."""
+    """The schema of a shard, and an iterator over its record batches."""
     import pyarrow as pa
 
     file, columns = open_parquet(path, keep, data, names)
@@ -196,7 +196,7 @@ def _iterate_batches(file: Any, path: str, columns: Mapping[str, str], rows: int
 
 
 def iterate_queries(path: str, names: Mapping[str, str] | None = None) -> Iterator[Any]:
-    """The queries of the batches of a shard, as arrays in which none stands twice in a row."""
+    """The queries of the batches of a shard, as arrays without consecutive repeats."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -219,7 +219,7 @@ def iterate_queries(path: str, names: Mapping[str, str] | None = None) -> Iterat
 
 
 def find_column_chunk(group: Any, name: str) -> Any:
-    """What a row group says of a column, found by name: those inside of others count, unlike in the schema."""
+    """The metadata of a column in a row group, by name: nested columns count, unlike in the schema."""
     for at in range(group.num_columns):
         if group.column(at).path_in_schema == name:
             return group.column(at)
@@ -228,7 +228,7 @@ def find_column_chunk(group: Any, name: str) -> Any:
 
 @contextlib.contextmanager
 def translate_arrow_errors(path: str) -> Iterator[None]:
-    """What Arrow says of a file that it cannot read, in our words."""
+    """Convert Arrow's read errors to InputError."""
     import pyarrow as pa
 
     try:
@@ -240,7 +240,7 @@ def translate_arrow_errors(path: str) -> Iterator[None]:
 
 
 def read_text(path: str, format_: str | None, options: dict[str, Any]) -> Preferences:
-    """The preferences in a file of any other format, which is read whole."""
+    """The preferences in a file of any other format, which is read completely."""
     from podium import formats
 
     found = formats.read(path, format_, **options).preferences
@@ -252,26 +252,26 @@ def read_text(path: str, format_: str | None, options: dict[str, Any]) -> Prefer
 
 
 def read_features(path: str, format_: str | None, options: dict[str, Any]) -> Features | None:
-    """The item features in a file of any format, which is read whole; None if it is a table without rows."""
+    """The item features in a file of any format, which is read completely; None if the table has no rows."""
     from podium.learning.training_shards import ShardFiles, is_empty
 
     content = ShardFiles((path,), format_, options).read("features")
     if content.features is None and not is_empty(content):
-        remedy = "give a LETOR file, or a table with columns of them"
+        remedy = "give a LETOR file, or a table with feature columns"
         raise InputError("there are no item features", source=path, remedy=remedy)
     return content.features
 
 
 def check_output(out: str, shards: Sequence[Shard], inputs: Sequence[str]) -> None:
-    """Refuse an output folder that is a file, or holds the input, or lies in it."""
+    """Reject an output folder that is a file, contains the input, or is inside it."""
     folder = Path(out).resolve()
     if folder.exists() and not folder.is_dir():
         raise ParameterError(f"{out} is a file; results of shards go into a folder")
     for shard in shards:
         if folder in Path(shard.path).resolve().parents:
             raise ParameterError(
-                f"the input {shard.path} lies in the output folder {out}; choose another folder"
+                f"the input {shard.path} is in the output folder {out}; choose another folder"
             )
     for given in inputs:
         if os.path.isdir(given) and Path(given).resolve() in (folder, *folder.parents):
-            raise ParameterError(f"the output folder {out} lies in the input {given}; choose another folder")
+            raise ParameterError(f"the output folder {out} is in the input {given}; choose another folder")

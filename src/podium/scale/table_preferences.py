@@ -27,17 +27,17 @@ __all__ = ["TablePreferences", "add_experts", "build_preferences", "find_weighte
 
 
 class TablePreferences(NamedTuple):
-    """Preferences of a table; for every slot a row with its item, for every query one of its rows."""
+    """Preferences of a table; for each slot a row with its item, for each query one of its rows."""
 
     preferences: Preferences
-    item_row: I8 | None  # None: nothing is known of rows, and results are made from ids
+    item_row: I8 | None  # None: rows are unknown, and results are built from ids
     query_row: I8 | None
 
 
 def build_preferences(
     table: Any, unlisted: Unlisted, duplicates: str, extra_experts: Ids | None
 ) -> TablePreferences:
-    """A table of lists or votes as preferences; rows of one query may stand anywhere in it."""
+    """A table of lists or votes as preferences; rows of one query need not be contiguous."""
     read = resolve_columns(table.schema)
     table = table.select(list(read)).combine_chunks()
     for name in read:
@@ -53,12 +53,12 @@ def build_preferences(
 
 
 def find_weighted_experts(method: Aggregator) -> Ids | None:
-    """Experts that have a weight by name: rows in which one of them is silent must know of them."""
+    """Experts with a weight given by name: they must exist even in tables in which they have no rows."""
     return Ids(list(method.weights)) if isinstance(method.weights, dict) else None
 
 
 def add_experts(made: Preferences, more: Ids | None) -> Preferences:
-    """The same among more experts, some of whom say nothing here."""
+    """The same preferences over more experts, some of which have no rows."""
     if more is None or all(made.experts.code_of(e) is not None for e in more):
         return made
     from dataclasses import replace
@@ -84,7 +84,7 @@ def _build_grouped(table: Any, unlisted: Unlisted, extra: Ids | None) -> TablePr
 
 
 def _find_distinct_queries(column: Any, starts: I8) -> Ids | None:
-    """Ids of runs of rows, or None where a query has several runs."""
+    """Ids of runs of rows, or None if a query has several runs."""
     import pyarrow as pa
 
     few = to_single_array(column).take(to_arrow(starts[:-1]))

@@ -1,1 +1,1 @@
-"""Bytes on disk: opening and writing files, temporary files, arrays in files."""
+"""Storage: reading and writing files, temporary files, arrays in files."""

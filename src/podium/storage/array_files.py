@@ -1,7 +1,7 @@
-"""What was made of shards, kept on disk: worked out once, then loaded at the speed of the disk.
+"""Prepared shards on disk: computed once, then memory-mapped.
 
-A part is one file in the layout of safetensors, arrays in falling order of the size of their numbers so that all are
-aligned. It is written beside its place and renamed when it is complete, and mapped into memory to be read.
+A part is one file in the layout of safetensors, with arrays in decreasing order of item size so that all are
+aligned. It is written under a temporary name, renamed when complete, and mapped into memory for reading.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from podium.storage.files import write_atomically
 
 __all__ = ["CacheFolder", "CacheOption", "PreparedArrays", "open_cache_folder", "read_arrays", "write_arrays"]
 
-LAYOUT = 1  # of parts; another one makes older files unknown
+LAYOUT = 1  # version of the file layout; files with another version are ignored
 KINDS = {"F64": np.float64, "I64": np.int64, "I32": np.int32, "U8": np.uint8, "BOOL": np.bool_}
 BLOCK = 1 << 24  # bytes written at a time
 
@@ -33,14 +33,14 @@ CacheOption = bool | str | os.PathLike[str]
 
 
 class PreparedArrays(NamedTuple):
-    """What was made of a shard: plain values, and arrays by name."""
+    """A prepared shard: plain values, and arrays by name."""
 
     about: dict[str, Any]
     arrays: dict[str, npt.NDArray[Any]]
 
 
 class CacheFolder(NamedTuple):
-    """Where parts are kept (None: nowhere), and whether they stay after training."""
+    """Where parts are stored (None: nowhere), and whether they are kept after training."""
 
     folder: Path | None
     stays: bool = False
@@ -48,7 +48,7 @@ class CacheFolder(NamedTuple):
 
 @contextlib.contextmanager
 def open_cache_folder(folder: CacheOption) -> Iterator[CacheFolder]:
-    """The cache that a user asked for: True is a temporary folder, which is removed whatever happens, False none."""
+    """The requested cache: True is a temporary folder that is always removed afterward, False is no cache."""
     if folder is False:
         yield CacheFolder(None)
     elif folder is True:
@@ -62,19 +62,17 @@ def open_cache_folder(folder: CacheOption) -> Iterator[CacheFolder]:
             place.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ParameterError(
-                f"the cache {place} cannot be made ({error.strerror}); give the name of a folder"
+                f"cannot create the cache folder {place} ({error.strerror}); give the name of a folder"
             ) from None
         yield CacheFolder(place, stays=True)
 
 
 def write_arrays(part: PreparedArrays, path: Path) -> None:
-    """Write a part, whole or not at all."""
+    """Write a part atomically."""
     try:
         write_atomically(_encode_chunks(part), path, overwrite=True)
     except InputError as error:
-        remedy = (
-            "prepared shards need room: give a folder on another disk (cache), or keep none (cache=False)"
-        )
+        remedy = "prepared shards need disk space: give a folder on another disk (cache), or use cache=False"
         raise InputError(error.problem, source=error.source, remedy=remedy) from None
 
 
@@ -97,7 +95,7 @@ def _encode_chunks(part: PreparedArrays) -> Iterator[bytes]:
 
 
 def read_arrays(path: Path) -> PreparedArrays | None:
-    """A part, mapped (arrays may be written to, the file stays as it is); None if there is no whole one."""
+    """A part, mapped copy-on-write (the file never changes); None if no complete part exists."""
     try:
         with path.open("rb") as file:
             raw = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)

@@ -1,4 +1,4 @@
-"""Files in and out: paths, `-`, gzip, encodings; places for error messages; writing that never half-happens."""
+"""Reading and writing files: paths, `-`, gzip, encodings; line numbers for error messages; atomic writes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _ARCHIVES = {
 
 @dataclass(frozen=True)
 class Source:
-    """One input (gzip already undone); large files are mapped, not copied."""
+    """One input (already decompressed); large files are mapped, not copied."""
 
     name: str  # as given, for messages
     raw: bytes | mmap.mmap
@@ -53,14 +53,14 @@ class Source:
 
     @property
     def stem(self) -> str:
-        """The file name without folders, `.gz` and one suffix; what a list is called after its file."""
+        """The file name without folders, `.gz` and one suffix; the default name of an expert."""
         name = Path(self.name).name
         name = name.removesuffix(".gz") or name
         return Path(name).stem or name
 
     @functools.cached_property
     def view(self) -> U1:
-        """The bytes of the text: UTF-8 without a byte-order mark, checked, at least one line that is not blank."""
+        """The text as valid UTF-8 bytes without a byte-order mark; a blank file is an error."""
         raw = self.raw
         if self.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii"):
             raw = self._recode_text()
@@ -72,18 +72,18 @@ class Source:
         self._check_text(view)
         if (
             not (view[:_BLOCK] == _NEWLINE).any() and not (view == _NEWLINE).any()
-        ):  # as old Macintosh files end lines
+        ):  # classic Mac OS line endings
             view = np.frombuffer(view.tobytes().replace(b"\r", b"\n"), np.uint8)
         return view
 
     @functools.cached_property
     def data(self) -> bytes:
-        """The same as one bytes object."""
+        """The text as one bytes object."""
         return self.view.tobytes()
 
     @property
     def estimated_rows(self) -> int:
-        """About how many lines there are, from the length of the first ones."""
+        """Estimated number of lines, from the length of the first ones."""
         head = self.view[:65536]
         return len(self.view) * max(int((head == _NEWLINE).sum()), 1) // len(head)
 
@@ -92,7 +92,7 @@ class Source:
             return bytes(self.raw).decode(self.encoding).encode()
         except LookupError:
             raise InputError(
-                f"there is no encoding {self.encoding!r}",
+                f"unknown encoding {self.encoding!r}",
                 source=self.name,
                 remedy="try utf-8, latin-1 or cp1252",
             ) from None
@@ -129,7 +129,7 @@ class Source:
                 decoder.decode(block.tobytes(), final=begin + _BLOCK >= len(view))
             except UnicodeDecodeError as error:
                 at = begin - carried + error.start
-                remedy = ("say what it is, for example ", Option("encoding", "latin-1"))
+                remedy = ("give its encoding, for example ", Option("encoding", "latin-1"))
                 raise self.error(
                     f"the byte 0x{view[at]:02x} is not UTF-8", self._line_number(view, at), remedy
                 ) from None
@@ -138,13 +138,13 @@ class Source:
         return view[:at].tobytes().count(b"\n") + 1
 
     def iterate_lines(self) -> Iterator[tuple[int, bytes]]:
-        """Numbered lines that are not blank, without their ends."""
+        """Numbered non-blank lines, without line endings."""
         for number, line in enumerate(self.data.split(b"\n"), 1):
             if line and not line.isspace():
                 yield number, line
 
     def head(self, size: int = 65536) -> bytes:
-        """The first whole lines, for sniffing; one long line is given whole."""
+        """The first complete lines, for format detection; a single long line is returned complete."""
         start = self.raw[:size]
         if len(self.raw) <= size:
             return start
@@ -152,12 +152,12 @@ class Source:
         return start[: end + 1] if end >= 0 else self.raw[: self.raw.find(b"\n") + 1 or len(self.raw)]
 
     def error(self, problem: str, line: int | None = None, remedy: MessageText | None = None) -> InputError:
-        """An error that happened in this file."""
+        """An error located in this file."""
         return InputError(problem, source=self.name, line=line, remedy=remedy)
 
 
 def _find_extremes(view: U1) -> tuple[int, int]:
-    """The smallest and the largest byte; blocks are shared among threads, as this reads every byte of the file."""
+    """The smallest and the largest byte; uses threads, because it reads every byte of the file."""
     blocks = [view[begin : begin + _BLOCK] for begin in range(0, len(view), _BLOCK)]
     if len(blocks) == 1:
         return int(view.min()), int(view.max())
@@ -169,7 +169,7 @@ def _find_extremes(view: U1) -> tuple[int, int]:
 
 
 def open_source(path: str | os.PathLike[str], encoding: str = "utf-8") -> Source:
-    """Read a file, or standard input for `-`; gzip is known by its first bytes, whatever the name."""
+    """Read a file, or standard input for `-`; gzip is detected from the first bytes, not from the name."""
     name = os.fspath(path)
     if name == "-":
         return Source("standard input", _decompress_gzip(sys.stdin.buffer.read(), "standard input"), encoding)
@@ -204,29 +204,29 @@ def _decompress_gzip(raw: bytes | mmap.mmap, name: str) -> bytes | mmap.mmap:
 
 
 def derive_expert_names(sources: Sequence[Source]) -> list[str]:
-    """What experts are called after their files: the stem of each, or its whole name where another has that stem."""
+    """Names of experts from their files: the stem, or the full file name where two files share the stem."""
     whole = [Path(source.name).name for source in sources]
     names = [source.stem for source in sources]
-    for _ in range(2):  # a whole name may in turn be the stem of a third file
+    for _ in range(2):  # a full name may in turn be the stem of a third file
         times = Counter(names)
         names = [full if times[name] > 1 else name for name, full in zip(names, whole, strict=True)]
     return names
 
 
 def derive_distinct_names(sources: Sequence[Source]) -> list[str]:
-    """The same, where two files of one name are refused."""
+    """The same; two files with the same name are an error."""
     names = derive_expert_names(sources)
     refuse_same_names(names, sources)
     return names
 
 
 def refuse_same_names(names: Sequence[str], sources: Sequence[Source]) -> None:
-    """Refuse two files that would give their experts one name."""
+    """Reject two files that would give two experts the same name."""
     seen: dict[str, str] = {}
     for name, source in zip(names, sources, strict=True):
         if name in seen:
             raise InputError(
-                f"two files would both be called {name!r}: {seen[name]} and {source.name}",
+                f"two files would both be named {name!r}: {seen[name]} and {source.name}",
                 remedy="rename one of them",
             )
         seen[name] = source.name
@@ -235,9 +235,9 @@ def refuse_same_names(names: Sequence[str], sources: Sequence[Source]) -> None:
 def write_atomically(
     chunks: Iterable[bytes], path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> None:
-    """Write to a temporary file beside the target, then rename: a reader sees the old file or the new, never half.
+    """Write to a temporary file beside the target, then rename: readers never see a partial file.
 
-    What a run that was killed has left beside the target is removed by the next one that writes it.
+    Temporary files of a killed run are removed by the next write to the same target.
     """
     name = os.fspath(path)
     if name == "-":
@@ -245,7 +245,7 @@ def write_atomically(
             sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
         return
-    target = Path(os.path.realpath(name))  # a link stays, and what it points to is written
+    target = Path(os.path.realpath(name))  # a symbolic link is kept and its target is written
     if target.is_dir():
         raise InputError("this is a folder", source=name, remedy="give a file name")
     if target.exists() and not overwrite:
@@ -254,7 +254,7 @@ def write_atomically(
             source=name,
             remedy=("choose another name or give ", Option("overwrite", True, of="writing")),
         )
-    if target.exists() and not target.is_file():  # a device or a pipe: there is nothing to replace
+    if target.exists() and not target.is_file():  # a device or a pipe: it cannot be replaced
         with open(target, "wb") as raw:
             raw.writelines(chunks)
         return

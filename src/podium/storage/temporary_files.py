@@ -1,8 +1,8 @@
-"""Files on their way to their names: locked while they are written, and removed by the next run if that one was killed.
+"""Temporary files: locked while they are written, and removed by the next run if their writer was killed.
 
-The lock belongs to the open file, and the system gives it up when a process ends, however it ends: a temporary file
-that can be locked has no writer. Names can be foreseen (`.x.csv.podium-0.tmp` beside `x.csv`), so that the next writer
-of a target finds what was left without looking through the folder. Where there are no such locks, nothing is removed.
+The lock belongs to the open file, and the system releases it when the process ends, however it ends: a
+temporary file that can be locked has no writer. Names are predictable (`.x.csv.podium-0.tmp` for `x.csv`), so
+the next writer of a target finds leftovers without scanning the folder. Without locks, nothing is removed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["TemporaryFile", "hold_lock", "is_locked"]
 
 
 class TemporaryFile:
-    """A file beside its target, under a name of its own until it is complete.
+    """A file beside its target, with a temporary name until it is complete.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -38,25 +38,25 @@ class TemporaryFile:
     def __init__(self, target: Path) -> None:
         self.target = target
         self._published = False
-        self._file: int | None = None  # open as long as the lock is wanted
+        self._file: int | None = None  # open as long as the lock is held
         number = 0
         while (created := _create_locked(_temporary_path(target, number))) is None:
             if not _remove_abandoned(_temporary_path(target, number)):
-                number += 1  # another writer of the same target is at work
+                number += 1  # another process is writing the same target
         self._file, self.path = created, _temporary_path(target, number)
         while _remove_abandoned(_temporary_path(target, number + 1)):
             number += 1
         if fcntl is None:
-            self._release_lock()  # there, an open file cannot be renamed
+            self._release_lock()  # on Windows an open file cannot be renamed
 
     def open(self) -> BinaryIO:
-        """A stream into the file, which takes no further descriptor where the file is open for its lock already."""
+        """A stream to the file; reuses the descriptor that holds the lock, if there is one."""
         if self._file is None:
             return open(self.path, "wb")
         return os.fdopen(self._file, "wb", closefd=False)
 
     def publish(self, target: Path | None = None) -> None:
-        """Give the file its name, in one step."""
+        """Rename the file to its target, atomically."""
         os.replace(self.path, target or self.target)
         self._published = True
         self._release_lock()
@@ -76,7 +76,7 @@ class TemporaryFile:
 
 @contextlib.contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
-    """Hold the lock of a file that says that work is going on."""
+    """Hold the lock of a file that marks work in progress."""
     file = os.open(path, os.O_RDWR)
     try:
         _lock_file(file, wait=True)
@@ -86,7 +86,7 @@ def hold_lock(path: Path) -> Iterator[None]:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a live process holds the lock of a file."""
+    """Whether a running process holds the lock of a file."""
     if fcntl is None:
         return False
     file = os.open(path, os.O_RDWR)
@@ -106,7 +106,7 @@ def _temporary_path(target: Path, number: int) -> Path:
 
 
 def _create_locked(path: Path) -> int | None:
-    """A new file, open and locked; None if there is one, or if somebody took it for abandoned before it was locked."""
+    """A new file, open and locked; None if it exists, or if it was removed before it was locked."""
     try:
         file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
     except FileExistsError:
@@ -119,9 +119,9 @@ def _create_locked(path: Path) -> int | None:
 
 
 def _remove_abandoned(path: Path) -> bool:
-    """Remove a temporary file whose writer is gone; False if there is none, or if it may have a writer.
+    """Remove a temporary file whose writer has ended; False if it does not exist or may have a writer.
 
-    Only who has locked the very file at a path may remove it: by the time of the lock another one may be there.
+    Only the process that holds the lock of the file at this path may remove it, hence the check.
     """
     try:
         file = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
@@ -146,7 +146,7 @@ def _is_same_file(file: int, path: Path) -> bool:
 
 
 def _lock_file(file: int, *, wait: bool) -> bool:
-    """Lock a file; False where somebody else has it, or where the file system has no locks."""
+    """Lock a file; False if another process holds the lock, or if the file system does not support locks."""
     if fcntl is None:
         return False
     try:

@@ -1,1 +1,1 @@
-"""For users and plug-in authors: the checks every aggregator must pass, and Hypothesis strategies."""
+"""For users and plug-in authors: the checks that every aggregator must pass, and Hypothesis strategies."""

@@ -1,4 +1,4 @@
-"""Algebra: changes of the input that must not change, or must change, the answer."""
+"""Algebraic checks: changes of the input that must not change, or must change, the result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _rename_ids(
 
 @check()
 def renaming_items(cls: type[Aggregator]) -> None:
-    """Other names for the items give the same tie groups under the new names."""
+    """Renaming the items gives the same tie groups under the new names."""
     names: dict[Id, Id] = dict(zip(ITEMS, reversed(ITEMS), strict=True))
     for answers in build_samples(cls, 6):
         a, b = (
@@ -59,7 +59,7 @@ def renaming_items(cls: type[Aggregator]) -> None:
 
 @check()
 def renaming_experts(cls: type[Aggregator]) -> None:
-    """Who said it does not matter, only what was said."""
+    """Renaming the experts does not change the result."""
     names: dict[Id, Id] = dict(zip(EXPERTS, reversed(EXPERTS), strict=True))
     for answers in build_samples(cls):
         assert_close(
@@ -70,7 +70,7 @@ def renaming_experts(cls: type[Aggregator]) -> None:
 
 @check()
 def row_order(cls: type[Aggregator]) -> None:
-    """Rows in another order, and with them queries and experts, give the same answer."""
+    """The order of rows, queries and experts does not change the result."""
     random = np.random.default_rng(0)
     for answers in build_samples(cls):
         shuffled = reorder_rows(answers, random.permutation(max(len(answers.lists), len(answers.votes))))
@@ -82,7 +82,7 @@ def row_order(cls: type[Aggregator]) -> None:
 
 @check(lambda tags: tags.per_query)
 def other_queries_do_not_matter(cls: type[Aggregator]) -> None:
-    """A query on its own gets the same answer as among others."""
+    """A query alone gets the same result as among others."""
     for answers in build_samples(cls):
         method = fit_aggregator(cls(), answers.to_preferences())
         whole = method.aggregate(answers.to_preferences())
@@ -96,7 +96,7 @@ def other_queries_do_not_matter(cls: type[Aggregator]) -> None:
 
 @check(lambda tags: Form.RANKING in tags.accepts)
 def unanimity(cls: type[Aggregator]) -> None:
-    """What all experts agree on is the consensus."""
+    """If all experts agree, their ranking is the consensus."""
     for seed in range(3):
         order = [str(i) for i in np.random.default_rng(seed).permutation(ITEMS)]
         preferences = Preferences.from_lists({"q": dict.fromkeys(EXPERTS, order)})
@@ -108,9 +108,9 @@ def _duplicate_experts(answers: PreferenceRows) -> PreferenceRows:
     return dataclasses.replace(answers, lists=answers.lists + twins.lists, votes=answers.votes + twins.votes)
 
 
-@check(lambda tags: not tags.supervised)  # those learn how much to make of twice as many voices
+@check(lambda tags: not tags.supervised)  # supervised methods learn how to weigh twice as many lists
 def doubling(cls: type[Aggregator]) -> None:
-    """Everybody saying the same twice changes nothing in the order."""
+    """Duplicating every expert does not change the order."""
     for answers in build_samples(cls):
         assert_close(
             fit_and_aggregate(cls(), answers.to_preferences()),
@@ -129,7 +129,7 @@ def _build_weights(preferences: Preferences, **given: float) -> dict[object, flo
 
 @check(_can_weight)
 def weight_two(cls: type[Aggregator]) -> None:
-    """An expert of weight two counts as two experts who say the same."""
+    """An expert with weight two counts as two identical experts."""
     for answers in build_samples(cls):
         preferences = answers.to_preferences()
         twin = _rename_ids(answers, expert={"e1": "e1-again"})
@@ -144,7 +144,7 @@ def weight_two(cls: type[Aggregator]) -> None:
 
 @check(_can_weight)
 def weight_zero(cls: type[Aggregator]) -> None:
-    """An expert of weight zero counts as absent."""
+    """An expert with weight zero counts as absent."""
     for answers in build_samples(cls):
         preferences = answers.to_preferences()
         weighted = fit_and_aggregate(cls(weights=_build_weights(preferences, e1=0.0)), preferences)  # type: ignore[arg-type]
@@ -153,7 +153,7 @@ def weight_zero(cls: type[Aggregator]) -> None:
 
 @check(lambda tags: _can_weight(tags) and Form.RANKING in tags.accepts)
 def weights_matter(cls: type[Aggregator]) -> None:
-    """Weights (1, 0), (0, 1) and (1, 1) give three different answers, and a wrong number of them is an error."""
+    """Weights (1, 0), (0, 1) and (1, 1) give different results; a wrong number of weights is an error."""
     preferences = Preferences.from_lists({"q": {"a": ["x", "y", "z"], "b": ["z", "y", "x"]}})
     found = [
         tuple(map(frozenset, tie_groups(fit_and_aggregate(cls(weights=w), preferences), "q")))
@@ -163,15 +163,15 @@ def weights_matter(cls: type[Aggregator]) -> None:
     try:
         cls(weights=[1.0, 2.0, 3.0]).aggregate(preferences)
     except ParameterError as error:
-        said = str(error)
+        message = str(error)
     else:
         raise AssertionError("a third weight for two experts was accepted")
-    assert "3 weights for 2 experts" in said
+    assert "3 weights for 2 experts" in message
 
 
 @check(lambda tags: Form.RANKING in tags.accepts)
 def larger_is_better(cls: type[Aggregator]) -> None:
-    """An item that everybody puts first has the largest score."""
+    """An item that all experts rank first has the largest score."""
     preferences = Preferences.from_lists(
         {"q": {"a": ["m", "x", "y"], "b": ["m", "y", "z"], "c": ["m", "z", "x"]}}
     )
@@ -182,7 +182,7 @@ def larger_is_better(cls: type[Aggregator]) -> None:
 
 @check(lambda tags: tags.condorcet)
 def condorcet_winner_first(cls: type[Aggregator]) -> None:
-    """An item that beats every other by majority comes first, alone."""
+    """An item that beats every other item by majority is first, without a tie."""
     found = 0
     for seed in range(40):
         preferences = sample_rows(Form.RANKING, seed, complete=True).to_preferences()
@@ -207,7 +207,7 @@ def _condorcet_winner(preferences: Preferences, query: object) -> object | None:
 
 @check(lambda tags: tags.additive)
 def contributions_add_up(cls: type[Aggregator]) -> None:
-    """What the experts are said to add up to is the score."""
+    """The reported contributions of the experts add up to the score."""
     for answers in build_samples(cls, 1):
         preferences = answers.to_preferences()
         if cls.tags.supervised:

@@ -1,4 +1,4 @@
-"""Batches: a query has one answer, whichever way it comes in."""
+"""Batch checks: a query has the same result in every batch size and interface."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from podium.testing.samples import PreferenceRows
 
 @check(_reads_lists)
 def one_answer_at_every_batch_size(cls: type[Aggregator]) -> None:
-    """In memory, from `fuse`, and from Arrow batches of one query or of all, small or large, queries rank the same."""
+    """In memory, from `fuse`, and from Arrow batches of any size, queries have the same ranking."""
     for answers in build_samples(cls, 1):
         if answers.form is Form.COMPARISON:
             continue
@@ -30,12 +30,12 @@ def one_answer_at_every_batch_size(cls: type[Aggregator]) -> None:
                 assert_close(cast(Consensus, _BatchResults(table.to_pylist())), expected)
         if (
             not cls.tags.supervised and answers.form is not Form.TOP_K
-        ):  # `fuse` knows nothing of unlisted items
+        ):  # `fuse` has no option for unlisted items
             _check_fuse(cls, given)
 
 
 def _iterate_batch_results(method: Aggregator, answers: PreferenceRows) -> Iterator[Any]:
-    """Results of all queries, from one batch and from a stream of one query at a time, by either kernels."""
+    """Results of all queries, from one batch and from a stream of single queries, with both kernels."""
     import pyarrow as pa
 
     from podium.scale import batch_function
@@ -74,7 +74,7 @@ class _RankedPlace:
 
 
 def _check_fuse(cls: type[Aggregator], answers: PreferenceRows) -> None:
-    """`fuse` gives one query of plain lists the answer that they get as preferences."""
+    """`fuse` gives one query of plain lists the same result as preferences do."""
     for asked in dict.fromkeys(row[0] for row in answers.lists):
         lists: dict[Any, dict[Any, float]] = {}
         for query, expert, item, value in answers.lists:

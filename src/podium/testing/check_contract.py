@@ -1,4 +1,4 @@
-"""Contract: what any caller may rely on, whatever the method."""
+"""Contract checks: guarantees that hold for every method."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ from podium.testing.samples import sample_rows
 
 @check()
 def name_is_a_bijection(cls: type[Aggregator]) -> None:
-    """The name finds this class and no other."""
+    """The name is registered for this class and no other."""
     assert registry.aggregators.get(cls.name) is cls
     assert [n for n, c in registry.aggregators.all().items() if c is cls] == [cls.name]
 
 
 @check()
 def folder_matches_tags(cls: type[Aggregator]) -> None:
-    """Methods of ours that learn from labels live in `supervised`, those that use item features in `features`."""
+    """The folder of a built-in method matches its tags: learns from labels, or uses item features."""
     if cls.__module__.startswith("podium.methods."):
         folders = cls.__module__.split(".")[2:-1]
-        assert ("supervised" in folders) == cls.tags.supervised
-        assert ("features" in folders) == (cls.tags.uses_features and not cls.tags.supervised)
+        assert ("learned" in folders) == cls.tags.supervised
+        assert ("feature" in folders) == (cls.tags.uses_features and not cls.tags.supervised)
 
 
 @check()
 def has_documentation(cls: type[Aggregator]) -> None:
-    """The class says in a sentence what it does, with an example and, unless it is one's own idea, a citation."""
+    """The docstring has a one-sentence summary, an example and, for published methods, a citation."""
     text = inspect.getdoc(cls) or ""
     assert text.split("\n")[0].endswith("."), "the first line of the docstring is a sentence"
     assert ">>>" in text, "the docstring has an example"
@@ -61,7 +61,7 @@ def has_documentation(cls: type[Aggregator]) -> None:
 
 @check()
 def repr_round_trip(cls: type[Aggregator]) -> None:
-    """The printed form makes an equal aggregator."""
+    """The printed form creates an equal aggregator."""
     for one in _make_variants(cls):
         assert make(repr(one)).parameters() == one.parameters()
 
@@ -90,7 +90,7 @@ def bad_parameters_are_refused(cls: type[Aggregator]) -> None:
 
 @check()
 def input_untouched(cls: type[Aggregator]) -> None:
-    """Aggregating changes nothing in its input."""
+    """Aggregating does not change its input."""
     for answers in build_samples(cls, 1):
         preferences = answers.to_preferences()
         before = [c.copy() for c in _collect_arrays(preferences)]
@@ -114,13 +114,13 @@ def same_call_same_bytes(cls: type[Aggregator]) -> None:
 
 
 def _global_state() -> tuple[object, ...]:
-    legacy: Any = np.random.get_state()  # noqa: NPY002 - to see that nobody touches it
+    legacy: Any = np.random.get_state()  # noqa: NPY002 - to check that it is unchanged
     return legacy[1].tobytes(), random.getstate(), dict(os.environ)
 
 
 @check()
 def compiled_equals_plain(cls: type[Aggregator]) -> None:
-    """The compiled kernels, on one thread and on two, give what the small-input paths give."""
+    """The compiled kernels, on one thread and on two, give the results of the small-input paths."""
     asked = os.environ.get("PODIUM_THREADS")
     try:
         for answers in build_samples(cls, 1):
@@ -137,7 +137,7 @@ def compiled_equals_plain(cls: type[Aggregator]) -> None:
 
 @check()
 def earlier_calls_do_not_matter(cls: type[Aggregator]) -> None:
-    """A call gives the same bytes before and after another one that used the compiled kernels."""
+    """A call gives the same bytes before and after a call that used the compiled kernels."""
     for answers in build_samples(cls, 1):
         before = fit_and_aggregate(cls(), answers.to_preferences())
         with _force_compiled():
@@ -149,7 +149,7 @@ def earlier_calls_do_not_matter(cls: type[Aggregator]) -> None:
 
 @check()
 def covers_exactly_the_items(cls: type[Aggregator]) -> None:
-    """Every item of every query comes out once, listed or not, and nothing else."""
+    """The result has each item of each query exactly once, listed or not, and nothing else."""
     for answers in build_samples(cls):
         preferences = answers.to_preferences()
         consensus = fit_and_aggregate(cls(), preferences)
@@ -160,7 +160,7 @@ def covers_exactly_the_items(cls: type[Aggregator]) -> None:
 
 @check()
 def score_order_is_rank_order(cls: type[Aggregator]) -> None:
-    """Scores are finite and fall down the ranking; equal scores, and only they, are marked as tied."""
+    """Scores are finite and decrease down the ranking; exactly the equal scores are marked as tied."""
     for answers in build_samples(cls):
         consensus = fit_and_aggregate(cls(), answers.to_preferences())
         for query in consensus.queries:
@@ -193,7 +193,7 @@ def one_expert(cls: type[Aggregator]) -> None:
 
 @check(lambda tags: Form.RATING in tags.accepts)
 def all_tied(cls: type[Aggregator]) -> None:
-    """Items that nobody tells apart come out tied, in id order."""
+    """Items that no expert distinguishes are tied, in id order."""
     preferences = Preferences.from_lists(
         {"q": {"a": dict.fromkeys("dbca", 1.0), "b": dict.fromkeys("bcda", 2.0)}}
     )
@@ -204,7 +204,7 @@ def all_tied(cls: type[Aggregator]) -> None:
 
 @check(_reads_lists)
 def nobody_lists_anything(cls: type[Aggregator]) -> None:
-    """A query of which all items are unlisted candidates still gets an answer: all tied."""
+    """A query with only unlisted candidates still has a result: all tied."""
     preferences = Preferences.from_rows(
         ["q", "q"], ["a", "b"], ["x", "x"], rank=[1, 1], candidates=(["q", "r", "r"], ["y", "u", "v"])
     )
@@ -225,7 +225,7 @@ def no_queries(cls: type[Aggregator]) -> None:
 
 @check(lambda tags: tags.supervised)
 def fit_is_required(cls: type[Aggregator]) -> None:
-    """No answer before `fit`; no labels, labels of one grade and labels of other items are refused in words."""
+    """No result before `fit`; missing labels, a single grade and labels of other items raise clear errors."""
     preferences = next(iter(build_samples(cls, 1))).to_preferences()
     same = Labels(preferences.index, np.ones(len(preferences.index.items)))
     strange = Labels.from_dict({"q1": {"nobody": 1, "no one": 0}})
@@ -238,15 +238,15 @@ def fit_is_required(cls: type[Aggregator]) -> None:
     for words, call in says:
         try:
             call()
-            said = "nothing"
+            message = "nothing"
         except PodiumError as error:
-            said = str(error)
-        assert words in said, f"expected an error that says {words!r}, got {said}"
+            message = str(error)
+        assert words in message, f"expected an error that says {words!r}, got {message}"
 
 
 @check(lambda tags: tags.supervised)
 def training_queries_are_known_again(cls: type[Aggregator]) -> None:
-    """A model that was saved and loaded says which labelled queries it was fitted on, and no others."""
+    """A saved and loaded model recognizes exactly the labeled queries that it was fitted on."""
     preferences = next(iter(build_samples(cls, 1))).to_preferences()
     model = fit_aggregator(cls(), preferences)
     again = models.model_files.loads(models.model_files.dumps(model))
@@ -254,11 +254,11 @@ def training_queries_are_known_again(cls: type[Aggregator]) -> None:
         build_agreeing_labels(preferences),
         build_agreeing_labels(build_agreeing_preferences(preferences)),
     )
-    assert any(_all_known(again, labels) for labels in lessons), "the queries of training are not known again"
+    assert any(_all_known(again, labels) for labels in lessons), "the training queries are not recognized"
     other = Labels.from_dict({q: {"another item": 1.0, "one more": 0.0} for q in preferences.queries})
     seen = find_fitted_queries(again, other)
     assert seen is not None
-    assert not seen.any(), "other queries of the same names are taken for them"
+    assert not seen.any(), "other queries with the same ids are taken for training queries"
 
 
 def _all_known(model: Aggregator, labels: Labels) -> bool:
@@ -268,31 +268,31 @@ def _all_known(model: Aggregator, labels: Labels) -> bool:
 
 @check(lambda tags: tags.supervised)
 def unknown_experts_are_refused_unless_allowed(cls: type[Aggregator]) -> None:
-    """An expert that training did not see is an error that names it, or is left out when `unseen="ignore"`."""
+    """An unknown expert is an error that names it, or is ignored with `unseen="ignore"`."""
     answers = next(iter(build_samples(cls, 1)))
     preferences = answers.to_preferences()
     fewer = preferences.without_expert("e1")
-    said = "'e1'"  # a method that shares weights may take strangers in
+    message = "'e1'"  # a method with shared weights may accept unknown experts
     try:
         fit_aggregator(cls(), fewer).aggregate(preferences)
     except ParameterError as error:
-        said = str(error)
-    assert "'e1'" in said, said
+        message = str(error)
+    assert "'e1'" in message, message
     ignoring = fit_aggregator(cls(unseen="ignore"), fewer)  # type: ignore[call-arg]
     assert len(ignoring.aggregate(preferences)) == len(preferences)
 
 
 @check()
 def other_forms_are_refused(cls: type[Aggregator]) -> None:
-    """Preferences of a form the method cannot read raise UnsupportedFormError."""
+    """Preferences of an unsupported form raise UnsupportedFormError."""
     for form in set(Form) - cls.tags.accepts:
         try:
             cls().aggregate(sample_rows(form, 0).to_preferences())
         except UnsupportedFormError as error:
-            said = str(error)
+            message = str(error)
         else:
             raise AssertionError(f"{form} was accepted")
-        assert form.value in said
+        assert form.value in message
 
 
 def _is_iterative(cls: type[Aggregator]) -> bool:
@@ -301,7 +301,7 @@ def _is_iterative(cls: type[Aggregator]) -> bool:
 
 @check()
 def default_stop_is_near_the_limit(cls: type[Aggregator]) -> None:
-    """Where there is a `tolerance`, its default gives the answer of the smallest accepted one to six digits."""
+    """The default `tolerance`, if any, gives the result of the smallest accepted one to six digits."""
     tight = next((p for p in params.parameters(cls) if p.name == "tolerance"), None)
     if tight is None or not isinstance(tight.accepts, params.Range):
         return
@@ -315,7 +315,7 @@ def default_stop_is_near_the_limit(cls: type[Aggregator]) -> None:
 
 @check()
 def says_when_it_did_not_converge(cls: type[Aggregator]) -> None:
-    """Where there are `max_iterations`, one is too few, and the result says so."""
+    """With `max_iterations=1`, if there is such a parameter, the result is marked as not converged."""
     if not _is_iterative(cls):
         return
     with _force_compiled():
@@ -329,7 +329,7 @@ def says_when_it_did_not_converge(cls: type[Aggregator]) -> None:
 
 @contextlib.contextmanager
 def _force_compiled() -> Iterator[None]:
-    """Large-input paths for small inputs: those are the ones that iterate."""
+    """Force the large-input paths for small inputs: only those iterate."""
     small, dispatch.SMALL = dispatch.SMALL, 0
     try:
         yield

@@ -1,4 +1,4 @@
-"""Cost: what compares items with each other says what that needs, and refuses too much of it at once."""
+"""Cost checks: pairwise methods estimate time and memory and reject inputs beyond the limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REFUSAL = r"^{name} needs about .+ for [\d,]+ .+, and the limit is .+; .+"
 
 @check()
 def refuses_what_costs_too_much(cls: type[Aggregator]) -> None:
-    """A method that compares items with each other estimates what that needs, and refuses beyond the limits."""
+    """A method that compares items pairwise estimates its cost and rejects inputs beyond the limits."""
     compares = False
     for answers in build_samples(cls, 1):
         preferences = answers.to_preferences()
@@ -32,25 +32,25 @@ def refuses_what_costs_too_much(cls: type[Aggregator]) -> None:
             else:
                 assert one.aggregate(preferences).scores.tobytes() == usual
     if cls.tags.pairwise == "none":
-        assert not compares, "a method that has costs carries the tag pairwise"
+        assert not compares, "a method with costs has the tag pairwise"
     if cls.tags.pairwise == "items":
         assert compares, "the tag pairwise='items' needs an estimate from _costs"
 
 
 def _assert_refused(one: Aggregator, preferences: Any) -> None:
     refusal = _catch_refusal(one, preferences)
-    assert refusal is not None, "nothing was refused, though nothing is allowed"
+    assert refusal is not None, "with limits of zero the input was not rejected"
     assert re.match(REFUSAL.format(name=one.name), str(refusal)), str(refusal)
     known = {*registry.aggregators.all(), *one.parameters()} - {one.name}
     named = known & set(re.findall(r"\w+", str(refusal.remedy)))
-    assert named, f"the refusal names no method or option to use instead: {refusal}"
+    assert named, f"the error names no alternative method or option: {refusal}"
 
 
 def _catch_refusal(one: Aggregator, preferences: Any) -> InputError | None:
-    """How the method refuses; computing anything first is an error."""
+    """The error of the method; computing anything before it is a failure."""
 
     def fail_if_computed(*_: Any) -> Any:
-        raise AssertionError("the method computed before it refused")
+        raise AssertionError("the method computed before it checked the limits")
 
     vars(one)["_compute_raw_outcome"] = fail_if_computed
     try:
@@ -64,7 +64,7 @@ def _catch_refusal(one: Aggregator, preferences: Any) -> InputError | None:
 
 @contextlib.contextmanager
 def _zero_limits() -> Iterator[None]:
-    """Limits of zero, for what grows faster than the input."""
+    """Set the limits to zero for costs that grow faster than the input."""
     before = {name: os.environ.get(name) for name in ("PODIUM_MEMORY", "PODIUM_OPERATIONS")}
     os.environ.update(dict.fromkeys(before, "0"))
     try:

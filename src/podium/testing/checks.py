@@ -1,8 +1,8 @@
-"""The checks every aggregator must pass; a plug-in author runs `check_all(MyAggregator)`.
+"""The checks that every aggregator must pass; plug-in authors run `check_all(MyAggregator)`.
 
-A check is a function of an aggregator class that raises AssertionError. Which checks apply follows from the class's
-tags; the exemptions are the class's own `exempt` mapping, each with a reason. Nothing is skipped silently:
-`plan(cls)` says for every check whether it runs, does not apply, or is exempt.
+A check is a function of an aggregator class that raises AssertionError. Which checks apply follows from the
+class's tags; exemptions are listed in the class's `exempt` mapping, each with a reason. No check is skipped
+silently: `plan(cls)` states for each check whether it runs, does not apply, or is exempt.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Check:
-    """One property; `applies` says of which tags it may be asked."""
+    """One property; `applies` decides from the tags whether it is checked."""
 
     name: str
     function: Callable[[type[Aggregator]], None]
@@ -47,12 +47,12 @@ class Check:
 
     @property
     def promise(self) -> str:
-        """What the check promises, in one sentence."""
+        """The checked property, in one sentence."""
         return (self.function.__doc__ or "").strip().splitlines()[0]
 
 
 CHECKS: dict[str, Check] = {}
-CASES = contextvars.ContextVar("CASES", default=1)  # how many times the usual number of samples
+CASES = contextvars.ContextVar("CASES", default=1)  # multiplier of the default number of samples
 
 
 def check(applies: Callable[[Tags], bool] = lambda _: True) -> Callable[[Any], Any]:
@@ -66,7 +66,7 @@ def check(applies: Callable[[Tags], bool] = lambda _: True) -> Callable[[Any], A
 
 
 def plan(cls: type[Aggregator]) -> dict[str, str]:
-    """For every check: 'run', 'does not apply', or 'exempt: reason'."""
+    """For each check: 'run', 'does not apply', or 'exempt: reason'."""
     _import_checks()
     unknown = set(cls.exempt) - set(CHECKS)
     assert not unknown, f"{cls.name} is exempt from checks that do not exist: {unknown}"
@@ -98,17 +98,17 @@ def check_all(cls: type[Aggregator]) -> None:
 
 
 def _import_checks() -> None:
-    # defining them registers them
+    # importing them registers them
     from podium.testing import check_algebra, check_batches, check_contract, check_cost  # noqa: F401
 
 
-# -- helpers the checks share ----------------------------------------------------------------------------------
+# -- helpers shared by the checks ----------------------------------------------------------------------------
 
 
 def fit_aggregator(aggregator: Aggregator, preferences: Preferences) -> Aggregator:
-    """The aggregator, fitted where it needs to be, with labels that say what the experts say on the whole.
+    """The aggregator, fitted if needed, with labels that agree with the experts overall.
 
-    Where they say nothing that could be learned, it learns from a lesson that the same experts give.
+    If these labels have no signal, it is fitted on generated queries on which the same experts agree.
     """
     if not aggregator.tags.supervised:
         return aggregator.fit(preferences)
@@ -122,7 +122,7 @@ def fit_aggregator(aggregator: Aggregator, preferences: Preferences) -> Aggregat
 
 
 def build_agreeing_labels(preferences: Preferences) -> Labels:
-    """Grades 2, 1, 0 for the upper, middle and lower third by a plain count of voices; equal counts, equal grades."""
+    """Grades 2, 1, 0 for the upper, middle and lower third by vote count; equal counts have equal grades."""
     index, lists, votes = preferences.index, preferences.lists, preferences.comparisons
     count = np.bincount(lists.item, weights=1.0 / (1.0 + lists.rank), minlength=len(index.items))
     count = np.round(
@@ -158,7 +158,7 @@ def fit_and_aggregate(aggregator: Aggregator, preferences: Preferences) -> Conse
 
 
 def build_samples(cls: type[Aggregator], seeds: int = 3) -> list[PreferenceRows]:
-    """Sample answers of every form the class accepts: so many of experts, and half as many of annotators."""
+    """Samples of each form that the class accepts: `seeds` by experts, and half as many by annotators."""
     seeds *= CASES.get()
     crowds = [
         sample_crowd_rows(form, seed)
@@ -171,7 +171,7 @@ def build_samples(cls: type[Aggregator], seeds: int = 3) -> list[PreferenceRows]
 
 @contextlib.contextmanager
 def more_cases(factor: int) -> Iterator[None]:
-    """Inside, checks try so many times the usual number of samples."""
+    """In this context, checks use the given multiple of the default number of samples."""
     before = CASES.set(factor)
     try:
         yield

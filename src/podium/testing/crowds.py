@@ -1,4 +1,4 @@
-"""Crowds made from a seed: annotators of known quality, and spammers among real ones."""
+"""Simulated crowds: annotators of known accuracy, and spammers added to real data."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["SimulatedCrowd", "add_spammers", "annotators", "simulate"]
 
 SpammerKind = Literal["random", "malicious"]
 Random = np.random.Generator
-Spammer = tuple[int, str, int]  # query, name, and the expert it imitates
+Spammer = tuple[int, str, int]  # query, name, and the expert whose items it judges
 
 
 @dataclass(frozen=True)
 class SimulatedCrowd:
-    """Judgements, what is true, and how often each annotator says so."""
+    """Judgments, the ground truth, and the accuracy of each annotator."""
 
     preferences: Preferences
     labels: Labels
@@ -34,7 +34,7 @@ class SimulatedCrowd:
 def annotators(
     good: int = 0, random: int = 0, malicious: int = 0, *, best: float = 0.9, worst: float = 0.1
 ) -> dict[Id, float]:
-    """Names and qualities of a mixed crowd: `best` for the good, 1/2 for the random, `worst` for the malicious ones.
+    """Names and accuracies of annotators: `best` for good, 1/2 for random, `worst` for malicious ones.
 
     >>> annotators(good=1, random=1, malicious=1)
     {'good 1': 0.9, 'random 1': 0.5, 'malicious 1': 0.1}
@@ -53,10 +53,10 @@ def simulate(
     levels: int = 4,
     seed: int = 0,
 ) -> SimulatedCrowd:
-    """Every annotator judges so many pairs or items, drawn by lot, in every query, and is right as often as said.
+    """Each annotator judges random pairs or items in each query and is right with the given probability.
 
-    Pairs: the items are ranked from `items` - 1 down to 0, and every pair has a right answer. Ratings: grades are
-    0 .. levels - 1, a wrong one is any of the others, and an annotator rates an item at most once.
+    Pairs: items are ranked from `items` - 1 down to 0, and each pair has one correct answer. Ratings: grades
+    are 0 .. levels - 1, an error is any other grade, and an annotator rates an item at most once.
 
     >>> crowd = simulate(annotators(good=3), items=5, judgements=4, seed=1)
     >>> crowd.preferences, crowd.labels
@@ -93,7 +93,7 @@ def _build_labels(grades: Mapping[int, I8], ids: list[str]) -> Labels:
 
 
 def _sample_votes(grades: I8, right: float, count: int, _: int, chance: Random) -> tuple[I8, I8]:
-    """Winners and losers of pairs drawn by lot."""
+    """Winners and losers of random pairs."""
     n = len(grades)
     a = chance.integers(0, n, count)
     b = (a + chance.integers(1, n, count)) % n
@@ -102,7 +102,7 @@ def _sample_votes(grades: I8, right: float, count: int, _: int, chance: Random) 
 
 
 def _sample_ratings(grades: I8, right: float, count: int, levels: int, chance: Random) -> tuple[I8, I8]:
-    """Items drawn by lot, and their ratings."""
+    """Random items, and their ratings."""
     item = chance.permutation(len(grades))[:count]
     shift = np.where(chance.random(len(item)) < right, 0, chance.integers(1, levels, len(item)))
     return item, (grades[item] + shift) % levels
@@ -118,11 +118,11 @@ def add_spammers(
     seed: int = 0,
     labels: Labels | None = None,
 ) -> Preferences:
-    """The same preferences with spammers: in every query `share` times as many as it has experts.
+    """The same preferences with spammers: in each query `share` times the number of its experts.
 
-    A spammer judges the pairs or items that an expert of the query, drawn by lot, judged. A random one answers by lot
-    (any of the ratings that occur), a malicious one says the opposite of the labels, and of that expert where there are
-    none: votes and lists turned round, ratings mirrored. The n-th spammer is the same one in all queries.
+    A spammer judges the pairs or items of a random expert of the query. A random spammer answers at random
+    (with any rating that occurs); a malicious one gives the opposite of the labels, or of that expert where
+    there are none: votes and lists reversed, ratings mirrored. The n-th spammer is the same in all queries.
 
     >>> p = Preferences.from_comparisons([0, 0], ["ann", "bob"], ["a", "a"], ["b", "c"])
     >>> add_spammers(p, 0.5, "malicious").experts.tolist()
@@ -148,7 +148,7 @@ def add_spammers(
 
 
 def _find_free_names(preferences: Preferences) -> str:
-    """A pattern of names that no expert has."""
+    """A name pattern that no expert matches."""
     taken, mark = [str(e) for e in preferences.experts], "spammer"
     while any(t.startswith(mark) for t in taken):
         mark = f"another {mark}"
@@ -156,7 +156,7 @@ def _find_free_names(preferences: Preferences) -> str:
 
 
 def _sample_experts(preferences: Preferences, query: int, share: float, chance: Random) -> list[int]:
-    """The experts that the spammers of a query imitate."""
+    """The experts whose items the spammers of a query judge."""
     tables = preferences.lists, preferences.comparisons
     own = [t.expert[t.query_starts[query] : t.query_starts[query + 1]] for t in tables]
     experts = np.unique(np.concatenate(own))
@@ -165,7 +165,7 @@ def _sample_experts(preferences: Preferences, query: int, share: float, chance: 
 
 
 def _find_imitated_rows(table: Comparisons | Lists, drawn: Sequence[Spammer]) -> tuple[I8, list[str]]:
-    """The votes or lists that are imitated, and who does so."""
+    """The votes or lists that spammers copy, and the spammer of each."""
     rows, who = [np.zeros(0, np.int64)], []
     for query, name, expert in drawn:
         begin, end = table.query_starts[query : query + 2].tolist()

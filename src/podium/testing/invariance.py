@@ -1,7 +1,7 @@
 """The invariance grid at full size: `python -m podium.testing.invariance`.
 
-The checks in `INVARIANCE` (rows in another order, other names, the other kernels, other batches, weight 0) run for
-every method on many more samples than in the test suite. Plug-in authors can name their own methods.
+The checks in `INVARIANCE` (row order, names, kernels, batch sizes, weight 0) run for every method on many
+more samples than in the test suite. Plug-in authors can name their own methods.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ INVARIANCE = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the grid, print what fails, and return 1 if anything does."""
+    """Run the grid, print the failures, and return 1 if there are any."""
     parser = argparse.ArgumentParser(
         prog="python -m podium.testing.invariance",
         description="Run the invariance checks of the methods on many random samples.",
     )
     parser.add_argument("methods", nargs="*", help="names of methods (default: all)")
     parser.add_argument(
-        "--cases", type=int, default=15, help="times the number of samples in the test suite (default: 15)"
+        "--cases", type=int, default=15, help="multiple of the test suite's number of samples (default: 15)"
     )
     parser.add_argument("--checks", nargs="+", choices=INVARIANCE, default=INVARIANCE, help="default: all")
     asked = parser.parse_args(arguments)

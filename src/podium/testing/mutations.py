@@ -1,4 +1,4 @@
-"""Damaged files of every format, for fuzzing the readers: a seed and a number always give the same file.
+"""Damaged files of every format, for fuzzing the readers; reproducible from a seed and a number.
 
 >>> mutated_file(0, 17) == mutated_file(0, 17), mutated_file(0, 17).name.startswith("file.")
 (True, True)
@@ -31,14 +31,14 @@ __all__ = ["MutatedFile", "find_failure", "mutated_file", "sample_files"]
 
 
 class MutatedFile(NamedTuple):
-    """A file that may be damaged, and options it is to be read with."""
+    """A possibly damaged file, and the options to read it with."""
 
     name: str
     raw: bytes
     options: dict[str, Any]
 
 
-# what tends to break parsers: numbers at the edges, marks of other formats, broken text
+# typical parser breakers: extreme numbers, markers of other formats, invalid text
 _TOKENS = [
     b"", b"0", b"-1", b"1", b"2147483648", b"9" * 25, b"9" * 5000, b"1e999", b"-1e308", b"nan", b"inf", b"0x1F",
     b"1_0", b"1.5",
@@ -60,7 +60,7 @@ _OPTIONS: list[dict[str, Any]] = [
 
 @functools.cache
 def sample_files() -> tuple[tuple[str, bytes], ...]:
-    """Sound files: what each format writes of lists, votes and labels, and some that only people write."""
+    """Valid files: the output of each format for lists, votes and labels, plus handwritten ones."""
     lists = Preferences.from_lists(
         {"q1": {"e": {"a": 3.0, "b": 1.5}, "f": {"b": 2.0}}, "q2": {"e": {"ä": 1.0}}}
     )
@@ -94,7 +94,7 @@ def _write_content(writer: Any, content: Content) -> bytes:
         warnings.simplefilter("ignore")
         try:
             return b"".join(writer.write(content))
-        except InputError:  # two queries are no election, for example
+        except InputError:  # two queries are not one election, for example
             return b"".join(writer.write(Content(content.preferences and content.preferences.select(["q1"]))))
 
 
@@ -121,7 +121,7 @@ _BY_HAND: tuple[tuple[str, bytes], ...] = (
 
 
 def mutated_file(seed: int, number: int) -> MutatedFile:
-    """A sound file that was damaged a few times, and perhaps compressed, before or after the damage."""
+    """A valid file with a few random changes, possibly compressed before or after them."""
     pick = random.Random(f"{seed}:{number}")
     suffix, raw = pick.choice(sample_files())
     options = pick.choice(_OPTIONS)
@@ -140,9 +140,9 @@ def mutated_file(seed: int, number: int) -> MutatedFile:
 
 
 def find_failure(file: MutatedFile, folder: str | os.PathLike[str], *, compiled: bool = False) -> str | None:
-    """Read a file, and write what it holds in every format; the traceback of anything but an error in Podium's words.
+    """Read a file and write its content in every format; returns the traceback of any error but Podium's own.
 
-    `compiled` takes the readers of large files.
+    `compiled` uses the readers for large files.
     """
     path = os.path.join(folder, file.name)
     with open(path, "wb") as out:
@@ -151,11 +151,11 @@ def find_failure(file: MutatedFile, folder: str | os.PathLike[str], *, compiled:
     dispatch.SMALL = 0 if compiled else 10**12
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # arithmetic that went wrong says so in a warning
+            warnings.simplefilter("error")  # invalid arithmetic emits a warning
             warnings.simplefilter("ignore", PodiumWarning)
             _read_and_write(path, file.options)
     except PodiumError as error:
-        return None if str(error).strip() else "an error without words"
+        return None if str(error).strip() else "an error without a message"
     except Exception:
         return traceback.format_exc()
     finally:
@@ -172,7 +172,7 @@ def _read_and_write(path: str, options: dict[str, Any]) -> None:
         repr(content.preferences)
     for cls in formats.all().values():
         if cls.holds & content.parts:
-            with contextlib.suppress(InputError):  # ids that a format cannot hold, for example
+            with contextlib.suppress(InputError):  # ids that a format cannot store, for example
                 b"".join(cls().write(content))
 
 
@@ -213,7 +213,7 @@ def _insert_token(raw: bytes, pick: random.Random) -> bytes:
 
 
 def _replace_token(raw: bytes, pick: random.Random) -> bytes:
-    """One cell, word or number becomes something else."""
+    """Replace one cell, word or number."""
     found = list(re.finditer(rb"[^\s,;:|\t\"{}\[\]]+", raw))
     if not found:
         return raw
@@ -244,7 +244,7 @@ _DAMAGES: Sequence[Callable[[bytes, random.Random], bytes]] = (
 
 
 def _replace_parquet_columns(raw: bytes, pick: random.Random) -> bytes:
-    """A Parquet file that is sound as such, and whose columns are not what they are called."""
+    """A valid Parquet file whose columns have unexpected types."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -264,13 +264,13 @@ def _replace_parquet_columns(raw: bytes, pick: random.Random) -> bytes:
     out = io.BytesIO()
     try:
         pq.write_table(table, out)
-    except (pa.ArrowException, ValueError):  # some types Parquet cannot hold
+    except (pa.ArrowException, ValueError):  # types that Parquet cannot store
         return raw
     return out.getvalue()
 
 
 def _build_invalid_text(pa: Any, n: int) -> Any:
-    """Text that is not UTF-8, which Arrow writes and reads without looking."""
+    """Text that is not UTF-8, which Arrow writes and reads without validation."""
     import numpy as np
 
     offsets = np.arange(0, 2 * n + 1, 2, dtype=np.int32)

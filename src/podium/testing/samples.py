@@ -1,4 +1,4 @@
-"""Small preferences of every form, made from a seed; the checks run on these."""
+"""Small random preferences of every form; the checks run on these."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PreferenceRows:
 
 
 def sample_rows(form: Form, seed: int, *, complete: bool = False) -> PreferenceRows:
-    """Random answers of four experts to three queries; partial and with ties unless `complete`."""
+    """Random preferences of four experts for three queries; partial and with ties unless `complete`."""
     random = np.random.default_rng((seed, list(Form).index(form)))
     if form is Form.COMPARISON:
         return PreferenceRows(form, votes=tuple(_sample_votes(random)))
@@ -83,10 +83,10 @@ def _sample_votes(random: np.random.Generator) -> Iterator[tuple[Id, Id, Id, Id,
 
 
 def sample_crowd_rows(form: Form, seed: int) -> PreferenceRows:
-    """Few answers of annotators who are good, careless or malicious; one of them may rate on a scale of its own.
+    """A few answers of good, careless or malicious annotators; one of them may use its own rating scale.
 
-    Many of these cases are degenerate: even votes, annotators who contradict each other, items judged once. Sums that
-    cancel and estimates without a best value are common there.
+    Many of these cases are degenerate: even votes, contradicting annotators, items judged once. Sums that
+    cancel and likelihoods without a maximum are common.
     """
     random = np.random.default_rng((seed, list(Form).index(form), 1))
     items, experts = ITEMS[: random.choice([2, 2, 3, 5])], EXPERTS[: random.integers(2, 5)]
@@ -136,7 +136,7 @@ def _sample_crowd_list(
 
 
 def iterate_samples(accepts: frozenset[Form], seeds: int = 3) -> Iterator[PreferenceRows]:
-    """A few answers of every accepted form."""
+    """A few samples of each accepted form."""
     for form in Form:
         if form in accepts:
             yield from (sample_rows(form, seed) for seed in range(seeds))

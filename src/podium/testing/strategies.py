@@ -22,13 +22,13 @@ __all__ = [
     "top_k",
 ]
 
-# strings of any character but surrogates, which no UTF-8 file can hold
+# strings of any characters but surrogates, which UTF-8 cannot encode
 any_text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 simple_ids = st.text("abcdefgh0123-_.", min_size=1, max_size=5)
 
 
 def ids() -> st.SearchStrategy[Id]:
-    """Any id: text with every kind of character, or an integer."""
+    """Any id: text of any characters, or an integer."""
     return st.one_of(simple_ids, any_text, st.integers(-(2**31), 2**31))
 
 
@@ -55,7 +55,7 @@ def rankings(
 def top_k(
     name: st.SearchStrategy[Id] = simple_ids, *, queries: int = 3, experts: int = 4
 ) -> st.SearchStrategy[Preferences]:
-    """Top lists: what is not listed is below."""
+    """Top lists: unlisted items rank below listed ones."""
     nested = _nested_answers(answers(name), name, queries, experts)
     return nested.map(lambda n: Preferences.from_lists(n, unlisted="below"))
 
@@ -63,7 +63,7 @@ def top_k(
 def ratings(
     name: st.SearchStrategy[Id] = simple_ids, *, queries: int = 3, experts: int = 4
 ) -> st.SearchStrategy[Preferences]:
-    """Ratings on a short scale (so with ties), or any finite scores."""
+    """Ratings on a short scale (hence with ties), or any finite scores."""
     score = st.one_of(st.integers(0, 4).map(float), st.floats(-1e6, 1e6, width=32))
     answer = st.dictionaries(name, score, min_size=1, max_size=6)
     return _nested_answers(answer, name, queries, experts).map(Preferences.from_lists)

@@ -1,1 +1,1 @@
-"""From columns as given to validated tables."""
+"""From input columns to validated tables."""

@@ -1,4 +1,4 @@
-"""Several preferences put together as one."""
+"""Concatenation of preferences."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = ["concat_preferences"]
 
 
 def concat_preferences(parts: Sequence[Preferences]) -> Preferences:
-    """All rows of all parts over one index; candidates nobody lists are kept."""
+    """All rows of all parts over one index; candidates that no expert lists are kept."""
     from podium.data.preferences import Preferences
 
     if not parts:
-        raise InputError("there is nothing to put together", remedy="give at least one set of preferences")
+        raise InputError("there are no preferences to combine", remedy="give at least one set of preferences")
     readings = {p.unlisted for p in parts if p.lists.rows} or {parts[0].unlisted}
     if len(readings) > 1:
         raise InputError(
-            "the parts read unlisted items differently", remedy=("use one ", Option("unlisted"), " for all")
+            "the parts treat unlisted items differently", remedy=("use one ", Option("unlisted"), " for all")
         )
     if len(parts) == 1:
         return parts[0]
-    given = [np.lexsort((p.index.arrival, p.index.query_of_slot)) for p in parts]  # slots as they first came
+    given = [np.lexsort((p.index.arrival, p.index.query_of_slot)) for p in parts]  # slots in input order
     query = _concat_columns(
         [CodedColumn(p.index.query_of_slot[g], p.queries) for p, g in zip(parts, given, strict=True)], "query"
     )
@@ -66,7 +66,7 @@ def concat_preferences(parts: Sequence[Preferences]) -> Preferences:
 
 
 def _concat_sides(parts: Sequence[Preferences]) -> I4 | None:
-    """How the items of all votes were shown; not known for parts that do not say."""
+    """The order in which the items of all votes were shown; unknown for parts without it."""
     tables = [p.comparisons for p in parts]
     if all(t.side is None for t in tables):
         return None
@@ -102,7 +102,7 @@ def _concat_lists(
             f"item {index.items[int(item[row])]!r} in the list of expert {names[int(expert[row])]!r} "
             f"for query {index.queries[int(query_of[item[row]])]!r}"
         ),
-        origin=lambda _: ("the parts put together", None),
+        origin=lambda _: ("the combined parts", None),
     )
 
 

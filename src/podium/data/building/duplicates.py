@@ -1,4 +1,4 @@
-"""Items that one list holds more than once: one row for each, by a stated policy."""
+"""Duplicate items in a list: reduced to one row each by an explicit policy."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class ListRows:
     score: F8 | None
 
     def take(self, order: I8) -> ListRows:
-        """The rows in another order, or some of them."""
+        """The rows in another order, or a subset of them."""
         rank = None if self.rank is None else self.rank[order]
         score = None if self.score is None else self.score[order]
         return ListRows(self.query[order], self.expert[order], self.slot[order], rank, score)
 
     def prepend_rows(self, other: ListRows) -> ListRows:
-        """Other rows of the same columns, then these."""
+        """Other rows with the same columns, followed by these."""
         rank = None if self.rank is None or other.rank is None else np.concatenate((other.rank, self.rank))
         score = (
             None if self.score is None or other.score is None else np.concatenate((other.score, self.score))
@@ -42,10 +42,10 @@ class ListRows:
 
 
 def merge_duplicates(rows: ListRows, list_key: I8, policy: str, sizes: I8) -> tuple[ListRows, I8]:
-    """One row per item in the lists that repeat some, which are then renumbered; other lists stay as they are.
+    """One row per item in lists with duplicates, which are then renumbered; other lists are unchanged.
 
-    Rows are sorted by list and position. `first` keeps the copy of the best rank, `best` that of the best score,
-    `sum` adds the scores of the copies and orders by them. Never depends on the order of the input.
+    Rows are sorted by list and position. `first` keeps the copy with the best rank, `best` the one with the
+    best score, `sum` adds the scores of the copies and orders by the sums. Row order does not matter.
     """
     if rows.rank is None:
         assert rows.score is not None
@@ -56,6 +56,7 @@ def merge_duplicates(rows: ListRows, list_key: I8, policy: str, sizes: I8) -> tu
     pairs, count = np.unique(code * width + rows.slot, return_counts=True)
     repeating = np.zeros(len(lists), np.bool_)
     repeating[pairs[count > 1] // width] = True
+    # lists without duplicates keep their ranks, gaps included
     touched = np.flatnonzero(repeating[code])
     rest = np.flatnonzero(~repeating[code])
     merged, kept = _merge_lists(rows.take(touched), code[touched], policy, sizes)
@@ -66,6 +67,7 @@ def _merge_lists(rows: ListRows, code: I8, policy: str, sizes: I8) -> tuple[List
     assert rows.rank is not None
     value = _fill_scores(rows, code, sizes)
     last = (rows.slot, rows.rank, -value, code) if policy == "best" else (rows.slot, -value, rows.rank, code)
+    # the copy to keep comes first; the slot as last key makes the order independent of the input
     order = np.lexsort(last)
     key = (code * (int(rows.slot.max()) + 1) + rows.slot)[order]
     _, first, which = np.unique(key, return_index=True, return_inverse=True)
@@ -75,6 +77,7 @@ def _merge_lists(rows: ListRows, code: I8, policy: str, sizes: I8) -> tuple[List
     again = np.lexsort((rows.slot[kept], worth, code[kept]))
     kept, worth, total = kept[again], worth[again], total[again]
     score = None if rows.score is None else rows.score[kept]
+    # lists without scores keep NaN, although their implied scores were summed
     if score is not None and policy == "sum":
         score = np.where(np.isnan(score), np.nan, total)
     ranks = segments.competition_ranks(code[kept], worth)
@@ -82,7 +85,7 @@ def _merge_lists(rows: ListRows, code: I8, policy: str, sizes: I8) -> tuple[List
 
 
 def _fill_scores(rows: ListRows, code: I8, sizes: I8) -> F8:
-    """The score of every row, implied by its rank where it has none."""
+    """The score of each row, derived from its rank if it has none."""
     assert rows.rank is not None
     last = np.zeros(int(code.max()) + 1, np.int64)
     np.maximum.at(last, code, rows.rank)

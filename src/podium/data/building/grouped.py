@@ -1,7 +1,7 @@
-"""Large tables whose rows are grouped by query: compiled loops, straight to `Preferences`.
+"""Large tables whose rows are grouped by query: compiled loops directly to `Preferences`.
 
-What is not in order, or not right, is left to `Preferences.from_rows`, which sorts it or says what is wrong; the two
-give the same preferences. No id becomes a Python object.
+Unsorted or invalid rows are left to `Preferences.from_rows`, which sorts them or raises the error; both give
+the same preferences. No id becomes a Python object.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ __all__ = ["GroupedPreferences", "ListExperts", "from_grouped"]
 
 
 class ListExperts(NamedTuple):
-    """Where lists begin (the rows at which the query or the expert changes), whose they are, and who there is."""
+    """The first row of each list (where the query or the expert changes), its expert, and all experts."""
 
-    starts: I8  # and, at the end, the number of rows
+    starts: I8  # followed by the number of rows
     codes: I4  # of each list
     ids: Ids  # in id order
 
 
 class GroupedPreferences(NamedTuple):
-    """Preferences, and for every slot a row that has its item."""
+    """Preferences, and for each slot a row with its item."""
 
     preferences: Preferences
     first_row: I8
@@ -47,9 +47,9 @@ def from_grouped(
     score: F8 | None,
     unlisted: Unlisted = "unknown",
 ) -> GroupedPreferences | None:
-    """Lists from columns where query q has the rows row_starts[q] .. row_starts[q + 1]; None if they are not in order.
+    """Lists from columns where query q has the rows row_starts[q] .. row_starts[q + 1]; None if not sorted.
 
-    In order: experts by id, in each list the rows by rank (without ranks, by falling score), equal ones by item id.
+    Sorted: experts by id, rows of each list by rank (without ranks, by descending score), ties by item id.
     """
     found = local_items.number_items(row_starts, item)
     filled = local_items.fill_lists(row_starts, found, expert.starts, expert.codes, rank, score)
@@ -57,12 +57,12 @@ def from_grouped(
         return None
     items = Ids.from_text(*found.text) if found.text else Ids(np.asarray(item)[found.first_row])
     index = ItemIndex(queries, found.starts, items, found.arrival)
-    scores = None if score is None else score.copy()  # the caller's own array must not be ours
+    scores = None if score is None else score.copy()  # never share memory with the caller's array
     lists = Lists(*filled, scores)
     if rank is not None and scores is not None:
         if not np.isfinite(scores).all():
             return None
         warn_if_reversed(lists)
     made = Preferences(index, expert.ids, lists, Comparisons.empty(len(index)), unlisted)
-    vars(made)["_unranked_slots"] = None  # known without a look: every item comes from a list
+    vars(made)["_unranked_slots"] = None  # known in advance: every item comes from a list
     return GroupedPreferences(made, found.first_row)

@@ -15,10 +15,10 @@ __all__ = ["restrict_items"]
 
 
 def restrict_items(preferences: Preferences, keep: B1) -> Preferences:
-    """What is said of the kept slots only: new slot k is old slot `flatnonzero(keep)[k]`; ranks stay as they are."""
+    """Preferences over the kept slots: new slot k is old slot `flatnonzero(keep)[k]`; ranks are unchanged."""
     old, index = np.flatnonzero(keep), preferences.index
     before = np.concatenate(([0], np.cumsum(keep)))
-    new = before[:-1]  # of every kept slot
+    new = before[:-1]  # the new number of each kept slot
     starts = before[index.starts]
     order = np.lexsort((index.arrival[old], index.query_of_slot[old]))
     arrival = np.empty(len(old), np.int32)
@@ -34,7 +34,7 @@ def restrict_items(preferences: Preferences, keep: B1) -> Preferences:
 
 
 def _filter_rows(lists: Lists, keep: B1, new: I8) -> Lists:
-    """The rows on kept slots; lists without any are gone."""
+    """The rows on kept slots; lists without any row are dropped."""
     rows = np.flatnonzero(keep[lists.item])
     lengths = np.bincount(lists.list_of_row[rows], minlength=len(lists))
     left = lengths > 0

@@ -1,4 +1,4 @@
-"""Columns as given -> validated, sorted tables. The only place where preferences are checked."""
+"""Input columns -> validated, sorted tables. The only place where preferences are validated."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LAST_RANK = 2**31 - 1
 
 
 def row_origin(row: int) -> tuple[str, int | None]:
-    """The origin of data that comes from memory."""
+    """The origin of in-memory data."""
     return f"row {row + 1}", None
 
 
@@ -43,7 +43,7 @@ def _row_error(problem: str, row: int, origin: Origin, remedy: MessageText) -> I
 
 
 def check_numbers(values: Any, what: str, origin: Origin = row_origin) -> F8:
-    """A float column; anything that is not a finite number is an error that names its row."""
+    """A float column; a value that is not a finite number is an error that names its row."""
     try:
         column = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -61,7 +61,7 @@ def check_numbers(values: Any, what: str, origin: Origin = row_origin) -> F8:
             f"the {what} is {column[bad[0]]}",
             int(bad[0]),
             origin,
-            f"a {what} is a finite number; leave the row out if it is unknown",
+            f"a {what} is a finite number; omit the row if it is unknown",
         )
     return column
 
@@ -106,8 +106,8 @@ def build_lists(
 ) -> Lists:
     """Validate, sort and group list rows.
 
-    `sizes` counts the items of each query; `blank_scores` allows NaN for lists without scores; `name(row)` describes
-    a row's item and list for messages.
+    `sizes` counts the items of each query; `blank_scores` allows NaN for lists without scores; `name(row)`
+    describes a row's item and list for messages.
     """
     if rank is None and score is None:
         raise InputError(
@@ -156,17 +156,17 @@ def _check_scores(values: Any, origin: Origin, blank: bool) -> F8:
 
 
 def _check_blanks(score: F8, list_key: I8, row_of: Callable[[int], int], origin: Origin) -> None:
-    """A list has scores for all of its rows or for none."""
+    """Reject lists in which only some rows have scores."""
     mixed = (list_key[1:] == list_key[:-1]) & (np.isnan(score[1:]) != np.isnan(score[:-1]))
     if mixed.any():
         row = row_of(int(np.flatnonzero(mixed)[0]) + 1)
         raise _row_error(
-            "a list has scores for some of its items only", row, origin, "score all of them, or none"
+            "a list has scores for only some of its items", row, origin, "score all of them, or none"
         )
 
 
 def _find_sort_order(rows: ListRows, list_key: I8) -> I8 | None:
-    """The permutation that sorts rows by list, rank (or falling score) and slot; None when they are sorted."""
+    """The permutation that sorts rows by list, rank (or descending score) and slot; None if sorted."""
     value = -rows.score if rows.rank is None and rows.score is not None else rows.rank
     assert value is not None
     if segments.is_sorted(list_key, value, rows.slot):
@@ -188,7 +188,7 @@ def _group_rows(rows: ListRows, list_key: I8, queries: int, experts: int) -> Lis
         assert rows.score is not None
         rank = segments.competition_ranks(list_key, -rows.score)
     else:
-        rank = rows.rank.copy()  # the caller's own array must not be ours
+        rank = rows.rank.copy()  # never share memory with the caller's array
     return Lists(
         query_starts,
         expert,
@@ -200,10 +200,11 @@ def _group_rows(rows: ListRows, list_key: I8, queries: int, experts: int) -> Lis
 
 
 def warn_if_reversed(lists: Lists) -> None:
-    """Ranks that rise with the score are usually a list read the wrong way up."""
+    """Warn if ranks increase with the score: the list was probably read in reverse."""
     if lists.score is None or lists.rows < 2:
         return
     same = lists.list_of_row[1:] == lists.list_of_row[:-1]
+    # tied neighbors have no direction
     step = same & (np.diff(lists.rank) > 0)
     above, below = lists.score[:-1][step], lists.score[1:][step]
     rising, falling = int((below > above).sum()), int((below < above).sum())
@@ -217,13 +218,13 @@ def warn_if_reversed(lists: Lists) -> None:
 
 
 def check_tie_marks(values: Any, origin: Origin) -> npt.NDArray[np.bool_]:
-    """Marks of ties: true and false, or 1 and 0, and nothing else."""
+    """Tie marks: only true and false, or 1 and 0, are accepted."""
     column = np.asarray(values)
     if column.dtype.kind == "b":
         return column
     for row, value in enumerate(column.tolist()):
         if isinstance(value, str) or value not in (0, 1):
-            raise _row_error(f"the mark of a tie is {value!r}", row, origin, "a mark is true or false")
+            raise _row_error(f"the tie mark is {value!r}", row, origin, "a tie mark is true or false")
     return column.astype(np.bool_)
 
 
@@ -239,7 +240,7 @@ def build_comparisons(
     queries: int,
     origin: Origin = row_origin,
 ) -> Comparisons:
-    """Validate and group votes; their order inside a query and expert is kept (Elo depends on it)."""
+    """Validate and group votes; their order within a query and expert is kept (Elo depends on it)."""
     n = len(query)
     weights = np.ones(n) if weight is None else check_numbers(weight, "weight", origin)
     if n and weights.min() <= 0:
@@ -248,7 +249,7 @@ def build_comparisons(
             f"the weight is {weights[row]:g}",
             row,
             origin,
-            "weights of votes are positive; leave the vote out instead",
+            "weights of votes are positive; omit the vote instead",
         )
     with np.errstate(over="ignore"):
         if not np.isfinite(weights.sum()):

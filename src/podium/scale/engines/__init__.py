@@ -1,6 +1,6 @@
-"""Engines: each takes a job and shards and gives the records of the shards as they are done, in any order.
+"""Engines: each takes a job and shards and yields the records of the shards as they complete, in any order.
 
-They move file names, not rows: results are written where the work is done, so all machines must see the folders.
+They send file names, not rows: workers write the results, so all machines must have access to the folders.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ Work = Callable[[Shard], Any]
 
 
 class Engine(Protocol):
-    """How an engine is called; `address` is that of a running cluster, `workers` how many shards are done at once."""
+    """The engine interface; `address` is a running cluster, `workers` the number of concurrent shards."""
 
     def __call__(
         self, work: Work, shards: Sequence[Shard], *, workers: int | None, address: str | None
     ) -> Iterator[Any]:
-        """What `work` gives for each shard."""
+        """The result of `work` for each shard."""
 
 
 def find_engine(name: str) -> Engine:
-    """The engine of a name; one whose library is missing says how to get it."""
+    """The engine with this name; if its library is missing, the error states how to install it."""
     if name not in ENGINES:
-        raise ParameterError(f"there is no engine {name!r}; {suggest_names(name, ENGINES)}")
+        raise ParameterError(f"unknown engine {name!r}; {suggest_names(name, ENGINES)}")
     library = {"ray": "ray", "spark": "pyspark"}.get(name)
     if library is not None:
         try:

@@ -1,4 +1,4 @@
-"""Processes on this machine."""
+"""Worker processes on this machine."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from podium.scale.shards import Shard
 __all__ = ["configure_worker", "run"]
 
 KEPT = 1 << 28  # bytes
-TRIES = 3  # pools: a worker that the system kills takes its pool along
+TRIES = 3  # number of pools: a worker killed by the system breaks its pool
 
 
 def run(
     work: Work, shards: Sequence[Shard], *, workers: int | None = None, address: str | None = None
 ) -> Iterator[Any]:
-    """Do the shards in a pool of processes; with one worker, here."""
+    """Process the shards in a pool of processes; with one worker, in this process."""
     if address is not None:
-        raise ParameterError("the local engine has no address; leave it out, or choose ray or spark")
+        raise ParameterError("the local engine has no address; omit it, or choose ray or spark")
     count = min(workers or count_threads(), len(shards))
     if count <= 1:
         yield from map(work, shards)
@@ -43,8 +43,8 @@ def run(
         except BrokenProcessPool:
             left = [s for s in left if s not in done]
     raise PodiumError(
-        f"worker processes died {TRIES} times, last at one of {', '.join(s.path for s in left[:3])}; "
-        "if memory ran out, give fewer workers or smaller shards (what is done stays done); in a script, call this"
+        f"worker processes died {TRIES} times, last on one of {', '.join(s.path for s in left[:3])}; "
+        "if memory ran out, use fewer workers or smaller shards (results are kept); in a script, call this"
         " under if __name__ == '__main__'"
     )
 
@@ -66,7 +66,7 @@ def _start_worker() -> None:
 
 
 def _exit_with_parent() -> None:
-    """End this worker when the process that began the work is gone, even if it was killed."""
+    """End this worker when its parent process has ended, even if it was killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -74,7 +74,7 @@ def _exit_with_parent() -> None:
 
 
 def configure_worker() -> None:
-    """One thread for each worker: there are as many workers as there are cores. And memory that is freed is kept."""
+    """One thread per worker, because there is one worker per core; and keep freed memory."""
     import pyarrow as pa
 
     os.environ["PODIUM_THREADS"] = "1"
@@ -84,9 +84,9 @@ def configure_worker() -> None:
 
 
 def _keep_memory() -> None:
-    """Let freed arrays be used again: a worker makes the same for every batch, and new pages take a tenth of its time.
+    """Reuse freed memory: each batch allocates the same arrays, and new pages take a tenth of the time.
 
-    glibc alone has these settings (-1: what to keep at the end of the heap, -3: what not to take from there).
+    Only glibc has these settings (-1: M_TRIM_THRESHOLD, -3: M_MMAP_THRESHOLD).
     """
     if platform.libc_ver()[0] == "glibc":
         import ctypes

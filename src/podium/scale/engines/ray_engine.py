@@ -1,4 +1,4 @@
-"""Ray Data: a data set of file names, mapped; Ray does a task again whose worker or node is lost."""
+"""Ray Data: a data set of file names, mapped; Ray retries a task whose worker or node is lost."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from podium.scale.shards import Shard
 
 __all__ = ["run"]
 
-BLOCKS = 1000  # tasks at most; beyond, a task does several shards
+BLOCKS = 1000  # maximum number of tasks; with more shards, a task processes several
 
 
 def run(
     work: Work, shards: Sequence[Shard], *, workers: int | None = None, address: str | None = None
 ) -> Iterator[Any]:
-    """Do the shards on a Ray cluster, or on one started here for the time of the job."""
+    """Process the shards on a Ray cluster, or on one started for this job."""
     import ray
 
     begun = not ray.is_initialized()
@@ -32,7 +32,7 @@ def run(
         limit = {} if workers is None else {"concurrency": workers}
         done = data.map(_RayStep(work), num_cpus=1, max_retries=-1, **limit)
         for row in done.iter_rows():
-            yield pickle.loads(row["result"])  # our own bytes, from our own worker
+            yield pickle.loads(row["result"])  # safe: the bytes come from Podium's own worker
     finally:
         if begun:
             ray.shutdown()
@@ -43,7 +43,7 @@ class _RayStep:
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self.__name__ = "podium"  # what Ray calls the step
+        self.__name__ = "podium"  # the step name in Ray
 
     def __call__(self, row: dict[str, Any]) -> dict[str, bytes]:
         configure_worker()

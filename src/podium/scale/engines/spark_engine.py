@@ -1,4 +1,4 @@
-"""Spark: file names in one partition each; Spark does a task again that fails."""
+"""Spark: file names in one partition each; Spark retries failed tasks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["run"]
 def run(
     work: Work, shards: Sequence[Shard], *, workers: int | None = None, address: str | None = None
 ) -> Iterator[Any]:
-    """Do the shards in the active Spark session, or in one that is started here (`address`: its master)."""
+    """Process the shards in the active Spark session, or in one started here (`address`: its master)."""
     from pyspark.sql import SparkSession
 
     session = SparkSession.getActiveSession()
     begun = session is None
     if session is None:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        master = address or f"local[{workers or '*'},4]"  # 4: a task that fails is tried so often
+        master = address or f"local[{workers or '*'},4]"  # 4: maximum attempts per task
         build = SparkSession.builder.master(master).appName("podium")
         session = build.config("spark.ui.enabled", "false").getOrCreate()
     try:
