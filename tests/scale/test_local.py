@@ -486,7 +486,7 @@ def test_weights_by_name_on_text_shards_and_trials(tmp_path):
     (tmp_path / "qrels").write_text("q0 0 x 1\nq1 0 x 1\n")
     [found] = scale.trials([method], tmp_path / "in", tmp_path / "qrels", tmp_path / "c", workers=1)
     assert (found.mean, found.queries) == (1.0, 2)
-    with pytest.raises(InputError, match="there are no labels in it"):
+    with pytest.raises(InputError, match="it contains no labels"):
         scale.trials([method], tmp_path / "in", tmp_path / "in" / "0.run", tmp_path / "c", workers=1)
 
 

@@ -160,7 +160,7 @@ def _extrapolate_anderson(moves: list[F8], places: list[F8]) -> F8:
     return np.asarray(places[-1] - np.einsum("i,in->n", share, np.diff(np.array(places), axis=0)), np.float64)
 
 
-# -- pairs -----------------------------------------------------------------------------------------------------
+# -- pairs ---------------------------------------------------------------------------------------------------
 
 
 def estimate_pair_truths(
@@ -235,7 +235,7 @@ def _logistic(x: F8) -> F8:
     return np.asarray(np.where(x >= 0, 1.0, z) / (1.0 + z), np.float64)
 
 
-# -- classes ---------------------------------------------------------------------------------------------------
+# -- classes -------------------------------------------------------------------------------------------------
 
 
 def estimate_confusions(
@@ -303,7 +303,7 @@ def _update_class_truths(given: Ratings, rated: I8, x: F8) -> tuple[F8, float, F
     return _estimate_tables(given, truth, rated), float(value), truth
 
 
-# -- ratings from pairs ----------------------------------------------------------------------------------------
+# -- ratings from pairs --------------------------------------------------------------------------------------
 
 
 def compute_expected_elo(given: AnnotatorVotes, won: F8, lost: F8, k: float, rate: float) -> F8:

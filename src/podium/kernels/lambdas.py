@@ -148,7 +148,7 @@ def update_weights(optimiser: OptimizerState, gradient: F8) -> None:
         np.maximum(weights, 0.0, out=weights)
 
 
-# -- one query, for small inputs ------------------------------------------------------------------------------
+# -- one query, for small inputs -----------------------------------------------------------------------------
 
 
 def sort_rows(scores: F8, level: I4) -> tuple[I8, I8]:

@@ -40,7 +40,7 @@ ROW_COST, CELLS = 200, 16  # units of work a row costs numpy, and cells of a tab
 CHUNK = 1 << 22  # cells of a table held at a time
 
 
-# -- whole laws ----------------------------------------------------------------------------------------------------
+# -- whole laws ----------------------------------------------------------------------------------------------
 
 
 def compute_rank_distributions(win: F8) -> F8:
@@ -99,7 +99,7 @@ def _convolve_tree(win: F8, leaf: int) -> F8:
     return np.maximum(part[:, 0, : contests + 1], 0.0)
 
 
-# -- the expected discount -----------------------------------------------------------------------------------------
+# -- the expected discount -----------------------------------------------------------------------------------
 
 
 class OpponentTable(NamedTuple):
@@ -213,7 +213,7 @@ def _compute_excess_rows(contests: OpponentTable, rows: I8, tilt: F8, table: Dis
     return total
 
 
-# -- the same for discounts that are sums of powers ----------------------------------------------------------------
+# -- the same for discounts that are sums of powers ----------------------------------------------------------
 
 
 class PowerSum(NamedTuple):

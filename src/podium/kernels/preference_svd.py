@@ -147,7 +147,7 @@ def _is_large_work(m: PreferenceMatrices, share: float) -> bool:
     return is_large(int(share * _cumulative_work(m)[-1]))
 
 
-# -- all matrices at once with numpy, for small inputs -----------------------------------------------------------
+# -- all matrices at once with numpy, for small inputs -------------------------------------------------------
 
 
 def _invert_norms(norm: F8) -> F8:
@@ -218,7 +218,7 @@ def _find_best_weights(a: MatrixOperator, basis: tuple[F8, F8, F8], image: tuple
     return best * np.where(best[0] < 0, -1.0, 1.0)
 
 
-# -- more than one pair of vectors -------------------------------------------------------------------------------
+# -- more than one pair of vectors ---------------------------------------------------------------------------
 
 
 def compute_singular_vectors(m: PreferenceMatrices, p: int) -> tuple[F8, F8, F8]:
