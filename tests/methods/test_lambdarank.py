@@ -260,7 +260,7 @@ def test_labels_from_which_the_metric_learns_nothing(method):
         pytest.importorskip("lightgbm")
     p, labels = crowd(0)
     spam = Labels(labels.index, labels.grades - 5.0)  # two grades in a query, but none above 0
-    with pytest.raises(InputError, match="is 0 for every ranking of the labelled items"):
+    with pytest.raises(InputError, match="is 0 for every ranking of the labeled items"):
         make(method).fit(p, spam)
     with pytest.raises(InputError, match="every query with two grades has weight 0"):
         make(method).fit(p, labels, query_weights=dict.fromkeys(p.queries, 0))

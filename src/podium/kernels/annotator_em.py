@@ -156,6 +156,7 @@ def _extrapolate_anderson(moves: list[F8], places: list[F8]) -> F8:
     # einsum, not @: a fixed summation order, independent of the number of threads
     change = np.diff(np.array(moves), axis=0)
     square = np.einsum("in,jn->ij", change, change)
+    # collinear moves would make the system singular
     square[np.diag_indices_from(square)] *= 1 + STEADY
     share = np.linalg.lstsq(square, np.einsum("in,n->i", change, moves[-1]))[0]
     return np.asarray(places[-1] - np.einsum("i,in->n", share, np.diff(np.array(places), axis=0)), np.float64)
@@ -318,6 +319,7 @@ def compute_expected_elo(given: AnnotatorVotes, won: F8, lost: F8, k: float, rat
     ends = (given.first, given.second)
     busy = np.bincount(np.concatenate(ends), np.concatenate((met, met)), slots)
     most = np.maximum.reduceat(np.append(busy, 0.0), given.starts[:-1]) if slots else np.zeros(0)
+    # so many portions that a single one moves no rating by more than one unit of log odds
     parts = np.maximum(PARTS, np.ceil(rate * k * most)).astype(np.int64)
     ratings, pairs = np.zeros(slots), np.diff(given.pair_starts)
     work = np.concatenate(([0], np.cumsum(pairs * parts + 1)))

@@ -35,11 +35,8 @@ GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111
 BLOCK = 1 << 19  # cells of all rounds that numpy holds at once
 CELL = 20  # units of work (see `dispatch.SMALL`) per cell of a round in numpy, relative to loading numba
 STEPS, SHRINK = 25, 0.9  # maximum number of steps per round, and the required ratio of consecutive steps
-FEW, WIDE, GUIDES = (
-    16,
-    64,
-    256,
-)  # largest count of equal votes in the table, its length, and the guides into it
+# largest count of equal votes in the table, its length, and the guides into it
+FEW, WIDE, GUIDES = (16, 64, 256)
 
 
 class Clusters(NamedTuple):
@@ -137,6 +134,7 @@ def _sample_poisson(key: U8, law: PoissonTables) -> F8:
     while (late := uniform[few] > law.table[row, at]).any():
         at += late
     count[few] = at
+    # inversion from the mode: the expected number of steps grows only with the standard deviation
     upto, peak, many = law.upto.copy(), law.peak.copy(), ~tabled
     rising = uniform > upto
     left = np.flatnonzero(~rising & many)
@@ -190,6 +188,7 @@ def fit_resamples(
     cells = (
         (3 * len(contests.first)) if isinstance(draw, PoissonTables) else len(draw.pair) + len(draw.starts)
     )
+    # the fixed matrix needs one component and the plain logistic model with a ridge; else refit below
     whole = bool(size) and not solution.component.any()
     if whole and model.kind == LOGIT and model.shape == 1 and contests.side is None:
         matrix = _center_inverse(inverse[:size, :size]) * np.sqrt(
@@ -240,6 +239,7 @@ def _iterate_rounds(
         gap = x[:, contests.first] - x[:, contests.second]
         share = 1 / (1 + np.exp(-np.clip(gap, -500, 500)))
         total = won[active] + lost[active]
+        # rescaling by the current diagonal adapts the fixed inverse to the resampled votes
         scale = 1 / np.sqrt((both @ (total * share * (1 - share)).T).T + l2)
         move = (((by_item @ (total * share - won[active]).T).T + l2 * x) * scale) @ matrix * scale
         move -= move.mean(axis=1, keepdims=True)

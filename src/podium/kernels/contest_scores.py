@@ -71,9 +71,8 @@ class ContestSolution(NamedTuple):
     objective: F8  # negative log likelihood, with the prior
     iterations: I8
     converged: B1
-    extra: Mapping[
-        str, F8
-    ]  # "width" of ties (log nu, log theta), "advantage" of the side shown first; NaN: none
+    # "width" of ties (log nu, log theta), "advantage" of the side shown first; NaN: none
+    extra: Mapping[str, F8]
     model: ContestModel
     component: I8  # by slot, the smallest slot connected to it by contests; see `find_components`
 

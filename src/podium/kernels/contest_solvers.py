@@ -31,22 +31,16 @@ __all__ = [
 ]
 
 LONGEST = 8.0  # largest change of a score in one step, unless scores are already larger
-SMOOTH = (
-    1e-5  # smaller steps are always taken in full: the problem is quadratic there, and slopes are rounding
-)
-STALL, FLAT_STALL = (
-    1e-6,
-    1e-3,
-)  # steps that do not shrink are rounding: below the first, or the second where it is flat
+# smaller steps are always taken in full: the problem is quadratic there, and slopes are rounding
+SMOOTH = 1e-5
+# steps that do not shrink are rounding: below the first, or the second where it is flat
+STALL, FLAT_STALL = (1e-6, 1e-3)
 FLAT = 1e-12  # fraction of the second derivative along an axis below which a gradient is flat
 CHUNK, CHUNKS = 1 << 20, 8  # pairs from which the loops are split, and into how many chunks
 FAR = 500.0  # scores further apart have strengths beyond the range of a double
 VERIFY = 1e-3  # accuracy of the last step, so that a direction of small curvature is not missed
-ROUNDS, STEPS, TABLE = (
-    200,
-    15,
-    3_000,
-)  # iterations and steps after which a query of up to TABLE items is solved with its dense Hessian
+# iterations and steps after which a query of up to TABLE items is solved with its dense Hessian
+ROUNDS, STEPS, TABLE = (200, 15, 3_000)
 
 
 class NewtonEngine(Protocol):
@@ -76,6 +70,7 @@ def iterate_newton(
         if not np.isfinite(longest):  # without a prior there may be no finite solution
             break
         x, at, share = _line_search(engine, x, at, move, longest)
+        # at rounding level steps stop shrinking: accept that as converged
         stalled = 0.25 * before <= longest <= (FLAT_STALL if compute_axis_error(at) <= FLAT else STALL)
         if share == 1.0 and (stalled or engine.has_converged(at, longest, tolerance)):
             return x, at.gradient, step, True
@@ -244,6 +239,7 @@ class SparseNewton:
     def compute_step(self, at: ContestDerivatives) -> F8:
         """Preconditioned conjugate gradients, as accurate as this step requires."""
         off, self.steps = compute_axis_error(at), self.steps + 1
+        # far from the solution the quadratic model is rough, so an accurate solve would waste iterations
         self.forcing = (
             min(0.1, max(0.3 * off, 0.03 * self.tolerance / off)) if off > self.tolerance else VERIFY
         )
@@ -267,9 +263,8 @@ class SparseNewton:
             rounds += 1
             if self.table and (rounds == ROUNDS or self.steps > STEPS):
                 self.forcing = 0.0
-                return DenseNewton(self.problem).compute_step(
-                    at
-                )  # a weakly connected graph, on which conjugate gradients are slow
+                # a weakly connected graph, on which conjugate gradients are slow
+                return DenseNewton(self.problem).compute_step(at)
         return move
 
     def has_converged(self, at: ContestDerivatives, longest: float, tolerance: float) -> bool:

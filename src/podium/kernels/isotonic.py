@@ -68,6 +68,7 @@ def project_isotonic(values: F8, order: BlockOrder, margin: float = 0.0) -> F8:
     along, out = values[order.rows], np.empty(len(values))
     step = margin * order.block if margin else None
     if step is not None:
+        # falling by a margin per block equals falling after raising each block by its margins
         along = along + step
     if is_large(len(along) + CALL * (len(order.starts) - 1)):
         from podium.kernels.compiled.isotonic import fit_falling as kernel

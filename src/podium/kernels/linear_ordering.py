@@ -94,6 +94,7 @@ def order_few(margin: F8) -> I8:
         best[here] = top
     order, s = [], 2**n - 1
     while s:
+        # the smallest index among equal values makes the result unique
         i = next(i for i in range(n) if (s >> i) & 1 and best[s] == best[s ^ (1 << i)] + gain[i, s])
         order.append(i)
         s ^= 1 << i
@@ -147,12 +148,14 @@ def order_many(margin: F8, start: I8, most_nodes: int) -> tuple[I8, bool]:
         rounded = improve_order(margin, np.argsort(-above.sum(axis=1), kind="stable"))
         best = max((best, rounded), key=lambda o: compute_order_value(margin, o))
         held = float(weight @ _build_above_matrix(best)[i, j])
+        # values of orders are multiples of `step`, so a smaller gap proves optimality
         if -found.fun < held + step * (1 - 1e-6):
             return best, True
         if not cuts.add_violated(above):
             break
     if most_nodes == 0:
         return best, False
+    # reduced-cost fixing: flipping any other variable would lose more than the remaining gap
     free = (
         np.abs(found.lower.marginals + found.upper.marginals) < -found.fun - held - step * (1 - 1e-6) + 1e-6
     )

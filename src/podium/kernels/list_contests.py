@@ -53,6 +53,7 @@ def sets_of(votes: Votes, unit: float, *, ties: bool) -> ListContests:
     base, size = int(votes.slots[0]), int(votes.slots[1] - votes.slots[0])
     lengths, item = np.diff(votes.starts), votes.item.astype(np.int64) - base
     sign = -1.0 if votes.below else 1.0
+    # full rankings hold the same set of items, so one set with their total weight stands for all
     full = (lengths == size) & (votes.list_weight > 0)
     kept = ~full & (lengths > 1 - votes.below) & (votes.list_weight > 0)
     parts = [

@@ -139,9 +139,8 @@ def _build_list_transitions(lists: Ballots, size: int, kind: int) -> F8:
     """The transition matrix (from, to) of MC1, MC2 or MC3."""
     lengths = np.diff(lists.starts)
     above, upto = count_items_above(lists.starts, lists.rank)
-    targets = (
-        above if kind == ONE_LIST_ANY else upto
-    )  # the walk goes to one of the first rows of the list, this many
+    # the walk goes to one of the first rows of the list, this many
+    targets = above if kind == ONE_LIST_ANY else upto
     weight = np.repeat(lists.weight, lengths)
     share = weight / (np.ones_like(upto), upto, np.repeat(lengths, lengths))[kind - 1]
     origin = np.repeat(np.arange(len(lists.item)), targets)

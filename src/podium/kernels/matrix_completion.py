@@ -22,10 +22,8 @@ from podium.kernels.pairwise_votes import Votes, compute_pair_work, is_large_pai
 __all__ = ["COMBINE", "CompletionResult", "DifferenceRule", "build_differences", "complete_matrices"]
 
 COMBINE = ("sum", "mean", "log_odds")
-INNER, MOST_TURNS = (
-    1e-2,
-    500,
-)  # accuracy of the plane relative to the last change, and the maximum number of iterations
+# accuracy of the plane relative to the last change, and the maximum number of iterations
+INNER, MOST_TURNS = (1e-2, 500)
 FINEST = 1e-28  # change of the plane (squared sine) that is rounding
 NOTHING = 1e-14  # fraction of the largest row sum below which sums count as zero
 WORK = 200  # passes over its matrix per query, for scheduling

@@ -221,6 +221,7 @@ def retarget_predictor(
     """Fit a side in a fixed order, starting from its predictor; the misfit falls with every step."""
     best: PredictorFit | None = None
     for _ in range(settings.steps):
+        # without a fixed scale, target and predictor could both shrink to 0 and fit trivially
         target = scale_to_unit(
             center_by_query(project_isotonic(predictor, order, settings.margin), order.starts)
         )

@@ -134,6 +134,7 @@ def fit_adherence(
         slope, bend = compute_adherence_slopes(part, value[counted], score)
         up = np.bincount(counted, slope, len(value)) - steady * (value - 1)
         down = np.bincount(counted, bend, len(value)) - steady
+        # far from the optimum a Newton step can overshoot or change sign
         value = np.clip(value - up / down, value / 4, 4 * value + 0.1)
     scale = tied[which]
     factor = _fit_common_scale(groups, active, (scale, scale[label], value), score, prior, steady)

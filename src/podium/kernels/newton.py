@@ -10,9 +10,8 @@ from podium.kernels.dispatch import F8
 
 __all__ = ["LONGEST", "SURE", "ConcaveFunction", "maximize_concave"]
 
-LONGEST = (
-    4.0  # largest change of a score in one step; far from the maximum the quadratic model is poor anyway
-)
+# largest change of a score in one step; far from the maximum the quadratic model is poor anyway
+LONGEST = 4.0
 SURE = 1e-9  # steps with a smaller predicted relative gain are not checked: rounding would decide
 
 
@@ -43,9 +42,8 @@ def maximize_concave(
         if left <= tolerance:
             return score, left, step, value
         if step < most_steps:
-            flat = (
-                np.trace(curvature) / size
-            )  # the gradient along a common shift is zero, so any positive value works
+            # the gradient along a common shift is zero, so any positive value works
+            flat = np.trace(curvature) / size
             move = np.linalg.lstsq(curvature + flat / size, gradient)[0]
             score, value = _take_damped_step(function, score, value, move - move.mean(), gradient)
     return score, left, most_steps + 1, value

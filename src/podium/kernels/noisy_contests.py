@@ -27,10 +27,8 @@ ROUNDING = 1e-11  # steps with a smaller predicted relative gain are judged by t
 FLAT = 0.05  # lower bound on the curvature, as a fraction of the votes on an unknown
 TINY = 1e-140  # lower bound on probabilities; a step below it is rejected
 NEAR = 1e-6  # below this, an error that no longer shrinks is rounding
-LEAST, MOST = (
-    1e-3,
-    1e8,
-)  # smallest accepted ratio of actual to predicted gain; largest radius relative to the first
+# smallest accepted ratio of actual to predicted gain; largest radius relative to the first
+LEAST, MOST = (1e-3, 1e8)
 
 
 class NoisyContests(NamedTuple):
@@ -168,6 +166,7 @@ def fit_noisy_contests(given: NoisyContests, x: F8, tolerance: float, max_iterat
                 break
             x, at, left = x + move, new, _compute_error(new)
             continue
+        # actual over predicted gain: how far the quadratic model can be trusted at this radius
         share = (at.value - new.value) / promise
         if not share >= 0.25:
             radius = 0.25 * min(length, radius)
@@ -175,6 +174,7 @@ def fit_noisy_contests(given: NoisyContests, x: F8, tolerance: float, max_iterat
             radius = min(2 * radius, MOST * first)
         if share > LEAST:
             x, at, left = x + move, new, _compute_error(new)
+    # rounding can end the search above the tolerance; a tiny remaining error still counts as converged
     ended = left <= tolerance or (steps < max_iterations and left <= NEAR)
     return NoisyFit(x[: given.slots], x[given.slots :], at.value, left, steps, ended)
 
@@ -196,15 +196,13 @@ def _solve_trust_region(
     z = rest / at.scale
     along, size = z.copy(), _dot(rest, z)
     goal, gained = size * forcing**2, 0.0
-    mm, ma, aa = (
-        0.0,
-        0.0,
-        size,
-    )  # squared length of the step, its product with the direction, and the direction's squared length
+    # squared length of the step, its product with the direction, and the direction's squared length
+    mm, ma, aa = (0.0, 0.0, size)
     for _ in range(10 * len(move) + 100):
         image = multiply_hessian(given, at, along)
         bend = _dot(along, image)
         share = size / bend if bend > 0 else np.inf
+        # iterates only grow in length: the first one beyond the radius (or of negative curvature) ends here
         if mm + share * (2 * ma + share * aa) >= radius**2:
             share = (np.sqrt(ma * ma + aa * (radius**2 - mm)) - ma) / aa
             return move + share * along, gained + share * size - share * share * bend / 2, radius

@@ -98,6 +98,7 @@ def whole_weights(weights: F8) -> tuple[F8, float]:
     distinct = np.unique(weights[weights > 0])
     if len(distinct) == 0:
         return weights, 1.0
+    # the simplest exact scale first; without one, the finest that keeps sums exact
     scales = chain([1.0], np.arange(1, 13) / distinct[0], 10.0 ** np.arange(1, 7))
     scale = next((float(s) for s in scales if _is_near_whole(distinct * s)), LARGEST / float(distinct[-1]))
     return np.where(weights > 0, np.maximum(np.rint(weights * scale), 1.0), 0.0), 1.0 / scale

@@ -33,9 +33,8 @@ __all__ = [
     "convolve_directly",
 ]
 
-DIRECT = (
-    1_000  # contests up to which direct convolution is fastest for a distribution (see benchmarks/crowd.py)
-)
+# contests up to which direct convolution is fastest for a distribution (see benchmarks/crowd.py)
+DIRECT = 1_000
 LEAF = 512  # maximum contests in a leaf of the tree: direct convolution there, Fourier transforms above
 ROW_COST, CELLS = 200, 16  # units of work per row in numpy, and table cells per unit
 CHUNK = 1 << 22  # cells of a table held at once
@@ -97,6 +96,7 @@ def _convolve_tree(win: F8, leaf: int) -> F8:
         wave = wave[:, ::2] * wave[:, 1::2]
         width, blocks = 2 * width, blocks // 2
         part = np.fft.irfft(wave, size)[:, :, : width + 1]
+    # rounding in the transforms can leave tiny negative probabilities
     return np.maximum(part[:, 0, : contests + 1], 0.0)
 
 
@@ -198,10 +198,8 @@ def _compute_excess_rows(contests: OpponentTable, rows: I8, tilt: F8, table: Dis
     uneven = contests.uneven[rows]
     most = int(uneven.max())
     at = np.arange(len(row)) - (np.cumsum(uneven) - uneven)[row]
-    edge, win = (
-        np.zeros((len(rows), most)),
-        np.ones((len(rows), most)),
-    )  # padding: a certain win has no effect
+    # padding: a certain win has no effect
+    edge, win = (np.zeros((len(rows), most)), np.ones((len(rows), most)))
     edge[row, at], win[row, at] = edges, 0.5 + edges
     s, even = np.zeros((len(rows), most)), np.zeros(most + 1)
     even[0] = 1.0
@@ -241,9 +239,8 @@ def approximate_log_discount(size: int) -> PowerSum:
     mass = 0.25 * (np.exp(-s[:, None] * v) * v / (np.pi**2 + inner**2)).sum(axis=1)
     weight = 0.33 * s * np.log(2) * np.exp(-s) * (1 + np.exp(-s) * mass)
     low = s < 1 / size
-    rate, mass = _compute_gauss_nodes(
-        s[low] * size, s[low] * weight[low]
-    )  # the effect of a low rate is proportional to it
+    # the effect of a low rate is proportional to it
+    rate, mass = _compute_gauss_nodes(s[low] * size, s[low] * weight[low])
     rate = rate / size
     return PowerSum(np.concatenate((rate, s[~low])), np.concatenate((mass / rate, weight[~low])))
 
@@ -289,6 +286,7 @@ def compute_power_excess(contests: OpponentTable, tilt: F8, powers: PowerSum) ->
         head = np.flatnonzero(np.diff(row, prepend=-1))
         more = np.add.reduceat(logs, head)
         even = contests.size[rows[row[head]]][:, None] * log_half
+        # expm1 keeps small excesses accurate; for large ones exponents are added first to avoid overflow
         change = np.where(
             more < 1, np.exp(even) * np.expm1(np.minimum(more, 1)), np.exp(even + more) - np.exp(even)
         )

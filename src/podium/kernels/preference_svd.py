@@ -196,6 +196,7 @@ def _iterate_conjugate(a: MatrixOperator, x: F8, tolerance: float, most: int) ->
         steps[running] += 1
         r = _normalize_parts(a, r - a.compute_dots(r, x)[a.owner] * x)
         ar = a.multiply_transposed(a.multiply(r))
+        # without orthogonalization the small eigenproblem becomes ill-conditioned near convergence
         for basis, image in ((x, ax), (r, ar)):
             share = a.compute_dots(p, basis)[a.owner]
             p, ap = p - share * basis, ap - share * image

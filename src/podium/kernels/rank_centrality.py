@@ -15,10 +15,8 @@ from podium.kernels.dispatch import F8, I8, is_large, run_in_threads
 
 __all__ = ["Centrality", "compute_rank_centrality"]
 
-QUERY, CUBE = (
-    100,
-    0.0005,
-)  # units of work (see `dispatch.SMALL`) in numpy per query and per cubed number of items
+# units of work (see `dispatch.SMALL`) in numpy per query and per cubed number of items
+QUERY, CUBE = (100, 0.0005)
 
 
 class Centrality(NamedTuple):

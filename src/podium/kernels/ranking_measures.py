@@ -27,9 +27,8 @@ __all__ = [
 SUM = 0  # sum of gain x discount
 PRECISION = 1  # sum over relevant places of (relevant places so far) / discount; gains are 0 or 1
 CASCADE = 2  # sum of discount x gain x product of (1 - gain) above: reading stops with probability `gain`
-BPREF = (
-    3  # sum over relevant places of 1 - min(non-relevant above, limit) / limit; gain -1 marks skipped places
-)
+# sum over relevant places of 1 - min(non-relevant above, limit) / limit; gain -1 marks skipped places
+BPREF = 3
 
 
 class Rankings(NamedTuple):
@@ -186,6 +185,7 @@ def count_earlier(starts: I8, value: I8) -> tuple[I8, I8]:
     for bit in reversed(range(int(value.max()).bit_length())):
         high = (value[row] >> bit) & 1
         first = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
+        # rows that agree in the higher bits are ordered by this bit alone
         ones = np.cumsum(high) - high
         ones -= np.repeat(ones[first], np.diff(first, append=len(row)))
         zeros = np.arange(len(row)) - np.repeat(first, np.diff(first, append=len(row))) - ones

@@ -129,9 +129,8 @@ def compute_list_statistics(starts: I8, value: F8) -> ListStatistics:
     stats.high[filled] = np.maximum.reduceat(value, starts[:-1][filled])
     count = np.maximum(sizes, 1)
     stats.mean[:] = np.bincount(which, weights=value, minlength=lists) / count
-    spread = np.where(
-        stats.high > stats.low, stats.high - stats.low, 1.0
-    )  # dividing by it keeps squares from overflowing
+    # dividing by it keeps squares from overflowing
+    spread = np.where(stats.high > stats.low, stats.high - stats.low, 1.0)
     off = (value - stats.mean[which]) / spread[which]
     stats.deviation[:] = np.sqrt(np.bincount(which, weights=off * off, minlength=lists) / count) * spread
     return stats
@@ -218,8 +217,7 @@ def put_last(scores: F8, absent: npt.NDArray[np.bool_], starts: I8, *, if_needed
     with np.errstate(invalid="ignore"):  # queries in which nothing is absent
         needed = (top >= low) | (top - bottom > 1e-9 * np.maximum(np.abs(top), np.abs(bottom)))
     low[np.isinf(low)] = 1.0
-    below = low - np.maximum(
-        1.0, 1e-6 * np.abs(low)
-    )  # one lower, and by a clear margin among very large scores
+    # one lower, and by a clear margin among very large scores
+    below = low - np.maximum(1.0, 1e-6 * np.abs(low))
     moved = absent & np.repeat(needed, sizes) if if_needed else absent
     return np.where(moved, np.repeat(below, sizes), scores)

@@ -18,9 +18,8 @@ from podium.kernels.dispatch import F8, I8
 __all__ = ["HALF_TANH", "LOGISTIC_SLOPE", "LOG_COSH", "near_cells", "sums", "within_sets"]
 
 TERMS, REACH = 16, 40
-HALF_TANH, LOGISTIC_SLOPE, LOG_COSH = range(
-    3
-)  # tanh(d / 2) / 2; its derivative p (1 - p); and 2 log(2 cosh(d / 2))
+# tanh(d / 2) / 2; its derivative p (1 - p); and 2 log(2 cosh(d / 2))
+HALF_TANH, LOGISTIC_SLOPE, LOG_COSH = range(3)
 
 
 @cache

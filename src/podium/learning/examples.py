@@ -92,7 +92,7 @@ class Examples:
         useful = useful[found.scale[useful] > 0]
         if teaches and not len(useful):
             raise InputError(
-                f"{metric} is 0 for every ranking of the labelled items, so there is nothing to learn",
+                f"{metric} is 0 for every ranking of the labeled items, so there is nothing to learn",
                 remedy="give items with grades above 0, or another metric",
             )
         return found, useful

@@ -40,9 +40,8 @@ __all__ = [
 ]
 
 Weights = Mapping[Id, float] | Sequence[float]
-Pairwise = Literal[
-    "none", "lists", "items"
-]  # no pairs; the items of each list (or single votes); all items of a query
+# no pairs; the items of each list (or single votes); all items of a query
+Pairwise = Literal["none", "lists", "items"]
 CostClass = Literal["walk", "iterate", "search"]
 LIST_FORMS = frozenset({Form.RANKING, Form.TOP_K, Form.RATING})
 ALL_FORMS = frozenset(Form)
@@ -72,9 +71,8 @@ class Outcome:
     absent: B1 | None = None  # slots without any evidence; they rank below all others of their query
     tolerance: float = TOLERANCE
     floor: float = FLOOR  # see `podium.kernels.ordering`
-    magnitude: float | F8 = (
-        0.0  # size of the terms of a score, where they can cancel: one number, or one per query
-    )
+    # size of the terms of a score, where they can cancel: one number, or one per query
+    magnitude: float | F8 = 0.0
     converged: bool = True
     iterations: int | None = None
     objective: float | None = None

@@ -199,9 +199,8 @@ class MajorityVote(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         lists, pairs, slots = preferences.lists, preferences.comparisons, len(preferences.index.items)
-        votes, _ = collect_votes(
-            preferences, weights
-        )  # integer weights, so that sums do not depend on their order
+        # integer weights, so that sums do not depend on their order
+        votes, _ = collect_votes(preferences, weights)
         rated = self._find_rated_queries(preferences)[lists.query_of_list]
         value = self._compute_win_shares(preferences)
         if lists.score is not None:

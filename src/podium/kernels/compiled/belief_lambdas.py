@@ -54,11 +54,8 @@ def _add_pair_lambdas(n, top, s, e, f, d, pull, q, loss, mass, work):
             seen[b] += d[c] * p
             tail[c] += p
     for a in range(top):
-        left, inner, under = (
-            tail[a],
-            0.0,
-            0.0,
-        )  # sums of P(a over c): c >= b, between, and d_c P(c over a) between
+        # sums of P(a over c): c >= b, between, and d_c P(c over a) between
+        left, inner, under = (tail[a], 0.0, 0.0)
         for b in range(a + 1, n):
             p_ab = e[a] / (e[a] + e[b])
             p_ba = 1.0 - p_ab

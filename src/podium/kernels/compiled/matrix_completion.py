@@ -97,6 +97,7 @@ def solve_completion(parts, shrink, tolerance, most_steps, s):
             x[:] = y
             done = steps
             break
+        # two plain projections provide the direction of an extrapolation (SQUAREM)
         project_filled(parts, shrink, y, plane, change, z)
         steps += 1
         if extrapolate_matrices(x, y, z):  # leaves the extrapolation in x

@@ -104,6 +104,7 @@ def maximize_posterior(q, item, blocks, tops, count, wins, tolerance, most_steps
         move = solve_newton_system(
             item, blocks, tops, count, odds, total, chosen, diagonal, g, min(0.1, max(left, FORCING))
         )
+        # a common shift of the scores has no effect: keep it from accumulating
         center_vector(move)
         share, promise = limit_step(move), dot(g, move)
         while True:

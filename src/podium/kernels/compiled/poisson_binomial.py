@@ -84,10 +84,8 @@ def build_polynomial(contests, row, tilt, s, even):
 def compute_power_excess(first, last, contests, tilt, tanh, log_half, weight, found):
     """The same for sums of powers."""
     nodes = len(weight)
-    product, logs = (
-        np.empty(nodes),
-        np.empty(nodes),
-    )  # product minus one, of factors whose logarithm is not yet taken
+    # product minus one, of factors whose logarithm is not yet taken
+    product, logs = (np.empty(nodes), np.empty(nodes))
     for row in range(first, last):
         product[:], logs[:] = 0.0, 0.0
         pending = 0

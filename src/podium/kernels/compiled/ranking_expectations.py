@@ -71,6 +71,7 @@ def compute_expected_metric(n, omega, gain, kind, discount, limit, fall, chance,
                 v += chance[i, p] * (worth[before] + adds * mass[before])
         mass[s], worth[s] = m, v
     value = worth[full] / mass[full]
+    # reverse-mode differentiation: one backward sweep gives all derivatives
     back_worth[full], back_mass[full] = 1.0 / mass[full], -value / mass[full]
     for s in range(full - 1, -1, -1):
         m, v, p = 0.0, 0.0, _count_bits(s)

@@ -32,6 +32,7 @@ def sums(kind, near, source, mass, target, scale, out):
     cells = int(high - low) + 1
     by_cells = min(cells, len(source)) * min(cells, len(near)) * terms * terms
     by_cells += 2 * terms * (len(source) + len(target))
+    # for few points the double loop is cheaper than the series
     if DIRECT * len(source) * len(target) <= by_cells:
         for i in range(len(target)):
             total = 0.0

@@ -20,9 +20,8 @@ class DeviceOptimizer:
     def __init__(self, where: TorchDevice, optimiser: OptimizerState, *, halves: bool = False) -> None:
         double = where.torch.float64
         self.where, self.adam, self.positive = where, optimiser.adam, optimiser.positive
-        self.arrays = where.zeros(
-            4, len(optimiser.weights), kind=double
-        )  # one array, so that they are copied in one transfer
+        # one array, so that they are copied in one transfer
+        self.arrays = where.zeros(4, len(optimiser.weights), kind=double)
         self.weights, self.mean, self.square, self.towards = self.arrays
         self.numbers = where.zeros(3, kind=double)
         self.steps, self.rate, self.l2 = self.numbers

@@ -276,9 +276,8 @@ class _LayeredPlan(_BatchPlan):
 
     def _allocate_tables(self, visit: I8) -> None:
         where, long = self.lesson.where, self.lesson.where.torch.int64
-        self.room = (
-            -(-self._find_most_rows(visit) * 65 // 64 // 64) * 64
-        )  # slightly more than this pass needs
+        # slightly more than this pass needs
+        self.room = -(-self._find_most_rows(visit) * 65 // 64 // 64) * 64
         self.rows = where.zeros(self.steps, self.room, kind=long)
         self.starts = where.zeros(self.steps, self.batch + 1, kind=long)
 

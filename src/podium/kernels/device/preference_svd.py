@@ -52,9 +52,8 @@ def _solve_lists(where: TorchDevice, m: PreferenceMatrices, tolerance: float) ->
     shape = np.where(single, np.searchsorted(WIDTHS, rows), len(SHAPES))
     below = np.where(rows > 0, sizes - rows, 0) if m.below else np.zeros_like(rows)
     table = np.stack((m.starts[number], rows, below, offsets[:-1], offsets[:-1] - m.slots[m.query]))
-    out = where.zeros(
-        2 * (size + count), kind=where.torch.float64
-    )  # one array, so that they are copied in one transfer
+    # one array, so that they are copied in one transfer
+    out = where.zeros(2 * (size + count), kind=where.torch.float64)
     value, item = where.to_device(m.value), where.to_device(m.item)
     order: list[I8] = []
     for kind in np.flatnonzero(np.bincount(shape, minlength=1)[: len(SHAPES)]).tolist():

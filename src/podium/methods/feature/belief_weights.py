@@ -82,9 +82,8 @@ def check_grades(beliefs: Mapping[str, float], what: str) -> None:
 def grades_for(beliefs: Mapping[str, float], names: Sequence[object], what: str) -> F8:
     """One grade per column, 0 without a belief; an unknown name raises an error."""
     place: dict[object, int] = {str(name): k for k, name in enumerate(names)}
-    place |= {
-        name: k for k, name in enumerate(names)
-    }  # an exact name takes precedence over one that only prints the same
+    # an exact name takes precedence over one that only prints the same
+    place |= {name: k for k, name in enumerate(names)}
     grades = np.zeros(len(names))
     for name, grade in beliefs.items():
         if name not in place:
@@ -129,6 +128,7 @@ def spread_beliefs(
     anchor, weights, step = kept * grades, grades.copy(), 1.0
     belief = _compute_scores(values, grades)
     within = _compute_covariance(values, starts)
+    # the covariance approximates the Hessian, so that correlated features do not slow the descent
     metric = np.linalg.inv(l2 * np.eye(len(grades)) + within)
     history: list[dict[str, float]] = []
     best, steepest = weights, np.inf
@@ -140,6 +140,7 @@ def spread_beliefs(
         history.append({"objective": loss + l2 / 2 * float(off @ off), "loss": loss, "slope": size})
         progress(done, passes, "learning")
         grew = len(history) > 1 and size > history[-2]["slope"]
+        # new pair weights change the objective, so the gradient can grow: damp until it falls again
         step = max(step / 2, LEAST) if grew else min(1.2 * step, 1.0)
         if size < steepest:
             best, steepest = weights, size

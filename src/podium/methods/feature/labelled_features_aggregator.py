@@ -158,9 +158,8 @@ class LabelledFeaturesAggregator(Aggregator):
             grades = grades_for(self.beliefs, names, self.name)  # type: ignore[arg-type]
         queries = preferences.queries.tolist()
         order = np.array(sorted(range(len(queries)), key=lambda c: id_order(queries[c])), np.int64)
-        starts, rows = segments.gather_segments(
-            preferences.index.starts, order
-        )  # by id, so that the order of the rows does not matter
+        # by id, so that the order of the rows does not matter
+        starts, rows = segments.gather_segments(preferences.index.starts, order)
         return spread_beliefs(
             values[rows], starts, grades, l2=self.l2, kept=self.kept, cutoff=self.cutoff, passes=self.passes
         )
@@ -203,9 +202,8 @@ class LabelledFeaturesAggregator(Aggregator):
     ) -> dict[Id, float]:
         """Contributions of each expert and each feature to an item's score; they sum to it."""
         self._check_forms(preferences)
-        model = self._ensure_fitted(
-            preferences, features
-        )  # learned from all queries, not only from the explained one
+        # learned from all queries, not only from the explained one
+        model = self._ensure_fitted(preferences, features)
         one = preferences.select([query])
         terms = model._build_columns(one, features)[one.index.slot(query, item)] * model.weights_
         return dict(zip([*model.experts_, *model.features_], terms.tolist(), strict=True))

@@ -165,9 +165,8 @@ class CrfAggregator(SupervisedAggregator):
     def _set_weights(self, weights: F8, scale: F8) -> None:
         self.weights_ = weights / scale
         if self.shared_ > 0 and not (self.group_ == self.shared_).any():
-            self.weights_[self.shared_] = self.weights_[: self.shared_].mean(
-                axis=0
-            )  # unknown experts get the mean of the known ones
+            # unknown experts get the mean of the known ones
+            self.weights_[self.shared_] = self.weights_[: self.shared_].mean(axis=0)
 
     def _group_experts(self, rows: I8) -> tuple[I8, int]:
         """The weight group of every expert (-1: excluded), and that of experts without own weights or -1."""
@@ -198,6 +197,7 @@ class CrfAggregator(SupervisedAggregator):
                 OptimizerState(*state, self.optimizer == "adam", rate, self.l2, False), random
             )
             self.losses_[done - 1] = lost / max(weight, 1e-300)
+            # averaging over passes damps the noise of the sampled items
             mean += (weights - mean) / min(done, self.average)
             if done >= min(
                 self.average, self.passes

@@ -57,9 +57,8 @@ class InMemoryCrfObjective:
     ) -> None:
         self.model, self.mine, self.examples, self.check = model, mine, examples, check
         self.target, self.visit = examples.learning_target(metric, teaches=not shards)
-        self.calls = model.passes * max(
-            shards, 1
-        )  # number of kernel calls, which decides whether compiling pays off
+        # number of kernel calls, which decides whether compiling pays off
+        self.calls = model.passes * max(shards, 1)
         self.there: Any = None
 
     def run_pass(self, optimiser: OptimizerState, random: np.random.Generator) -> tuple[float, float]:

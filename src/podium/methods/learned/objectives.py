@@ -44,9 +44,8 @@ class InMemoryObjective:
         self.learner, self.task, self.width = learner, task, task.values.shape[1]
         self.network = learner._build_network(self.width)
         self.target, self.useful = task.examples.learning_target(metric, teaches=not shards)
-        self.calls = learner.passes * max(
-            shards, 1
-        )  # number of kernel calls, which decides whether compiling pays off
+        # number of kernel calls, which decides whether compiling pays off
+        self.calls = learner.passes * max(shards, 1)
         self.threads = learner.device == "cpu"
         self.there: Any = None
         self.check: Any = None

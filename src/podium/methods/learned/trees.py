@@ -63,6 +63,7 @@ def train_trees(
     """Grow trees, on top of `initial` scores if given; validation examples select the number of rounds."""
     lightgbm, examples = _import_lightgbm(), task.examples
     grades = np.unique(examples.labels.grades)
+    # LightGBM takes integer labels; a gain table per distinct grade supports fractions and negative grades
     settings = SETTINGS | {
         "learning_rate": rate,
         "seed": seed,

@@ -48,9 +48,8 @@ class StageChoices(NamedTuple):
     def compute_loss(self, theta: F8, l2: float) -> tuple[float, F8]:
         """The mean of -log P(chosen) plus l2 / 2 |theta|^2, and its gradient; convex in theta."""
         first, sizes = self.starts[:-1], np.diff(self.starts)
-        cost = np.einsum(
-            "ij,j->i", self.values, theta
-        )  # not BLAS, whose sums depend on the number of threads
+        # not BLAS, whose sums depend on the number of threads
+        cost = np.einsum("ij,j->i", self.values, theta)
         least = np.minimum.reduceat(cost, first)
         share = np.exp(np.repeat(least, sizes) - cost)
         total = np.add.reduceat(share, first)
