@@ -328,7 +328,7 @@ class Elo(Aggregator):
         float,
         Range(0, 1000, open_low=True),
         Tune(1, 100, log=True),
-        "step size: points gained by a win that was certain to be a loss",
+        "step size: points for a win with expected outcome 0",
     ] = 32.0
     scale: Annotated[float, Range(1e-6, 1e6), "rating difference that stands for odds of 10 to 1"] = 400.0
     start: Annotated[float, Range(-1e6, 1e6), "initial rating of every item"] = 1500.0

@@ -100,7 +100,7 @@ class ReciprocalRankFusion(Positional):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RankBiasedCentroids(Positional):
-    """Sum of (1 - persistence) persistence^(rank - 1): the chance that a user reads down to the item.
+    """Sum of (1 - persistence) persistence^(rank - 1): the probability that a user stops at the item.
 
     >>> from podium import fuse
     >>> fuse([["a", "b"], ["b", "a"], ["b", "c"]], method="rbc(persistence=0.5)").scores

@@ -44,9 +44,7 @@ class DawidSkene(CrowdModel):
 
     name = "dawid_skene"
     citation = "Dawid & Skene, Applied Statistics 1979"
-    exempt: ClassVar = {
-        "doubling": "twice as many independent votes sharpen the truths beyond a factor of two"
-    }
+    exempt: ClassVar = {"doubling": "twice as many independent votes also make the truths more certain"}
     limit: ClassVar[int] = 100  # levels: the size of a confusion matrix is their square
 
     coins: Annotated[str, Choice("one", "two"), "qualities per annotator of pairs: one, or one per side"] = (

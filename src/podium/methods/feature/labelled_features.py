@@ -46,8 +46,8 @@ class LabelledFeatures(FeatureModel):
 
     There are no labels to tune on, so the defaults matter: the published penalty 0.5, but on the distance
     from half of the beliefs (`kept`) rather than from 0. `kept=0` is the published rule; `kept=1` keeps the
-    beliefs unchanged. The middle was safer than either on three sets of real queries (`podium reproduce
-    labelled-features`).
+    beliefs unchanged. The default was safer than either on three sets of real queries
+    (`podium reproduce labelled-features`).
 
     >>> from podium import Features
     >>> x = [[3.0, 30.0, 1.0], [2.0, 21.0, 0.0], [1.0, 9.0, 1.0], [0.0, 2.0, 0.0]]
