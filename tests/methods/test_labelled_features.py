@@ -173,8 +173,8 @@ def test_beliefs_that_tell_nothing_apart_are_said_and_kept():
         ({"good": np.nan}, "numbers from -2"),
         ({"good": "2"}, "numbers from -2"),
         ({"good": True}, "numbers from -2"),
-        ({"good": 0, "noise": 0.0}, "other than 0"),
-        ({}, "other than 0"),
+        ({"good": 0, "noise": 0.0}, "nonzero grade"),
+        ({}, "nonzero grade"),
         ("good", "by name"),
     ],
 )

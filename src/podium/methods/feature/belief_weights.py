@@ -76,7 +76,7 @@ def check_grades(beliefs: Mapping[str, float], what: str) -> None:
                 f"{what}: the grade of {name!r} is {grade!r}; accepted: numbers from -2 (surely bad) to 2 (surely good)"
             )
     if not any(beliefs.values()):
-        raise ParameterError(f"{what}: all grades are 0; grade at least one feature")
+        raise ParameterError(f"{what}: no feature has a nonzero grade; grade at least one")
 
 
 def grades_for(beliefs: Mapping[str, float], names: Sequence[object], what: str) -> F8:
