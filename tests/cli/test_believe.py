@@ -108,7 +108,7 @@ def test_contradictions_are_warned_of(files):
         (["-b", "bm25"], "write FEATURE=GRADE"),
         (["-b", "bm25=lots"], "number from -2 to 2"),
         (["-b", "bm25=5"], "numbers from -2"),
-        (["-b", "bm25=0"], "other than 0"),
+        (["-b", "bm25=0"], "nonzero grade"),
         (["-b", "bm25=1", "-b", "bm25=2"], "graded twice"),
         ([], "nothing is believed"),
         (["-b", "bm25=1", "-p", "keep=1"], "did you mean kept"),

@@ -315,7 +315,7 @@ def test_options_are_read_as_they_are_declared(files):
     [
         ("bm25=1,dense=two", "the weight of 'dense' is 'two'"),
         ("bm25=1,bm25=2", "is given twice"),
-        ("bm25=1,dense=2,typo=3", "a weight for 'typo', who is not among the experts"),
+        ("bm25=1,dense=2,typo=3", "weight given for unknown expert 'typo'"),
         ("bm25=1,dense", "write NAME=VALUE"),
     ],
 )

@@ -119,7 +119,7 @@ def test_labels_in_one_file_or_one_for_each_shard(folder, method):
         assert (folder / f"{number}.podium").read_bytes() == (folder / "m.podium").read_bytes()
     without = fit(folder, method, out="x.podium")
     assert without.exit_code == 2
-    assert "part-0.parquet): there are no labels in it" in without.stderr
+    assert "part-0.parquet): it contains no labels" in without.stderr
     (folder / "qrels" / "part-1.txt").unlink()
     missing = fit(folder, method, "-q", folder / "qrels", out="x.podium")
     assert "holds no labels for the shard" in missing.stderr

@@ -164,12 +164,12 @@ def test_what_cannot_be_learned(files, toy):
     assert "give them with --qrels" in run("fit", *runs, "-m", "trust", "-o", out).stderr
     (files / "flat.txt").write_text("q1 0 z 1\nq1 0 b 1\n")
     assert (
-        "all labels are of one grade"
+        "all labels have the same grade"
         in run("fit", *runs, "-q", files / "flat.txt", "-m", "trust", "-o", out).stderr
     )
     (files / "other.txt").write_text("Q1 0 z 1\nQ1 0 b 0\n")
     done = run("fit", *runs, "-q", files / "other.txt", "-m", "trust", "-o", out)
-    assert "none of the labels" in done.stderr
+    assert "no label matches an item" in done.stderr
     assert "no method is called" in run("fit", *runs, "-m", "trsut", "-o", out).stderr
     features = run(
         "fit", *runs, "-q", files / "qrels.txt", "-m", "trust", "--features", files / "qrels.txt", "-o", out

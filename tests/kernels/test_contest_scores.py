@@ -314,7 +314,7 @@ def test_chunks_on_any_number_of_threads(monkeypatch, name):
 
 
 def test_unknown_names():
-    with pytest.raises(ParameterError, match="thurstone does not know ties='davidson'"):
+    with pytest.raises(ParameterError, match="thurstone does not support ties='davidson'"):
         contest_scores.fit_contests(baseball(), model="thurstone", ties="davidson")
 
 

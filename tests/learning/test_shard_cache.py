@@ -255,7 +255,7 @@ def test_no_room(tmp_path, monkeypatch):
 
 def test_caches_that_cannot_be(tmp_path):
     pair = Features.from_rows([1, 1], [1, 2], [[0.0], [1.0]]), Labels.from_dict({1: {1: 0, 2: 1}})
-    with pytest.raises(ParameterError, match="a shard is a tuple, which a cache that stays cannot recognise"):
+    with pytest.raises(ParameterError, match="a shard is a tuple, which a persistent cache cannot identify"):
         LambdaRank().fit_stream([pair], cache=tmp_path)
     with pytest.raises(ParameterError, match="a shard is a function"):
         make("crf").fit_stream([lambda: pair], cache=tmp_path)
@@ -314,7 +314,7 @@ def test_labels_elsewhere(tmp_path, opened):
         pq.write_table(grades[1].slice(1), folder / "labels-1.parquet")
         model(method).fit_stream(own, cache=folder / "kept")
         assert len(opened) == 1
-        with pytest.raises(InputError, match="there are no labels in it"):
+        with pytest.raises(InputError, match="it contains no labels"):
             model(method).fit_stream(train)
 
 

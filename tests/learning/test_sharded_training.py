@@ -249,7 +249,7 @@ def test_a_shard_that_teaches_nothing_is_no_matter_but_none_that_does_is():
         ([3], "a shard is a int"),
         ([made(0), made(0)], "shard 2: query 0 is also in shard 1"),
         ([made(0)[0]], "a shard is a Features"),
-        ([said(0)], "shard 1: there are no features"),
+        ([said(0)], "shard 1: it contains no features"),
     ],
 )
 def test_what_is_no_shard(shards, message):

@@ -180,7 +180,7 @@ def test_only_the_first_queries_are_named(path):
     p = Preferences.from_comparisons(list(range(20)), ["j"] * 20, ["a"] * 20, ["b"] * 20)
     notes = make("bradley_terry").aggregate(p).diagnostics.notes
     assert len(notes) == 2 * choice.SHOWN + 1
-    assert notes[-1] == "the same in 17 more of 20 queries"
+    assert notes[-1] == "the same applies to 17 more queries of 20"
 
 
 @pytest.mark.parametrize("name", FAMILY)
@@ -258,5 +258,5 @@ def test_the_advantage_of_being_shown_first_is_taken_out():
     assert "0 +1.0" in fair.diagnostics.notes[0] or "0 +0.9" in fair.diagnostics.notes[0]
     assert make("bradley_terry").aggregate(p).ranking(0)[0] == 0
     blind = Preferences.from_comparisons([0], ["j"], ["a"], ["b"])
-    with pytest.raises(InputError, match="nothing says who was"):
+    with pytest.raises(InputError, match="do not record the order"):
         make("bradley_terry(advantage=True)").aggregate(blind)

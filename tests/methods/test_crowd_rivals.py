@@ -172,7 +172,7 @@ def test_silent_experts_have_the_quality_of_the_prior(cls):
 
 def test_too_many_levels_are_refused_in_words():
     p = Preferences.from_rows(["q"] * 200, ["e"] * 200, list(range(200)), score=np.arange(200) / 7)
-    with pytest.raises(InputError, match="200 different ratings"):
+    with pytest.raises(InputError, match="200 distinct ratings"):
         DawidSkene().aggregate(p)
     assert CrowdBt().aggregate(p).ranking("q")[0] == 199
 

@@ -105,7 +105,7 @@ def test_an_iterator_is_read_once_and_whole():
 
 
 def test_an_aggregator_keeps_its_parameters():
-    with pytest.raises(ParameterError, match="has its parameters already"):
+    with pytest.raises(ParameterError, match="already has its parameters"):
         fuse([["a"]], make("rrf"), k=0)
     method = make("rrf")
     fuse([["a"]], method)

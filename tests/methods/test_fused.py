@@ -101,7 +101,9 @@ def test_features_of_other_items_are_told():
 def test_too_many_experts_are_refused(monkeypatch):
     p, labels = data()
     monkeypatch.setattr(svd_features, "LARGEST", 1000)
-    with pytest.raises(InputError, match=r"3 experts and .* items make too large .* use crf"):
+    with pytest.raises(
+        InputError, match=r"3 experts and .* items make the table of features too large.* use crf"
+    ):
         make("fused").fit(p, labels)
     with pytest.raises(InputError, match="use features='hybrid'"):
         make("svd").fit(p, labels)

@@ -121,7 +121,7 @@ def test_boosted_trees():
     pytest.importorskip("lightgbm")
     model = LambdaRank(scorer="lambdamart", passes=60, rate=0.1).fit(*made(0), validation=made(2))
     assert quality(model, *made(1)) > 0.85
-    with pytest.raises(ParameterError, match="raises ndcg:exp only"):
+    with pytest.raises(ParameterError, match="optimizes ndcg:exp only"):
         LambdaRank(scorer="lambdamart", metric="ndcg@5:trec")
     with pytest.raises(InputError, match="only a linear scorer"):
         model.weights()
@@ -260,7 +260,7 @@ def test_labels_from_which_the_metric_learns_nothing(method):
         pytest.importorskip("lightgbm")
     p, labels = crowd(0)
     spam = Labels(labels.index, labels.grades - 5.0)  # two grades in a query, but none above 0
-    with pytest.raises(InputError, match="is 0 for every ranking of the labelled items"):
+    with pytest.raises(InputError, match="is 0 for every ranking of the labeled items"):
         make(method).fit(p, spam)
     with pytest.raises(InputError, match="every query with two grades has weight 0"):
         make(method).fit(p, labels, query_weights=dict.fromkeys(p.queries, 0))
@@ -318,8 +318,8 @@ def test_members_stop_when_one_is_interrupted():
 def test_queries_too_long_for_trees():
     pytest.importorskip("lightgbm")
     features, labels = made(0, queries=1, items=10_001)
-    with pytest.raises(InputError, match="10,001 labelled items, and LightGBM takes 10,000"):
+    with pytest.raises(InputError, match="10,001 labeled items, and LightGBM accepts 10,000"):
         LambdaRank(scorer="lambdamart", passes=2).fit(features, labels)
     small = made(1, queries=20)
-    with pytest.raises(InputError, match="LightGBM takes 10,000"):
+    with pytest.raises(InputError, match="LightGBM accepts 10,000"):
         LambdaRank(scorer="lambdamart", passes=2).fit(*small, validation=(features, labels))

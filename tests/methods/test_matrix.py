@@ -117,7 +117,7 @@ def test_adherence_that_does_not_converge_is_reported():
     lists = {"a": "abcdef", "b": "badcfe", "c": "fedcba"}
     found = make("mpm", adherence=True, max_iterations=1).aggregate(Preferences.from_lists({"q": lists}))
     assert not found.diagnostics.converged
-    assert "stopped too early in 1 of 1 queries" in found.diagnostics.notes[1]
+    assert "not converged in 1 of 1 queries" in found.diagnostics.notes[1]
 
 
 # -- SVP -----------------------------------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ def test_groups_that_nothing_compares_are_reported():
     p = Preferences.from_lists({"q": {1: ["a", "b"], 2: ["b", "a"], 3: ["c", "d"], 4: ["d", "c"]}})
     found = make("plackett_luce").aggregate(p)
     assert (
-        "groups that nothing compares: 1 of 1 (the first is 'q'); the prior alone"
+        "groups of items that no vote compares: 1 of 1 (the first is 'q'); the prior alone"
         in found.diagnostics.notes[1]
     )
     assert np.allclose(found.scores, 0.0)

@@ -152,9 +152,9 @@ def test_defaults_print_bare():
         ("rbp(q=1)", "rbp has no parameter 'q'"),
         ("rbp(p=2)", "p is 2"),
         ("bpref@5", "bpref takes no cutoff"),
-        ("@10", "cannot read the metric"),
-        ("ndcg@ten", "cannot read the metric"),
-        (7, "cannot read the metric"),
+        ("@10", "cannot parse the metric"),
+        ("ndcg@ten", "cannot parse the metric"),
+        (7, "cannot parse the metric"),
     ],
 )
 def test_bad_metrics_are_refused(text, message):

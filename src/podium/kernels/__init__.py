@@ -1,5 +1,5 @@
-"""Arrays in, arrays out. The only package that may import numba, and it does so only for large inputs.
+"""Numerical kernels: arrays in, arrays out. Only this package imports numba, and only for large inputs.
 
-Every function here has a numpy body for small inputs, so that nobody waits for a compiler, and hands inputs of
-at least `SMALL` rows to its compiled sibling in `podium.kernels.compiled`. Both are tested against plain loops.
+Every function has a numpy body for small inputs, which avoids waiting for the compiler, and passes inputs of
+at least `SMALL` rows to its compiled twin in `podium.kernels.compiled`. Both are tested against plain loops.
 """

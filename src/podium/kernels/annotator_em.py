@@ -1,8 +1,8 @@
-"""How often annotators are right, when nobody knows what is right: expectation maximisation for pairs and for classes.
+"""Accuracy of annotators when the truth is unknown: expectation maximization for pairs and for classes.
 
-Judgements are votes put together by annotator and pair. Truths are hidden; every annotator hits them with a probability
-of its own (a coin), and both are found together. An annotator's weight multiplies all it says and its prior, so that
-weight two is two annotators who say the same.
+Votes are merged by annotator and pair. Truths are latent; every annotator reports them with its own
+probability (a coin), and both are estimated jointly. An annotator's weight multiplies its votes and its
+prior, so that weight two equals two annotators with the same votes.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ __all__ = [
     "sum_agreement",
 ]
 
-FURTHEST = 30.0  # log odds; an annotator is not taken to be surer than this on the way
-FALL = 1e-12  # share of the objective by which rounding may make it seem to fall
-WINDOW = 10  # steps remembered
-STEADY = 1e-12  # keeps their weights finite where they are all alike
-PARTS = 64  # portions in which Elo matches are played at least
-SIDES = 3  # ways a pair can be shown: not known, first first, second first
+FURTHEST = 30.0  # log odds; bound on an annotator's certainty during the iteration
+FALL = 1e-12  # relative decrease of the objective that counts as rounding
+WINDOW = 10  # steps kept for the extrapolation
+STEADY = 1e-12  # regularization that keeps their weights finite when all are alike
+PARTS = 64  # smallest number of portions in which Elo matches are played
+SIDES = 3  # how a pair was shown: unknown, first slot first, second slot first
 
 
 class AnnotatorVotes(NamedTuple):
-    """Votes without ties, put together by pair, annotator and (where asked for) the side shown first."""
+    """Votes without ties, merged by pair, annotator and (if requested) the side shown first."""
 
     starts: I8  # slots of query q: starts[q] .. starts[q + 1]
     pair_starts: I8  # pairs of query q
@@ -48,35 +48,35 @@ class AnnotatorVotes(NamedTuple):
     group: I8  # by row, the annotator (or annotator and query)
     won: F8  # by row, weight of the votes for first over second
     lost: F8
-    side: I8  # by row: 0 not known, 1 the first slot was shown first, 2 the second was
+    side: I8  # by row: 0 unknown, 1 the first slot was shown first, 2 the second was
 
 
 class AccuracyModel(NamedTuple):
-    """Which coin decides a row, by what is true, and what is known of coins beforehand."""
+    """The coin of each row, by the truth, and the prior of the coins."""
 
     first: I8  # by row: the coin if the first item is the better one
-    second: I8  # and if the second one is
+    second: I8  # by row: the coin if the second item is the better one
     weight: F8  # by coin
-    right: F8  # by coin: votes taken as right, and as wrong, before any is seen
+    right: F8  # by coin: prior numbers of right and of wrong votes
     wrong: F8
 
 
 class Ratings(NamedTuple):
-    """Classes given by annotators to items."""
+    """Classes that annotators assigned to items."""
 
     items: int
     item: I8
     group: I8
     level: I8
     weight: F8  # by group
-    prior: F8  # groups x levels x levels: ratings (last axis) by truth, taken as seen before any is
+    prior: F8  # groups x levels x levels: prior counts of ratings (last axis) by truth
 
 
 class FixedPoint(NamedTuple):
-    """Where the iterations ended."""
+    """The end of the iteration."""
 
     x: F8
-    objective: float  # log likelihood with the prior
+    objective: float  # log likelihood plus log prior
     steps: int
     converged: bool
 
@@ -84,11 +84,11 @@ class FixedPoint(NamedTuple):
 def build_annotator_votes(
     votes: Votes, list_group: I8, vote_group: I8, unit: float = 1.0, side: I8 | None = None
 ) -> AnnotatorVotes:
-    """All that is said about pairs, by group; `side` says of each comparison who was shown first: 1 the winner."""
+    """All votes on pairs, by group; `side` gives who was shown first in each comparison: 1 the winner."""
     lengths, sizes = np.diff(votes.starts), np.diff(votes.slots)
     query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
     order: F8 = np.arange(1, len(lengths) + 1, dtype=np.float64)
-    named = votes._replace(list_weight=order)  # the list of a row travels as its weight
+    named = votes._replace(list_weight=order)  # each row carries its list as its weight
     parts = [contest_counts._expand_lists(named, lengths)]
     if votes.below:
         parts.append(contest_counts._expand_unlisted(named, lengths, sizes, query))
@@ -127,16 +127,17 @@ def _group_votes(slots: I8, winner: I8, loser: I8, group: I8, weight: F8, shown:
 def find_fixed_point(
     step: Callable[[F8], tuple[F8, float]], x: F8, tolerance: float, max_iterations: int
 ) -> FixedPoint:
-    """The fixed point of `step`, which also tells the objective before it; objectives never fall.
+    """The fixed point of `step`, which also returns the objective at its argument; the objective never falls.
 
-    The last few steps tell where the sequence would end (Anderson's mixing); where the objective is lower there
-    than before, the plain step is taken in its place and what was remembered is forgotten.
+    Anderson mixing extrapolates the limit from the last few steps; where the objective is lower there than
+    before, the plain step is taken instead and the history is cleared.
     """
     plain, best = x, -np.inf
     moves: list[F8] = []
     places: list[F8] = []
     for steps in range(1, max_iterations + 1):
         new, value = step(x)
+        # extrapolation can overshoot, but plain EM steps never lower the objective: return to the last one
         if value < best - FALL * abs(best):
             moves, places, x = [], [], plain
             continue
@@ -149,26 +150,27 @@ def find_fixed_point(
 
 
 def _extrapolate_anderson(moves: list[F8], places: list[F8]) -> F8:
-    """Where the moves, as far as the last ones are in line with each other, would all cancel."""
+    """The combination of the last places whose moves cancel best."""
     if len(moves) < 2:
         return places[-1]
-    # einsum, not @: sums in one fixed order, whatever the threads
+    # einsum, not @: a fixed summation order, independent of the number of threads
     change = np.diff(np.array(moves), axis=0)
     square = np.einsum("in,jn->ij", change, change)
+    # collinear moves would make the system singular
     square[np.diag_indices_from(square)] *= 1 + STEADY
     share = np.linalg.lstsq(square, np.einsum("in,n->i", change, moves[-1]))[0]
     return np.asarray(places[-1] - np.einsum("i,in->n", share, np.diff(np.array(places), axis=0)), np.float64)
 
 
-# -- pairs -----------------------------------------------------------------------------------------------------
+# -- pairs ---------------------------------------------------------------------------------------------------
 
 
 def estimate_pair_truths(
     given: AnnotatorVotes, coins: AccuracyModel, tolerance: float, max_iterations: int
 ) -> tuple[F8, F8, FixedPoint]:
-    """For every pair the probability that its first item is the better one; for every coin that of being right.
+    """For every pair the probability that its first item is better; for every coin that of a right vote.
 
-    Starts at the shares of the votes.
+    Starts from the vote fractions.
     """
     pairs = len(given.first)
     won, lost = (
@@ -183,7 +185,7 @@ def estimate_pair_truths(
 
 
 def sum_agreement(given: AnnotatorVotes, coins: AccuracyModel, truth: F8) -> tuple[F8, F8]:
-    """By coin, the weight of the votes that agree and that disagree with the truths (probabilities by pair)."""
+    """By coin, the weight of the votes that agree and that disagree with the truths (by pair)."""
     q, n = truth[given.pair], len(coins.weight)
     return tuple(  # type: ignore[return-value]
         np.bincount(coins.first, a * q, n) + np.bincount(coins.second, b * (1 - q), n)
@@ -192,7 +194,7 @@ def sum_agreement(given: AnnotatorVotes, coins: AccuracyModel, truth: F8) -> tup
 
 
 def _compute_accuracy_odds(given: AnnotatorVotes, coins: AccuracyModel, truth: F8) -> F8:
-    """Log odds of being right for every coin, given the truths."""
+    """Log odds of a right vote for every coin, given the truths."""
     if is_large(2 * len(given.pair)):
         from podium.kernels.compiled.annotator_em import sum_agreement as kernel
 
@@ -214,7 +216,7 @@ def _update_pair_truths(given: AnnotatorVotes, coins: AccuracyModel, x: F8) -> t
 
 
 def _sum_evidence(given: AnnotatorVotes, coins: AccuracyModel, right: F8, wrong: F8) -> tuple[F8, F8]:
-    """By pair, the log likelihood of what was said if the first item is better, and if the second is."""
+    """By pair, the log likelihood of the votes if the first item is better, and if the second is."""
     pairs = len(given.first)
     if is_large(2 * len(given.pair)):
         from podium.kernels.compiled.annotator_em import sum_evidence as kernel
@@ -235,15 +237,15 @@ def _logistic(x: F8) -> F8:
     return np.asarray(np.where(x >= 0, 1.0, z) / (1.0 + z), np.float64)
 
 
-# -- classes ---------------------------------------------------------------------------------------------------
+# -- classes -------------------------------------------------------------------------------------------------
 
 
 def estimate_confusions(
     given: Ratings, tolerance: float, max_iterations: int
 ) -> tuple[F8, F8, F8, FixedPoint]:
-    """Probabilities of the levels of each item, tables of what groups say of each level, shares of the levels.
+    """Probabilities of the levels of each item, confusion tables of the groups, and level frequencies.
 
-    Starts at the shares of the ratings of each item. Shares of levels have one item each taken as seen.
+    Starts from the rating fractions of each item. Level frequencies have a prior of one item per level.
     """
     levels = given.prior.shape[1]
     votes = np.zeros((given.items, levels))
@@ -261,7 +263,7 @@ def estimate_confusions(
 
 
 def _unpack_tables(given: Ratings, x: F8) -> tuple[F8, F8]:
-    """Log tables and log shares, as probabilities that sum to one."""
+    """Log tables and log frequencies, normalized to sum to one."""
     levels = given.prior.shape[1]
     table, share = x[:-levels].reshape(given.prior.shape), x[-levels:]
     return table - _logsumexp(table), share - _logsumexp(share)
@@ -273,7 +275,7 @@ def _logsumexp(x: F8) -> F8:
 
 
 def _estimate_tables(given: Ratings, truth: F8, rated: I8) -> F8:
-    """The most likely tables and shares given the items' levels, as logs in one row."""
+    """The most likely tables and frequencies given the items' levels, as logs in one row."""
     counts = given.prior.copy()
     if is_large(given.prior.shape[1] * len(given.item)):
         from podium.kernels.compiled.annotator_em import count_ratings as kernel
@@ -287,7 +289,7 @@ def _estimate_tables(given: Ratings, truth: F8, rated: I8) -> F8:
 
 
 def _update_class_truths(given: Ratings, rated: I8, x: F8) -> tuple[F8, float, F8]:
-    """New tables and shares, the objective at the old ones, and the probabilities of each item's levels."""
+    """New tables and frequencies, the objective at the old ones, and the level probabilities of each item."""
     table, share = _unpack_tables(given, x)
     odds = np.repeat(share[None, :], given.items, axis=0)
     if is_large(len(share) * len(given.item)):
@@ -303,20 +305,21 @@ def _update_class_truths(given: Ratings, rated: I8, x: F8) -> tuple[F8, float, F
     return _estimate_tables(given, truth, rated), float(value), truth
 
 
-# -- ratings from pairs ----------------------------------------------------------------------------------------
+# -- ratings from pairs --------------------------------------------------------------------------------------
 
 
 def compute_expected_elo(given: AnnotatorVotes, won: F8, lost: F8, k: float, rate: float) -> F8:
-    """Elo ratings around 0 in the mean over all orders of the matches, to first order in the step k.
+    """Elo ratings around 0, averaged over all orders of the matches, to first order in the step k.
 
-    `won` and `lost` are matches by pair (parts of a match too); `rate` turns a difference of ratings into log odds. In
-    a random order every match comes at a time drawn by lot, so each is cut into portions, and one portion of all
-    matches is played at once, then the next.
+    `won` and `lost` are matches by pair (fractions allowed); `rate` turns a difference of ratings into log
+    odds. In a random order every match comes at a random time, so each match is cut into portions, and one
+    portion of all matches is played at once, then the next.
     """
     slots, met = int(given.starts[-1]), won + lost
     ends = (given.first, given.second)
     busy = np.bincount(np.concatenate(ends), np.concatenate((met, met)), slots)
     most = np.maximum.reduceat(np.append(busy, 0.0), given.starts[:-1]) if slots else np.zeros(0)
+    # so many portions that a single one moves no rating by more than one unit of log odds
     parts = np.maximum(PARTS, np.ceil(rate * k * most)).astype(np.int64)
     ratings, pairs = np.zeros(slots), np.diff(given.pair_starts)
     work = np.concatenate(([0], np.cumsum(pairs * parts + 1)))

@@ -1,12 +1,14 @@
-"""Gradients of a ranking model towards the preferences that beliefs about features imply.
+"""Gradients of a ranking model towards the preferences implied by beliefs about features.
 
-Beliefs give every item a score t, and the chance that i belongs above j is P(i, j) = 1 / (1 + exp(t_j - t_i)). How good
-an order is by these preferences is N = sum of P(i, j) / log2(place_i + 1) over the places up to a cutoff and all j
-below i. (The published sum runs over all j: both directions of a pair inside the cutoff then add up to a constant,
-and a query no longer than the cutoff would teach nothing.) A pair weighs |what swapping it changes N by|, and the
-loss is the weighted cross entropy between P and the model's own 1 / (1 + exp(s_j - s_i)).
+Beliefs give every item a score t; the probability that i belongs above j is P(i, j) = 1 / (1 + exp(t_j -
+t_i)). The quality of an order is N = sum of P(i, j) / log2(place_i + 1) over the places up to a cutoff and
+all j below i. (The published sum runs over all j: both directions of a pair inside the cutoff then add up to
+a constant, and a query no longer than the cutoff has no training signal.) A pair weighs |change of N when it
+is swapped|, and the loss is the weighted cross entropy between P and the model's own 1 / (1 + exp(s_j -
+s_i)).
 
-Nearly equal scores are ordered worst belief first; rows that are equal in both share their slope: names decide nothing.
+Nearly equal scores are ordered worst belief first; rows equal in both share their slope, so ids have no
+effect.
 """
 
 from __future__ import annotations
@@ -19,24 +21,24 @@ from podium.kernels.dispatch import F8, I8, is_large, run_in_threads
 
 __all__ = ["BeliefGradients", "compute_belief_lambdas", "compute_swap_changes"]
 
-NEAR = 1e-10  # scores nearer than this share of the largest are one score
-STEEP = 600.0  # score differences beyond this are cut, to keep exponentials finite
+NEAR = 1e-10  # scores closer than this fraction of the largest are equal
+STEEP = 600.0  # score differences are clipped here to keep exponentials finite
 
 
 class BeliefGradients(NamedTuple):
-    """What one look at the data gives; divide by `mass` to let all queries count alike."""
+    """Gradients of one pass; divide by `mass` to give all queries the same weight."""
 
     slope: F8  # by row: the loss falls along it
     loss: F8  # by query
-    mass: F8  # by query: the weights of its pairs, summed
+    mass: F8  # by query: sum of the pair weights
 
 
 def compute_belief_lambdas(
     scores: F8, belief: F8, starts: I8, cutoff: int, looks: int = 1
 ) -> BeliefGradients:
-    """For scores and belief scores of rows that lie query by query.
+    """Gradients for scores and belief scores of rows grouped by query.
 
-    `looks` like this one are to come, which decides whether compiling pays.
+    `looks` is the expected number of such calls, which decides whether compiling pays off.
     """
     queries = len(starts) - 1
     found = BeliefGradients(np.zeros(len(scores)), np.zeros(queries), np.zeros(queries))
@@ -56,9 +58,9 @@ def compute_belief_lambdas(
 
 
 def compute_swap_changes(p: F8, cutoff: int) -> F8:
-    """|what swapping places a < b changes N by|, for preferences between the items at the places; 0 elsewhere.
+    """|change of N when places a < b are swapped|, for preferences between the items there; 0 elsewhere.
 
-    Above a nothing changes. Between and below, running sums over the places are all that is needed.
+    Above a nothing changes. Between and below, running sums over the places suffice.
     """
     n = len(p)
     d = np.where(np.arange(n) < cutoff, 1.0 / np.log2(np.arange(n) + 2.0), 0.0)
@@ -66,7 +68,7 @@ def compute_swap_changes(p: F8, cutoff: int) -> F8:
     seen = np.cumsum(d[:, None] * p, axis=0)  # seen[c, i]: d P(c', i) for places c' <= c
     a, b = np.triu_indices(n, 1)
     before = b - 1
-    mine = own[a, before] - own[a, a]  # of the item at a, over what lies between
+    mine = own[a, before] - own[a, a]  # of the item at a, over the places between
     theirs = own[b, before] - own[b, a]
     moved = d[a] * (p[b, a] - p[a, b]) + d[a] * (theirs - mine)
     moved += (seen[before, a] - seen[a, a]) - (seen[before, b] - seen[a, b])
@@ -98,7 +100,7 @@ def _compute_pair_probabilities(t: F8) -> F8:
 
 
 def _sort_rows(scores: F8, belief: F8) -> tuple[I8, I8]:
-    """Rows from the top, worst belief first where scores are nearly equal; and the tie group of each place."""
+    """Rows from the top, worst belief first where scores are nearly equal; the tie group of each place."""
     order = np.argsort(-scores, kind="stable")
     near = NEAR * float(np.abs(scores).max())
     run = np.concatenate(([0], np.cumsum(-np.diff(scores[order]) > near)))

@@ -1,10 +1,10 @@
-"""Votes drawn again with replacement, and the scores they would have given.
+"""Bootstrap resamples of votes, and the scores fitted to them.
 
-A round is made from its own key (seed and number of the round), so that rounds can be shared among threads and any of
-them can be made again by itself. Single votes are drawn by pair and outcome: how often a group of n equal votes comes
-up follows Poisson's law with mean n (the total then varies by its square root). Votes of unequal weights are drawn as
-the number of equal votes, each of one weight, whose total has the same mean and variance. Clusters, such as all votes
-of an expert, are drawn as a whole, as many as there are.
+A round is generated from its own key (seed and round number), so that rounds can be distributed over threads
+and each can be reproduced alone. Single votes are resampled by pair and outcome: the count of a group of n
+equal votes follows a Poisson distribution with mean n (the total then varies by its square root). Votes of
+unequal weights are resampled as the number of equal votes, each of one weight, whose total has the same mean
+and variance. Clusters, such as all votes of an expert, are resampled as a whole, with replacement.
 """
 
 from __future__ import annotations
@@ -32,18 +32,15 @@ __all__ = [
 U8 = npt.NDArray[np.uint64]
 
 GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of splitmix64
-BLOCK = 1 << 19  # cells of all rounds that numpy holds at a time
-CELL = 20  # units of work (see `dispatch.SMALL`) that numpy needs for a cell of a round, compared with loading numba
-STEPS, SHRINK = 25, 0.9  # steps of a round, and by how much each must be shorter than the one before
-FEW, WIDE, GUIDES = (
-    16,
-    64,
-    256,
-)  # up to how many equal votes a table is used, its length, and the guides into it
+BLOCK = 1 << 19  # cells of all rounds that numpy holds at once
+CELL = 20  # units of work (see `dispatch.SMALL`) per cell of a round in numpy, relative to loading numba
+STEPS, SHRINK = 25, 0.9  # maximum number of steps per round, and the required ratio of consecutive steps
+# largest count of equal votes in the table, its length, and the guides into it
+FEW, WIDE, GUIDES = (16, 64, 256)
 
 
 class Clusters(NamedTuple):
-    """What is drawn as a whole: cluster c adds the rows starts[c] .. starts[c + 1] to pairs of the contests."""
+    """Units resampled as a whole: cluster c adds the rows starts[c] .. starts[c + 1] to contest pairs."""
 
     starts: I8
     pair: I8
@@ -61,10 +58,10 @@ class Squares(NamedTuple):
 
 
 class PoissonTables(NamedTuple):
-    """Poisson's laws of numbers of equal votes: mean, probability up to and of the mean rounded down, weight of a vote.
+    """Poisson distributions: mean, CDF and probability at the floor of the mean, and weight per vote.
 
-    For whole means below FEW: the probabilities up to 0, 1, 2 ..., and for each share of 1 / GUIDES where to start
-    looking.
+    For integer means below FEW: the CDF at 0, 1, 2 ..., and for each fraction of 1 / GUIDES where to start
+    searching.
     """
 
     mean: F8
@@ -76,7 +73,7 @@ class PoissonTables(NamedTuple):
 
 
 def build_poisson_tables(totals: F8, squares: F8 | None = None) -> PoissonTables:
-    """The laws for groups of votes of these total weights and, unless all votes weigh 1, sums of squared weights."""
+    """Distributions for vote groups with these total weights and, unless all are 1, sums of squares."""
     from scipy.special import gammaln, pdtr
 
     unit = np.ones(len(totals))
@@ -109,14 +106,14 @@ def derive_round_keys(seed: int, rounds: int) -> U8:
 
 
 def _mix_bits(x: U8) -> U8:
-    """A number whose bits all depend on all bits of x."""
+    """A number each of whose bits depends on all bits of x (splitmix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(FIRST)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(SECOND)
     return x ^ (x >> np.uint64(31))
 
 
 def _sample_uniform(key: U8, count: int) -> F8:
-    """`count` numbers between 0 and 1 of a round."""
+    """`count` numbers between 0 and 1 for a round."""
     steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(GOLDEN)
     return np.asarray((_mix_bits(key + steps) >> np.uint64(11)) * 2.0**-53, np.float64)
 
@@ -128,7 +125,7 @@ def sample_cluster_counts(key: U8, clusters: int) -> I8:
 
 
 def _sample_poisson(key: U8, law: PoissonTables) -> F8:
-    """Weights of votes whose numbers follow the laws: looked up, or searched for from the mean on, up or down."""
+    """Vote weights with Poisson counts: looked up in the table, or searched up or down from the mean."""
     uniform, tabled = _sample_uniform(key, len(law.mean)), _tabled(law.mean)
     count = np.floor(law.mean)
     few = np.flatnonzero(tabled)
@@ -137,6 +134,7 @@ def _sample_poisson(key: U8, law: PoissonTables) -> F8:
     while (late := uniform[few] > law.table[row, at]).any():
         at += late
     count[few] = at
+    # inversion from the mode: the expected number of steps grows only with the standard deviation
     upto, peak, many = law.upto.copy(), law.peak.copy(), ~tabled
     rising = uniform > upto
     left = np.flatnonzero(~rising & many)
@@ -153,7 +151,7 @@ def _sample_poisson(key: U8, law: PoissonTables) -> F8:
 
 
 def resample_contests(contests: Contests, draw: PoissonTables | Clusters, key: U8) -> Contests:
-    """The contests of one query with the votes of one round; `key` is an array of one."""
+    """The contests of one query with the resampled votes of one round; `key` is an array of one."""
     pairs = len(contests.first)
     if isinstance(draw, PoissonTables):
         won, lost, tied = _sample_poisson(key, draw).reshape(3, pairs)
@@ -175,12 +173,12 @@ def fit_resamples(
     seed: int = 0,
     tolerance: float = 1e-5,
 ) -> F8:
-    """Scores of the items of one query, a row for every round of drawn votes.
+    """Scores of the items of one query, one row per bootstrap resample.
 
-    `inverse` is that of the second derivatives at the solution. Steps with this matrix, scaled on both sides by how
-    much the diagonal has changed, lead from the solution to that of a round; they end when all that are left, if they
-    shrink on as they did, sum up to less than `tolerance`. Where they do not shrink fast enough (somebody lost all
-    their wins, say) the round is solved anew.
+    `inverse` is the inverse Hessian at the solution. Steps with this matrix, scaled on both sides by the
+    change of the diagonal, lead from the solution to that of a round; they end when the remaining steps,
+    extrapolated at the observed rate, sum to less than `tolerance`. Where they do not shrink fast enough (for
+    example when an item lost all its wins) the round is solved from scratch.
     """
     size = int(contests.starts[-1])
     scores = np.tile(solution.scores, (rounds, 1))
@@ -190,6 +188,7 @@ def fit_resamples(
     cells = (
         (3 * len(contests.first)) if isinstance(draw, PoissonTables) else len(draw.pair) + len(draw.starts)
     )
+    # the fixed matrix needs one component and the plain logistic model with a ridge; else refit below
     whole = bool(size) and not solution.component.any()
     if whole and model.kind == LOGIT and model.shape == 1 and contests.side is None:
         matrix = _center_inverse(inverse[:size, :size]) * np.sqrt(
@@ -209,7 +208,7 @@ def fit_resamples(
 
 
 def _center_inverse(inverse: F8) -> F8:
-    """The inverse on scores with mean 0, where the level, which the prior alone holds, has no part."""
+    """The inverse restricted to scores with mean 0; the level is determined by the prior alone."""
     mean = inverse.mean(axis=0)
     return np.asarray(inverse - mean - mean[:, None] + mean.mean(), np.float64)
 
@@ -223,7 +222,7 @@ def _diagonal(contests: Contests, solution: ContestSolution) -> F8:
 def _iterate_rounds(
     contests: Contests, half: bool, l2: float, matrix: F8, drawn: list[Contests], scores: F8, tolerance: float
 ) -> tuple[F8, B1]:
-    """Some rounds at once: the scores reached, and which rounds got there."""
+    """Iterate some rounds at once: the final scores, and which rounds converged."""
     from scipy.sparse import csr_array
 
     size, pairs = scores.shape[1], np.arange(len(contests.first))
@@ -240,12 +239,14 @@ def _iterate_rounds(
         gap = x[:, contests.first] - x[:, contests.second]
         share = 1 / (1 + np.exp(-np.clip(gap, -500, 500)))
         total = won[active] + lost[active]
+        # rescaling by the current diagonal adapts the fixed inverse to the resampled votes
         scale = 1 / np.sqrt((both @ (total * share * (1 - share)).T).T + l2)
         move = (((by_item @ (total * share - won[active]).T).T + l2 * x) * scale) @ matrix * scale
         move -= move.mean(axis=1, keepdims=True)
         longest = np.abs(move).max(axis=1, initial=0.0)
         scores[active] = x - move
         last = before[active]
+        # the geometric series of steps shrinking at the last observed ratio bounds the remaining distance
         left = np.divide(
             longest**2, last - longest, out=longest.copy(), where=np.isfinite(last) & (last > longest)
         )
@@ -282,7 +283,7 @@ def _refit_rounds(
     scores: F8,
     todo: I8,
 ) -> None:
-    """Rounds solved by Newton's method, in threads: most of it is outside Python."""
+    """Solve rounds by Newton's method, in threads: most of the time is spent outside Python."""
 
     def refit_range(first: int, last: int) -> None:
         for r in todo[first:last].tolist():
@@ -294,7 +295,7 @@ def _refit_rounds(
 
 
 def refit_contests(contests: Contests, solution: ContestSolution, tolerance: float) -> ContestSolution:
-    """Other votes on the same items, by the same model, from where it ended."""
+    """Fit other votes on the same items with the same model, starting from its solution."""
     model = solution.model
     name, ties = NAMES[model.kind]
     return fit_contests(

@@ -1,4 +1,4 @@
-"""Who was ever placed above whom, so that a method can say what its data cannot tell."""
+"""The graph of items placed above other items, to report what the data leave undetermined."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["Connections", "find_connections"]
 
 
 class Connections(NamedTuple):
-    """By slot: is it ever placed above another item, or below one (a tie is both); and its groups.
+    """By slot: whether it is ever placed above another item, or below one (a tie is both); and its groups.
 
-    Items of one `group` are joined by comparisons, directly or through others; within a `level` each is even above
-    each, directly or through others.
+    Items of one `group` are connected by comparisons, directly or through others; within a `level` each is
+    also above each, directly or through others.
     """
 
     above: B1
@@ -26,7 +26,7 @@ class Connections(NamedTuple):
 
 
 def find_connections(votes: Votes) -> Connections:
-    """Read all voices of positive weight; neighbours in a list say it all, and ties go both ways."""
+    """Read all votes of positive weight; neighbors in a list suffice, and ties count both ways."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -43,7 +43,7 @@ def find_connections(votes: Votes) -> Connections:
 
 
 def _collect_links(votes: Votes) -> list[tuple[I8, I8]]:
-    """Pairs of slots, upper and lower, that connect what the votes connect."""
+    """Pairs of slots, upper and lower, with the same connectivity as the votes."""
     heard = np.repeat(votes.list_weight > 0, np.diff(votes.starts))
     above, upto = count_items_above(votes.starts, votes.rank)
     item, row = votes.item.astype(np.int64), np.arange(len(votes.item))
@@ -64,7 +64,7 @@ def _collect_links(votes: Votes) -> list[tuple[I8, I8]]:
 
 
 def _link_unlisted(votes: Votes, item: I8, head: I8) -> tuple[I8, I8]:
-    """The last place of every list is above all that the list does not hold."""
+    """The last place of every list is above all unlisted items."""
     lists = np.flatnonzero((votes.list_weight > 0) & (np.diff(votes.starts) > 0))
     query = np.repeat(np.arange(len(votes.slots) - 1), np.diff(votes.query_starts))[lists]
     size = np.diff(votes.slots)[query]

@@ -1,7 +1,7 @@
-"""Votes put together by pair: who met whom, and how often each side won.
+"""Votes merged by pair: which items met, and how often each side won.
 
-A list is a set of contests between all its items; equal ranks are ties. Where unlisted items are below, every listed
-item beats every unlisted one, and nothing is said about two unlisted ones. Voices of weight 0 are left out.
+A list is a set of contests between all its items; equal ranks are ties. Where unlisted items are below, every
+listed item beats every unlisted one, and two unlisted items do not meet. Votes of weight 0 are excluded.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ __all__ = [
     "group_votes_by_pair",
 ]
 
-TABLE = 4096  # items up to which a table of all pairs is the quicker way to count
-# bytes that counting takes for a cell of the table and for a vote that is sorted, and that a counted pair takes until
-# the scores are there
+TABLE = 4096  # items up to which counting in a table of all pairs is faster
+# bytes needed for counting per cell of the table and per sorted vote, and per counted pair until the scores
+# are computed
 TABLE_BYTES, ROW_BYTES, PAIR_BYTES = 16, 33, 56
 
 
 class Contests(NamedTuple):
-    """Who met whom how often, query by query: unique pairs of slots with weights.
+    """Contest counts by query: unique pairs of slots with weights.
 
-    With `side` a pair occurs once for every side: the advantage of being shown first counts `side` times for `first`.
+    With `side` a pair occurs once per side: the advantage of being shown first counts `side` times for
+    `first`.
     """
 
     starts: I8  # items (slots) of query q: starts[q] .. starts[q + 1]
@@ -43,16 +44,16 @@ class Contests(NamedTuple):
     won: F8  # weight of the votes for first over second
     lost: F8  # for second over first
     tied: F8  # for neither
-    side: F8 | None = None  # 1: first was shown first, -1: second was, 0: not known
-    # all votes of a single query and the unit of their weights, where its lists are not among the pairs
+    side: F8 | None = None  # 1: first was shown first, -1: second was, 0: unknown
+    # all votes of a single query and the unit of their weights, where its lists are not expanded into pairs
     lists: tuple[Votes, float] | None = None
 
 
 class Components(NamedTuple):
     """By slot, the smallest slot of its component."""
 
-    weak: I8  # linked by contests
-    strong: I8  # linked by wins both ways; a tie is a win for both
+    weak: I8  # connected by contests
+    strong: I8  # connected by wins both ways; a tie is a win for both
 
 
 class SingleVotes(NamedTuple):
@@ -65,10 +66,10 @@ class SingleVotes(NamedTuple):
 
 
 def count_contests(votes: Votes, unit: float = 1.0, side: F8 | None = None) -> Contests:
-    """The contests behind lists and comparisons; `unit` is what a weight of one stands for.
+    """The contests of lists and comparisons; `unit` is the weight that an integer weight of one represents.
 
-    `side` says for each comparison whether the side named first (the winner, unless it is a tie) was shown first (1),
-    second (-1), or that this is not known (0). Weights are whole numbers, so sums do not depend on the order of rows.
+    `side` records for each comparison whether the side named first (the winner, unless tied) was shown first
+    (1), second (-1), or unknown (0). Weights are integers, so sums do not depend on the order of rows.
     """
     lengths = np.diff(votes.starts)
     sizes = np.diff(votes.slots)
@@ -93,7 +94,7 @@ def count_contests(votes: Votes, unit: float = 1.0, side: F8 | None = None) -> C
 
 
 def _count_compiled(votes: Votes, rows: I8, sizes: I8, unit: float) -> Contests:
-    """The same by plain loops: every query fills its own room, and what is left empty is cut out."""
+    """The same by compiled loops: every query fills its own block, and the unused rest is cut out."""
     from podium.kernels.compiled import contest_counts as compiled
 
     room = np.concatenate(([0], np.cumsum(np.minimum(rows, sizes * (sizes - 1) // 2))))
@@ -107,7 +108,7 @@ def _count_compiled(votes: Votes, rows: I8, sizes: I8, unit: float) -> Contests:
     columns: tuple[Any, ...] = (first, second, won, lost, tied)
     if found.sum() < total:
         last = int(np.flatnonzero(found).max(initial=0))
-        if found[:last].sum() == room[last]:  # only the last query left room, as a single one does
+        if found[:last].sum() == room[last]:  # only the last query left space unused, as a single one does
             columns = tuple(c[: room[last] + found[last]] for c in columns)
         else:
             written = _find_filled_rows(room, found)
@@ -118,7 +119,7 @@ def _count_compiled(votes: Votes, rows: I8, sizes: I8, unit: float) -> Contests:
 
 
 def by_table(sizes: I8, rows: I8) -> B1:
-    """Which queries are counted in a table of all their pairs: small ones, and where the rows would take more memory.
+    """Which queries are counted in a table of all pairs: small ones, and those whose rows need more memory.
 
     The sums are exact, so both ways give the same bits.
     """
@@ -129,7 +130,7 @@ def by_table(sizes: I8, rows: I8) -> B1:
 
 
 def counting_bytes(votes: Votes) -> tuple[F8, F8]:
-    """By query: how many contests its lists are, and about how many bytes counting and solving them takes."""
+    """By query: the number of contests in its lists, and the approximate bytes to count and solve them."""
     lengths, sizes = np.diff(votes.starts).astype(np.float64), np.diff(votes.slots).astype(np.float64)
     query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
     met = lengths * (lengths - 1) / 2
@@ -141,13 +142,13 @@ def counting_bytes(votes: Votes) -> tuple[F8, F8]:
 
 
 def _find_filled_rows(room: I8, found: I8) -> I8:
-    """Places that were written."""
+    """The positions that were written."""
     starts = np.cumsum(found) - found
     return np.asarray(np.repeat(room[:-1] - starts, found) + np.arange(int(found.sum())), np.int64)
 
 
 def group_votes_by_pair(slots: I8, rows: SingleVotes, unit: float = 1.0, side: F8 | None = None) -> Contests:
-    """Single votes put together by pair (and side)."""
+    """Merge single votes by pair (and side)."""
     kept = rows.weight > 0
     winner, loser, tie, weight = rows.winner[kept], rows.loser[kept], rows.tie[kept], rows.weight[kept]
     swap = winner > loser
@@ -196,7 +197,7 @@ def _expand_lists(votes: Votes, lengths: I8) -> SingleVotes:
 
 
 def _expand_unlisted(votes: Votes, lengths: I8, sizes: I8, query: I8) -> SingleVotes:
-    """Every item of a list against all items of its query that the list does not hold."""
+    """Every item of a list against all unlisted items of its query."""
     size = sizes[query]
     ends = np.cumsum(size)
     held = np.zeros(int(size.sum()), np.bool_)
@@ -215,10 +216,10 @@ def _expand_unlisted(votes: Votes, lengths: I8, sizes: I8, query: I8) -> SingleV
 
 
 def find_components(contests: Contests) -> Components:
-    """Which items are linked by contests at all, and which by chains of wins in both directions.
+    """Which items are connected by contests at all, and which by chains of wins in both directions.
 
-    Scores of different weak components cannot be compared; items of different strong components are put apart by the
-    prior alone, for one side never lost to the other.
+    Scores of different weak components cannot be compared; items of different strong components are separated
+    by the prior alone, because one side never lost to the other.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -233,13 +234,13 @@ def find_components(contests: Contests) -> Components:
 
 
 def label_by_smallest(label: I4 | I8) -> I8:
-    """Labels as the smallest slot that has the same label."""
+    """Labels as the smallest slot with the same label."""
     _, first, which = np.unique(label, return_index=True, return_inverse=True)
     return np.asarray(first[which], np.int64)
 
 
 def find_weak_components(contests: Contests) -> I8:
-    """The weak components without more imports: neighbours take the smaller label until nothing changes."""
+    """The weak components without scipy: neighbors take the smaller label until nothing changes."""
     if contests.lists is not None:
         return label_by_smallest(find_connections(contests.lists[0]).group)
     label = np.arange(int(contests.starts[-1]))
@@ -252,7 +253,7 @@ def find_weak_components(contests: Contests) -> I8:
         low = np.minimum(label[contests.first], label[contests.second])
         new = label.copy()
         for side in (contests.first, contests.second):
-            np.minimum.at(new, label[side], low)  # roots move too, so that chains shorten fast
+            np.minimum.at(new, label[side], low)  # roots move too, so that chains shorten quickly
             np.minimum.at(new, side, low)
         new = new[new]
         if (new == label).all():

@@ -1,6 +1,6 @@
-"""Models of a contest: minus the log likelihood of what happened, as a function of the score difference.
+"""Contest models: the negative log likelihood of the outcomes, as a function of the score difference.
 
-All of them are convex in the scores and in what else they estimate: the width of ties (log nu of Davidson, log theta of
+All are convex in the scores and in the other unknowns: the width of ties (log nu of Davidson, log theta of
 Rao & Kupper) and the advantage of the side shown first.
 """
 
@@ -26,27 +26,25 @@ __all__ = [
 ]
 
 LOGIT, PROBIT, DAVIDSON, RAO_KUPPER = range(4)
-EXTRA = (
-    1e-6  # ridge of the unknowns beside the scores: too small to be seen, but all ties give no infinite width
-)
+EXTRA = 1e-6  # ridge of the unknowns beside the scores: negligible, but keeps the width finite
 
 
 class ContestModel(NamedTuple):
-    """What is fitted: the law of a contest, what a tie is, and the prior of the scores."""
+    """The fitted model: the distribution of a contest, the treatment of ties, and the prior of the scores."""
 
     kind: int  # LOGIT ...
-    half: bool  # a tie is half a win for either side; else it says nothing (or has a width of its own)
+    half: bool  # a tie is half a win for each side; otherwise it is ignored (or has its own width)
     l2: float  # ridge: l2 / 2 times the sum of squares is added
-    shape: float  # gamma prior of the strengths exp(score) with mean mode 1; 1 = none
+    shape: float  # gamma prior of the strengths exp(score) with mode 1; 1 = none
 
 
 def resolve_contest_model(model: str, ties: str, l2: float, shape: float) -> ContestModel:
-    """The model by its names; a gamma prior takes the place of the ridge."""
+    """The model by name; a gamma prior replaces the ridge."""
     laws = {("bradley_terry", "davidson"): DAVIDSON, ("bradley_terry", "rao_kupper"): RAO_KUPPER}
     plain = {"bradley_terry": LOGIT, "thurstone": PROBIT}
     kind = laws.get((model, ties), plain.get(model) if ties in ("half", "ignore") else None)
     if kind is None:
-        raise ParameterError(f"{model} does not know ties={ties!r}; ties can be half or ignore")
+        raise ParameterError(f"{model} does not support ties={ties!r}; accepted: half or ignore")
     return ContestModel(kind, ties == "half", l2 if shape == 1 else 0.0, shape)
 
 
@@ -71,7 +69,7 @@ class ContestProblem(NamedTuple):
 
     @property
     def unknowns(self) -> int:
-        """Items, and what else is estimated."""
+        """Items and additional unknowns."""
         return self.size + self.widths + (self.side is not None)
 
 
@@ -93,12 +91,12 @@ class ContestDerivatives(NamedTuple):
     bend: F8  # by pair
     border: F8  # unknowns beside the scores x items
     corner: F8
-    ridge: F8  # what the prior adds to the diagonal, by item
-    diagonal: F8  # all of it, by unknown
+    ridge: F8  # the prior's contribution to the diagonal, by item
+    diagonal: F8  # the total diagonal, by unknown
 
 
 def compute_terms(kind: int, d: F8, width: float, won: F8, lost: F8, tied: F8) -> PairTerms:
-    """All terms of a law at the differences d."""
+    """All terms of a model at the differences d."""
     law = {LOGIT: _logit, PROBIT: _probit, DAVIDSON: _davidson, RAO_KUPPER: _rao_kupper}[kind]
     return law(d, width, won, lost, tied)
 
@@ -114,7 +112,7 @@ def _logit(d: F8, _: float, won: F8, lost: F8, __: F8) -> PairTerms:
 
 
 def _probit(d: F8, _: float, won: F8, lost: F8, __: F8) -> PairTerms:
-    """P(first) = Phi(d), the normal law."""
+    """P(first) = Phi(d), the normal CDF."""
     from scipy.special import erfcx, log_ndtr
 
     up, down = (np.sqrt(2 / np.pi) / erfcx(-x / np.sqrt(2)) for x in (d, -d))  # phi(x) / Phi(x)
@@ -133,12 +131,12 @@ def _davidson(d: F8, width: float, won: F8, lost: F8, tied: F8) -> PairTerms:
     n = won + lost + tied
     value = n * (top + np.log(z)) - (won - lost) * d / 2 - tied * width
     slope = lost * (p + r / 2) - won * (q + r / 2) + tied * (p - q) / 2
-    bend = n / 4 * (4 * p * q + r * (p + q))  # p + q - (p - q)^2, without cancelling
+    bend = n / 4 * (4 * p * q + r * (p + q))  # p + q - (p - q)^2, without cancellation
     return PairTerms(value, slope, bend, n * r - tied, -n / 2 * (p - q) * r, n * r * (p + q))
 
 
 def _rao_kupper(d: F8, width: float, won: F8, lost: F8, tied: F8) -> PairTerms:
-    """P(first) = 1 / (1 + exp(width - d)), P(second) = 1 / (1 + exp(width + d)), the rest is a tie; width > 0."""
+    """P(first) = 1 / (1 + exp(width - d)), P(second) = 1 / (1 + exp(width + d)), else a tie; width > 0."""
     up, down = (
         _logit(d - width, 0.0, won + tied, np.zeros_like(d), tied),
         _logit(d + width, 0.0, np.zeros_like(d), lost + tied, tied),
@@ -151,7 +149,7 @@ def _rao_kupper(d: F8, width: float, won: F8, lost: F8, tied: F8) -> PairTerms:
 
 
 def compute_start_width(kind: int, share: float) -> float:
-    """The width of ties that gives this share of ties between equals."""
+    """The width of ties that gives this fraction of ties between equals."""
     share = min(max(share, 1e-6), 1 - 1e-6)
     return float(np.log(2 * share / (1 - share)) if kind == DAVIDSON else 2 * np.arctanh(share))
 
@@ -167,7 +165,7 @@ def compute_pair_terms(problem: ContestProblem, x: F8) -> PairTerms:
 
 
 def compute_derivatives(problem: ContestProblem, x: F8) -> ContestDerivatives:
-    """The derivatives of the penalised problem at x."""
+    """The derivatives of the penalized problem at x."""
     t, side = compute_pair_terms(problem, x), problem.side
     sums = [scatter_to_items(problem, t.d, -1), scatter_to_items(problem, t.dd, 1)]
     corners = np.zeros(5)
@@ -183,7 +181,7 @@ def compute_derivatives(problem: ContestProblem, x: F8) -> ContestDerivatives:
 def assemble_derivatives(
     problem: ContestProblem, x: F8, bend: F8, sums: F8, corners: F8
 ) -> ContestDerivatives:
-    """The sums over pairs (gradient, diagonal and borders by item; for the others see `slope`), and the prior."""
+    """Combine the sums over pairs (by item: gradient, diagonal, borders; others: `corners`) and the prior."""
     size, model = problem.size, problem.model
     picked = [problem.widths > 0, problem.side is not None]
     items = sums[0] - sums[1] * _compute_component_excess(problem.component, sums[0], sums[1])
@@ -203,7 +201,7 @@ def assemble_derivatives(
 
 
 def _compute_component_excess(component: I8, gradient: F8, diagonal: F8) -> F8:
-    """The sum of a component's gradient, zero but for rounding, as a share of its diagonal, to which rounding goes."""
+    """The sum of a component's gradient, zero except for rounding, relative to its diagonal."""
     if len(component) == 0:
         return gradient
     over, under = (np.bincount(component, weights=v) for v in (gradient, diagonal))
@@ -211,7 +209,7 @@ def _compute_component_excess(component: I8, gradient: F8, diagonal: F8) -> F8:
 
 
 def compute_prior_value(problem: ContestProblem, x: F8) -> float:
-    """Minus the log of the prior."""
+    """The negative log of the prior."""
     size, model = problem.size, problem.model
     value = (model.l2 * (x[:size] @ x[:size]) + EXTRA * (x[size:] @ x[size:])) / 2
     if model.shape > 1:
@@ -252,7 +250,7 @@ def build_dense_hessian(problem: ContestProblem, at: ContestDerivatives) -> F8:
 
 
 def center_components(problem: ContestProblem, x: F8) -> F8:
-    """The same differences, with each component where its prior wants it: mean 0, or mean strength 1."""
+    """The same differences, each component at the level its prior prefers: mean 0, or mean strength 1."""
     scores = x[: problem.size]
     if problem.model.shape > 1:
         top = scores.max(initial=0.0)

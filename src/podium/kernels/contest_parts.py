@@ -1,7 +1,7 @@
-"""The contests of all queries a part at a time, so that memory does not grow with the number of queries.
+"""The contests of all queries in parts, so that memory does not grow with the number of queries.
 
-A query whose lists are very many contests is a part of its own; where the model allows it, its lists are kept as they
-are (see `list_contests`).
+A query whose lists expand into very many contests forms its own part; where the model allows it, its lists
+are not expanded (see `list_contests`).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from podium.kernels.pairwise_votes import Votes, select_queries, without_lists
 
 __all__ = ["Part", "join_solutions", "split"]
 
-PART = 2.0**30  # bytes that the contests of one part take, unless one query takes more
-LONG = 5_000_000  # contests of the lists of a query from which on the lists are not taken apart
+PART = 2.0**30  # bytes for the contests of one part, unless a single query needs more
+LONG = 5_000_000  # contests of a query's lists from which on the lists are not expanded
 
 
 class Part(NamedTuple):
     """The contests of some queries; their slots count from 0."""
 
-    base: int  # slot of the whole input at which they begin
+    base: int  # first slot in the whole input
     met: Contests
 
 
 def split(votes: Votes, unit: float, side: F8 | None, *, keep_lists: bool) -> Iterator[Part]:
-    """The contests of all queries, in order; `keep_lists` says whether long lists may stay lists."""
+    """The contests of all queries, in order; `keep_lists` allows long lists to stay unexpanded."""
     pairs, needed = counting_bytes(votes)
     alone = (pairs > LONG) if keep_lists and side is None else np.zeros(len(pairs), np.bool_)
     for first, last in _ranges(needed, alone):
@@ -47,7 +47,7 @@ def split(votes: Votes, unit: float, side: F8 | None, *, keep_lists: bool) -> It
 
 
 def _ranges(needed: F8, alone: B1) -> list[tuple[int, int]]:
-    """Ranges of queries of about equal size, at most `PART`; those `alone` have one each."""
+    """Ranges of queries of about equal size, at most `PART`; each query in `alone` is its own range."""
     cuts = np.flatnonzero(alone)
     edges = np.unique(np.concatenate(([0], cuts, cuts + 1, [len(needed)]))).tolist()
     found: list[tuple[int, int]] = []
@@ -61,7 +61,7 @@ def _ranges(needed: F8, alone: B1) -> list[tuple[int, int]]:
 
 
 def join_solutions(parts: Sequence[tuple[int, ContestSolution]]) -> ContestSolution:
-    """One solution of all queries, from parts with the slot at which each begins."""
+    """One solution for all queries, from parts with their first slots."""
     if len(parts) == 1:
         return parts[0][1]
     solutions = [s for _, s in parts]

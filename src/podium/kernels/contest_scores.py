@@ -1,8 +1,9 @@
-"""Scores that explain who won: Bradley-Terry, its forms with ties, and Thurstone's law, solved to the end.
+"""Scores from contests: Bradley-Terry, its forms with ties, and Thurstone's model, solved to convergence.
 
-All are convex problems. Newton's method with a line search by the slope along the step solves each query: with the
-dense matrix where the query is small, by conjugate gradients over the pairs where it is large. It stops when a full
-step moves no score by more than `tolerance`; the error left is then far smaller, for steps shrink quadratically.
+All are convex problems. Newton's method with a line search on the directional derivative solves each query:
+with the dense Hessian where the query is small, by conjugate gradients over the pairs where it is large. It
+stops when a full step moves no score by more than `tolerance`; the remaining error is far smaller (quadratic
+convergence).
 """
 
 from __future__ import annotations
@@ -56,25 +57,24 @@ __all__ = [
     "fit_contests",
 ]
 
-# units of work (see `dispatch.SMALL`) that numpy needs for a query, a pair and the cube of an item (measured)
+# units of work (see `dispatch.SMALL`) in numpy per query, pair and cubed number of items (measured)
 QUERY, PAIR, CUBE = 2_000, 0.5, 0.002
-FURTHEST = 30.0  # from further out a start costs more steps than it saves
-SMALL_QUERY = 128  # items up to which a compiled query is solved by its whole matrix
+FURTHEST = 30.0  # a start further away costs more steps than it saves
+SMALL_QUERY = 128  # items up to which a compiled query is solved with its dense Hessian
 
 
 class ContestSolution(NamedTuple):
-    """Scores by slot (mean 0 in every component), and by query how they were found."""
+    """Scores by slot (mean 0 in every component), and by query how they were computed."""
 
     scores: F8
     gradient: F8  # largest absolute gradient
-    objective: F8  # minus the log likelihood, with the prior
+    objective: F8  # negative log likelihood, with the prior
     iterations: I8
     converged: B1
-    extra: Mapping[
-        str, F8
-    ]  # "width" of ties (log nu, log theta), "advantage" of the side shown first; NaN: none
+    # "width" of ties (log nu, log theta), "advantage" of the side shown first; NaN: none
+    extra: Mapping[str, F8]
     model: ContestModel
-    component: I8  # by slot, the smallest slot it is linked to by contests; see `components`
+    component: I8  # by slot, the smallest slot connected to it by contests; see `find_components`
 
 
 def fit_contests(
@@ -88,11 +88,12 @@ def fit_contests(
     tolerance: float = 1e-8,
     max_iterations: int = 100,
 ) -> ContestSolution:
-    """The most likely scores of all items of all queries.
+    """The maximum-likelihood scores of all items of all queries.
 
-    `model` is bradley_terry or thurstone; `ties` is half, ignore, davidson or rao_kupper. `l2` is the weight of the
-    ridge (l2 / 2 times the sum of squared scores); `shape` above 1 is that of a gamma prior of the strengths
-    exp(score) in its place, whose rate only shifts all scores and is shape - 1. `start` (scores by slot) saves steps.
+    `model` is bradley_terry or thurstone; `ties` is half, ignore, davidson or rao_kupper. `l2` is the weight
+    of the ridge (l2 / 2 times the sum of squared scores); `shape` above 1 replaces it by a gamma prior of the
+    strengths exp(score), whose rate only shifts all scores and is shape - 1. `start` (scores by slot) saves
+    steps.
     """
     asked = resolve_contest_model(model, ties, l2, shape)
     queries, label = len(contests.starts) - 1, find_weak_components(contests)
@@ -130,7 +131,7 @@ def _solve_lists(
     tolerance: float,
     max_iterations: int,
 ) -> None:
-    """A query whose lists are not taken apart."""
+    """Solve a query whose lists are not expanded into pairs."""
     votes, unit = contests.lists  # type: ignore[misc]
     problem = build_query_problem(contests, 0, model, label)
     engine = Listwise(problem, tolerance, sets_of(votes, unit, ties=model.half))
@@ -163,7 +164,7 @@ def _sum_by_slot(first: I4, a: F8, second: I4, b: F8, slots: int) -> F8:
 
 
 def _compute_start_odds(contests: Contests, model: ContestModel) -> F8:
-    """Where to start: the log odds of winning, as if all opponents were equal; saves two or three of seven steps."""
+    """Starting point: log odds of winning, as if all opponents were equal; saves two or three of seven steps."""
     wins, losses = count_wins_and_losses(contests)
     return np.asarray(
         np.log((wins + 0.5) / (losses + 0.5)) * (0.6 if model.kind == PROBIT else 1.0), np.float64
@@ -178,7 +179,7 @@ def _solve_small_queries(
     work: Any,
     stop: tuple[float, int],
 ) -> None:
-    """All queries of few items, compiled, in parallel."""
+    """Solve all small queries, compiled, in parallel."""
     from podium.kernels.compiled.contest_solvers import solve_small_queries
 
     side = np.zeros(0) if contests.side is None else contests.side
@@ -192,9 +193,9 @@ def _solve_small_queries(
 
 
 def compute_hessian(contests: Contests, solution: ContestSolution, query: int, *, prior: bool = True) -> Any:
-    """Second derivatives of minus the log likelihood of a query at its solution, as a sparse matrix.
+    """The Hessian of the negative log likelihood of a query at its solution, as a sparse matrix.
 
-    Rows are the items of the query, then the width of ties and the advantage where they were estimated. Without the
+    Rows are the items of the query, then the width of ties and the advantage where estimated. Without the
     `prior` it is the observed information of the votes alone, which is singular (scores can be shifted).
     """
     from scipy.sparse import coo_array
@@ -220,7 +221,7 @@ def compute_hessian(contests: Contests, solution: ContestSolution, query: int, *
 
 
 def build_query_problem(contests: Contests, query: int, model: ContestModel, label: I8) -> ContestProblem:
-    """The contests of one query; a model of ties without any is the plain one."""
+    """The contests of one query; a model of ties without any tie becomes the plain one."""
     base, end = contests.starts[query : query + 2].tolist()
     pairs = slice(*contests.pair_starts[query : query + 2].tolist())
     tied = contests.tied[pairs]
@@ -261,7 +262,7 @@ def _store_answer(
     steps: int,
     converged: bool,
 ) -> None:
-    """Write down the answer to one query."""
+    """Store the solution of one query."""
     found.scores[problem.base : problem.base + problem.size] = x[: problem.size]
     if problem.widths:
         found.extra["width"][q] = x[problem.size]

@@ -1,4 +1,4 @@
-"""Newton's method for one query: with the dense matrix, or by conjugate gradients over its pairs."""
+"""Newton's method for one query: with the dense Hessian, or by conjugate gradients over its pairs."""
 
 from __future__ import annotations
 
@@ -30,21 +30,17 @@ __all__ = [
     "iterate_newton",
 ]
 
-LONGEST = 8.0  # largest change of a score in one step, unless scores are larger already
-SMOOTH = 1e-5  # steps below this are taken whole: there the problem is quadratic, and slopes are rounding
-STALL, FLAT_STALL = (
-    1e-6,
-    1e-3,
-)  # steps that do not shrink are rounding: below the first, or where it is flat the second
-FLAT = 1e-12  # share of the second derivative along an axis below which a gradient is flat
-CHUNK, CHUNKS = 1 << 20, 8  # pairs from which the loops are cut in so many parts
-FAR = 500.0  # scores further apart have strengths too far apart for a number
-VERIFY = 1e-3  # how exact the last step is, so that a direction of little weight is not overlooked
-ROUNDS, STEPS, TABLE = (
-    200,
-    15,
-    3_000,
-)  # after so many, a query of up to so many items is solved by its whole matrix
+LONGEST = 8.0  # largest change of a score in one step, unless scores are already larger
+# smaller steps are always taken in full: the problem is quadratic there, and slopes are rounding
+SMOOTH = 1e-5
+# steps that do not shrink are rounding: below the first, or the second where it is flat
+STALL, FLAT_STALL = (1e-6, 1e-3)
+FLAT = 1e-12  # fraction of the second derivative along an axis below which a gradient is flat
+CHUNK, CHUNKS = 1 << 20, 8  # pairs from which the loops are split, and into how many chunks
+FAR = 500.0  # scores further apart have strengths beyond the range of a double
+VERIFY = 1e-3  # accuracy of the last step, so that a direction of small curvature is not missed
+# iterations and steps after which a query of up to TABLE items is solved with its dense Hessian
+ROUNDS, STEPS, TABLE = (200, 15, 3_000)
 
 
 class NewtonEngine(Protocol):
@@ -56,24 +52,25 @@ class NewtonEngine(Protocol):
         """The derivatives at x."""
 
     def compute_step(self, at: ContestDerivatives) -> F8:
-        """Where the quadratic model at that point has its lowest place."""
+        """The minimizer of the quadratic model at that point."""
 
     def has_converged(self, at: ContestDerivatives, longest: float, tolerance: float) -> bool:
-        """Whether a whole step that long has led near enough to the end."""
+        """Whether a full step of that length has converged."""
 
 
 def iterate_newton(
     engine: NewtonEngine, x: F8, tolerance: float, max_iterations: int
 ) -> tuple[F8, F8, int, bool]:
-    """Damped Newton steps: the answer, its gradient, the steps taken and whether that was enough."""
+    """Damped Newton steps: the solution, its gradient, the number of steps and whether they converged."""
     x = center_components(engine.problem, x)
     at = engine.compute_derivatives(x)
     before = np.inf
     for step in range(1, max_iterations + 1):
         move, longest = _compute_limited_step(engine, x, at)
-        if not np.isfinite(longest):  # without a prior there may be no answer
+        if not np.isfinite(longest):  # without a prior there may be no finite solution
             break
         x, at, share = _line_search(engine, x, at, move, longest)
+        # at rounding level steps stop shrinking: accept that as converged
         stalled = 0.25 * before <= longest <= (FLAT_STALL if compute_axis_error(at) <= FLAT else STALL)
         if share == 1.0 and (stalled or engine.has_converged(at, longest, tolerance)):
             return x, at.gradient, step, True
@@ -84,8 +81,8 @@ def iterate_newton(
 def _compute_limited_step(engine: NewtonEngine, x: F8, at: ContestDerivatives) -> tuple[F8, float]:
     """A step and its length.
 
-    One too long is taken again on steeper ground: shortened as a whole, for the sake of one flat direction, it would
-    lead nowhere in all others.
+    A step that is too long is recomputed with a larger ridge: shortening it as a whole because of one flat
+    direction would make no progress in all others.
     """
     move = engine.compute_step(at)
     longest, limit = _largest_magnitude(move), max(LONGEST, _largest_magnitude(x))
@@ -104,9 +101,9 @@ def _compute_limited_step(engine: NewtonEngine, x: F8, at: ContestDerivatives) -
 def _line_search(
     engine: NewtonEngine, x: F8, at: ContestDerivatives, move: F8, longest: float
 ) -> tuple[F8, ContestDerivatives, float]:
-    """Go along the step, less far when the slope there says that the valley was passed by far."""
+    """Move along the step, shortened while the slope at its end shows a large overshoot."""
     problem, share = engine.problem, 1.0
-    if problem.model.kind == RAO_KUPPER and move[problem.size] < 0:  # its width stays positive
+    if problem.model.kind == RAO_KUPPER and move[problem.size] < 0:  # the width must stay positive
         share = min(share, -0.9 * x[problem.size] / move[problem.size])
     down = max(-_dot(at.gradient, move), 0.0)
     while True:
@@ -123,37 +120,37 @@ def _largest_magnitude(values: F8) -> float:
 
 
 class DenseNewton:
-    """Steps by the whole matrix, in numpy."""
+    """Steps with the dense Hessian, in numpy."""
 
     def __init__(self, problem: ContestProblem) -> None:
         self.problem = problem
 
     def compute_derivatives(self, x: F8) -> ContestDerivatives:
-        """See `contest_models.slope`."""
+        """See `contest_models.compute_derivatives`."""
         return compute_derivatives(self.problem, x)
 
     def compute_step(self, at: ContestDerivatives) -> F8:
-        """A solution of the whole system."""
+        """Solve the whole system."""
         matrix, problem = build_dense_hessian(self.problem, at), self.problem
         if problem.model.l2 == 0 and problem.model.shape == 1:
-            # nothing holds the level of a component: pin it
+            # without a prior the level of a component is undetermined: pin it
             matrix[: problem.size, : problem.size] += problem.component[:, None] == problem.component
         try:
             return np.asarray(-np.linalg.solve(matrix, at.gradient), np.float64)
-        except np.linalg.LinAlgError:  # no prior, and one side never lost: there is no lowest place
+        except np.linalg.LinAlgError:  # no prior, and one side never lost: there is no minimum
             return np.full_like(at.gradient, np.inf)
 
     def compute_value(self, x: F8) -> float:
-        """Minus the log likelihood."""
+        """The negative log likelihood."""
         return float(compute_pair_terms(self.problem, x).value.sum())
 
     def has_converged(self, at: ContestDerivatives, longest: float, tolerance: float) -> bool:
-        """The next step would be shorter still."""
+        """The next step would be even shorter."""
         return longest <= tolerance
 
 
 def _dot(a: F8, b: F8) -> float:
-    """Sum of products in one fixed order; threads of a library could take another one."""
+    """Sum of products in a fixed order; a threaded library could change it."""
     return float((a * b).sum())
 
 
@@ -174,7 +171,7 @@ class SparseNewton:
         self.cuts = np.linspace(0, n, chunks + 1).astype(np.int64)
         self.room = np.empty((chunks, problem.size, 3 + problem.unknowns - problem.size))
         self.product = np.empty((chunks, problem.size, 2))
-        self.bends = [np.empty(n), np.empty(n)]  # second derivatives of the last point and of the one tried
+        self.bends = [np.empty(n), np.empty(n)]  # second derivatives at the last point and at the trial point
         self.forcing, self.steps = 0.1, 0
         self.table = problem.size <= TABLE
 
@@ -188,7 +185,7 @@ class SparseNewton:
         return assemble_derivatives(self.problem, x, self.bends[0], sums, corners)
 
     def _sums(self, x: F8) -> tuple[F8, F8]:
-        """Gradient, diagonal and borders by item, and what has no item; writes the second derivatives by pair."""
+        """Gradient, diagonal and borders by item, and the other sums; writes second derivatives by pair."""
         from podium.kernels.compiled import contest_pairs as compiled
 
         problem, model = self.problem, self.problem.model
@@ -212,7 +209,7 @@ class SparseNewton:
         return self.room.sum(axis=0).T[1:], corners.sum(axis=0)
 
     def compute_value(self, x: F8) -> float:
-        """Minus the log likelihood."""
+        """The negative log likelihood."""
         from podium.kernels.compiled.contest_pairs import compute_values
 
         problem, model = self.problem, self.problem.model
@@ -225,7 +222,7 @@ class SparseNewton:
         return float(out.sum())
 
     def multiply_hessian(self, at: ContestDerivatives, v: F8) -> F8:
-        """The matrix of second derivatives times v."""
+        """The Hessian times v."""
         size = self.problem.size
         items = self._pair_product(at.bend, v[:size]) + at.ridge * v[:size]
         if len(v) == size:
@@ -233,15 +230,16 @@ class SparseNewton:
         return np.concatenate((items + v[size:] @ at.border, at.border @ v[:size] + at.corner @ v[size:]))
 
     def _pair_product(self, bend: F8, v: F8) -> F8:
-        """The part of the contests, without the prior."""
+        """The contests' part of it, without the prior."""
         from podium.kernels.compiled.contest_pairs import multiply_hessian
 
         self._run_by_chunk(multiply_hessian, *self.pairs[:2], self.problem.base, bend, v, self.product)
         return np.asarray(self.product.sum(axis=0)[:, 1], np.float64)
 
     def compute_step(self, at: ContestDerivatives) -> F8:
-        """Preconditioned conjugate gradients, as exact as this step deserves."""
+        """Preconditioned conjugate gradients, as accurate as this step requires."""
         off, self.steps = compute_axis_error(at), self.steps + 1
+        # far from the solution the quadratic model is rough, so an accurate solve would waste iterations
         self.forcing = (
             min(0.1, max(0.3 * off, 0.03 * self.tolerance / off)) if off > self.tolerance else VERIFY
         )
@@ -254,7 +252,7 @@ class SparseNewton:
         while size > goal and rounds < 10 * len(move) + 100:
             image = self.multiply_hessian(at, along)
             bend = _dot(along, image)
-            if bend <= 0:  # flat but for rounding
+            if bend <= 0:  # flat except for rounding
                 break
             length = size / bend
             move += length * along
@@ -265,9 +263,10 @@ class SparseNewton:
             rounds += 1
             if self.table and (rounds == ROUNDS or self.steps > STEPS):
                 self.forcing = 0.0
-                return DenseNewton(self.problem).compute_step(at)  # a graph that hangs together by threads
+                # a weakly connected graph, on which conjugate gradients are slow
+                return DenseNewton(self.problem).compute_step(at)
         return move
 
     def has_converged(self, at: ContestDerivatives, longest: float, tolerance: float) -> bool:
-        """The step was exact enough to show what is left."""
+        """Whether the step was accurate enough to show the remaining error."""
         return longest <= tolerance and self.forcing <= VERIFY

@@ -1,4 +1,4 @@
-"""When to compile, and how compiled kernels share the work among threads."""
+"""When to compile, and how compiled kernels distribute work over threads."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ I4 = npt.NDArray[np.int32]
 U1 = npt.NDArray[np.uint8]
 B1 = npt.NDArray[np.bool_]
 
-SMALL = 300_000  # rows (or cells of work) below which numpy is quicker than loading a compiled kernel
+SMALL = 300_000  # rows (or cells of work) below which numpy is faster than loading a compiled kernel
 
 
 def is_large(work: int) -> bool:
-    """Whether that much work pays for loading the compiled kernels.
+    """Whether this amount of work justifies loading the compiled kernels.
 
-    The work alone decides. Kernels that are loaded already would pay from less work on, but then the last bits of a
+    The work alone decides. Kernels already loaded would pay off for less work, but then the last bits of a
     result could depend on what the process did before.
     """
     return work >= SMALL
@@ -39,10 +39,10 @@ def count_threads() -> int:
 
 
 def run_in_threads(kernel: Callable[..., Any], weight: I8, *arguments: Any) -> None:
-    """Run `kernel(first, last, *arguments)` over ranges of queries of about equal `weight`, one a thread.
+    """Run `kernel(first, last, *arguments)` over ranges of queries of about equal `weight`, one per thread.
 
-    `weight` holds cumulative work (an offsets array). Kernels release the GIL and write disjoint slices, so the
-    result does not depend on the number of threads.
+    `weight` holds cumulative work (an offsets array). Kernels release the GIL and write disjoint slices, so
+    the result does not depend on the number of threads.
     """
     queries = len(weight) - 1
     parts = min(count_threads(), queries)

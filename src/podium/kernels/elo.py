@@ -1,4 +1,4 @@
-"""Elo ratings: one vote after the other, each moving the two ratings by what it surprised."""
+"""Elo ratings: votes in sequence, each moving two ratings by its deviation from the expected outcome."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from podium.kernels.smooth_sums import HALF_TANH, near_cells
 
 __all__ = ["compute_elo"]
 
-LONG = 4_096  # items of a list from which on its pairs are summed up by series (see `smooth_sums`)
-BLOCK = 1 << 18  # pairs held at a time
+LONG = 4_096  # items of a list from which on its pairs are summed by series (see `smooth_sums`)
+BLOCK = 1 << 18  # pairs held at once
 
 
 def compute_elo(votes: Votes, k: float, rate: float, rounds: int = 0, seed: int = 0) -> F8:
-    """Ratings by slot around 0: in the order of the votes, or the mean over so many random orders.
+    """Ratings by slot around 0: in the order of the votes, or the mean over `rounds` random orders.
 
-    A list is played at once, every item's gain averaged over its opponents. `rate` turns a difference of ratings into
-    log odds. The events of a query are its lists, then its comparisons; for random orders comparisons are sorted first,
-    so that the order in which they came has no effect.
+    A list is played at once, every item's gain averaged over its opponents. `rate` turns a difference of
+    ratings into log odds. The events of a query are its lists, then its comparisons; for random orders
+    comparisons are sorted first, so that their input order has no effect.
     """
     lists = np.diff(votes.query_starts)
     starts = np.concatenate(([0], np.cumsum(lists + np.diff(votes.vote_starts))))
@@ -36,7 +36,7 @@ def compute_elo(votes: Votes, k: float, rate: float, rounds: int = 0, seed: int 
 
 
 def _sort_comparisons(votes: Votes) -> Votes:
-    """The comparisons of each query in an order that only they decide."""
+    """The comparisons of each query in an order that depends on their content alone."""
     keys = (votes.vote_weight, votes.tie, votes.loser, votes.winner)
     order = np.lexsort((*keys, np.repeat(np.arange(len(votes.slots) - 1), np.diff(votes.vote_starts))))
     return votes._replace(
@@ -56,7 +56,7 @@ def _play_events(votes: Votes, starts: I8, order: I8, k: float, rate: float, rat
         from podium.kernels.compiled.rank_centrality import compute_elo as kernel
 
         shared = np.concatenate(([0], np.cumsum(work))).astype(np.int64)
-        # the table serves lists longer than LONG alone
+        # the table serves only lists longer than LONG
         table = near_cells(HALF_TANH) if lengths.max(initial=0) > LONG else np.zeros((1, 1, 1))
         run_in_threads(kernel, shared, votes, starts, order, k, rate, LONG, table, ratings)
         return ratings
@@ -84,12 +84,12 @@ def _play_comparison(votes: Votes, v: int, base: int, k: float, rate: float, her
 
 def _play_list(votes: Votes, lst: int, base: int, k: float, rate: float, here: F8) -> None:
     rows = slice(int(votes.starts[lst]), int(votes.starts[lst + 1]))
-    rank = np.full(len(here), 2**31, np.int64)  # what is not listed is below, or plays no part
+    rank = np.full(len(here), 2**31, np.int64)  # unlisted items are below, or take no part
     rank[votes.item[rows] - base] = votes.rank[rows]
     held = rank < 2**31
     gain, rivals = np.zeros(len(here)), np.ones(len(here), np.int64)
     step = max(1, BLOCK // len(here))
-    for at in range(0, len(here), step):  # some rows of the table of all pairs at a time
+    for at in range(0, len(here), step):  # a block of rows of the table of all pairs at a time
         i = np.arange(at, min(at + step, len(here)))
         met = (held[i, None] | held) if votes.below else (held[i, None] & held)
         met[np.arange(len(i)), i] = False

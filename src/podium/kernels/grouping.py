@@ -1,4 +1,4 @@
-"""Which distinct things occur in each group, numbered in order."""
+"""Distinct values of each group, numbered in order."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["number_pairs"]
 def number_pairs(group: I8, value: I8, groups: int, width: int) -> tuple[I8, I8, I4, I8]:
     """Number the distinct (group, value) pairs by group, then value, both below `groups` and `width`.
 
-    Returns the offsets of the groups, the value of each pair, its position in the order in which its group's values
-    first occur, and the number of each row's pair.
+    Returns the offsets of the groups, the value of each pair, its position in the order in which its group's
+    values first occur, and the number of each row's pair.
     """
     if not is_large(len(group)):
         return _number_by_sorting(group, value, groups, width)

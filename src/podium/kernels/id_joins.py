@@ -1,4 +1,4 @@
-"""Finding the same thing in two places."""
+"""Matching of keys and ids between two tables."""
 
 from __future__ import annotations
 

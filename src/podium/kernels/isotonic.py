@@ -1,9 +1,9 @@
-"""Isotonic regression in every query at once.
+"""Isotonic regression in all queries at once.
 
-An `Order` lists the slots of every query best first, in blocks: between blocks the order is fixed, inside a block it
-was free, and its slots stand as another score would have them (the primary treatment of ties in Kruskal, Psychometrika
-1964). A single regression is scipy's; for many short ones its calls take longer than the work (some 7 microseconds
-each), so there is a kernel for those.
+A `BlockOrder` lists the slots of every query best first, in blocks: the order between blocks is fixed; inside
+a block it was free, and its slots are ordered by another score (the primary treatment of ties in Kruskal,
+Psychometrika 1964). A single regression uses scipy; for many short ones the call overhead (about 7
+microseconds each) exceeds the work, so they have their own kernel.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from podium.kernels.dispatch import B1, F8, I8, is_large
 
 __all__ = ["BlockOrder", "build_block_order", "project_isotonic"]
 
-CALL = 5_000  # rows of work that a call of scipy costs
+CALL = 5_000  # rows of work equivalent to one call of scipy
 
 
 class BlockOrder(NamedTuple):
-    """Slots best first, query by query, and the number of the block at each place (rising)."""
+    """Slots best first, query by query, and the number of the block at each place (ascending)."""
 
     rows: I8
     block: I8
@@ -29,7 +29,7 @@ class BlockOrder(NamedTuple):
 
 
 def build_block_order(scores: F8, starts: I8, then: F8 | None = None, grades: F8 | None = None) -> BlockOrder:
-    """The order of falling scores, equal ones in one block by falling `then`; known grades (else NaN) come in order.
+    """The order of falling scores, ties in one block by falling `then`; respects known grades (else NaN).
 
     >>> build_block_order(np.array([1.0, 3.0, 1.0]), np.array([0, 3]), np.array([5.0, 6.0, 7.0])).rows.tolist()
     [1, 2, 0]
@@ -45,7 +45,7 @@ def build_block_order(scores: F8, starts: I8, then: F8 | None = None, grades: F8
 
 
 def _reorder_by_grade(rows: I8, new: B1, query: I8, grades: F8) -> tuple[I8, B1]:
-    """The places that graded slots hold, dealt out anew among them: higher grades first."""
+    """Redistribute the places of graded slots among them: higher grades first."""
     held = np.flatnonzero(~np.isnan(grades[rows]))
     mine = rows[held]
     mine = mine[np.lexsort((held, -grades[mine], query[held]))]
@@ -59,7 +59,7 @@ def _reorder_by_grade(rows: I8, new: B1, query: I8, grades: F8) -> tuple[I8, B1]
 
 
 def project_isotonic(values: F8, order: BlockOrder, margin: float = 0.0) -> F8:
-    """The values nearest to `values` (least squares) that fall along the order, by `margin` at least between blocks.
+    """The least-squares values nearest to `values` that fall along the order, by `margin` between blocks.
 
     >>> order = build_block_order(np.array([3.0, 2.0, 1.0]), np.array([0, 3]))
     >>> project_isotonic(np.array([1.0, 3.0, 2.0]), order).tolist()
@@ -68,6 +68,7 @@ def project_isotonic(values: F8, order: BlockOrder, margin: float = 0.0) -> F8:
     along, out = values[order.rows], np.empty(len(values))
     step = margin * order.block if margin else None
     if step is not None:
+        # falling by a margin per block equals falling after raising each block by its margins
         along = along + step
     if is_large(len(along) + CALL * (len(order.starts) - 1)):
         from podium.kernels.compiled.isotonic import fit_falling as kernel

@@ -1,8 +1,9 @@
-"""LambdaRank's gradients, and passes of a linear model over the queries.
+"""LambdaRank gradients, and passes of a linear model over the queries.
 
-The objective of a query is the sum over pairs (i better than j) of |change| log(1 + exp(s_j - s_i)), where `change`
-is what swapping the two in the present order would do to the target, times their weights. Equal scores are ordered
-worst grade first; rows of one grade and (nearly) one score share their gradient: names and row order decide nothing.
+The objective of a query is the sum over pairs (i better than j) of |change| log(1 + exp(s_j - s_i)), where
+`change` is the change of the target when the two swap places in the current order, times their weights. Equal
+scores are ordered worst grade first; rows with the same grade and (nearly) the same score share their
+gradient.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ __all__ = [
     "train_linear_pass",
 ]
 
-NEAR = 1e-10  # scores nearer than this share of the largest are one score
-STEEP = 600.0  # score differences beyond this are cut, to keep exponentials finite
+NEAR = 1e-10  # scores closer than this fraction of the largest are equal
+STEEP = 600.0  # score differences are clipped here to keep exponentials finite
 
 
 class MetricTarget(NamedTuple):
-    """A metric as a walk down rankings, over rows that lie query by query, best grade first."""
+    """A metric as a walk down rankings, over rows grouped by query, best grade first."""
 
     kind: int  # SUM, PRECISION or CASCADE of `podium.kernels.ranking_measures`
     gain: F8  # by row
-    level: I4  # by row; falls inside a query
+    level: I4  # by row; descending within a query
     discount: F8  # by place
     limit: I8  # by query: places that count
-    scale: F8  # by query: its weight over its best possible value; 0 leaves it out
-    weight: F8 | None = None  # by row, 1 if not given; a pair weighs the product of its two
+    scale: F8  # by query: its weight over its best possible value; 0 excludes it
+    weight: F8 | None = None  # by row, 1 if not given; a pair weighs the product of both
 
     def select_queries(self, rows: I8, queries: I8) -> MetricTarget:
         """The same for some queries, whose rows these are."""
@@ -52,25 +53,25 @@ class MetricTarget(NamedTuple):
         )
 
     def to_columns(self) -> tuple[Any, ...]:
-        """All fields, with weights for every row: compiled kernels know no None."""
+        """All fields, with weights for every row: compiled kernels do not accept None."""
         return (*self[:6], np.ones(len(self.gain)) if self.weight is None else self.weight)
 
 
 class OptimizerState(NamedTuple):
-    """Steps of a linear model; the arrays are its state and are written to."""
+    """Optimizer state of a linear model; the arrays are updated in place."""
 
     weights: F8
     mean: F8  # of the gradients (Adam)
     square: F8  # of the squared gradients (Adam)
-    steps: I8  # how many were made, one number
+    steps: I8  # number of steps so far, an array of one
     adam: bool
     rate: float
     l2: float
-    positive: bool  # weights stay at or above 0
-    towards: F8 | None = None  # where the penalty pulls the weights, 0 if not given
+    positive: bool  # weights stay nonnegative
+    towards: F8 | None = None  # the point towards which the penalty shrinks the weights, 0 if not given
 
     def penalty_center(self) -> F8:
-        """Where the penalty pulls, as an array: compiled kernels know no None."""
+        """`towards` as an array: compiled kernels do not accept None."""
         return np.zeros(len(self.weights)) if self.towards is None else self.towards
 
 
@@ -102,9 +103,9 @@ def train_linear_pass(
     optimiser: OptimizerState,
     passes: int = 1,
 ) -> None:
-    """Visit queries in the given order, a step after every `batch` of them; weights are updated in place.
+    """Visit queries in the given order, with a step after every `batch`; weights are updated in place.
 
-    `passes` like this one are to come, which decides whether compiling pays.
+    `passes` is the expected number of such calls, which decides whether compiling pays off.
     """
     sizes = np.diff(starts)
     work = int((sizes[visit] * (sizes[visit] + values.shape[1])).sum()) * passes
@@ -148,7 +149,7 @@ def update_weights(optimiser: OptimizerState, gradient: F8) -> None:
         np.maximum(weights, 0.0, out=weights)
 
 
-# -- one query, for small inputs ------------------------------------------------------------------------------
+# -- one query, for small inputs -----------------------------------------------------------------------------
 
 
 def sort_rows(scores: F8, level: I4) -> tuple[I8, I8]:
@@ -163,7 +164,7 @@ def sort_rows(scores: F8, level: I4) -> tuple[I8, I8]:
 
 
 def compute_swap_changes(order: I8, target: MetricTarget) -> F8:
-    """|what swapping rows i and j would change| for all pairs of rows of one query, not scaled."""
+    """|change when rows i and j are swapped| for all pairs of rows of one query, not scaled."""
     n = len(order)
     counted = np.arange(n) < target.limit[0]
     place = np.empty(n, np.int64)
@@ -195,13 +196,13 @@ def _precision_changes(gain: F8, discount: F8, counted: B1) -> F8:
 
 
 def _cascade_changes(gain: F8, discount: F8, counted: B1) -> F8:
-    """A cascade, for places a < b; what comes after b does not change."""
+    """A cascade, for places a < b; the places after b do not change."""
     d = np.where(counted, discount, 0.0)
     n = len(gain)
     changes = np.zeros((n, n))
     before = np.concatenate(([1.0], np.cumprod(1.0 - gain)))
     for a in range(n):
-        inner, through = 0.0, 1.0  # worth of the places between, and the chance of getting through them
+        inner, through = 0.0, 1.0  # value of the places between, and the probability of passing them
         for b in range(a + 1, n):
             old = d[a] * gain[a] + (1 - gain[a]) * (inner + through * d[b] * gain[b])
             new = d[a] * gain[b] + (1 - gain[b]) * (inner + through * d[b] * gain[a])
@@ -226,4 +227,4 @@ def _compute_query_lambdas(scores: F8, target: MetricTarget) -> F8:
     return out
 
 
-assert (SUM, PRECISION, CASCADE) == (0, 1, 2)  # the compiled kernels spell them so
+assert (SUM, PRECISION, CASCADE) == (0, 1, 2)  # the compiled kernels use these numbers

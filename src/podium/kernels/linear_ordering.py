@@ -1,7 +1,8 @@
-"""The linear ordering problem: an order in which the margins of the upper over the lower items add up to the most.
+"""The linear ordering problem: the order that maximizes the sum of margins of upper over lower items.
 
-`margin` is skew-symmetric with whole numbers. Among equally good orders of a few items the one that comes first by
-position in the matrix is returned, so the caller decides what a tie means by the way it arranges the items.
+`margin` is skew-symmetric with integer entries. Among equally good orders of a few items the
+lexicographically first by position in the matrix is returned, so the caller controls tie-breaking by
+arranging the items.
 """
 
 from __future__ import annotations
@@ -32,20 +33,20 @@ def compute_order_value(margin: F8, order: I8) -> float:
 
 
 def label_equal_items(margin: F8) -> I8:
-    """A class 0, 1, ... for every item; items with equal margins against everybody share one.
+    """A class 0, 1, ... for every item; items with equal margins against all others share one.
 
-    Some best order has them side by side in any order: they do not oppose each other, so each gains by standing where
-    the better placed of them stands.
+    Some optimal order has them adjacent, in any order: they do not oppose each other, so each gains by moving
+    next to the better placed of them.
     """
     _, label = np.unique(margin, axis=0, return_inverse=True)
     return np.asarray(label.ravel(), np.int64)
 
 
 def find_ordered_components(margin: F8) -> list[I8]:
-    """The strongly connected parts of the majority graph, each with no majority against an earlier one.
+    """The strongly connected components of the majority graph, none with a majority against an earlier one.
 
-    A best order is a best order of each part, one after the other. Of several parts that may come next, the one with
-    the smallest position is taken.
+    An optimal order concatenates optimal orders of the components. Of several components that may come next,
+    the one with the smallest position is taken.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -75,7 +76,7 @@ def _sort_topologically(links: B1, key: list[int]) -> list[int]:
 
 
 def order_few(margin: F8) -> I8:
-    """The first of the best orders, by dynamic programming over subsets (up to `FEW` items)."""
+    """The first of the optimal orders, by dynamic programming over subsets (up to `FEW` items)."""
     n = len(margin)
     gain = np.zeros((n, 1))  # gain[i, s]: margins of item i over the members of subset s
     for j in range(n):
@@ -93,6 +94,7 @@ def order_few(margin: F8) -> I8:
         best[here] = top
     order, s = [], 2**n - 1
     while s:
+        # the smallest index among equal values makes the result unique
         i = next(i for i in range(n) if (s >> i) & 1 and best[s] == best[s ^ (1 << i)] + gain[i, s])
         order.append(i)
         s ^= 1 << i
@@ -130,10 +132,10 @@ def _reinsert_item(margin: F8, order: I8, item: int) -> bool:
 
 
 def order_many(margin: F8, start: I8, most_nodes: int) -> tuple[I8, bool]:
-    """A best order by linear programming with triangle cuts, then branch and bound; and whether that is proved.
+    """An optimal order by linear programming with triangle cuts, then branch and bound; and if it is proved.
 
-    `start` is a good order: its value lets most problems end without branching. With no nodes to branch on, the
-    answer is the best order found so far.
+    `start` is a good order: its value lets most problems end without branching. With no nodes to branch on,
+    the result is the best order found.
     """
     i, j = np.triu_indices(len(margin), 1)
     weight = margin[i, j]
@@ -146,12 +148,14 @@ def order_many(margin: F8, start: I8, most_nodes: int) -> tuple[I8, bool]:
         rounded = improve_order(margin, np.argsort(-above.sum(axis=1), kind="stable"))
         best = max((best, rounded), key=lambda o: compute_order_value(margin, o))
         held = float(weight @ _build_above_matrix(best)[i, j])
+        # values of orders are multiples of `step`, so a smaller gap proves optimality
         if -found.fun < held + step * (1 - 1e-6):
             return best, True
         if not cuts.add_violated(above):
             break
     if most_nodes == 0:
         return best, False
+    # reduced-cost fixing: flipping any other variable would lose more than the remaining gap
     free = (
         np.abs(found.lower.marginals + found.upper.marginals) < -found.fun - held - step * (1 - 1e-6) + 1e-6
     )
@@ -162,7 +166,7 @@ def order_many(margin: F8, start: I8, most_nodes: int) -> tuple[I8, bool]:
 def _branch_and_bound(
     margin: F8, weight: F8, cuts: _TriangleCuts, bounds: tuple[F8, F8], best: I8, most_nodes: int
 ) -> tuple[I8, bool]:
-    """Integer solutions, with triangle cuts added until one is an order. Fixed variables cannot be in a better one."""
+    """Integer solutions, adding triangle cuts until one is an order. Fixed variables cannot improve."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     while True:
@@ -174,7 +178,7 @@ def _branch_and_bound(
             constraints=LinearConstraint(table, -np.inf, limit),
             options={"node_limit": most_nodes, "mip_rel_gap": 0.0},
         )
-        if found.status == 2:  # nothing better than what the fixed variables were fixed for
+        if found.status == 2:  # nothing better than the value that fixed the variables
             return best, True
         if found.x is None:
             return best, False
@@ -199,14 +203,14 @@ def _build_above_matrix(order: I8) -> F8:
 
 
 def _expand_triangle(x: F8, size: int) -> F8:
-    """The whole matrix 'i above j' from its upper triangle."""
+    """The full matrix 'i above j' from its upper triangle."""
     above = np.zeros((size, size))
     above[np.triu_indices(size, 1)] = x
     return above + np.tril(1 - above.T, -1)
 
 
 class _TriangleCuts:
-    """Triangle inequalities found so far: not all of i above j, j above k and k above i."""
+    """Triangle inequalities in use: not all of i above j, j above k and k above i."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -218,7 +222,7 @@ class _TriangleCuts:
         self.variable = number + number.T
 
     def add_violated(self, above: F8) -> bool:
-        """Take in the most violated inequalities; says whether there were any."""
+        """Add the most violated inequalities; returns whether there were any."""
         i, j, k = self.cycles.T
         excess = above[i, j] + above[j, k] + above[k, i] - 2
         worst = np.argsort(-excess, kind="stable")[:CUTS_A_ROUND]

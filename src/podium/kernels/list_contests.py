@@ -1,10 +1,10 @@
-"""Contests of long lists, never taken apart into pairs.
+"""Contests of long lists, without expanding them into pairs.
 
-Under the Bradley-Terry law with ties as half a win the likelihood needs two things of a list: how often each item won
-and lost, and which pairs met. Who met is a sum of sets: N_ij, the weight of the contests between i and j, adds up the
-weights of the sets that hold both; a list is one set. Ties that say nothing are sets of negative weight. Where unlisted
-items are below, N_ij = held_i + held_j less the lists that hold both, held being the weight of the lists by item. Sums
-over pairs are then `smooth_sums`.
+In the Bradley-Terry model with ties as half a win the likelihood needs two things from a list: how often each
+item won and lost, and which pairs met. The latter is a sum over sets: N_ij, the weight of the contests
+between i and j, sums the weights of the sets that hold both; a list is one set. Ignored ties are sets of
+negative weight. Where unlisted items are below, N_ij = held_i + held_j minus the lists that hold both, where
+held is the weight of the lists by item. Sums over pairs are then computed by `smooth_sums`.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ __all__ = ["ListContests", "Listwise", "list_tallies", "sets_of"]
 
 
 class ListContests(NamedTuple):
-    """Who met whom in the lists of one query, and who won; items count from 0."""
+    """Which items met in the lists of one query, and which won; items count from 0."""
 
     starts: I8  # items of set s: starts[s] .. starts[s + 1]
     item: I8
     weight: F8  # by set
-    held: F8 | None  # by item, where N has held_i + held_j as well
-    net: F8  # by item: wins less losses
+    held: F8 | None  # by item, where N also contains held_i + held_j
+    net: F8  # by item: wins minus losses
 
 
 def list_tallies(votes: Votes) -> tuple[F8, F8]:
-    """Wins and losses of every slot in the lists of one query, ties half, in whole weights."""
+    """Wins and losses of every slot in the lists of one query, ties half, in integer weights."""
     base, size = int(votes.slots[0]), int(votes.slots[1] - votes.slots[0])
     lengths = np.diff(votes.starts)
     above, upto = count_items_above(votes.starts, votes.rank)
@@ -49,10 +49,11 @@ def list_tallies(votes: Votes) -> tuple[F8, F8]:
 
 
 def sets_of(votes: Votes, unit: float, *, ties: bool) -> ListContests:
-    """The lists of one query; `ties` says whether equal ranks count (as half a win for each)."""
+    """The lists of one query; `ties` determines whether equal ranks count (as half a win for each)."""
     base, size = int(votes.slots[0]), int(votes.slots[1] - votes.slots[0])
     lengths, item = np.diff(votes.starts), votes.item.astype(np.int64) - base
     sign = -1.0 if votes.below else 1.0
+    # full rankings hold the same set of items, so one set with their total weight stands for all
     full = (lengths == size) & (votes.list_weight > 0)
     kept = ~full & (lengths > 1 - votes.below) & (votes.list_weight > 0)
     parts = [
@@ -81,7 +82,7 @@ def sets_of(votes: Votes, unit: float, *, ties: bool) -> ListContests:
 
 
 def sum_pairs(lists: ListContests, kind: int, x: F8, mass: F8) -> F8:
-    """By item i: the sum over all j (i too) of N_ij mass_j f(x_i - x_j)."""
+    """By item i: the sum over all j (including i) of N_ij mass_j f(x_i - x_j)."""
     out = smooth_sums.within_sets(kind, lists.starts, lists.item, lists.weight, x, mass)
     if lists.held is not None:
         out += lists.held * smooth_sums.sums(kind, x, mass, x)
@@ -90,7 +91,7 @@ def sum_pairs(lists: ListContests, kind: int, x: F8, mass: F8) -> F8:
 
 
 class Listwise(SparseNewton):
-    """Steps by conjugate gradients for lists beside the pairs of single comparisons."""
+    """Steps by conjugate gradients for lists together with the pairs of single comparisons."""
 
     def __init__(self, problem: ContestProblem, tolerance: float, lists: ListContests) -> None:
         super().__init__(problem, tolerance)
@@ -116,7 +117,7 @@ class Listwise(SparseNewton):
         return super()._pair_product(bend, v) + image
 
     def compute_value(self, x: F8) -> float:
-        """Minus the log likelihood."""
+        """The negative log likelihood."""
         scores = x[: self.problem.size]
         cosh = sum_pairs(self.lists, smooth_sums.LOG_COSH, scores, self.ones) - self.itself * 2 * np.log(2)
         return super().compute_value(x) + float(cosh.sum() / 4 - (self.lists.net * scores).sum() / 2)

@@ -1,6 +1,6 @@
-"""Items of every query numbered, and lists over them, from columns grouped by query.
+"""Numbering of every query's items, and lists over them, from columns grouped by query.
 
-Only the compiled bodies are here: small tables take `Preferences.from_rows`, which is the twin these are tested
+Only the compiled bodies are here: small tables use `Preferences.from_rows`, the twin these are tested
 against.
 """
 
@@ -18,9 +18,9 @@ __all__ = ["ItemNumbers", "ListColumns", "TextColumn", "fill_lists", "find_list_
 
 
 class TextColumn(NamedTuple):
-    """A column of text: the number of each row's text, and the texts in one UTF-8 buffer."""
+    """A text column: the text number of each row, and the texts in one UTF-8 buffer."""
 
-    codes: I4 | None  # None: every row has its own
+    codes: I4 | None  # None: every row has its own text
     buffer: U1
     offsets: I8
 
@@ -46,7 +46,7 @@ class ListColumns(NamedTuple):
 
 
 def number_items(row_starts: I8, item: npt.NDArray[Any] | TextColumn) -> ItemNumbers:
-    """Slots of items, whose ids are whole numbers or text."""
+    """Slots of items whose ids are integers or text."""
     from podium.kernels.compiled import local_items as compiled
 
     value, ordered = (item, True) if isinstance(item, np.ndarray) else (item.codes, False)
@@ -69,9 +69,9 @@ def number_items(row_starts: I8, item: npt.NDArray[Any] | TextColumn) -> ItemNum
 def _number_by_text(
     row_starts: I8, starts: I8, slot: I4 | None, rows: I8, codes: I4 | None, buffer: U1, offsets: I8
 ) -> ItemNumbers:
-    """Texts (those of `rows`, from starts[q] on of query q) put in the order of their bytes, which is that of ids.
+    """Texts (those of `rows`, from starts[q] on for query q) in byte order, which is the order of ids.
 
-    `slot` numbers them as they came, for every row; None if `rows` are all rows.
+    `slot` numbers them by first appearance, for every row; None if `rows` are all rows.
     """
     from podium.kernels.compiled import local_items as compiled
 
@@ -98,15 +98,13 @@ def _number_by_text(
 def fill_lists(
     row_starts: I8, items: ItemNumbers, list_starts: I8, expert: I4, rank: I4 | None, score: F8 | None
 ) -> ListColumns | None:
-    """Lists (rows list_starts[l] .. list_starts[l + 1], by expert code) if they are in order (see the kernel)."""
+    """Lists (rows list_starts[l] .. list_starts[l + 1], by expert code) if in order (see the kernel)."""
     from podium.kernels.compiled import local_items as compiled
 
     n, queries = len(items.slot), len(row_starts) - 1
     query_lists = np.searchsorted(list_starts, row_starts).astype(np.int64)
     item, bad = np.empty(n, np.int32), np.zeros(queries, np.bool_)
-    ranks = (
-        rank.copy() if rank is not None else np.empty(n, np.int32)
-    )  # the caller's own array must not be ours
+    ranks = rank.copy() if rank is not None else np.empty(n, np.int32)  # never return the caller's own array
     given = (items.starts, query_lists, list_starts, expert, items.slot, ranks)
     scores = freeze_column(score if score is not None else np.zeros(0))
     run_in_threads(compiled.fill_lists, row_starts, *given, scores, rank is not None, item, bad)
@@ -123,7 +121,7 @@ def find_list_starts(row_starts: I8, expert: npt.NDArray[np.integer[Any]]) -> I8
 
 
 def freeze_column(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A view that cannot be written, as columns of Arrow are, so that one compiled kernel serves both."""
+    """A read-only view, as Arrow columns are, so that one compiled kernel serves both."""
     view = column.view()
     view.flags.writeable = False
     return view

@@ -1,7 +1,8 @@
-"""Orders made from pairwise majorities, one query at a time; scores count items below minus items above.
+"""Orders from pairwise majorities, one query at a time; scores count items below minus items above.
 
-None of these looks at names: items that the votes cannot tell apart come out with equal scores. The functions of a
-matrix are the small-input bodies; `by_majority` chooses between them and their compiled siblings of the same name.
+Results do not depend on ids: items that the votes do not distinguish get equal scores. The functions of a
+matrix are the small-input bodies; `score_by_majority` chooses between them and their compiled twins of the
+same name.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["condorcet", "copeland", "greedy", "ranked_pairs", "schulze", "score_
 
 
 def score_by_majority(method: Callable[..., F8], votes: Votes, cubic: float, *options: bool) -> F8:
-    """Scores of every slot by one of the methods below; `cubic` as in `pair_work`."""
+    """Scores of every slot by one of the methods below; `cubic` as in `compute_pair_work`."""
     work = compute_pair_work(votes, cubic)
     scores = np.zeros(int(votes.slots[-1]))
     if is_large_pair_work(work):
@@ -42,7 +43,7 @@ def copeland(table: F8) -> F8:
 
 
 def condorcet(table: F8) -> F8:
-    """Merge sort by majority, from the order of net votes; items without votes begin, and so stay, last."""
+    """Merge sort by majority, from the order of net votes; items without votes start, and so stay, last."""
     margin = compute_margins(table)
     start = np.where((table + table.T).any(axis=1), margin.sum(axis=1), -np.inf)
     blocks = [
@@ -59,7 +60,7 @@ def condorcet(table: F8) -> F8:
 
 
 def greedy(table: F8) -> F8:
-    """Take the item with the largest net preference over those left, again and again."""
+    """Repeatedly take the item with the largest net preference over those left."""
     margin = compute_margins(table)
     potential = margin.sum(axis=1)
     left = np.ones(len(table), np.bool_)
@@ -80,7 +81,7 @@ def greedy(table: F8) -> F8:
 
 
 def schulze(table: F8, winning: bool) -> F8:
-    """Items beaten minus items lost to, by the strength of the widest path of majorities."""
+    """Items beaten minus items lost to, by the strength of the strongest path of majorities."""
     margin = compute_margins(table)
     path = np.where(margin > 0, table if winning else margin, 0.0)
     for k in range(len(table)):
@@ -89,7 +90,7 @@ def schulze(table: F8, winning: bool) -> F8:
 
 
 def ranked_pairs(table: F8) -> F8:
-    """Lock majorities from the largest margin down; equal margins are locked together, less those in a cycle."""
+    """Lock majorities by falling margin; equal margins are locked together, except those in a cycle."""
     margin = compute_margins(table)
     reach = np.eye(len(table), dtype=np.bool_)
     for size in np.unique(margin[margin > 0])[::-1]:
@@ -103,7 +104,7 @@ def ranked_pairs(table: F8) -> F8:
 
 
 def _add_to_closure(reach: B1, i: int, j: int) -> None:
-    """Keep the closure of a relation when i -> j joins it."""
+    """Update the transitive closure of a relation with i -> j."""
     if not reach[i, j]:
         reach[reach[:, i]] |= reach[j]
 
@@ -116,7 +117,7 @@ def _split_by_key(items: I8, key: F8) -> list[I8]:
 
 
 def _refine_block(margin: F8, block: I8) -> list[I8]:
-    """Split a block by wins minus losses inside it until nothing more can be told apart."""
+    """Split a block recursively by wins minus losses within it until nothing more can be separated."""
     if len(block) == 1:
         return [block]
     groups = _split_by_key(block, np.sign(margin[np.ix_(block, block)]).sum(axis=1))
@@ -133,7 +134,7 @@ def _compare_blocks(margin: F8, blocks: list[I8]) -> list[list[bool]]:
 
 
 def _merge_runs(beats: list[list[bool]], left: list[int], right: list[int]) -> list[int]:
-    """Two runs of blocks as one; the left one goes first unless the right one beats it."""
+    """Merge two runs of blocks; the left one goes first unless the right one beats it."""
     merged, i, j = [], 0, 0
     while i < len(left) and j < len(right):
         if beats[right[j]][left[i]]:

@@ -1,9 +1,9 @@
-"""The Mallows model under Kendall's distance: how far rankings scatter around a centre.
+"""The Mallows model under Kendall's distance: how far rankings scatter around a center.
 
-A list with blocks of t_1, t_2, ... tied items, n in all, is a word over its blocks; its distance to the centre is the
-number of inversions. Over all words with these blocks phi^inversions sums to [n]! / ([t_1]! [t_2]! ...), where
-[n]! = prod_{j <= n} (1 + phi + ... + phi^(j - 1)). So all that matters of the lists is how often each size occurs, as a
-whole (counted up) or as a block (counted down).
+A list with blocks of t_1, t_2, ... tied items, n in all, is a word over its blocks; its distance to the
+center is the number of inversions. Over all words with these blocks phi^inversions sums to [n]! / ([t_1]!
+[t_2]! ...), where [n]! = prod_{j <= n} (1 + phi + ... + phi^(j - 1)). So only the number of occurrences of
+each size matters, as a whole list (counted up) or as a block (counted down).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["compute_expected_distance", "compute_log_likelihood", "count_block_s
 
 
 def count_block_sizes(votes: Votes) -> F8:
-    """For every size: the weight of the lists of that many items, less that of their blocks of so many."""
+    """For every size: the weight of the lists of that size, minus that of their blocks of that size."""
     lengths, sizes = np.diff(votes.starts), np.diff(votes.slots)
     query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
     whole = sizes[query] if votes.below else lengths
@@ -38,7 +38,7 @@ def count_block_sizes(votes: Votes) -> F8:
 
 
 def estimate_dispersion(sizes: F8, distance: float) -> float:
-    """The phi in [0, 1] under which the expected distance is the observed one."""
+    """The phi in [0, 1] under which the expected distance equals the observed one."""
     if distance <= 0 or compute_expected_distance(sizes, 1.0) <= distance:
         return 0.0 if distance <= 0 else 1.0
     low, high = 0.0, 1.0

@@ -1,7 +1,7 @@
 """Stationary distributions of random walks over the items of a query, driven by its lists.
 
-A comparison is a list of two. Where lists put unlisted items below, these are one tied last block of the list. With
-probability `teleport` the walk jumps to any item; an item that no list holds always does.
+A comparison is a list of two. Where lists put unlisted items below, these form one tied last block. With
+probability `teleport` the walk jumps to a random item; from an item in no list it always does.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LAST = 2**31 - 1  # rank of the block of unlisted items
 
 
 class StationaryDistribution(NamedTuple):
-    """Probabilities by slot, and the steps taken by the slowest query (None after a direct solution)."""
+    """Probabilities by slot, and the number of steps of the slowest query (None after a direct solution)."""
 
     probability: F8
     steps: int | None
@@ -56,7 +56,7 @@ class Ballots(NamedTuple):
 def solve_list_chain(
     votes: Votes, kind: int, teleport: float, tolerance: float, most_steps: int
 ) -> StationaryDistribution:
-    """MC1, MC2 or MC3: the walk looks at one list (or at all those that hold the item) to choose where to go."""
+    """MC1, MC2 or MC3: the walk uses one list (or all lists that hold the item) to choose where to go."""
     return _solve_chain(
         "solve_list_chain", merge_comparisons(votes), (kind,), teleport, tolerance, most_steps
     )
@@ -65,7 +65,7 @@ def solve_list_chain(
 def solve_majority_chain(
     votes: Votes, teleport: float, tolerance: float, most_steps: int
 ) -> StationaryDistribution:
-    """MC4: the walk draws any item and moves there if the majority prefers it."""
+    """MC4: the walk draws a random item and moves there if the majority prefers it."""
     return _solve_chain("solve_majority_chain", votes, (), teleport, tolerance, most_steps)
 
 
@@ -100,7 +100,7 @@ def _solve_stationary(moves: F8, teleport: float) -> F8:
 
 
 def build_ballots(votes: Votes, query: int) -> Ballots:
-    """Everything said about one query, as lists; voices of weight 0 are left out."""
+    """All votes of one query, as lists; votes of weight 0 are excluded."""
     base, size = int(votes.slots[query]), int(votes.slots[query + 1] - votes.slots[query])
     first, last = votes.query_starts[query : query + 2].tolist()
     rows = slice(int(votes.starts[first]), int(votes.starts[last]))
@@ -112,7 +112,9 @@ def build_ballots(votes: Votes, query: int) -> Ballots:
     if votes.below:
         missing = np.ones((last - first, size), np.bool_)
         missing[number, item] = False
-        missing[np.bincount(number, minlength=last - first) == 0] = False  # an empty list says nothing
+        missing[np.bincount(number, minlength=last - first) == 0] = (
+            False  # an empty list carries no information
+        )
         which, unlisted = np.nonzero(missing)
         number, item = np.concatenate((number, which)), np.concatenate((item, unlisted))
         rank = np.concatenate((rank, np.full(len(which), LAST, np.int32)))
@@ -134,10 +136,11 @@ def build_ballots(votes: Votes, query: int) -> Ballots:
 
 
 def _build_list_transitions(lists: Ballots, size: int, kind: int) -> F8:
-    """The matrix of moves (from, to) of MC1, MC2 or MC3."""
+    """The transition matrix (from, to) of MC1, MC2 or MC3."""
     lengths = np.diff(lists.starts)
     above, upto = count_items_above(lists.starts, lists.rank)
-    targets = above if kind == ONE_LIST_ANY else upto  # the walk goes to the first so many rows of the list
+    # the walk goes to one of the first rows of the list, this many
+    targets = above if kind == ONE_LIST_ANY else upto
     weight = np.repeat(lists.weight, lengths)
     share = weight / (np.ones_like(upto), upto, np.repeat(lengths, lengths))[kind - 1]
     origin = np.repeat(np.arange(len(lists.item)), targets)
@@ -153,7 +156,7 @@ def _build_list_transitions(lists: Ballots, size: int, kind: int) -> F8:
 
 
 def _build_majority_transitions(votes: Votes, query: int) -> F8:
-    """The matrix of moves (from, to) of MC4."""
+    """The transition matrix (from, to) of MC4."""
     margin = compute_margins(compute_vote_matrix(votes, query))
     size = len(margin)
     moves: F8 = (margin.T > 0) / float(size)

@@ -1,12 +1,13 @@
-"""Singular value projection of skew matrices: fill in what nobody compared so that the whole has rank two.
+"""Singular value projection of skew-symmetric matrices: complete the missing cells to rank two.
 
-Y(i, j) = -Y(j, i) says by how much i is preferred to j, and `known` where anything says so. Scores s give the matrix
-s 1' - 1 s', of rank two. From X = 0, the known cells of Y with the others taken from X are projected onto rank two,
-again and again (Jain, Meka & Dhillon, NIPS 2010; Gleich & Lim, KDD 2011). Few known cells leave much open, so the
-cells taken from X are shrunk by a factor: X then minimises the squared distance to what is known plus `shrink` times
-the squares of its other cells. Where it makes that less, a matrix is extrapolated from the last three (Varadhan &
-Roland, Scandinavian Journal of Statistics 2008). The leading plane is found by power iteration from the row sums: where
-several planes lead, the one nearest to them is taken, so that names do not matter.
+Y(i, j) = -Y(j, i) is the strength with which i is preferred to j, and `known` marks cells with data. Scores s
+give the matrix s 1' - 1 s', of rank two. From X = 0, the known cells of Y with the others taken from X are
+repeatedly projected onto rank two (Jain, Meka & Dhillon, NIPS 2010; Gleich & Lim, KDD 2011). Few known cells
+leave much undetermined, so the cells taken from X are shrunk by a factor: X then minimizes the squared
+distance to the known cells plus `shrink` times the squares of its other cells. Where it lowers this
+objective, a matrix is extrapolated from the last three (Varadhan & Roland, Scandinavian Journal of Statistics
+2008). The leading plane is computed by power iteration from the row sums: of several leading planes the one
+nearest to them results, independent of ids.
 """
 
 from __future__ import annotations
@@ -21,39 +22,37 @@ from podium.kernels.pairwise_votes import Votes, compute_pair_work, is_large_pai
 __all__ = ["COMBINE", "CompletionResult", "DifferenceRule", "build_differences", "complete_matrices"]
 
 COMBINE = ("sum", "mean", "log_odds")
-INNER, MOST_TURNS = (
-    1e-2,
-    500,
-)  # the plane is found this much better than the last change, in at most so many turns
+# accuracy of the plane relative to the last change, and the maximum number of iterations
+INNER, MOST_TURNS = (1e-2, 500)
 FINEST = 1e-28  # change of the plane (squared sine) that is rounding
-NOTHING = 1e-14  # share of the largest row sum below which sums are zero
-WORK = 200  # passes over its matrix that a query takes, for choosing and sharing the work
+NOTHING = 1e-14  # fraction of the largest row sum below which sums count as zero
+WORK = 200  # passes over its matrix per query, for scheduling
 
 
 class DifferenceRule(NamedTuple):
     """How the strength with which a list prefers one item to another is measured."""
 
-    value: F8  # place of each row on its list's scale; the difference is the strength
-    bottom: F8  # of each list: the place of unlisted items, or infinity where strengths against them are 1
+    value: F8  # position of each row on its list's scale; the difference is the strength
+    bottom: F8  # by list: the position of unlisted items, or infinity where strengths against them are 1
     binary: bool  # strengths are 1
     combine: int  # index into COMBINE
     unit: float  # of the weights
 
 
 class CompletionResult(NamedTuple):
-    """Row means of the completed matrices by slot, and by query how they were found."""
+    """Row means of the completed matrices by slot, and by query how they were computed."""
 
     score: F8
     steps: I8  # projections
-    change: F8  # what one more projection changes, relative
-    error: F8  # what is minimised
-    norm: F8  # square of what is known
+    change: F8  # relative change by one more projection
+    error: F8  # the minimized objective
+    norm: F8  # squared norm of the known cells
 
 
 def complete_matrices(
     votes: Votes, how: DifferenceRule, shrink: float, tolerance: float, most_steps: int
 ) -> CompletionResult:
-    """The completed matrix of every query, as its row means."""
+    """Complete the matrix of every query; returns its row means."""
     queries = len(votes.slots) - 1
     found = CompletionResult(
         np.zeros(int(votes.slots[-1])),
@@ -115,7 +114,7 @@ def _combine_votes(net: F8, heard: F8, combine: int) -> F8:
 
 
 class _CompletionProblem:
-    """The matrix of one query, its leading plane so far, and what is left to minimise."""
+    """The matrix of one query, its current leading plane, and the objective."""
 
     def __init__(self, table: F8, known: F8, shrink: float) -> None:
         self.table, self.known = table, known
@@ -123,7 +122,7 @@ class _CompletionProblem:
         self.error = float((table**2).sum())
 
     def solve(self, tolerance: float, most_steps: int) -> tuple[F8, int, float]:
-        """Row means, projections made (more than allowed: not converged), and the last change."""
+        """Row means, number of projections (more than allowed: not converged), and the last change."""
         plane = _find_start_plane(self.table)
         if plane is None:
             return np.zeros(len(self.table)), 0, 0.0
@@ -146,7 +145,7 @@ class _CompletionProblem:
         return _project_rank_two(self.table + self.keep * x, plane, (INNER * change) ** 2)
 
     def extrapolate_step(self, x: F8, y: F8, plane: F8, change: float) -> tuple[F8, F8, int]:
-        """One more step from y, and one from where the three are heading, if that is better."""
+        """One more step from y, and one from the extrapolation of the three, if that is better."""
         z, plane = self.project_filled(y, plane, change)
         far = _extrapolate_matrices(x, y, z)
         if far is None:
@@ -155,7 +154,7 @@ class _CompletionProblem:
         return (new, turned, 2) if self.compute_misfit(new) <= self.compute_misfit(z) else (z, plane, 2)
 
     def compute_misfit(self, x: F8) -> float:
-        """What is minimised."""
+        """The minimized objective."""
         return float((self.cost * (x - self.table) ** 2).sum())
 
 
@@ -177,7 +176,7 @@ def _orthonormalize(vectors: F8) -> F8:
 
 
 def _project_rank_two(table: F8, plane: F8, tolerance: float) -> tuple[F8, F8]:
-    """The skew matrix of rank two nearest to a skew matrix, and its plane, by power iteration from a plane near it."""
+    """The nearest skew-symmetric matrix of rank two, and its plane, by power iteration from `plane`."""
     for _ in range(MOST_TURNS):
         new = _orthonormalize(table @ plane)
         off = new - plane @ (plane.T @ new)
@@ -189,7 +188,7 @@ def _project_rank_two(table: F8, plane: F8, tolerance: float) -> tuple[F8, F8]:
 
 
 def _extrapolate_matrices(x: F8, y: F8, z: F8) -> F8 | None:
-    """Where three matrices in a row are heading; None where that is no further than the third."""
+    """Extrapolate three consecutive matrices; None where that leads no further than the third."""
     first, bend = y - x, z - 2 * y + x
     length = np.linalg.norm(bend)
     stride = float(np.linalg.norm(first) / length) if length > 0 else 1.0

@@ -1,16 +1,16 @@
-"""Monotone retargeting: two linear predictors of the same items that are to agree on one order.
+"""Monotone retargeting: two linear predictors of the same items that should agree on one order.
 
-One side predicts from the experts' lists, the other from item features. Each has a target in every query, and the
-targets of the two sides must be ordered alike. With the order fixed by the other side, a side is fitted by turns: its
-target becomes what is nearest to its predictor in that order (`kernels.isotonic`), and its coefficients a regression on
-the target (Acharyya & Ghosh, 2016). Three losses say what near means:
+One side predicts from the experts' lists, the other from item features. Each has a target in every query, and
+the targets of both sides must be ordered alike. With the order fixed by the other side, a side is fitted by
+alternating: its target becomes the nearest one to its predictor in that order (`kernels.isotonic`), and its
+coefficients a regression on the target (Acharyya & Ghosh, 2016). Three losses define the distance:
 
-    squared   |z - u|^2                                         of centred targets z and predictors u
+    squared   |z - u|^2                                         of centered targets z and predictors u
     poisson   sum z log(z / m) - z + m,  m = exp(c + u)         one level c for all items
-    kl        the same with a level for every query             that is, sum z log(z / m) of shares in each query
+    kl        the same with a level for every query             that is, sum z log(z / m) of shares per query
 
-For the last two the nearest target is found on the log scale, where the divergence has its minimum at the mean of a
-pool. A target of all equal values would fit at once, so targets are centred in each query and have a fixed scale.
+For the last two the nearest target is computed on the log scale, where the divergence is minimal at the mean
+of a pool. A constant target would fit at once, so targets are centered in each query and have a fixed scale.
 The misfit of a side is its loss over that of a constant predictor: 0 when the predictor has the order itself.
 """
 
@@ -39,13 +39,13 @@ __all__ = [
 ]
 
 LOSSES = ("squared", "poisson", "kl")
-NOTHING = 1e-10  # root mean square below which a predictor says nothing
-NEARLY = 8  # quasi-Newton steps of a regression: its target changes with every step
-PATIENCE = 3  # steps without a better objective after which the turns end
+NOTHING = 1e-10  # root mean square below which a predictor counts as constant
+NEARLY = 8  # quasi-Newton steps per regression: its target changes with every step
+PATIENCE = 3  # alternations without a better objective before stopping
 
 
 def center_by_query(values: F8, starts: I8) -> F8:
-    """Values less their mean in each query."""
+    """Values minus their mean in each query."""
     sizes = np.diff(starts)
     query = np.repeat(np.arange(len(sizes)), sizes)
     mean = np.bincount(query, weights=values, minlength=len(sizes)) / np.maximum(sizes, 1)
@@ -53,7 +53,7 @@ def center_by_query(values: F8, starts: I8) -> F8:
 
 
 def scale_to_unit(values: F8) -> F8:
-    """Values with root mean square 1; what is all but 0 becomes 0."""
+    """Values scaled to root mean square 1; nearly zero values become 0."""
     size = root_mean_square(values)
     return values / size if size > NOTHING else np.zeros_like(values)
 
@@ -65,18 +65,18 @@ def root_mean_square(values: F8) -> float:
 
 @dataclass(frozen=True)
 class RetargetingSettings:
-    """How the turns are taken."""
+    """Settings of the alternation."""
 
     loss: str = "squared"
-    margin: float = 0.0  # by which targets of consecutive blocks differ at least
+    margin: float = 0.0  # smallest difference between targets of consecutive blocks
     turns: int = 20
-    steps: int = 20  # of target and coefficients in a turn
+    steps: int = 20  # alternations of target and coefficients for one side
     tolerance: float = 1e-6
     grades: F8 | None = None  # known grades by slot, else NaN: an order that both sides keep
 
 
 class LinearPredictor:
-    """One linear predictor: columns that are centred in each query, and penalties on their coefficients."""
+    """One linear predictor: columns centered in each query, and penalties on their coefficients."""
 
     def __init__(
         self, columns: F8, starts: I8, loss: str, l1: float, l2: float, *, positive: bool = False
@@ -84,7 +84,7 @@ class LinearPredictor:
         self.columns, self.starts, self.loss = columns, starts, loss
         rows = max(len(columns), 1)
         self._rows = rows
-        # signed coefficients under l1 are the difference of two that are not negative
+        # signed coefficients under l1 are the difference of two nonnegative ones
         self._split = l1 > 0 and not positive
         self._bounded = positive or self._split
         self._used = np.concatenate((columns, -columns), axis=1) if self._split else columns
@@ -118,7 +118,7 @@ class LinearPredictor:
         return np.asarray(nnls(self._half.T, np.linalg.solve(self._half, towards))[0])
 
     def _fit_exponential(self, target: F8, begin: F8) -> F8:
-        """The generalised linear model, by a quasi-Newton method within bounds."""
+        """The generalized linear model, by a quasi-Newton method within bounds."""
         from scipy.optimize import minimize
 
         wanted = _compute_target_means(target, self.starts, self.loss)
@@ -152,7 +152,7 @@ class LinearPredictor:
         return max(found / null, 0.0) if null > 0 else 1.0
 
 
-# einsum rather than BLAS, whose threads cost more than they bring on products this small
+# einsum rather than BLAS, whose threads cost more than they gain on products this small
 
 
 def _multiply_columns(columns: F8, coefficients: F8) -> F8:
@@ -164,19 +164,19 @@ def _multiply_transposed(columns: F8, values: F8) -> F8:
 
 
 def compute_squared_misfit(target: F8, predictor: F8) -> float:
-    """The share of the target that the predictor leaves at its best scale."""
+    """The fraction of the target that the predictor leaves unexplained at its best scale."""
     both = float(np.sum(target * predictor)) ** 2
     size = float(np.sum(target * target)) * float(np.sum(predictor * predictor))
     return max(1.0 - both / size, 0.0) if size > 0 else 1.0
 
 
 def _compute_target_means(target: F8, starts: I8, loss: str) -> F8:
-    """Targets on the scale of the means; under kl they add up to the size of their query."""
+    """Targets on the scale of the means; under kl they sum to the size of their query."""
     return _fit_level(target, np.ones_like(target), starts, loss)
 
 
 def _fit_level(predictor: F8, wanted: F8, starts: I8, loss: str) -> F8:
-    """exp of the predictor at the level that fits best: the sums, overall or by query, are those of `wanted`."""
+    """exp of the predictor at the best level: its sums, overall or by query, equal those of `wanted`."""
     top = np.exp(np.minimum(predictor - predictor.max(initial=0.0), 0.0))
     if loss == "poisson":
         return np.asarray(top * (wanted.sum() / max(top.sum(), 1e-300)))
@@ -196,7 +196,7 @@ def _compute_divergence(wanted: F8, found: F8) -> float:
 
 
 class PredictorFit(NamedTuple):
-    """One side in one order."""
+    """The fit of one side in one order."""
 
     coefficients: F8
     predictor: F8
@@ -205,22 +205,23 @@ class PredictorFit(NamedTuple):
 
 
 class RetargetingSolution(NamedTuple):
-    """The best state of a run of turns."""
+    """The best state of a run of alternations."""
 
     lists: PredictorFit
     features: PredictorFit
     objective: float
     turns: int
-    history: list[float]  # the objective after each turn
-    trace: list[tuple[F8, F8]]  # both predictors after each turn, where asked for
+    history: list[float]  # the objective after each alternation
+    trace: list[tuple[F8, F8]]  # both predictors after each alternation, if requested
 
 
 def retarget_predictor(
     side: LinearPredictor, order: BlockOrder, predictor: F8, settings: RetargetingSettings
 ) -> PredictorFit:
-    """Fit a side in a fixed order, from a predictor of its own; the misfit falls from step to step."""
+    """Fit a side in a fixed order, starting from its predictor; the misfit falls with every step."""
     best: PredictorFit | None = None
     for _ in range(settings.steps):
+        # without a fixed scale, target and predictor could both shrink to 0 and fit trivially
         target = scale_to_unit(
             center_by_query(project_isotonic(predictor, order, settings.margin), order.starts)
         )
@@ -247,10 +248,10 @@ def alternate_fits(
     handover: bool,
     traced: bool = False,
 ) -> RetargetingSolution:
-    """Take turns from the order of the weighted lists until the objective, the sum of misfits, stops falling.
+    """Alternate from the order of the weighted lists until the objective, the sum of misfits, stops falling.
 
-    A side is begun from its own predictor, which finds states where both sides agree; with `handover` from a regression
-    on the other side's target, which moves further.
+    A side starts from its own predictor, which finds states where both sides agree; with `handover` from a
+    regression on the other side's target, which moves further.
     """
     starts, grades = lists.starts, settings.grades
     predictor = lists.predict(weights)

@@ -1,9 +1,9 @@
 """The multinomial preference model: every preference of an expert is a draw from all ordered pairs of items.
 
-Expert k prefers i to j with probability exp(t_k (s_i - s_j)) / Z, Z the sum over all pairs of two items. Of the
-strengths Y_k only their total and, for every item, its row sum less its column sum matter; and
-Z = (sum_i exp(t s_i)) (sum_i exp(-t s_i)) - M, so nothing here ever looks at a pair. A group is what one expert says
-about one query, or what all say where they share one t.
+Expert k prefers i to j with probability exp(t_k (s_i - s_j)) / Z, Z the sum over all pairs of two items. Of
+the strengths Y_k only their total and, for every item, its row sum minus its column sum matter; and Z =
+(sum_i exp(t s_i)) (sum_i exp(-t s_i)) - M, so no computation here loops over pairs. A group holds the
+preferences of one expert on one query, or of all experts where they share one t.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from podium.kernels.newton import maximize_concave
 
 __all__ = ["MultinomialFit", "PreferenceGroups", "compute_adherence_slopes", "fit_adherence", "fit_scores"]
 
-QUERY_COST, PASSES = 400, 30  # units of work a query costs numpy, and passes over its groups that it takes
+QUERY_COST, PASSES = 400, 30  # units of work per query in numpy, and passes over its groups
 CUBE = 0.002  # units of work per cube of the number of items, as numpy solves a dense system
 
-CLOSE = 1e-8  # change of an adherence, relative, that counts as none
+CLOSE = 1e-8  # relative change of an adherence at convergence
 STRIDES = 2  # Newton steps of the adherences between two fits of the scores
 
 
 class PreferenceGroups(NamedTuple):
-    """What was said, by query and group."""
+    """Preferences by query and group."""
 
     slots: I8  # items of query q: slots[q] .. slots[q + 1]
     starts: I8  # groups of query q: starts[q] .. starts[q + 1]
     offsets: I8  # entries of group g: offsets[g] .. offsets[g + 1], one for every item of its query
-    net: F8  # by entry: row sum less column sum of the strengths
+    net: F8  # by entry: row sum minus column sum of the strengths
     total: F8  # by group: sum of the strengths
 
     @property
@@ -41,7 +41,7 @@ class PreferenceGroups(NamedTuple):
 
 
 class MultinomialFit(NamedTuple):
-    """Scores by slot with mean 0 in every query, and by query how they were found."""
+    """Scores by slot with mean 0 in every query, and by query how they were computed."""
 
     score: F8
     gradient: F8  # largest component, relative to the largest net strength
@@ -58,7 +58,7 @@ def fit_scores(
     fit: MultinomialFit,
     active: B1,
 ) -> None:
-    """The likeliest scores of the active queries given the adherence of every group, from the scores in `fit`.
+    """Maximum-posterior scores of the active queries given the adherence of every group, from those in `fit`.
 
     `prior` is the precision of a normal prior with mean 0.
     """
@@ -119,11 +119,12 @@ def fit_adherence(
     prior: float,
     steady: float,
 ) -> B1:
-    """Move the adherences of the active queries nearer to their best values for given scores; which moved much?
+    """Move the adherences of the active queries towards their optimum for given scores; returns which moved.
 
-    Groups of one `own` share an adherence, with a normal prior of precision `steady` around 1. What is `tied` (queries,
-    or all) shares a scale: the likelihood does not change when its scores are multiplied by a number and its
-    adherences divided by it, so the priors choose that number. Works on `adherence` and `score` in place.
+    Groups with the same `own` share an adherence, with a normal prior of precision `steady` around 1. Groups
+    with the same `tied` share a scale: the likelihood does not change when scores are multiplied by a number
+    and adherences divided by it, so the priors determine that number. Updates `adherence` and `score` in
+    place.
     """
     which = np.flatnonzero(active[groups.query])
     part, before = _select_groups(groups, which), adherence[which]
@@ -133,6 +134,7 @@ def fit_adherence(
         slope, bend = compute_adherence_slopes(part, value[counted], score)
         up = np.bincount(counted, slope, len(value)) - steady * (value - 1)
         down = np.bincount(counted, bend, len(value)) - steady
+        # far from the optimum a Newton step can overshoot or change sign
         value = np.clip(value - up / down, value / 4, 4 * value + 0.1)
     scale = tied[which]
     factor = _fit_common_scale(groups, active, (scale, scale[label], value), score, prior, steady)
@@ -145,7 +147,7 @@ def fit_adherence(
 def _fit_common_scale(
     groups: PreferenceGroups, active: B1, known: tuple[I8, I8, F8], score: F8, prior: float, steady: float
 ) -> F8:
-    """By what the scores of each scale are multiplied; known: the scale of each group, of each adherence, and these."""
+    """Factors on the scores, by scale; known: the scale of each group and adherence, and the adherences."""
     of_group, of_value, value = known
     count = int(of_group.max(initial=-1)) + 1
     of_query = np.zeros(len(active), np.int64)
@@ -189,7 +191,7 @@ def compute_adherence_slopes(groups: PreferenceGroups, adherence: F8, score: F8)
 
 
 def _solve_rescaling(squares: F8, prior: float, first: F8, second: F8, steady: float) -> F8:
-    """The c that minimises prior c^2 squares + steady sum (t / c - 1)^2; `first` and `second` sum t and t^2."""
+    """The c that minimizes prior c^2 squares + steady sum (t / c - 1)^2; `first`, `second` sum t and t^2."""
     c = np.ones_like(squares)
     for _ in range(60):
         value = prior * squares * c**4 + steady * (first * c - second)

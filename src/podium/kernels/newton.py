@@ -10,14 +10,15 @@ from podium.kernels.dispatch import F8
 
 __all__ = ["LONGEST", "SURE", "ConcaveFunction", "maximize_concave"]
 
-LONGEST = 4.0  # a step moves no score further; where the maximum is far, the quadratic model is poor anyhow
-SURE = 1e-9  # a step that promises less than this share of the value is not checked: rounding would decide
+# largest change of a score in one step; far from the maximum the quadratic model is poor anyway
+LONGEST = 4.0
+SURE = 1e-9  # steps with a smaller predicted relative gain are not checked: rounding would decide
 
 
 class ConcaveFunction(Protocol):
-    """A function to climb, of scores that may all be shifted by a constant."""
+    """A function to maximize, invariant to a common shift of the scores."""
 
-    scale: float  # the gradient is measured against this
+    scale: float  # the gradient is measured relative to this
 
     def value(self, score: F8) -> float:
         """The function itself."""
@@ -29,10 +30,10 @@ class ConcaveFunction(Protocol):
 def maximize_concave(
     function: ConcaveFunction, score: F8, tolerance: float, most_steps: int
 ) -> tuple[F8, float, int, float]:
-    """The scores with mean 0 at the maximum; the largest component of the gradient, the steps and the value there.
+    """The scores with mean 0 at the maximum; the largest gradient component, the steps and the value there.
 
-    Starts at `score` and stops when the gradient, relative to the function's scale, is at most `tolerance`; more steps
-    than `most_steps` mean that it did not get there.
+    Starts at `score` and stops when the gradient, relative to the function's scale, is at most `tolerance`;
+    more steps than `most_steps` mean that it did not converge.
     """
     value, size = function.value(score), len(score)
     for step in range(most_steps + 1):
@@ -41,9 +42,8 @@ def maximize_concave(
         if left <= tolerance:
             return score, left, step, value
         if step < most_steps:
-            flat = (
-                np.trace(curvature) / size
-            )  # along a shift of all scores there is no slope, so any value will do
+            # the gradient along a common shift is zero, so any positive value works
+            flat = np.trace(curvature) / size
             move = np.linalg.lstsq(curvature + flat / size, gradient)[0]
             score, value = _take_damped_step(function, score, value, move - move.mean(), gradient)
     return score, left, most_steps + 1, value
@@ -52,7 +52,7 @@ def maximize_concave(
 def _take_damped_step(
     function: ConcaveFunction, score: F8, value: float, move: F8, gradient: F8
 ) -> tuple[F8, float]:
-    """The longest of ever shorter steps that climbs as the slope promises."""
+    """Backtracking line search: the longest step with a sufficient increase."""
     share = min(1.0, LONGEST / max(float(np.abs(move).max()), 1e-300))
     promise = float(gradient @ move)
     while True:

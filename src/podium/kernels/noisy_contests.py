@@ -1,8 +1,8 @@
-"""Bradley-Terry with annotators who are right with a probability of their own, fitted to the end.
+"""Bradley-Terry with an accuracy per annotator, solved to convergence.
 
-With d the difference of two scores and t the log odds of an annotator's being right, the vote goes to the first item
-with probability p = S(t) S(d) + S(-t) S(-d), S the logistic function: scores and odds play the same part. The
-likelihood is smooth but not concave, so Newton steps are kept within a region in which the quadratic model is trusted.
+With d the difference of two scores and t the log odds that an annotator is right, the vote goes to the first
+item with probability p = S(t) S(d) + S(-t) S(-d), S the logistic function: scores and odds are
+interchangeable. The likelihood is smooth but not concave, so Newton steps are restricted to a trust region.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ __all__ = [
     "multiply_hessian",
 ]
 
-ROUNDING = 1e-11  # steps that promise less than this share of the value are judged by the gradient
-FLAT = 0.05  # share of the votes on an unknown below which no curvature is taken to be
-TINY = 1e-140  # probabilities are not below; a step that leads there is not taken
-NEAR = 1e-6  # an error that does not shrink any more is rounding below this
-LEAST, MOST = 1e-3, 1e8  # share of the promise from which a step is taken; largest radius against the first
+ROUNDING = 1e-11  # steps with a smaller predicted relative gain are judged by the gradient
+FLAT = 0.05  # lower bound on the curvature, as a fraction of the votes on an unknown
+TINY = 1e-140  # lower bound on probabilities; a step below it is rejected
+NEAR = 1e-6  # below this, an error that no longer shrinks is rounding
+# smallest accepted ratio of actual to predicted gain; largest radius relative to the first
+LEAST, MOST = (1e-3, 1e8)
 
 
 class NoisyContests(NamedTuple):
@@ -39,29 +40,29 @@ class NoisyContests(NamedTuple):
     won: F8
     lost: F8
     slots: int
-    virtual: float  # contests won and lost by everybody against an item of score 0
-    right: F8  # by group: votes taken as right and as wrong beforehand, weighted; none: all are always right
+    virtual: float  # contests that every item wins and loses against an item of score 0
+    right: F8  # by group: prior numbers of right and wrong votes, weighted; empty: all are always right
     wrong: F8
-    busy: F8  # by slot, then by group: all votes on it, those of the priors too
+    busy: F8  # by slot, then by group: all its votes, including those of the priors
 
 
 class NoisyDerivatives(NamedTuple):
-    """Minus the log likelihood with its derivatives at a point."""
+    """The negative log likelihood with its derivatives at a point."""
 
     value: float
     gradient: F8  # by slot, then by group
     dd: F8  # second derivatives, by row
     dt: F8
     tt: F8
-    own: F8  # those of the priors, by unknown
-    scale: F8  # positive: the diagonal without what may be negative, and not too flat
+    own: F8  # second derivatives of the priors, by unknown
+    scale: F8  # positive: the diagonal without possibly negative terms, bounded below
 
 
 class NoisyFit(NamedTuple):
     """The end of the search."""
 
     scores: F8
-    odds: F8  # log odds of being right, by group
+    odds: F8  # log odds of a right vote, by group
     value: float
     error: float  # largest gradient over scale
     steps: int
@@ -132,7 +133,7 @@ def _scatter_to_slots(given: NoisyContests, row: F8, sign: int) -> F8:
 
 
 def multiply_hessian(given: NoisyContests, at: NoisyDerivatives, v: F8) -> F8:
-    """The matrix of second derivatives times v."""
+    """The Hessian times v."""
     slots, n, known = given.slots, len(given.first), len(given.right) == 0
     out = at.own * v
     if is_large(20 * n):
@@ -152,7 +153,7 @@ def multiply_hessian(given: NoisyContests, at: NoisyDerivatives, v: F8) -> F8:
 
 
 def fit_noisy_contests(given: NoisyContests, x: F8, tolerance: float, max_iterations: int) -> NoisyFit:
-    """Newton steps in a region of trust from x until no gradient is above `tolerance` times its scale."""
+    """Trust-region Newton steps from x until no gradient exceeds `tolerance` times its scale."""
     at = compute_derivatives(given, x)
     radius = first = float(np.sqrt(at.scale.sum()))
     left, steps = _compute_error(at), 0
@@ -160,11 +161,12 @@ def fit_noisy_contests(given: NoisyContests, x: F8, tolerance: float, max_iterat
         steps += 1
         move, promise, length = _solve_trust_region(given, at, radius, min(0.1, left))
         new = compute_derivatives(given, x + move)
-        if promise <= ROUNDING * max(abs(at.value), 1.0):  # rounding would decide: look at the gradient
+        if promise <= ROUNDING * max(abs(at.value), 1.0):  # rounding would decide: use the gradient
             if _compute_error(new) >= left:
                 break
             x, at, left = x + move, new, _compute_error(new)
             continue
+        # actual over predicted gain: how far the quadratic model can be trusted at this radius
         share = (at.value - new.value) / promise
         if not share >= 0.25:
             radius = 0.25 * min(length, radius)
@@ -172,6 +174,7 @@ def fit_noisy_contests(given: NoisyContests, x: F8, tolerance: float, max_iterat
             radius = min(2 * radius, MOST * first)
         if share > LEAST:
             x, at, left = x + move, new, _compute_error(new)
+    # rounding can end the search above the tolerance; a tiny remaining error still counts as converged
     ended = left <= tolerance or (steps < max_iterations and left <= NEAR)
     return NoisyFit(x[: given.slots], x[given.slots :], at.value, left, steps, ended)
 
@@ -181,23 +184,25 @@ def _compute_error(at: NoisyDerivatives) -> float:
 
 
 def _dot(a: F8, b: F8) -> float:
-    """Sum of products in one fixed order; threads of a library could take another one."""
+    """Sum of products in a fixed order; a threaded library could change it."""
     return float((a * b).sum())
 
 
 def _solve_trust_region(
     given: NoisyContests, at: NoisyDerivatives, radius: float, forcing: float
 ) -> tuple[F8, float, float]:
-    """A step by conjugate gradients, what it promises, and its length; it ends where trust does (Steihaug, 1983)."""
+    """A conjugate-gradient step, its predicted gain and length, cut at the trust radius (Steihaug, 1983)."""
     move, rest = np.zeros_like(at.gradient), -at.gradient
     z = rest / at.scale
     along, size = z.copy(), _dot(rest, z)
     goal, gained = size * forcing**2, 0.0
-    mm, ma, aa = 0.0, 0.0, size  # squared lengths of the step and the direction, and their product
+    # squared length of the step, its product with the direction, and the direction's squared length
+    mm, ma, aa = (0.0, 0.0, size)
     for _ in range(10 * len(move) + 100):
         image = multiply_hessian(given, at, along)
         bend = _dot(along, image)
         share = size / bend if bend > 0 else np.inf
+        # iterates only grow in length: the first one beyond the radius (or of negative curvature) ends here
         if mm + share * (2 * ma + share * aa) >= radius**2:
             share = (np.sqrt(ma * ma + aa * (radius**2 - mm)) - ma) / aa
             return move + share * along, gained + share * size - share * share * bend / 2, radius

@@ -1,6 +1,6 @@
-"""Who is preferred to whom: the votes of a table, and the matrix they make for one query.
+"""Pairwise preferences: the votes of a table, and their matrix for one query.
 
-W[i, j] is the total weight of the voices that put i above j. Weights are whole numbers (see `whole_weights`), so
+W[i, j] is the total weight of the votes that put i above j. Weights are integers (see `whole_weights`), so
 every sum here is exact: margins that should be equal are equal, whatever the order of experts or rows.
 """
 
@@ -28,14 +28,14 @@ __all__ = [
     "without_lists",
 ]
 
-# units of work a query costs numpy, and matrix cells it goes through in one: measured against a quarter of the time
-# that loading the compiled kernels takes, since a table is often ranked more than once
+# units of work per query in numpy, and matrix cells per unit: relative to a quarter of the time to load the
+# compiled kernels, since a table is often ranked more than once
 QUERY_COST, CELLS = 400, 16
-LARGEST = 2.0**30  # whole weights stay below this, so that sums over millions of votes are exact in a float
+LARGEST = 2.0**30  # upper bound on integer weights, so that sums over millions of votes are exact in a float
 
 
 class Votes(NamedTuple):
-    """All voices of a table of preferences: lists, and single comparisons."""
+    """All votes of a table of preferences: lists, and single comparisons."""
 
     slots: I8  # items of query q: slots[q] .. slots[q + 1]
     query_starts: I8  # lists of query q
@@ -48,7 +48,7 @@ class Votes(NamedTuple):
     loser: I4
     tie: B1
     vote_weight: F8
-    below: bool  # does a list put the items it does not hold below those it holds?
+    below: bool  # whether a list puts unlisted items below the listed ones
 
 
 def select_queries(votes: Votes, first: int, last: int) -> Votes:
@@ -87,9 +87,9 @@ def without_lists(votes: Votes) -> Votes:
 
 
 def whole_weights(weights: F8) -> tuple[F8, float]:
-    """Weights as whole numbers, and the unit they are counted in.
+    """Weights as integers, and the unit they are counted in.
 
-    Whole numbers, decimals of up to six digits and multiples of a twelfth of the smallest weight are kept exactly;
+    Integers, decimals of up to six digits and multiples of a twelfth of the smallest weight are kept exactly;
     others are rounded to 1e-9 of the largest.
 
     >>> whole_weights(np.array([0.1, 0.2, 0.3, 0.0]))[0]
@@ -98,6 +98,7 @@ def whole_weights(weights: F8) -> tuple[F8, float]:
     distinct = np.unique(weights[weights > 0])
     if len(distinct) == 0:
         return weights, 1.0
+    # the simplest exact scale first; without one, the finest that keeps sums exact
     scales = chain([1.0], np.arange(1, 13) / distinct[0], 10.0 ** np.arange(1, 7))
     scale = next((float(s) for s in scales if _is_near_whole(distinct * s)), LARGEST / float(distinct[-1]))
     return np.where(weights > 0, np.maximum(np.rint(weights * scale), 1.0), 0.0), 1.0 / scale
@@ -109,7 +110,7 @@ def _is_near_whole(values: F8) -> bool:
 
 
 def compute_pair_work(votes: Votes, cubic: float = 0.0) -> I8:
-    """Cells of the matrix written or read up to each query, plus `cubic` times the cube of its size."""
+    """Cumulative matrix cells read or written by query, plus `cubic` times the cube of its size."""
     sizes, lengths = np.diff(votes.slots), np.diff(votes.starts)
     query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
     of_list = lengths * (sizes[query] if votes.below else lengths)
@@ -119,12 +120,12 @@ def compute_pair_work(votes: Votes, cubic: float = 0.0) -> I8:
 
 
 def is_large_pair_work(work: I8) -> bool:
-    """Whether so much work on pairs (cumulative, by query) takes numpy longer than loading the compiled kernels."""
+    """Whether this work on pairs (cumulative, by query) exceeds the cost of loading the compiled kernels."""
     return is_large(QUERY_COST * (len(work) - 1) + int(work[-1]) // CELLS)
 
 
 def merge_comparisons(votes: Votes) -> Votes:
-    """The same votes with equal comparisons put together, so that many votes on few pairs cost little."""
+    """The same votes with equal comparisons merged, so that many votes on few pairs are cheap."""
     if len(votes.winner) == 0:
         return votes
     swap = votes.tie & (votes.winner > votes.loser)  # a tie has no first side
@@ -143,7 +144,7 @@ def merge_comparisons(votes: Votes) -> Votes:
 
 
 def find_unranked_slots(votes: Votes) -> B1:
-    """Slots that no voice of positive weight speaks of."""
+    """Slots that no vote of positive weight mentions."""
     slots, sizes = int(votes.slots[-1]), np.diff(votes.slots)
     lengths = np.diff(votes.starts)
     heard = np.zeros(slots, np.bool_)
@@ -161,7 +162,7 @@ def find_unranked_slots(votes: Votes) -> B1:
 
 
 def count_items_above(starts: I8, rank: I4) -> tuple[I8, I8]:
-    """For every row of every list: how many items are above it, and how many are at its rank or above."""
+    """For every row of every list: the number of items above it, and of items at its rank or above."""
     if len(rank) == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     new = np.concatenate(([True], rank[1:] != rank[:-1]))
@@ -174,7 +175,7 @@ def count_items_above(starts: I8, rank: I4) -> tuple[I8, I8]:
 
 
 def build_vote_matrix(votes: Votes, query: int, *, compiled: bool) -> F8:
-    """The matrix W of one query, for methods that go on in Python."""
+    """The matrix W of one query, for methods that continue in Python."""
     if not compiled:
         return compute_vote_matrix(votes, query)
     from podium.kernels.compiled import pairwise_votes as kernels
@@ -185,7 +186,7 @@ def build_vote_matrix(votes: Votes, query: int, *, compiled: bool) -> F8:
 
 
 def compute_vote_matrix(votes: Votes, query: int) -> F8:
-    """The matrix W of one query, the small-input way."""
+    """The matrix W of one query, for small inputs."""
     base, size = int(votes.slots[query]), int(votes.slots[query + 1] - votes.slots[query])
     first, last = votes.query_starts[query : query + 2]
     starts = votes.starts[first : last + 1]
@@ -195,7 +196,7 @@ def compute_vote_matrix(votes: Votes, query: int) -> F8:
     lengths = np.diff(starts)
     end = np.repeat(starts[1:], lengths) - starts[0]
     _, upto = count_items_above(starts - starts[0], votes.rank[rows])
-    below = end - (np.repeat(starts[:-1], lengths) - starts[0]) - upto  # rows under each row in its list
+    below = end - (np.repeat(starts[:-1], lengths) - starts[0]) - upto  # rows below each row in its list
     better = np.repeat(np.arange(len(item)), below)
     worse = np.repeat(end, below) - np.repeat(np.cumsum(below), below) + np.arange(len(better))
     won = np.bincount(
@@ -203,7 +204,7 @@ def compute_vote_matrix(votes: Votes, query: int) -> F8:
         weights=np.repeat(np.repeat(weight, lengths), below),
         minlength=size**2,
     )
-    table = won.astype(np.float64, copy=False).reshape(size, size)  # no rows at all give integers
+    table = won.astype(np.float64, copy=False).reshape(size, size)  # without any rows the type is integer
     if votes.below and len(weight):
         held = np.zeros((len(weight), size))
         held[np.repeat(np.arange(len(weight)), lengths), item] = 1.0

@@ -1,12 +1,13 @@
 """Plackett-Luce: every place of a list is a choice among the items not yet placed, with odds exp(score).
 
-A block of t tied items is t choices from the items at or below it, each by one of the tied (Breslow); a last block
-with nothing below it is t - 1 choices, since the last of them is none. So a tie of two is half a win for each, and
-a block of unlisted items is no choice at all. A gamma prior of shape 1 + a on the odds (Caron & Doucet, 2012) is a
-voice that ties all items of a query: a choices of every item from all of them. Its rate only sets the scale.
+A block of t tied items is t choices from the items at or below it, each by one of the tied (Breslow); a last
+block with nothing below it is t - 1 choices, since its last item is no choice. So a tie of two is half a win
+for each, and a block of unlisted items is no choice at all. A gamma prior of shape 1 + a on the odds (Caron &
+Doucet, 2012) acts as a vote that ties all items of a query: each is chosen a times from all. Its rate only
+sets the scale.
 
-The log-posterior is concave in the scores; damped Newton steps climb it, with products of the Hessian by running
-sums along the lists (compiled), or with the Hessian itself (small inputs).
+The log-posterior is concave in the scores; damped Newton steps maximize it, with Hessian products by running
+sums along the lists (compiled), or with the dense Hessian (small inputs).
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from podium.kernels.pairwise_votes import Votes, compute_pair_work, count_items_
 
 __all__ = ["PlackettLuceFit", "fit_plackett_luce"]
 
-QUERY_COST, CELLS = 400, 4  # units of work a query costs numpy, and cells of its matrices in one (measured)
+QUERY_COST, CELLS = 400, 4  # units of work per query in numpy, and matrix cells per unit (measured)
 
 
 class PlackettLuceFit(NamedTuple):
-    """Log strengths by slot with mean 0 in every query, and by query how they were found."""
+    """Log strengths by slot with mean 0 in every query, and by query how they were computed."""
 
     score: F8
     gradient: F8  # largest component, relative to the choices won by the most chosen item
@@ -35,7 +36,7 @@ class PlackettLuceFit(NamedTuple):
 
 
 def fit_plackett_luce(votes: Votes, prior: float, tolerance: float, most_steps: int) -> PlackettLuceFit:
-    """Maximise the likelihood times the prior; `prior` is a, in the unit of the weights."""
+    """Maximize the likelihood times the prior; `prior` is a, in the unit of the weights."""
     votes = merge_comparisons(votes)
     queries, slots = len(votes.slots) - 1, int(votes.slots[-1])
     fit = PlackettLuceFit(np.zeros(slots), np.zeros(queries), np.zeros(queries, np.int64), np.zeros(queries))
@@ -57,7 +58,7 @@ def fit_plackett_luce(votes: Votes, prior: float, tolerance: float, most_steps: 
 
 
 def build_stages(lists: Ballots, size: int, prior: float) -> tuple[F8, F8, F8]:
-    """Who can be chosen at each stage (stages, items), how many choices it is, and how many each item wins."""
+    """Candidates at each stage (stages, items), its number of choices, and how many each item wins."""
     lengths = np.diff(lists.starts)
     above, upto = count_items_above(lists.starts, lists.rank)
     number = np.repeat(np.arange(len(lengths)), lengths)
@@ -74,7 +75,7 @@ def build_stages(lists: Ballots, size: int, prior: float) -> tuple[F8, F8, F8]:
 
 
 class _PlackettLuceLikelihood:
-    """Value, gradient and Hessian (negated) at the scores of one query."""
+    """Value, gradient and negated Hessian at the scores of one query."""
 
     def __init__(self, held: F8, count: F8, wins: F8) -> None:
         self.held, self.count, self.wins = held, count, wins

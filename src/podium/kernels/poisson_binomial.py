@@ -1,13 +1,14 @@
-"""The law of the rank of an item that wins each of its contests with some probability, and expectations under it.
+"""The distribution of an item's rank, given its win probability in each contest, and expectations under it.
 
-The number of items above an item is a sum of independent coin flips, one for each contest: a Poisson-binomial law.
+The number of items above an item is a sum of independent coin flips, one per contest: Poisson-binomial.
 
-`laws` gives whole laws. `excess` gives only the expected discount at the rank, less the one with even contests, and
-never builds a law over all ranks. With a win probability of 1/2 + e in a contest and x standing for one item above,
-every contest is the factor (1 + x) / 2 + e (1 - x). So the product over c contests, less that of c even ones, is
-(1 - x) s(x), where one more contest makes s (p + q x) + e ((1 + x) / 2)^t of s; and the excess is the sum over r of s_r
-times the mean drop of the discount after rank r + (even contests won by others). All terms have the sign of their e:
-nothing cancels, however small the excess, so that equal items come out equal.
+`compute_rank_distributions` gives whole distributions. `compute_excess_discount` gives only the expected
+discount at the rank, minus that with even contests, and never builds a distribution over all ranks. With a
+win probability of 1/2 + e in a contest and x standing for one item above, every contest is the factor (1 + x)
+/ 2 + e (1 - x). So the product over c contests, minus that of c even ones, is (1 - x) s(x), where one more
+contest turns s into s (p + q x) + e ((1 + x) / 2)^t; the excess is the sum over r of s_r times the mean drop
+of the discount after rank r + (even contests won by others). All terms have the sign of their e: nothing
+cancels, so equal items stay equal.
 """
 
 from __future__ import annotations
@@ -32,22 +33,21 @@ __all__ = [
     "convolve_directly",
 ]
 
-DIRECT = (
-    1_000  # contests up to which direct convolution is the fastest way to a law (see benchmarks/crowd.py)
-)
-LEAF = 512  # contests in a leaf of the tree at most: direct convolution there, Fourier transforms above
-ROW_COST, CELLS = 200, 16  # units of work a row costs numpy, and cells of a table it goes through in one
-CHUNK = 1 << 22  # cells of a table held at a time
+# contests up to which direct convolution is fastest for a distribution (see benchmarks/crowd.py)
+DIRECT = 1_000
+LEAF = 512  # maximum contests in a leaf of the tree: direct convolution there, Fourier transforms above
+ROW_COST, CELLS = 200, 16  # units of work per row in numpy, and table cells per unit
+CHUNK = 1 << 22  # cells of a table held at once
 
 
-# -- whole laws ----------------------------------------------------------------------------------------------------
+# -- whole distributions -----------------------------------------------------------------------------------
 
 
 def compute_rank_distributions(win: F8) -> F8:
     """P(rank = r), r from 0, for every row of win probabilities against its opponents.
 
-    By direct convolution for up to `DIRECT` contests, then by a tree of Fourier transforms, exact to 1e-16 in
-    absolute terms (direct convolution: in relative ones).
+    By direct convolution for up to `DIRECT` contests, otherwise by a tree of Fourier transforms, exact to
+    1e-16 in absolute terms (direct convolution: in relative terms).
 
     >>> compute_rank_distributions(np.array([[0.5, 0.5], [1.0, 0.25]]))
     array([[0.25, 0.5 , 0.25],
@@ -57,7 +57,7 @@ def compute_rank_distributions(win: F8) -> F8:
 
 
 def convolve_directly(win: F8) -> F8:
-    """The same, one contest after the other: O(contests^2) a row."""
+    """The same, one contest after the other: O(contests^2) per row."""
     rows, contests = win.shape
     law = np.zeros((rows, contests + 1))
     law[:, 0] = 1.0
@@ -74,7 +74,7 @@ def convolve_directly(win: F8) -> F8:
 
 
 def convolve_by_fft(win: F8, leaf: int = LEAF) -> F8:
-    """The same, laws of ever larger halves multiplied by Fourier transforms: O(contests log^2 contests) a row."""
+    """The same, merging halves by Fourier transforms: O(contests log^2 contests) per row."""
     rows, contests = win.shape
     law = np.zeros((rows, contests + 1))
     step = max(1, CHUNK // (4 * max(contests, 1)))
@@ -87,7 +87,7 @@ def _convolve_tree(win: F8, leaf: int) -> F8:
     rows, contests = win.shape
     blocks = 1 << max(0, (contests - 1) // leaf).bit_length()
     width = -(-contests // blocks)
-    sure = np.ones((rows, blocks * width))  # a contest that is surely won changes nothing
+    sure = np.ones((rows, blocks * width))  # a certain win changes nothing
     sure[:, :contests] = win
     part = convolve_directly(sure.reshape(rows * blocks, width)).reshape(rows, blocks, width + 1)
     while blocks > 1:
@@ -96,18 +96,20 @@ def _convolve_tree(win: F8, leaf: int) -> F8:
         wave = wave[:, ::2] * wave[:, 1::2]
         width, blocks = 2 * width, blocks // 2
         part = np.fft.irfft(wave, size)[:, :, : width + 1]
+    # rounding in the transforms can leave tiny negative probabilities
     return np.maximum(part[:, 0, : contests + 1], 0.0)
 
 
-# -- the expected discount -----------------------------------------------------------------------------------------
+# -- the expected discount -----------------------------------------------------------------------------------
 
 
 class OpponentTable(NamedTuple):
-    """Rows (items of one annotator, or those it does not tell apart) and whom they meet.
+    """Rows (items of one annotator, or tied groups of them) and their opponents.
 
-    The edge of a row over an opponent is e = tilt (slope d + step sign(d)) with d = own - value, and over strangers
-    (items that the annotator did not judge) e = tilt x stranger. The tilt, by group, is given with every call, as it
-    changes while the quality of annotators is learned. Contests without an edge are even.
+    The edge of a row over an opponent is e = tilt (slope d + step sign(d)) with d = own - value, and over
+    `strangers` (items that the annotator did not judge) e = tilt x stranger. The tilt, by group, is an
+    argument of every call, as it changes while the annotators' quality is estimated. Contests without an edge
+    are even.
     """
 
     group: I8  # of each row
@@ -118,14 +120,14 @@ class OpponentTable(NamedTuple):
     many: I8  # how many items it stands for
     slope: F8  # by group
     step: float
-    stranger: F8  # by row
-    strangers: I8  # by row: how many there are
+    stranger: F8  # by row: edge over unjudged items
+    strangers: I8  # by row: number of unjudged items
     size: I8  # by row: all contests
     uneven: I8  # by row: contests with an edge
 
 
 class DiscountDrops(NamedTuple):
-    """The mean drop of a discount from rank r + b to the next, b the items that win even contests."""
+    """The mean drop of a discount from rank r + b to the next, b items winning even contests."""
 
     starts: I8  # by number of even contests
     value: F8
@@ -134,8 +136,8 @@ class DiscountDrops(NamedTuple):
 def compute_discount_drops(contests: OpponentTable, drop: F8) -> DiscountDrops:
     """The entries these contests need; `drop` is the fall of the discount after each rank from 0.
 
-    One pass over the number of even contests, each halving. It does not depend on the sizes of queries, so that one
-    table serves all of them, and it has no more entries than there are contests.
+    One pass over the number of even contests, each halving. The table does not depend on the sizes of
+    queries, so that one serves all of them, and it has no more entries than there are contests.
     """
     used = contests.uneven > 0
     even = (contests.size - contests.uneven)[used]
@@ -151,9 +153,9 @@ def compute_discount_drops(contests: OpponentTable, drop: F8) -> DiscountDrops:
 
 
 def compute_excess_discount(contests: OpponentTable, tilt: F8, table: DiscountDrops) -> F8:
-    """The expected discount of every row, less that of an item all of whose contests are even.
+    """The expected discount of every row, minus that of an item whose contests are all even.
 
-    For any discount; takes the square of the number of uneven contests a row.
+    For any discount; the time per row is quadratic in the number of uneven contests.
     """
     found = np.zeros(len(contests.own))
     work = np.concatenate(([0], np.cumsum(contests.uneven**2 + (contests.last - contests.first) + 1)))
@@ -172,7 +174,7 @@ def compute_excess_discount(contests: OpponentTable, tilt: F8, table: DiscountDr
 
 
 def _collect_edges(contests: OpponentTable, rows: I8, tilt: F8) -> tuple[I8, F8, I8]:
-    """Contests with an edge of some rows: which of the rows, the edge, and how many there are of each."""
+    """Contests with an edge for some rows: the row, the edge, and its count."""
     lengths = contests.last[rows] - contests.first[rows]
     ends = np.cumsum(lengths)
     met = np.repeat(contests.first[rows] - (ends - lengths), lengths) + np.arange(lengths.sum())
@@ -196,7 +198,8 @@ def _compute_excess_rows(contests: OpponentTable, rows: I8, tilt: F8, table: Dis
     uneven = contests.uneven[rows]
     most = int(uneven.max())
     at = np.arange(len(row)) - (np.cumsum(uneven) - uneven)[row]
-    edge, win = np.zeros((len(rows), most)), np.ones((len(rows), most))  # no contest: surely won
+    # padding: a certain win has no effect
+    edge, win = (np.zeros((len(rows), most)), np.ones((len(rows), most)))
     edge[row, at], win[row, at] = edges, 0.5 + edges
     s, even = np.zeros((len(rows), most)), np.zeros(most + 1)
     even[0] = 1.0
@@ -213,22 +216,22 @@ def _compute_excess_rows(contests: OpponentTable, rows: I8, tilt: F8, table: Dis
     return total
 
 
-# -- the same for discounts that are sums of powers ----------------------------------------------------------------
+# -- the same for discounts that are sums of powers ----------------------------------------------------------
 
 
 class PowerSum(NamedTuple):
-    """A discount of the form sum_m weight_m exp(-rate_m r); a constant may be missing, since it has no excess."""
+    """A discount of the form sum_m weight_m exp(-rate_m r); a constant is irrelevant: it has no excess."""
 
     rate: F8
     weight: F8
 
 
 def approximate_log_discount(size: int) -> PowerSum:
-    """1 / log2(r + 2), with an error in its differences of less than 1e-10 of them for ranks up to `size`.
+    """1 / log2(r + 2), with a relative error of its differences below 1e-10 for ranks up to `size`.
 
-    1 / ln(1 + z) = 1 / z + int_0^inf dv / ((pi^2 + ln^2 v) (1 + v + z)), and 1 / y = int_0^inf exp(-s y) ds: a mixture
-    of exp(-s r) over s > 0. Both integrals by the trapezoidal rule in the logarithm of the variable, which
-    converges exponentially; rates below 1 / size are then replaced by four (Gauss).
+    1 / ln(1 + z) = 1 / z + int_0^inf dv / ((pi^2 + ln^2 v) (1 + v + z)), and 1 / y = int_0^inf exp(-s y) ds:
+    a mixture of exp(-s r) over s > 0. Both integrals by the trapezoidal rule in the logarithm of the
+    variable, which converges exponentially; rates below 1 / size are then replaced by four (Gauss).
     """
     inner = np.arange(-60.0, 60.0, 0.25)
     size = max(size, 2)
@@ -236,15 +239,14 @@ def approximate_log_discount(size: int) -> PowerSum:
     mass = 0.25 * (np.exp(-s[:, None] * v) * v / (np.pi**2 + inner**2)).sum(axis=1)
     weight = 0.33 * s * np.log(2) * np.exp(-s) * (1 + np.exp(-s) * mass)
     low = s < 1 / size
-    rate, mass = _compute_gauss_nodes(
-        s[low] * size, s[low] * weight[low]
-    )  # what a low rate does is proportional to it
+    # the effect of a low rate is proportional to it
+    rate, mass = _compute_gauss_nodes(s[low] * size, s[low] * weight[low])
     rate = rate / size
     return PowerSum(np.concatenate((rate, s[~low])), np.concatenate((mass / rate, weight[~low])))
 
 
 def _compute_gauss_nodes(point: F8, mass: F8, nodes: int = 4) -> tuple[F8, F8]:
-    """Few points with masses that integrate polynomials of degree 2 nodes - 1 as the given ones do."""
+    """A few nodes and masses that integrate polynomials of degree 2 nodes - 1 like the given ones."""
     total = mass.sum()
     before, now, off = np.zeros(len(point)), np.sqrt(mass / total), 0.0
     jacobi = np.zeros((nodes, nodes))
@@ -260,7 +262,7 @@ def _compute_gauss_nodes(point: F8, mass: F8, nodes: int = 4) -> tuple[F8, F8]:
 
 
 def compute_power_excess(contests: OpponentTable, tilt: F8, powers: PowerSum) -> F8:
-    """As `excess`, for a sum of powers: E exp(-s rank) is a product over contests, so no law is needed at all.
+    """As `compute_excess_discount`, for a sum of powers: E exp(-s rank) is a product over contests.
 
     With h = (1 + exp(-s)) / 2 and u = tanh(s / 2) the factor of a contest is h (1 + 2 e u).
     """
@@ -279,11 +281,12 @@ def compute_power_excess(contests: OpponentTable, tilt: F8, powers: PowerSum) ->
         row, edge, count = _collect_edges(contests, rows, tilt)
         if not len(row):
             continue
-        with np.errstate(divide="ignore"):  # a sure loss and a rate beyond all measure: the logarithm of 0
+        with np.errstate(divide="ignore"):  # a certain loss and a very large rate: the logarithm of 0
             logs = count[:, None] * np.log1p(np.maximum(edge[:, None] * tanh, -1.0))
         head = np.flatnonzero(np.diff(row, prepend=-1))
         more = np.add.reduceat(logs, head)
         even = contests.size[rows[row[head]]][:, None] * log_half
+        # expm1 keeps small excesses accurate; for large ones exponents are added first to avoid overflow
         change = np.where(
             more < 1, np.exp(even) * np.expm1(np.minimum(more, 1)), np.exp(even + more) - np.exp(even)
         )

@@ -1,7 +1,8 @@
-"""Points by rank, summed and ordered straight from columns that are grouped by query.
+"""Points by rank, summed and ordered directly from columns grouped by query.
 
-The same sums in the same order as `segments.sum_points` and `ordering.rank_order` take over preferences, so the same
-bits, without preferences in between. Only the compiled bodies are here; the two ways are tested against each other.
+The same sums in the same order as `segments.sum_points` and `ordering.rank_order` compute from preferences,
+so bit-identical, without building preferences. Only the compiled bodies are here; both ways are tested
+together.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["RankedItems", "compute_ranks_by_score", "rank_by_points"]
 class RankedItems(NamedTuple):
     """Results query by query, best first."""
 
-    item: npt.NDArray[Any]  # the id; of texts, the number of the text
+    item: npt.NDArray[Any]  # the id; for texts, the number of the text
     rank: I4
     score: F8
     tied: B1
@@ -37,9 +38,10 @@ def rank_by_points(
     weight: F8,
     top: int | None,
 ) -> RankedItems | None:
-    """Items by falling sum of weight[list] * points[rank], ties by id; None if a list has an item twice.
+    """Items by falling sum of weight[list] * points[rank], ties by id; None if a list repeats an item.
 
-    Query q has the rows row_starts[q] .. row_starts[q + 1], list l the rows list_starts[l] .. list_starts[l + 1].
+    Query q has the rows row_starts[q] .. row_starts[q + 1], list l the rows list_starts[l] .. list_starts[l +
+    1].
     """
     from podium.kernels.compiled.positional_rank import rank_by_points as kernel
 
@@ -78,7 +80,7 @@ def _split_item_columns(item: npt.NDArray[Any] | TextColumn) -> tuple[npt.NDArra
 
 
 def compute_ranks_by_score(list_starts: I8, score: F8, rank: I4 | None) -> I4 | None:
-    """The ranks of lists in which scores fall, made of the scores if there are none; None if the two disagree."""
+    """The ranks of lists with falling scores, derived from the scores if missing; None if they disagree."""
     from podium.kernels.compiled import positional_rank
 
     bad = np.empty(len(list_starts) - 1, np.bool_)

@@ -27,9 +27,9 @@ class PreferenceMatrices(NamedTuple):
     list_starts: I8  # lists of matrix g: list_starts[g] .. list_starts[g + 1]
     starts: I8  # rows of list l: starts[l] .. starts[l + 1]
     item: I4  # slot of each row
-    value: F8  # place of each row on its list's scale, rising inside the list; equal values are ties
+    value: F8  # position of each row on its list's scale, ascending inside the list; equal values are ties
     binary: bool  # the strength of i over j is 1 where i is above j, not the difference of their values
-    below: bool  # do lists put the items they do not hold below those they hold, with strength 1?
+    below: bool  # whether lists put unlisted items below the listed ones, with strength 1
     vote_starts: I8  # votes of matrix g: vote_starts[g] .. vote_starts[g + 1]
     winner: I4
     loser: I4
@@ -51,12 +51,12 @@ class PreferenceMatrices(NamedTuple):
         return np.repeat(np.arange(len(self.query)), self.sizes)
 
     def find_entries(self, slot: I4, lengths: I8) -> I8:
-        """Slots as entries of a vector over (matrix, item), of so many rows of each matrix."""
+        """Slots as entries of a vector over (matrix, item), given the number of rows per matrix."""
         return slot.astype(np.int64) + np.repeat(self.starts_out[:-1] - self.slots[self.query], lengths)
 
 
 def select_matrices(m: PreferenceMatrices, which: I8) -> PreferenceMatrices:
-    """Some of the matrices, in the order asked for."""
+    """Some of the matrices, in the requested order."""
     list_starts, lists = segments.gather_segments(m.list_starts, which)
     starts, rows = segments.gather_segments(m.starts, lists)
     vote_starts, votes = segments.gather_segments(m.vote_starts, which)
@@ -74,7 +74,7 @@ def select_matrices(m: PreferenceMatrices, which: I8) -> PreferenceMatrices:
 
 
 def compact_matrices(m: PreferenceMatrices) -> tuple[PreferenceMatrices, I8]:
-    """The same matrices without the items they do not speak of, and the old entry of each new one."""
+    """The same matrices without the items they do not mention, and the old entry of each new one."""
     rows, votes = np.diff(m.starts[m.list_starts]), np.diff(m.vote_starts)
     sides = (m.find_entries(m.item, rows), m.find_entries(m.winner, votes), m.find_entries(m.loser, votes))
     held = np.zeros(int(m.starts_out[-1]), np.bool_)
@@ -90,7 +90,7 @@ def compact_matrices(m: PreferenceMatrices) -> tuple[PreferenceMatrices, I8]:
 
 
 def build_dense_matrix(m: PreferenceMatrices, g: int) -> F8:
-    """Matrix number g itself."""
+    """Matrix number g as a dense array."""
     base, end = m.slots[m.query[g] : m.query[g] + 2].tolist()
     size = end - base
     table = np.zeros((size, size))
@@ -109,7 +109,7 @@ def build_dense_matrix(m: PreferenceMatrices, g: int) -> F8:
 
 
 class _ListBlock(NamedTuple):
-    """Lists of about one length, side by side; rows that pad a list are at the entry after the last."""
+    """Lists of similar length, side by side; padding rows point to the entry after the last."""
 
     at: I8  # (lists, width): entry of each row in a vector over (matrix, item)
     gap: F8  # value of each row minus that of the row before it
@@ -131,11 +131,11 @@ class MatrixOperator:
         self.blocks = list(_group_lists_by_length(m, self.size))
 
     def compute_norms(self, x: F8) -> F8:
-        """The length of each matrix' part of the vector."""
+        """The norm of each matrix's part of the vector."""
         return np.sqrt(self.compute_dots(x, x))
 
     def compute_dots(self, x: F8, y: F8) -> F8:
-        """Inner products, one a matrix."""
+        """Inner products, one per matrix."""
         return np.bincount(self.owner, x * y, self.count).astype(np.float64, copy=False)
 
     def _sum_by_entry(self, at: I8, value: F8) -> F8:
@@ -182,7 +182,7 @@ class MatrixOperator:
 
 
 def _group_lists_by_length(m: PreferenceMatrices, size: int) -> Iterator[_ListBlock]:
-    """Lists by the power of two above their length, so that padding costs little."""
+    """Lists grouped by the power of two above their length, so that padding costs little."""
     lengths = np.diff(m.starts)
     matrix = np.repeat(np.arange(len(m.query)), np.diff(m.list_starts))
     entry = m.find_entries(m.item, np.diff(m.starts[m.list_starts]))

@@ -1,9 +1,9 @@
-"""How strongly lists and votes prefer one item to another: the matrices Y, as operators that are never built.
+"""Strengths with which lists and votes prefer one item to another: matrices Y as operators, never built.
 
-Y(i, j) is the strength with which a list puts i above j: 1 (binary), or the difference of their places on the list's
-scale. A product with Y or its transpose is then one walk along the list with running sums, so the row sums and the
-leading singular vectors of a matrix cost a few passes over its rows, whatever its size (Volkovs, Larochelle & Zemel,
-CIKM 2012, for the matrices). All terms are non-negative: nothing cancels.
+Y(i, j) is the strength with which a list puts i above j: 1 (binary), or the difference of their positions on
+the list's scale. A product with Y or its transpose is then one walk along the list with running sums, so the
+row sums and leading singular vectors of a matrix cost a few passes over its rows, whatever its size (Volkovs,
+Larochelle & Zemel, CIKM 2012, for the matrices). All terms are nonnegative: nothing cancels.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ __all__ = [
     "sum_rows_and_columns",
 ]
 
-TOLERANCE = 1e-13  # relative residual at which singular vectors are taken as found
-MATRIX_COST = 60  # units of work that a matrix costs besides its rows
-SLOW = 0.4  # power iteration gives way to conjugate directions when the change falls by less than this factor
-PATIENCE = 6  # steps of power iteration before that is judged
+TOLERANCE = 1e-13  # relative residual at convergence of singular vectors
+MATRIX_COST = 60  # units of work per matrix besides its rows
+SLOW = 0.4  # conjugate directions replace power iteration when the change falls by less than this factor
+PATIENCE = 6  # steps of power iteration before that decision
 DENSE = 300  # items up to which a decomposition of rank above one builds the matrix
-CELLS = 4_000_000  # cells of matrices that are decomposed at once
+CELLS = 4_000_000  # cells of matrices decomposed at once
 SPARE, DEPTH, RESTARTS = 4, 5, 50  # of the block Krylov iteration above that size
-NOTHING = 1e-12  # singular values below this share of the largest are zero
+NOTHING = 1e-12  # singular values below this fraction of the largest are zero
 
 
 class LeadingVectors(NamedTuple):
-    """The leading singular vectors of every matrix: unit, non-negative, zero for a matrix of zeros."""
+    """The leading singular vectors of every matrix: unit, nonnegative, zero for a matrix of zeros."""
 
     u: F8  # over (matrix, item): how much an item is preferred
     v: F8  # over (matrix, item): how much others are preferred to it
     sigma: F8
-    iterations: I8  # products with Y and its transpose that each matrix took
+    iterations: I8  # products with Y and its transpose, by matrix
     converged: bool
 
 
@@ -78,9 +78,10 @@ def compute_leading_vectors(
 ) -> LeadingVectors:
     """The leading singular vectors and value of every matrix.
 
-    Power iteration from the vector of ones: where the largest singular value belongs to several pairs of vectors the
-    answer is the one nearest to all ones, so it does not depend on names. Matrices with a small gap between the first
-    two singular values go on with conjugate directions, for at most `max_iterations` steps.
+    Power iteration from the vector of ones: where the largest singular value belongs to several pairs of
+    vectors the result is the one nearest to all ones, so it does not depend on ids. Matrices with a small gap
+    between the first two singular values continue with conjugate directions, for at most `max_iterations`
+    steps.
     """
     if _is_large_work(m, 1):
         return _compute_leading_compiled(m, tolerance, max_iterations)
@@ -126,7 +127,7 @@ def _compute_leading_compiled(m: PreferenceMatrices, tolerance: float, max_itera
 
 
 def _is_single_list(m: PreferenceMatrices) -> B1:
-    """Which matrices are one list and nothing else."""
+    """Which matrices consist of a single list."""
     return np.asarray((np.diff(m.list_starts) == 1) & (np.diff(m.vote_starts) == 0))
 
 
@@ -147,7 +148,7 @@ def _is_large_work(m: PreferenceMatrices, share: float) -> bool:
     return is_large(int(share * _cumulative_work(m)[-1]))
 
 
-# -- all matrices at once with numpy, for small inputs -----------------------------------------------------------
+# -- all matrices at once with numpy, for small inputs -------------------------------------------------------
 
 
 def _invert_norms(norm: F8) -> F8:
@@ -156,7 +157,7 @@ def _invert_norms(norm: F8) -> F8:
 
 
 def _iterate_power(a: MatrixOperator, tolerance: float, most: int) -> tuple[F8, I8]:
-    """Power iteration with Y'Y; steps are negative for matrices that converge slowly or not within `most` steps."""
+    """Power iteration with Y'Y; steps are negative for matrices that did not converge fast enough."""
     v = _clip_and_normalize(a, a.multiply_transposed(np.ones(a.size)))
     steps = np.zeros(a.count, np.int64)
     running, before = np.ones(a.count, np.bool_), np.full(a.count, np.inf)
@@ -176,13 +177,13 @@ def _iterate_power(a: MatrixOperator, tolerance: float, most: int) -> tuple[F8, 
 
 
 def _clip_and_normalize(a: MatrixOperator, x: F8) -> F8:
-    """Every part at length one, without the noise below zero."""
+    """Every part at length one, with negative rounding noise removed."""
     x = np.maximum(x, 0.0)
     return x * _invert_norms(a.compute_norms(x))[a.owner]
 
 
 def _iterate_conjugate(a: MatrixOperator, x: F8, tolerance: float, most: int) -> tuple[F8, I8]:
-    """Locally optimal conjugate directions: the best vector in the span of x, its residual and the last step."""
+    """Locally optimal conjugate directions: the best vector spanned by x, its residual and the last step."""
     steps, running = np.zeros(a.count, np.int64), np.ones(a.count, np.bool_)
     p, ap = np.zeros(a.size), np.zeros(a.size)
     for _ in range(most):
@@ -195,6 +196,7 @@ def _iterate_conjugate(a: MatrixOperator, x: F8, tolerance: float, most: int) ->
         steps[running] += 1
         r = _normalize_parts(a, r - a.compute_dots(r, x)[a.owner] * x)
         ar = a.multiply_transposed(a.multiply(r))
+        # without orthogonalization the small eigenproblem becomes ill-conditioned near convergence
         for basis, image in ((x, ax), (r, ar)):
             share = a.compute_dots(p, basis)[a.owner]
             p, ap = p - share * basis, ap - share * image
@@ -211,21 +213,21 @@ def _normalize_parts(a: MatrixOperator, x: F8) -> F8:
 
 
 def _find_best_weights(a: MatrixOperator, basis: tuple[F8, F8, F8], image: tuple[F8, F8, F8]) -> F8:
-    """For every matrix, the weights of the vector in the span of the basis that the matrix stretches most."""
+    """For every matrix, the weights of the basis vectors that maximize the Rayleigh quotient."""
     table = np.array([[a.compute_dots(b, i) for i in image] for b in basis])
     vectors = np.linalg.eigh((table + table.swapaxes(0, 1)).transpose(2, 0, 1) / 2)[1]
     best: F8 = vectors[:, :, -1].T
     return best * np.where(best[0] < 0, -1.0, 1.0)
 
 
-# -- more than one pair of vectors -------------------------------------------------------------------------------
+# -- more than one pair of vectors ---------------------------------------------------------------------------
 
 
 def compute_singular_vectors(m: PreferenceMatrices, p: int) -> tuple[F8, F8, F8]:
     """The first p singular vectors and values of every matrix: u and v (entries, p), sigma (matrices, p).
 
-    The first is that of `leading`. The signs of the others are such that u sums to a positive number, or v where u
-    sums to zero. Values that a matrix does not have, and their vectors, are zero.
+    The first is that of `compute_leading_vectors`. Signs of the others make u sum to a positive number, or v
+    where u sums to zero. Values that a matrix does not have, and their vectors, are zero.
     """
     first = compute_leading_vectors(m)
     u, v, sigma = (np.zeros((len(part), p)) for part in first[:3])
@@ -250,7 +252,7 @@ Parts = tuple[F8, F8, F8]  # left vectors, values, right vectors
 
 
 def _batch_by_size(sizes: I8) -> Iterator[I8]:
-    """Matrices of one size, no more at once than fit in memory."""
+    """Matrices of one size, at most as many as fit in memory."""
     for size in np.unique(sizes[sizes > 0]):
         which = np.flatnonzero(sizes == size)
         step = max(1, CELLS // int(size) ** 2) if size <= DENSE else 1
@@ -259,7 +261,7 @@ def _batch_by_size(sizes: I8) -> Iterator[I8]:
 
 
 def _decompose_dense(m: PreferenceMatrices, which: I8, head: Parts, p: int) -> Parts:
-    """What remains without the first pair, decomposed in one batch."""
+    """Decompose the remainder without the first pair, in one batch."""
     table = np.array([build_dense_matrix(m, int(g)) for g in which])
     table -= np.einsum("g,gi,gj->gij", head[1], head[0], head[2])
     u, sigma, v = np.linalg.svd(table, full_matrices=False)
@@ -268,7 +270,7 @@ def _decompose_dense(m: PreferenceMatrices, which: I8, head: Parts, p: int) -> P
 
 
 def _decompose_large(m: PreferenceMatrices, which: I8, head: Parts, p: int) -> Parts:
-    """What remains of one large matrix without the first pair, by block Krylov iteration with products only."""
+    """Decompose the remainder of one large matrix by block Krylov iteration, with products only."""
     a, (left, value, right) = MatrixOperator(select_matrices(m, which)), (part[0] for part in head)
 
     def multiply_block(block: F8) -> F8:
@@ -293,7 +295,7 @@ def _decompose_large(m: PreferenceMatrices, which: I8, head: Parts, p: int) -> P
 
 
 def _orient_signs(m: PreferenceMatrices, u: F8, v: F8, sigma: F8) -> None:
-    """Clear what is only noise, and fix the signs."""
+    """Remove noise, and fix the signs."""
     owner, count = m.owner, len(m.query)
     sigma[sigma <= NOTHING * sigma[:, :1]] = 0.0
     for k in range(1, u.shape[1]):

@@ -1,7 +1,7 @@
-"""The walk over contests: from an item to those that beat it, at the rate at which they do.
+"""The random walk over contests: from an item to those that beat it, at the rate at which they do.
 
-Negahban, Oh & Shah's rank centrality. Its stationary distribution does not change when all rates are divided by one
-number, so none is chosen. Components that never met have walks of their own; each gets mass by its number of items.
+Negahban, Oh & Shah's rank centrality. Its stationary distribution does not change when all rates are divided
+by one number, so none is needed. Components that never met have separate walks, with mass by number of items.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from podium.kernels.dispatch import F8, I8, is_large, run_in_threads
 
 __all__ = ["Centrality", "compute_rank_centrality"]
 
-QUERY, CUBE = (
-    100,
-    0.0005,
-)  # units of work (see `dispatch.SMALL`) that numpy needs for a query and an item's cube
+# units of work (see `dispatch.SMALL`) in numpy per query and per cubed number of items
+QUERY, CUBE = (100, 0.0005)
 
 
 class Centrality(NamedTuple):
-    """Probabilities by slot, and the sweeps taken by the slowest query (None after a direct solution)."""
+    """Probabilities by slot, and the number of sweeps of the slowest query (None after a direct solution)."""
 
     probability: F8
     sweeps: int | None
@@ -51,7 +49,7 @@ def compute_rank_centrality(
 
 
 def _solve_balance(contests: Contests, query: int, up: F8, down: F8, label: I8) -> F8:
-    """The balance of all flows, with the mass of each component in place of what they leave open."""
+    """Balance equations of all flows, with the mass of each component replacing the redundant ones."""
     base, end = contests.starts[query : query + 2].tolist()
     pairs = slice(*contests.pair_starts[query : query + 2].tolist())
     first, second = contests.first[pairs] - base, contests.second[pairs] - base

@@ -1,9 +1,10 @@
 """The exact expectation of a ranking metric under a distribution over all rankings of a few items.
 
-A ranking y has probability proportional to exp(sum over places p of omega[y(p)] / log2(p + 1)), places from 1 (Volkovs
-& Zemel, CIKM 2013). The metric is a walk down the ranking (`podium.kernels.ranking_measures`), so what a place adds to
-it depends on the item there and on the set of items above, not on their order: sums over all n! rankings are sums over
-the 2^n sets, which is what the compiled kernel does. The body for small inputs goes through the rankings one by one.
+A ranking y has probability proportional to exp(sum over places p of omega[y(p)] / log2(p + 1)), places from 1
+(Volkovs & Zemel, CIKM 2013). The metric walks down the ranking (`podium.kernels.ranking_measures`), so what a
+place adds to it depends on the item there and on the set of items above, not on their order: sums over all n!
+rankings are sums over the 2^n sets, as in the compiled kernel. The body for small inputs enumerates the
+rankings.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ __all__ = [
 ]
 
 LARGEST = 7  # items of a subset
-VISIT = 50  # units of work of one visit to a query
+VISIT = 50  # units of work per sampled query
 
 
 class Potentials(NamedTuple):
-    """What is said of every row: entries of a group of weights and three values, so that
+    """Statements about every row: entries of a group of weights and three values, so that
     omega = sum over the entries of a row of values . weights[group]."""
 
     starts: I8  # entries of row r: starts[r] .. starts[r + 1]
@@ -51,7 +52,7 @@ class Potentials(NamedTuple):
 
 
 def compute_row_scores(potentials: Potentials, weights: F8) -> F8:
-    """omega of every row; `weights` has three numbers for each group."""
+    """omega of every row; `weights` has three numbers per group."""
     parts = (potentials.values * weights[potentials.group]).sum(axis=1)
     return sum_by_index(potentials.row, parts, len(potentials.starts) - 1)
 
@@ -76,15 +77,15 @@ def enumerate_rankings(n: int) -> tuple[I8, F8]:
 def compute_expected_metric(omega: F8, gain: F8, kind: int, discount: F8, limit: I8) -> tuple[F8, F8]:
     """The expected metric over all rankings of the items of each row, and its derivative by omega.
 
-    `omega` and `gain` are (queries, items); best grades first, so that the rows as they lie are ideal rankings. The
-    metric is divided by its ideal value; rows whose ideal is 0 give 0.
+    `omega` and `gain` are (queries, items); best grades first, so that the given order is an ideal ranking.
+    The metric is divided by its ideal value; rows whose ideal is 0 give 0.
     """
     order, fall = enumerate_rankings(omega.shape[1])
     energy = omega @ fall.T
     chance = np.exp(energy - energy.max(axis=1, keepdims=True))
     chance /= chance.sum(axis=1, keepdims=True)
     worth = _compute_metric_values(gain, order, kind, discount, limit)
-    ideal = worth[:, :1]  # the first ranking leaves the items as they lie
+    ideal = worth[:, :1]  # the first ranking keeps the given order
     worth = np.divide(worth, ideal, where=ideal > 0, out=np.zeros_like(worth))
     mean = (chance * worth).sum(axis=1)
     return mean, (chance * (worth - mean[:, None])) @ fall
@@ -108,10 +109,10 @@ def _compute_metric_values(gain: F8, order: I8, kind: int, discount: F8, limit: 
 
 
 def sample_subsets(starts: I8, level: I4, visit: I8, size: int, uniform: F8, passes: int = 1) -> I8:
-    """At most `size` rows of each visited query, with at least one of each level (of `size` levels, if there are more).
+    """At most `size` rows of each visited query, with at least one of each level (of `size` levels at most).
 
-    `uniform` holds 2 * size random numbers for each visit; rows of a query lie best level first and come out so. -1
-    fills up. `passes` such calls are to come, which decides whether compiling pays.
+    `uniform` holds 2 * size random numbers per visit; the rows of a query are and stay sorted best level
+    first. -1 is padding. `passes` is the expected number of calls, which decides whether compiling pays off.
     """
     out = np.full((len(visit), size), -1, np.int64)
     if is_large(VISIT * len(visit) * passes):
@@ -156,9 +157,9 @@ def train_crf_pass(
     optimiser: OptimizerState,
     passes: int = 1,
 ) -> float:
-    """Visit queries, each through its chosen rows, with a step after every `batch`; the mean expected loss.
+    """Visit queries, each through its sampled rows, with a step after every `batch`; the mean expected loss.
 
-    `weight` is how much each query counts. `passes` like this one are to come, which decides whether compiling pays.
+    `weight` is the weight of each query. `passes` is the expected number of calls (see `sample_subsets`).
     The weights of group g are `optimiser.weights[3 * g : 3 * g + 3]`.
     """
     if is_large(VISIT * len(visit) * passes):

@@ -1,7 +1,7 @@
 """Walks down rankings: every measure of a query in one pass over its order; and counts of pairs.
 
-A measure is a kind of walk, a gain for each level, a discount for each place and a limit for each query.
-Levels are small integers that stand for the distinct grades, so gains are tables and no kernel knows
+A measure is a kind of walk, a gain per level, a discount per place and a limit per query. Levels are small
+integers that stand for the distinct grades, so gains are tables and the kernels contain no
 formulas.
 """
 
@@ -27,13 +27,12 @@ __all__ = [
 SUM = 0  # sum of gain x discount
 PRECISION = 1  # sum over relevant places of (relevant places so far) / discount; gains are 0 or 1
 CASCADE = 2  # sum of discount x gain x product of (1 - gain) above: reading stops with probability `gain`
-BPREF = (
-    3  # sum over relevant places of 1 - min(non-relevant above, limit) / limit; gain -1 marks skipped places
-)
+# sum over relevant places of 1 - min(non-relevant above, limit) / limit; gain -1 marks skipped places
+BPREF = 3
 
 
 class Rankings(NamedTuple):
-    """Orders to walk: `query[j]` is the segment of `starts` that the j-th query has, or -1 for none."""
+    """Orders to walk: `query[j]` is the segment of `starts` of the j-th query, or -1 for none."""
 
     query: I8
     starts: I8
@@ -72,7 +71,7 @@ def walk_rankings(rankings: Rankings, walks: list[RankingWalk]) -> F8:
 
 
 def _compute_depths(sizes: I8, walks: list[RankingWalk]) -> I8:
-    """How far down any of the walks goes, for each query."""
+    """How far down the longest of the walks goes, for each query."""
     deepest = np.max([sizes if w.kind == BPREF else w.limit for w in walks], axis=0)
     depth: I8 = np.minimum(sizes, deepest)
     return depth
@@ -101,7 +100,7 @@ def _walk_compiled(rankings: Rankings, sizes: I8, walks: list[RankingWalk], out:
 
 
 class _WalkRows(NamedTuple):
-    """The places that one walk looks at, query by query from the top."""
+    """The places that one walk visits, query by query from the top."""
 
     query: I8
     place: I8
@@ -114,7 +113,7 @@ class _WalkRows(NamedTuple):
         return np.bincount(self.query, weights=value, minlength=self.queries).astype(np.float64, copy=False)
 
     def sum_running(self, value: F8) -> F8:
-        """Sums from the top of the query down to each row; of whole numbers, so exact in any order."""
+        """Sums from the top of the query down to each row; of integers, so exact in any order."""
         total = np.cumsum(value)
         top = np.arange(len(value)) - self.place
         return np.asarray(total - (total - value)[top])
@@ -170,8 +169,8 @@ _BODIES = {SUM: _sum_gains, PRECISION: _sum_precisions, CASCADE: _sum_cascade, B
 def count_earlier(starts: I8, value: I8) -> tuple[I8, I8]:
     """For every row, how many rows before it in its segment have a smaller value, and how many a larger one.
 
-    Values are whole numbers from 0, small for speed. O(n log n): bit by bit from the highest, rows that
-    agree so far are together and in their old order, and the next bit decides between them.
+    Values are integers from 0, small for speed. O(n log n): bit by bit from the highest, rows that
+    agree so far are together and in their old order, and the next bit separates them.
     """
     smaller, larger = np.zeros(len(value), np.int64), np.zeros(len(value), np.int64)
     if not len(value):
@@ -186,6 +185,7 @@ def count_earlier(starts: I8, value: I8) -> tuple[I8, I8]:
     for bit in reversed(range(int(value.max()).bit_length())):
         high = (value[row] >> bit) & 1
         first = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
+        # rows that agree in the higher bits are ordered by this bit alone
         ones = np.cumsum(high) - high
         ones -= np.repeat(ones[first], np.diff(first, append=len(row)))
         zeros = np.arange(len(row)) - np.repeat(first, np.diff(first, append=len(row))) - ones

@@ -29,7 +29,7 @@ Ints = npt.NDArray[np.integer[Any]]
 
 
 def gather_segments(starts: I8, which: I8) -> tuple[I8, I8]:
-    """Offsets and rows of the chosen segments, put one after the other."""
+    """Offsets and rows of the chosen segments, concatenated."""
     lengths = np.diff(starts)[which]
     offsets = np.zeros(len(which) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
@@ -50,7 +50,7 @@ def is_sorted(group: I8, value: npt.NDArray[Any], then: Ints) -> bool:
 
 
 def find_first_repeat(group: I8, slot: Ints) -> int | None:
-    """A row whose (group, slot) occurred in an earlier row of the same group, or None; groups are contiguous."""
+    """A row whose (group, slot) occurred earlier in the same group, or None; groups are contiguous."""
     width = int(slot.max()) + 1
     if is_large(len(group)):
         from podium.kernels.compiled.segments import find_first_repeat as kernel
@@ -98,7 +98,7 @@ def fractional_ranks(starts: I8, rank: I4) -> F8:
 
 
 def implied_scores(rank: I4, last: I8, size: I8) -> F8:
-    """Scores of lists that have only ranks: the larger of last rank and number of items, minus rank, plus one."""
+    """Scores of lists with ranks only: the larger of last rank and number of items, minus rank, plus one."""
     return (np.maximum(last, size) - rank + 1).astype(np.float64)
 
 
@@ -129,9 +129,8 @@ def compute_list_statistics(starts: I8, value: F8) -> ListStatistics:
     stats.high[filled] = np.maximum.reduceat(value, starts[:-1][filled])
     count = np.maximum(sizes, 1)
     stats.mean[:] = np.bincount(which, weights=value, minlength=lists) / count
-    spread = np.where(
-        stats.high > stats.low, stats.high - stats.low, 1.0
-    )  # scaled by it, squares cannot overflow
+    # dividing by it keeps squares from overflowing
+    spread = np.where(stats.high > stats.low, stats.high - stats.low, 1.0)
     off = (value - stats.mean[which]) / spread[which]
     stats.deviation[:] = np.sqrt(np.bincount(which, weights=off * off, minlength=lists) / count) * spread
     return stats
@@ -180,8 +179,8 @@ def find_extreme_by_item(item: I4, value: F8, slots: int, *, largest: bool) -> F
 def compute_median_by_item(item: I4, value: F8, weight: F8, slots: int) -> F8:
     """Weighted median of each slot's rows: the mean of the lower and the upper one; NaN without rows.
 
-    Rows of weight 0 do not count; a row of weight 2 counts as two rows. Weights are whole numbers, so that sums over
-    any number of rows are exact.
+    Rows of weight 0 do not count; a row of weight 2 counts as two rows. Weights are integers, so that sums
+    over any number of rows are exact.
     """
     counted = weight > 0
     item, value, weight = item[counted], value[counted], weight[counted]
@@ -206,7 +205,7 @@ def compute_median_by_item(item: I4, value: F8, weight: F8, slots: int) -> F8:
 def put_last(scores: F8, absent: npt.NDArray[np.bool_], starts: I8, *, if_needed: bool = False) -> F8:
     """Scores in which the absent slots of every query lie below its lowest present score.
 
-    `if_needed` leaves alone the queries in which they are equal and below the others anyhow.
+    `if_needed` leaves queries unchanged in which they are already equal and below the others.
     """
     filled = np.flatnonzero(np.diff(starts))
     if not absent.any():
@@ -218,6 +217,7 @@ def put_last(scores: F8, absent: npt.NDArray[np.bool_], starts: I8, *, if_needed
     with np.errstate(invalid="ignore"):  # queries in which nothing is absent
         needed = (top >= low) | (top - bottom > 1e-9 * np.maximum(np.abs(top), np.abs(bottom)))
     low[np.isinf(low)] = 1.0
-    below = low - np.maximum(1.0, 1e-6 * np.abs(low))  # one lower, and clearly so among very large scores
+    # one lower, and by a clear margin among very large scores
+    below = low - np.maximum(1.0, 1e-6 * np.abs(low))
     moved = absent & np.repeat(needed, sizes) if if_needed else absent
     return np.where(moved, np.repeat(below, sizes), scores)

@@ -1,9 +1,10 @@
-"""Sums over all pairs of a smooth function of their difference, in time and memory proportional to the points.
+"""Sums over all pairs of a smooth function of their difference, in time and memory linear in the points.
 
-The functions are those of the logistic law. Their nearest singularities lie pi away from the real axis, so on a cell of
-one unit a Chebyshev series of `TERMS` terms is exact to rounding (the error falls by 12.6 with every term), in the
-target as well as in the source. Sources are put together by cell as moments, moments become series of the cells nearby,
-and series are summed at the targets; further away than `REACH` cells the functions are their limits to rounding.
+The functions are those of the logistic distribution. Their nearest singularities lie pi away from the real
+axis, so on a cell of one unit a Chebyshev series of `TERMS` terms is exact to rounding (each term reduces the
+error by 12.6), in the target and in the source. Sources are merged by cell as moments, moments become series
+of nearby cells, and series are summed at the targets; beyond `REACH` cells the functions equal their limits
+to rounding.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from podium.kernels.dispatch import F8, I8
 __all__ = ["HALF_TANH", "LOGISTIC_SLOPE", "LOG_COSH", "near_cells", "sums", "within_sets"]
 
 TERMS, REACH = 16, 40
-HALF_TANH, LOGISTIC_SLOPE, LOG_COSH = range(
-    3
-)  # tanh(d / 2) / 2; its derivative p (1 - p); and 2 log(2 cosh(d / 2))
+# tanh(d / 2) / 2; its derivative p (1 - p); and 2 log(2 cosh(d / 2))
+HALF_TANH, LOGISTIC_SLOPE, LOG_COSH = range(3)
 
 
 @cache
@@ -31,7 +31,7 @@ def near_cells(kind: int) -> F8:
     to_series[0] /= 2
     d = np.arange(-REACH, REACH + 1)[:, None, None] + (t[:, None] - t) / 2
     values = [_half_tanh, _logistic_slope, _log_cosh][kind](d)
-    # einsum, not @: sums in one fixed order, whatever the threads
+    # einsum, not @: a fixed summation order, independent of the number of threads
     return np.ascontiguousarray(np.einsum("ki,dij,mj->dkm", to_series, values, to_series))
 
 
@@ -49,7 +49,7 @@ def _log_cosh(d: F8) -> F8:
 
 
 def sums(kind: int, source: F8, mass: F8, target: F8) -> F8:
-    """For every target: the sum over sources of their mass times the function of target less source."""
+    """For every target: the sum over sources of their mass times the function of target minus source."""
     from podium.kernels.compiled.smooth_sums import sums as kernel
 
     out = np.zeros(len(target))
@@ -58,7 +58,7 @@ def sums(kind: int, source: F8, mass: F8, target: F8) -> F8:
 
 
 def within_sets(kind: int, starts: I8, item: I8, weight: F8, x: F8, mass: F8) -> F8:
-    """By item: over the sets that hold it, their weight times the sum over all items of the set (itself too)."""
+    """By item: over the sets that hold it, their weight times the sum over the set's items (with itself)."""
     from podium.kernels.compiled.smooth_sums import within_sets as kernel
 
     out = np.zeros(len(x))

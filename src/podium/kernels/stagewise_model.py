@@ -1,10 +1,11 @@
-"""The coset-permutation stagewise model: a ranking is filled from the top, one item a stage.
+"""The coset-permutation stagewise model: a ranking is filled from the top, one item per stage.
 
-At each stage an item x of those left is chosen with probability proportional to exp(-sum_k theta_k d_k(x)). The coset
-distance d_k(x) is the mean distance between expert k's ranking and all rankings that begin with the items placed so
-far and x. Up to a constant of the stage it is, for stage i of n items and the place s of x in the expert's ranking:
+At each stage an item x of those left is chosen with probability proportional to exp(-sum_k theta_k d_k(x)).
+The coset distance d_k(x) is the mean distance between expert k's ranking and all rankings that begin with the
+items placed so far and x. Up to a constant per stage it is, for stage i of n items and place s of x in that
+ranking:
 
-    kendall    how many of the items left the expert puts above x, equal places counting one half
+    kendall    the number of items left that the expert puts above x, equal places counting one half
     spearman   s (n + 1 - i)                                 [squared rank gaps: the squares of s cancel]
     footrule   |s - i| - mean of |s - j| over j = i + 1 .. n
 """
@@ -19,11 +20,11 @@ from podium.kernels.majority import score_blocks
 __all__ = ["DISTANCES", "compute_coset_distances", "compute_footrule_distances", "compute_stage_scores"]
 
 DISTANCES = ("kendall", "spearman", "footrule")
-NEAR = 1e-9  # costs nearer than this share of the largest possible one are equal
+NEAR = 1e-9  # costs closer than this fraction of the largest possible one are equal
 
 
 def compute_coset_distances(places: F8, above: int, distance: str) -> F8:
-    """d_k(x) of the items left (rows) for every expert (columns) when `above` items are placed, less a constant.
+    """d_k(x) of the items left (rows) by expert (columns) after `above` items are placed, up to a constant.
 
     >>> compute_coset_distances(np.array([[2.0], [1.0], [3.0]]), 0, "kendall").ravel()
     array([1., 0., 2.])
@@ -49,11 +50,12 @@ def compute_footrule_distances(places: F8, stage: int, n: int) -> F8:
 
 
 def compute_stage_scores(places: F8, starts: I8, theta: F8, distance: str) -> F8:
-    """Scores by slot of the ranking that takes the cheapest item at each stage: items below minus items above.
+    """Scores by slot of the ranking that takes the cheapest item at each stage: items below minus above.
 
-    `places` (slot, expert) are mean places in the experts' rankings, items that an expert does not list sharing those
-    left over. Items of equal cost are taken together when their costs among themselves are equal too. Under
-    `spearman` the order of costs is the same at all stages, and the scores are minus the weighted sums of places.
+    `places` (slot, expert) are mean places in the experts' rankings; unlisted items share the remaining
+    places. Items of equal cost are taken together when their costs among themselves are equal too. Under
+    `spearman` the order of costs is the same at all stages, and the scores are minus the weighted sums of
+    places.
     """
     if distance == "spearman":
         return np.asarray(-np.einsum("ij,j->i", places, theta))
@@ -72,7 +74,7 @@ def compute_stage_scores(places: F8, starts: I8, theta: F8, distance: str) -> F8
 
 
 def _score_query(places: F8, theta: F8, pairs: bool) -> F8:
-    """One query, the small-input way."""
+    """One query, for small inputs."""
     table = _compute_pair_costs(places, theta) if pairs else _compute_gap_costs(places, theta)
     size, near = len(places), NEAR * len(places) * float(np.abs(theta).sum())
     left, blocks, above = np.arange(size), [], 0
@@ -96,7 +98,7 @@ def _score_query(places: F8, theta: F8, pairs: bool) -> F8:
 
 
 def _compute_pair_costs(places: F8, theta: F8) -> F8:
-    """Cost of x while y is left, at (y, x): the total theta of the experts that put y above x, ties counting half."""
+    """Cost of x while y is left, at (y, x): the total theta of the experts that put y above x, ties half."""
     table = np.zeros((len(places), len(places)))
     for k in range(len(theta)):
         place = places[:, k]

@@ -1,4 +1,4 @@
-"""Columns of a table made comparable inside each group of rows."""
+"""Normalization of columns within each group of rows."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from podium.kernels.dispatch import F8, I8, is_large, run_in_threads
 
 __all__ = ["standardize_by_group"]
 
-FLAT = 1e-9  # a spread below this share of the largest value is rounding
+FLAT = 1e-9  # a spread below this fraction of the largest value is rounding
 
 
 def standardize_by_group(starts: I8, values: F8, *, by_range: bool) -> F8:
-    """Every column less its mean in the group, over its range or standard deviation there; NaN and constants become 0.
+    """Every column minus its group mean, divided by its range or deviation there; NaN and constants become 0.
 
-    Values are first divided by a power of two that makes the largest of their column about 1, which changes no digit
-    and keeps sums and squares finite.
+    Values are first divided by a power of two that brings the largest of their column to about 1, which is
+    exact and keeps sums and squares finite.
     """
     size = np.zeros(values.shape[1])
     if len(values):

@@ -1,8 +1,8 @@
-"""Whitespace-separated text -> columns, for files too large for plain Python.
+"""Whitespace-separated text to columns, for files too large for plain Python.
 
-Ids stay where they are (a place and a length in the bytes of the file) until the distinct ones of each query are
-copied out. Only the compiled bodies are here: small files are read by plain Python in `podium.formats`, which is
-the twin these are tested against.
+Ids stay in place (a position and a length in the bytes of the file) until the distinct ones of each query are
+copied out. Only the compiled bodies are here: small files are read by plain Python in `podium.formats`, which
+is the twin these are tested against.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _COLON = 58
 
 
 class LineShape(NamedTuple):
-    """How many fields a line has and which of them are what (-1: none)."""
+    """The number of fields per line and the role of each (-1: none)."""
 
     fields: int
     query: int
@@ -49,7 +49,7 @@ class LineShape(NamedTuple):
 
 
 class TextRows(NamedTuple):
-    """Lines as columns; rows of one query and expert that follow each other form a run."""
+    """Lines as columns; consecutive rows of one query and expert form a run."""
 
     item_at: I8
     item_len: I4
@@ -63,7 +63,7 @@ class TextRows(NamedTuple):
 
 
 def tokenize_lines(data: U1, shape: LineShape, cuts: I8, lowest_rank: int) -> TextRows | int:
-    """Split text into rows, or give the place of the first line that plain Python should look at."""
+    """Split text into rows, or return the position of the first line that plain Python must handle."""
     from podium.kernels.compiled.text_columns import tokenize_lines as kernel
 
     ends = _find_line_cuts(data, dispatch.count_threads())
@@ -97,7 +97,7 @@ def tokenize_lines(data: U1, shape: LineShape, cuts: I8, lowest_rank: int) -> Te
 
 
 def _find_line_cuts(data: U1, parts: int) -> list[int]:
-    """Places that cut the text into about equal parts at ends of lines."""
+    """Positions that cut the text into about equal parts at line ends."""
     cuts = [0]
     for k in range(1, parts):
         at = max(len(data) * k // parts, cuts[-1])
@@ -117,7 +117,7 @@ def _count_lines(data: U1, begin: int, end: int) -> int:
 
 
 def parse_cells(data: U1, lines: int) -> tuple[I8, I4, F8] | None:
-    """Width of each line, columns and values of `column:value` lines; None if plain Python should look at them."""
+    """Width of each line, columns and values of `column:value` lines; None if plain Python must take over."""
     from podium.kernels.compiled.text_columns import parse_cells as kernel
 
     count = int(np.count_nonzero(data == _COLON))
@@ -137,7 +137,7 @@ def encode_spans(data: U1, at: I8, length: I8) -> tuple[I8, I8]:
 
 
 def concat_spans(data: U1, at: I8, length: I8) -> tuple[U1, I8]:
-    """Spans copied one after the other, with their offsets."""
+    """Spans concatenated, with their offsets."""
     from podium.kernels.compiled.text_columns import copy_spans
 
     offsets = np.zeros(len(at) + 1, np.int64)
@@ -157,7 +157,7 @@ def find_slow_scores(data: U1, rows: TextRows, shape: LineShape) -> tuple[I8, U1
 
 
 class RunGroups(NamedTuple):
-    """Runs put in order of some code, and where each code's runs and rows begin."""
+    """Runs ordered by some code, and where the runs and rows of each code begin."""
 
     order: I8
     run_starts: I8
@@ -183,7 +183,7 @@ class ItemSlots(NamedTuple):
 
 
 def index_items(data: U1, rows: TextRows, queries: RunGroups) -> ItemSlots:
-    """Give every query's items their slots."""
+    """Assign slots to the items of every query."""
     from podium.kernels.compiled import text_items as compiled
 
     n, q = len(rows.item_at), len(queries.run_starts) - 1
@@ -200,7 +200,7 @@ def index_items(data: U1, rows: TextRows, queries: RunGroups) -> ItemSlots:
 
 
 class SortedLists(NamedTuple):
-    """Sorted list rows, the lists ranked by score against their ranks, and a row that repeats an item."""
+    """Sorted list rows, the lists whose scores contradict their ranks, and a row that repeats an item."""
 
     item: I4
     rank: I4
@@ -216,7 +216,7 @@ def sort_lists(
     from podium.kernels.compiled.text_items import sort_list_rows
 
     n, count = len(rows.item_at), len(query_of_list)
-    # a file whose lists follow each other, each in one piece, keeps its columns
+    # a file whose lists are contiguous and in sequence keeps its columns
     in_place = len(rows.rank) == n and not (np.diff(grouped.order) != 1).any()
     item = np.empty(n, np.int32)
     rank, score = (rows.rank, rows.score) if in_place else (np.empty(n, np.int32), np.empty(n))

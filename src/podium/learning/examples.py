@@ -1,4 +1,4 @@
-"""What learners see: the labelled items with their features, query by query, best grade first."""
+"""What learners see: the labeled items with their features, query by query, best grade first."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from podium.metrics.targets import build_target
 
 __all__ = ["Examples", "Progress", "no_progress"]
 
-Progress = Callable[[int, int, str], None]  # done, of how many, what
+Progress = Callable[[int, int, str], None]  # done, total, what
 
 
 def no_progress(done: int, total: int, what: str) -> None:
-    """Nobody is told."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Examples:
     """Rows in an order that depends on the data alone: queries by id, items by grade, then id."""
 
     labels: Labels  # of exactly these rows
-    rows: I8  # where each row was in the index the examples were made from
+    rows: I8  # the slot of each row in the index that the examples were built from
     weight: F8  # by query
     row_weight: F8 | None = None  # by row, 1 if not given
 
@@ -44,9 +44,9 @@ class Examples:
         *,
         teaches: bool = True,
     ) -> Examples:
-        """The labelled slots of an index; labels that cannot teach, or cannot choose, are an error.
+        """The labeled slots of an index; labels that allow neither learning nor validation raise an error.
 
-        `weights` maps queries to how much they count; the others count 1.
+        `weights` maps queries to weights; the others weigh 1.
         """
         grades = _align_grades(index, labels)
         judged = ~np.isnan(grades)
@@ -54,7 +54,7 @@ class Examples:
             _check_learnable(index, grades, judged)
         elif not judged.any():
             raise InputError(
-                "the validation queries have no labels", remedy="give labelled ones, or none at all"
+                "the validation queries have no labels", remedy="give labeled ones, or omit validation"
             )
         codes = np.array(
             sorted(range(len(index)), key=lambda c: (type(index.queries[c]).__name__, index.queries[c])),
@@ -83,22 +83,22 @@ class Examples:
         return len(self.rows)
 
     def build_target(self, metric: MetricSpec) -> MetricTarget:
-        """The metric, ready to be learned on these rows."""
+        """The metric as a learning target on these rows."""
         return build_target(metric, self.labels, self.weight)._replace(weight=self.row_weight)
 
     def learning_target(self, metric: MetricSpec, *, teaches: bool = True) -> tuple[MetricTarget, I8]:
-        """The target, and the queries from which it can be learned; an error where there are none, if it must teach."""
+        """The target, and the queries with a training signal; without any, an error if one is required."""
         found, useful = self.build_target(metric), self.find_useful_queries()
         useful = useful[found.scale[useful] > 0]
         if teaches and not len(useful):
             raise InputError(
-                f"{metric} is 0 for every ranking of the labelled items, so there is nothing to learn",
+                f"{metric} is 0 for every ranking of the labeled items, so there is nothing to learn",
                 remedy="give items with grades above 0, or another metric",
             )
         return found, useful
 
     def with_item_weights(self, weights: Mapping[Id, Mapping[Id, float]] | None) -> Examples:
-        """The same with weights of items, query -> item -> weight; the others weigh 1."""
+        """The same with item weights, query -> item -> weight; the others weigh 1."""
         if not weights:
             return self
         given = Labels.from_dict(weights)
@@ -110,7 +110,7 @@ class Examples:
         return replace(self, row_weight=np.where(np.isnan(found), 1.0, found))
 
     def find_useful_queries(self) -> I8:
-        """Queries that can teach: with at least two grades."""
+        """Queries with a training signal: at least two grades."""
         sizes, starts, grades = np.diff(self.starts), self.starts, self.labels.grades
         filled = np.flatnonzero((sizes > 1) & (self.weight > 0))
         return filled[grades[starts[filled]] > grades[starts[filled + 1] - 1]]
@@ -122,7 +122,7 @@ class Examples:
 
     def sum_metric(self, scores: F8, metric: MetricSpec) -> tuple[float, float]:
         """The weighted sum of a metric over the queries, and the sum of their weights."""
-        # rows lie best grade first, and of equal scores the last row goes first: a tie must not look like a merit
+        # rows are sorted best grade first, and of equal scores the last row ranks first: ties earn no credit
         consensus = Consensus.from_scores(self.labels.index, scores, ties="trec")
         which = np.flatnonzero(np.diff(self.starts))
         values = measure([parse(metric)], consensus, self.labels, which)[0]
@@ -134,14 +134,14 @@ def _align_grades(index: ItemIndex, labels: Labels | None) -> F8:
     if labels is None:
         raise InputError("there are no labels to learn from", remedy="give labels (qrels) to fit")
     if not isinstance(labels, Labels):
-        raise InputError(f"the labels are a {type(labels).__name__}", remedy="make Labels of it")
+        raise InputError(f"the labels are a {type(labels).__name__}", remedy="convert it to Labels")
     return labels.align(index)
 
 
 def _check_learnable(index: ItemIndex, grades: F8, judged: B1) -> None:
     if not judged.any():
         raise InputError(
-            "none of the labels is of an item in these preferences",
+            "no label matches an item in these preferences",
             remedy="query and item ids are compared exactly, case and type included",
         )
     low, high = np.full(len(index), np.inf), np.full(len(index), -np.inf)
@@ -151,13 +151,11 @@ def _check_learnable(index: ItemIndex, grades: F8, judged: B1) -> None:
     if not (high > low).any():
         several = len(np.unique(grades[judged])) > 1
         problem = (
-            "no query has items of two grades"
+            "no query has items of different grades"
             if several
-            else f"all labels are of one grade ({grades[judged][0]:g})"
+            else f"all labels have the same grade ({grades[judged][0]:g})"
         )
-        raise InputError(
-            problem, remedy="a ranking is learned from better and worse items of one query: give both"
-        )
+        raise InputError(problem, remedy="learning needs better and worse items in one query: label both")
 
 
 def _align_weights(index: ItemIndex, weights: dict[Id, float] | None) -> F8:

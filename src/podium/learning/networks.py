@@ -1,4 +1,4 @@
-"""A feed-forward scorer with its gradient, over one flat vector of parameters; no hidden layer makes it linear."""
+"""A feed-forward scorer with its gradient, over a flat parameter vector; linear without hidden layers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Network"]
 
 @dataclass(frozen=True)
 class Network:
-    """Layers of `tanh` units on top of the features, and one output without a bias: only differences count."""
+    """Layers of `tanh` units on top of the features, and an output without bias: only differences matter."""
 
     inputs: int
     hidden: int = 0
@@ -22,16 +22,16 @@ class Network:
 
     @property
     def widths(self) -> list[int]:
-        """Of the features and of every hidden layer."""
+        """Widths of the features and of every hidden layer."""
         return [self.inputs] + [self.hidden] * (self.layers if self.hidden else 0)
 
     @property
     def size(self) -> int:
-        """How many parameters there are."""
+        """Number of parameters."""
         return sum((a + 1) * b for a, b in pairwise(self.widths)) + self.widths[-1]
 
     def init_weights(self, random: np.random.Generator) -> F8:
-        """Zeros for a linear scorer; else Glorot & Bengio's uniform weights, biases and output at zero."""
+        """Zeros for a linear scorer; otherwise Glorot & Bengio's uniform weights, zero biases and output."""
         flat = np.zeros(self.size)
         for matrix, _ in self._split_parameters(flat)[0]:
             reach = np.sqrt(6.0 / sum(matrix.shape))
@@ -52,7 +52,7 @@ class Network:
         hidden, output = self._split_parameters(flat)
         for matrix, bias in hidden:
             values = np.tanh(values @ matrix + bias)
-        # row by row the same sum: rows with the same content get the same bits wherever they lie
+        # the same summation order for every row: equal rows get bit-identical scores wherever they lie
         return np.asarray(np.einsum("ij,j->i", values, output))
 
     def compute_gradient(self, flat: F8, values: F8, slope: F8) -> F8:

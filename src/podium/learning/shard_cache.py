@@ -1,4 +1,4 @@
-"""Shards that are gone through again and again: what was made of them, and what they have in common."""
+"""Shards that are read repeatedly: their prepared forms, and statistics over all of them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 class PreparedShards:
-    """Shards, and what has been made of them: in files of a cache, or made anew each time."""
+    """Shards and their prepared forms, cached in files or computed anew each time."""
 
     def __init__(
         self,
@@ -62,13 +62,13 @@ class PreparedShards:
         what: str = "shard",
     ):
         self.shards, self.cache, self.kind, self.what = list(shards), cache, kind, what
-        self.digests: dict[int, tuple[str, object]] = {}  # with the times at which files were written
-        self.used: list[int] = []  # those with labelled items, once they are known
+        self.digests: dict[int, tuple[str, object]] = {}  # with the modification times of the files
+        self.used: list[int] = []  # shards with labeled items, once known
         if cache.stays:
             for shard in shards:
                 if not isinstance(shard, ShardFiles):
                     raise ParameterError(
-                        f"a shard is a {type(shard).__name__}, which a cache that stays cannot recognise; "
+                        f"a shard is a {type(shard).__name__}, which a persistent cache cannot identify; "
                         "give files, or cache=True"
                     )
 
@@ -76,22 +76,22 @@ class PreparedShards:
         return len(self.shards)
 
     def describe_shard(self, number: int) -> str:
-        """What messages call a shard."""
+        """The name of a shard in messages."""
         shard = self.shards[number]
         files = f" ({', '.join(map(str, shard.paths))})" if isinstance(shard, ShardFiles) else ""
         return f"{self.what} {number + 1}{files}"
 
     def wrap_error(self, number: int, error: InputError) -> InputError:
-        """An error that tells the shard; one about a file names it already."""
+        """An error that names the shard; an error about a file already does."""
         where = f"{self.what} {number + 1}" if error.source is not None else self.describe_shard(number)
         return InputError(f"{where}: {error}")
 
     def content(self, number: int) -> Content:
-        """A shard, read."""
+        """Read a shard."""
         return read_shard(self.shards[number], self.kind)
 
     def get_or_make(self, number: int, recipe: str, make: Callable[[], PreparedArrays]) -> PreparedArrays:
-        """What `make` gives for a shard; `recipe` names all that it depends on besides the shard."""
+        """The result of `make` for a shard; `recipe` identifies everything else that it depends on."""
         folder = self.cache.folder
         if folder is None:
             return make()
@@ -105,12 +105,12 @@ class PreparedShards:
             found = read_arrays(path)
         if found is None:
             raise InputError(
-                "what was just written cannot be read", source=str(path), remedy="check the disk"
+                "the file cannot be read back after writing", source=str(path), remedy="check the disk"
             )
         return found
 
     def _cache_key(self, number: int, recipe: str) -> str:
-        name = f"{self.what} {number}"  # enough where nothing stays
+        name = f"{self.what} {number}"  # sufficient in a temporary cache
         if self.cache.stays:
             shard = self.shards[number]
             assert isinstance(shard, ShardFiles)
@@ -121,7 +121,7 @@ class PreparedShards:
         return hashlib.sha256(repr((LAYOUT, __version__, name, recipe)).encode()).hexdigest()
 
     def _check_unchanged(self, number: int) -> None:
-        """What was read must be what the key says."""
+        """Check that the files did not change since the key was computed."""
         shard = self.shards[number]
         if (
             number in self.digests
@@ -133,7 +133,7 @@ class PreparedShards:
     def iterate_prepared(
         self, prepare: Callable[[int], T], order: Iterable[int] | None = None
     ) -> Generator[T]:
-        """The prepared shards in this order; while one is used the next is made ready. Close it when leaving early."""
+        """The prepared shards in order; the next is prepared while one is used. Close it when leaving early."""
 
         def prepare_shard(number: int) -> T:
             try:
@@ -152,7 +152,7 @@ class PreparedShards:
                 yield waiting.result()
 
     def shuffle_order(self, random: np.random.Generator) -> list[int]:
-        """Those in use in a random order; one alone uses up no random number."""
+        """The used shards in random order; a single shard consumes no random number."""
         return [self.used[k] for k in random.permutation(len(self.used))] if len(self.used) > 1 else self.used
 
 
@@ -163,7 +163,7 @@ def open_prepared_shards(
     cache: CacheOption,
     kind: str | None = None,
 ) -> Iterator[tuple[PreparedShards, PreparedShards]]:
-    """Shards to learn from and shards to choose with, as `fit_stream` was given them; files are told their kind."""
+    """Training and validation shards, as given to `fit_stream`; `kind` determines how files are read."""
     train = check_shards(shards)
     check = check_shards(validation, "validation") if len(validation) else []
     with open_cache(cache) as kept:
@@ -173,16 +173,16 @@ def open_prepared_shards(
         )
 
 
-# -- what the parts of all methods have ------------------------------------------------------------------------------
+# -- examples in prepared shards ---------------------------------------------------------------------------
 
 
 def extract_examples(
     content: Content, holder: Preferences | Features, weights: dict[Id, float]
 ) -> tuple[Examples, PreparedArrays]:
-    """The examples of a shard, and a part that holds them; ids are left out, as only their order counts."""
+    """The examples of a shard, and arrays that hold them; ids are omitted, as only their order matters."""
     labels = content.labels
     if labels is None and len(holder.index):
-        raise InputError("there are no labels in it", remedy="a shard holds the labels of its queries")
+        raise InputError("it contains no labels", remedy="a shard must contain the labels of its queries")
     judged = labels is not None and not np.isnan(labels.align(holder.index)).all()
     examples = (
         Examples.from_labels(holder.index, labels, weights, teaches=False)
@@ -201,14 +201,14 @@ def extract_examples(
 
 
 def build_empty_examples() -> Examples:
-    """No examples: a shard without labelled items."""
+    """No examples, for a shard without labeled items."""
     none, no_ids = np.zeros(0, np.int64), Ids([])
     index = ItemIndex(no_ids, np.zeros(1, np.int64), no_ids, np.zeros(0, np.int32))
     return Examples(Labels(index, np.zeros(0)), none, np.zeros(0))
 
 
 def read_examples(part: PreparedArrays) -> Examples:
-    """The examples of a part, with numbers for ids."""
+    """The examples of a prepared shard, with numbers for ids."""
     starts, grades = part.arrays["starts"], part.arrays["grades"]
     count = len(grades)
     queries, items = Ids(np.arange(len(starts) - 1)), Ids(np.arange(count))
@@ -217,25 +217,25 @@ def read_examples(part: PreparedArrays) -> Examples:
 
 
 def clear_metric_cache(examples: Examples) -> None:
-    """Let go of what metrics worked out; it knows the labels and they know it, so that it would stay for long."""
+    """Drop what metrics cached; it references the labels and they reference it, which delays its release."""
     examples.labels.memo.clear()
 
 
 def weights_key(weights: Mapping[Id, float]) -> str:
-    """The weights of queries as a part of a recipe."""
+    """The query weights as a part of a recipe."""
     return hashlib.sha256(repr(sorted(weights.items(), key=repr)).encode()).hexdigest() if weights else ""
 
 
 def narrow_integers(numbers: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
-    """Codes in half the room, where they fit."""
+    """Codes as 32-bit integers, where they fit."""
     return numbers.astype(np.int32) if numbers.max(initial=0) < 2**31 else numbers
 
 
-# -- what all shards have in common ----------------------------------------------------------------------------------
+# -- statistics over all shards ----------------------------------------------------------------------------
 
 
 class ShardCounts(NamedTuple):
-    """How much `fit_stream` went through; not part of a saved model."""
+    """Counts of a `fit_stream` run; not part of a saved model."""
 
     shards: int
     queries: int  # with labels
@@ -244,7 +244,7 @@ class ShardCounts(NamedTuple):
 
 
 class ShardScan:
-    """What a first look at all shards finds out; a query must lie whole in one shard, of training or validation."""
+    """Statistics of a first pass over all shards; a query must lie in one training or validation shard."""
 
     def __init__(self, before: ShardScan | None = None) -> None:
         self.where: dict[tuple[type, Id], str] = {} if before is None else before.where
@@ -258,7 +258,7 @@ class ShardScan:
         look: Callable[[PreparedArrays], None],
         progress: Progress,
     ) -> None:
-        """Go through shards; `look` sees each of them."""
+        """Scan the shards; `look` receives each of them."""
         with closing(shelf.iterate_prepared(prepare)) as parts:
             for number, part in enumerate(parts):
                 examples = self._scan_part(part, shelf.describe_shard(number))
@@ -280,7 +280,7 @@ class ShardScan:
         for query in json.loads(part.arrays["queries"].tobytes()):
             before = self.where.setdefault((type(query), query), shard)
             if before != shard:
-                remedy = "all of a query lies in one shard, of training or of validation"
+                remedy = "put all rows of a query into one shard, of training or of validation"
                 raise InputError(f"{shard}: query {query!r} is also in {before}", remedy=remedy)
         examples = read_examples(part)
         self.judged += int((np.diff(examples.starts) > 0).sum())
@@ -289,16 +289,16 @@ class ShardScan:
         return examples
 
     def check_learnable(self) -> None:
-        """Refuse shards from which nothing can be learned."""
+        """Reject shards without a training signal."""
         if not self.useful:
             raise InputError(
-                "no query of any shard has items of two grades",
-                remedy="a ranking is learned from better and worse items of one query: give both",
+                "no query of any shard has items of different grades",
+                remedy="learning needs better and worse items in one query: label both",
             )
 
 
 def fix_max_grade(metric: MetricSpec, top: float) -> Metric:
-    """The metric with the top of the grading scale, where it would otherwise be read off the labels at hand."""
+    """The metric with a fixed top of the grading scale, which would otherwise depend on the shard's labels."""
     found = parse(metric)
     if getattr(found, "max_grade", top) is None:
         found = dataclasses.replace(found, max_grade=top)  # type: ignore[call-arg]

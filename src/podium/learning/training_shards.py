@@ -1,4 +1,4 @@
-"""What a shard of training data is: files, data in memory, or a function that returns either."""
+"""Shards of training data: files, data in memory, or a function that returns either."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ PARQUET = (".parquet", ".pq")
 
 @dataclass(frozen=True)
 class SharedLabels:
-    """A file of labels that many shards share; it is read once, and a shard gets those of its queries."""
+    """A file of labels shared by many shards, read once; each shard gets the labels of its queries."""
 
     path: Place
 
     @functools.cached_property
     def labels(self) -> Labels:
-        """All of them."""
+        """All labels of the file."""
         found = formats.read(self.path).labels
         if found is None:
-            raise InputError("there are no labels in it", source=os.fspath(self.path), remedy="give qrels")
+            raise InputError("it contains no labels", source=os.fspath(self.path), remedy="give qrels")
         return found
 
     @functools.cached_property
@@ -52,7 +52,7 @@ class SharedLabels:
 
 @dataclass(frozen=True)
 class ShardFiles:
-    """Files that make up one shard, how they are read, and where their labels are if elsewhere."""
+    """Files that form one shard, how they are read, and where their labels are if elsewhere."""
 
     paths: tuple[Place, ...]
     format: str | None = None
@@ -60,7 +60,7 @@ class ShardFiles:
     labels: SharedLabels | Place | None = None
 
     def read(self, kind: str | None = None) -> Content:
-        """What is in them; tables are told the kind, if one is wanted. A table without rows holds no queries."""
+        """Contents of the files; `kind` applies to tables. A table without rows holds no queries."""
         if all(map(_has_no_rows, self.paths)):
             return Content()
         content = self._read_content(kind)
@@ -72,7 +72,7 @@ class ShardFiles:
 
     @property
     def label_source(self) -> SharedLabels | None:
-        """Where the labels are, if not in the files; a path of this shard alone is not remembered."""
+        """Where the labels are, if not in the files; a path used by this shard alone is not cached."""
         shared = self.labels is None or isinstance(self.labels, SharedLabels)
         return self.labels if shared else SharedLabels(self.labels)  # type: ignore[return-value, arg-type]
 
@@ -86,13 +86,13 @@ class ShardFiles:
 
     @property
     def stamp(self) -> object:
-        """When the files were last written, and how long they are."""
+        """Modification times and sizes of the files."""
         found = [*self.paths, *([] if self.label_source is None else [self.label_source.path])]
         return [(s.st_mtime_ns, s.st_size) for path in found if (s := _stat_or_none(path)) is not None]
 
     @property
     def digest(self) -> str:
-        """A hash of all that is read; names count, as experts may be called after their files."""
+        """A hash of everything that is read; names count, as experts may be named after their files."""
         named = [(Path(path).name, _digest_file(path)) for path in self.paths]
         labels = None if self.label_source is None else self.label_source.digest
         return repr((named, self.format, sorted(self.options.items()), labels))
@@ -107,7 +107,7 @@ def _stat_or_none(path: Place) -> os.stat_result | None:
     try:
         return os.stat(path)
     except OSError:
-        return None  # reading it says what is wrong
+        return None  # reading it reports the problem
 
 
 def _digest_file(path: Place) -> str:
@@ -119,7 +119,7 @@ def _digest_file(path: Place) -> str:
 
 
 def _has_no_rows(path: Place) -> bool:
-    """Whether a file is Parquet with no rows, such as engines write for a partition that nothing fell into."""
+    """Whether a file is Parquet without rows, such as engines write for an empty partition."""
     if not os.fspath(path).endswith(PARQUET):
         return False
     import pyarrow as pa
@@ -128,11 +128,11 @@ def _has_no_rows(path: Place) -> bool:
     try:
         return bool(pq.read_metadata(path).num_rows == 0)
     except (pa.ArrowException, OSError):
-        return False  # reading it says what is wrong
+        return False  # reading it reports the problem
 
 
 def check_shards(shards: Sequence[TrainingShard], what: str = "shards") -> list[TrainingShard]:
-    """The shards as a list; they may be read several times, so something that is used up by that will not do."""
+    """The shards as a list; they may be read several times, so iterators are not accepted."""
     if isinstance(shards, str | os.PathLike) or not isinstance(shards, Sequence):
         raise ParameterError(
             f"{what} is a {type(shards).__name__}; give a list of files, data sets, or functions that return one"
@@ -154,7 +154,7 @@ def _to_shard_files(found: Any) -> ShardFiles | None:
 
 
 def read_shard(shard: TrainingShard, kind: str | None = None) -> Content:
-    """What a shard holds; files are told which kind is wanted."""
+    """Contents of a shard; `kind` applies to files."""
     found: Any = shard() if callable(shard) else shard
     files = _to_shard_files(found)
     if files is not None:
@@ -172,5 +172,5 @@ def read_shard(shard: TrainingShard, kind: str | None = None) -> Content:
 
 
 def is_empty(content: Content) -> bool:
-    """Whether nothing was in it."""
+    """Whether a shard is empty."""
     return content.preferences is None and content.features is None and content.labels is None

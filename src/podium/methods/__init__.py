@@ -1,1 +1,1 @@
-"""Methods that make one ranking of many; one file per family."""
+"""Methods that combine many rankings into one; one file per family."""

@@ -1,4 +1,4 @@
-"""What every method shares: parameters, weights, the forms it reads, and the way from scores to a consensus."""
+"""What every method shares: parameters, weights, accepted forms, and the step from scores to a consensus."""
 
 from __future__ import annotations
 
@@ -40,18 +40,17 @@ __all__ = [
 ]
 
 Weights = Mapping[Id, float] | Sequence[float]
-Pairwise = Literal[
-    "none", "lists", "items"
-]  # nothing; the items of each list (votes one by one); those of a query
+# no pairs; the items of each list (or single votes); all items of a query
+Pairwise = Literal["none", "lists", "items"]
 CostClass = Literal["walk", "iterate", "search"]
 LIST_FORMS = frozenset({Form.RANKING, Form.TOP_K, Form.RATING})
 ALL_FORMS = frozenset(Form)
-FEATURES = "(item features)"  # in explanations: what does not come from an expert
+FEATURES = "(item features)"  # in explanations: the share that comes from no expert
 
 
 @dataclass(frozen=True)
 class Tags:
-    """What a method is; the checks, the command line and the docs read it."""
+    """Properties of a method; the checks, the command line and the documentation read them."""
 
     accepts: frozenset[Form] = LIST_FORMS
     per_query: bool = True  # the answer to a query does not depend on the other queries
@@ -60,23 +59,20 @@ class Tags:
     condorcet: bool = False  # an item that beats every other by majority comes first
     supervised: bool = False  # learns from labels
     uses_features: bool = False
-    pairwise: Pairwise = "none"  # what it compares each with each: time or memory grows with the square of it
-    cost: CostClass = (
-        "walk"  # how often it goes over that: a few times, until it settles, or once per order it tries
-    )
+    pairwise: Pairwise = "none"  # what is compared pairwise: time or memory grows with its square
+    cost: CostClass = "walk"  # passes over that: a few, until convergence, or one per candidate order
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Scores by slot, and how they were found. Scores nearer than `tolerance` (relative) are ties."""
+    """Scores by slot, and how they were computed. Scores closer than `tolerance` (relative) are ties."""
 
     scores: F8
-    absent: B1 | None = None  # slots of which nothing is known; they go below all others of their query
+    absent: B1 | None = None  # slots without any evidence; they rank below all others of their query
     tolerance: float = TOLERANCE
     floor: float = FLOOR  # see `podium.kernels.ordering`
-    magnitude: float | F8 = (
-        0.0  # of the terms of a score, where they can cancel: one number, or one per query
-    )
+    # size of the terms of a score, where they can cancel: one number, or one per query
+    magnitude: float | F8 = 0.0
     converged: bool = True
     iterations: int | None = None
     objective: float | None = None
@@ -88,7 +84,7 @@ class Outcome:
 class Aggregator(ABC):
     """Base of all methods. A subclass declares a `name`, `tags` and parameters, and computes `_scores`.
 
-    The constructor only stores (and refuses values outside the declared ranges); learned state ends in `_`.
+    The constructor only stores its arguments and validates their ranges; learned attributes end in `_`.
     """
 
     name: ClassVar[str] = ""
@@ -112,19 +108,19 @@ class Aggregator(ABC):
                 raise ParameterError(f"{self.name} takes no weights")
             check_weights(self.weights, self.name)
 
-    # -- the public calls --------------------------------------------------------------------------------------
+    # -- public methods --------------------------------------------------------------------------------------
 
     def fit(
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
     ) -> Self:
-        """Learn from the data what the method learns; most of the unsupervised ones learn nothing."""
+        """Learn what the method learns from the data; most unsupervised methods learn nothing."""
         self._check_forms(preferences)
         return self
 
     def aggregate(
         self, preferences: Preferences, features: Features | None = None, *, ties: TieRule = "item"
     ) -> Consensus:
-        """One ranking of all items for every query; item features for the methods that use them."""
+        """Rank all items of every query; `features` is for the methods that use item features."""
         self._check_forms(preferences)
         self._check_features(features)
         self._check_costs(preferences)
@@ -154,8 +150,8 @@ class Aggregator(ABC):
     def explain(
         self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
     ) -> dict[Id, float]:
-        """What each expert adds to an item's score: exact for additive methods, else its score less the score without
-        that expert.
+        """Contribution of each expert to an item's score: exact for additive methods, otherwise the score
+        minus the score without that expert.
 
         >>> from podium import Preferences, ReciprocalRankFusion
         >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b"]}})
@@ -172,7 +168,7 @@ class Aggregator(ABC):
     def explain_order(
         self, preferences: Preferences, query: Id, above: Id, below: Id, features: Features | None = None
     ) -> dict[Id, float]:
-        """How much each expert speaks for `above` rather than `below`, strongest voice first; exact where `explain` is.
+        """How much each expert supports `above` over `below`, largest first; exact where `explain` is.
 
         >>> from podium import Preferences, ReciprocalRankFusion
         >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b"]}})
@@ -185,7 +181,7 @@ class Aggregator(ABC):
 
     @property
     def explains_exactly(self) -> bool:
-        """Whether what `explain` tells adds up to the score."""
+        """Whether the contributions that `explain` returns add up to the score."""
         return self.tags.additive
 
     def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
@@ -207,12 +203,12 @@ class Aggregator(ABC):
     def _compute_raw_outcome(
         self, preferences: Preferences, weights: F8, features: Features | None
     ) -> Outcome:
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below, in words
+        with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite raise an error below
             found = self._scores(preferences, weights)
         return found if isinstance(found, Outcome) else Outcome(found)
 
     def _compute_outcome(self, preferences: Preferences, weights: F8, features: Features | None) -> Outcome:
-        """The scores with items nobody speaks of put last; scores that overflow are an error."""
+        """Scores with items that no expert ranks placed last; scores that overflow raise an error."""
         outcome, index = self._compute_raw_outcome(preferences, weights, features), preferences.index
         if not np.isfinite(outcome.scores).all():
             query = index.queries[int(index.query_of_slot[np.flatnonzero(~np.isfinite(outcome.scores))[0]])]
@@ -222,31 +218,31 @@ class Aggregator(ABC):
         scores = outcome.scores
         if outcome.absent is not None:
             scores = segments.put_last(scores, outcome.absent, index.starts)
-        # a method that learns from labels learns what it means that nobody speaks of an item
+        # a supervised method learns from the labels how to score items that no expert ranks
         silent = None if self.tags.supervised else preferences.unranked_slots(weights > 0)
         if silent is not None:
             scores = segments.put_last(scores, silent, index.starts, if_needed=True)
         return outcome if scores is outcome.scores else dataclasses.replace(outcome, scores=scores)
 
-    # -- for subclasses ----------------------------------------------------------------------------------------
+    # -- for subclasses --------------------------------------------------------------------------------------
 
     @abstractmethod
     def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
         """Scores by slot, larger is better; `weights` has one value per expert code."""
 
     def _estimate_costs(self, preferences: Preferences) -> Sequence[Cost]:
-        """What the method needs beyond time and memory in proportion to the rows, from the shape of the input alone.
+        """Resources beyond what grows linearly with the rows, estimated from the shape of the input alone.
 
-        A method with the tag `pairwise` says it here; see `podium.methods.costs`.
+        Methods with the tag `pairwise` report them here; see `podium.methods.costs`.
         """
         return ()
 
     def _check_costs(self, preferences: Preferences) -> None:
-        """Refuse what would take too much, before it is begun."""
+        """Reject an input that exceeds the limits before the computation starts."""
         check_costs(self.name, preferences.queries, self._estimate_costs(preferences))
 
     def expert_weights_for(self, experts: Sequence[Id]) -> F8:
-        """One weight per expert, in their order: those given, or 1."""
+        """One weight per expert, in order: the given weights, or 1."""
         return (
             np.ones(len(experts)) if self.weights is None else weights_for(self.weights, experts, self.name)
         )
@@ -255,7 +251,7 @@ class Aggregator(ABC):
         if not isinstance(preferences, Preferences):
             got = type(preferences).__name__
             raise InputError(
-                f"{self.name} was given a {got}", remedy="make Preferences of it, or use podium.fuse"
+                f"{self.name} was given a {got}", remedy="convert it to Preferences, or use podium.fuse"
             )
         refused = preferences.forms - self.tags.accepts
         if refused:
@@ -269,9 +265,9 @@ class Aggregator(ABC):
 
     def _check_features(self, features: Features | None) -> None:
         if features is not None and not self.tags.uses_features:
-            raise ParameterError(f"{self.name} does not use item features; leave them out")
+            raise ParameterError(f"{self.name} does not use item features; omit them")
 
-    # -- how it shows itself -----------------------------------------------------------------------------------
+    # -- representation --------------------------------------------------------------------------------------
 
     def parameters(self) -> dict[str, Any]:
         """All constructor arguments by name."""
@@ -289,10 +285,10 @@ class Aggregator(ABC):
 
 
 def check_weights(weights: Weights | Any, name: str) -> None:
-    """Weights are finite numbers from 0, not all of them 0."""
+    """Check that weights are finite, not negative, and not all 0."""
     if isinstance(weights, str) or not isinstance(weights, Mapping | Sequence):
         raise ParameterError(
-            f"{name}: the weights are {weights!r}; give one number per expert, by name or in order"
+            f"{name}: weights is {weights!r}; give one number per expert, by name or in order"
         )
     values = list(weights.values() if isinstance(weights, Mapping) else weights)
     for w in values:
@@ -319,13 +315,13 @@ def weights_for(weights: Weights, experts: Sequence[Id], name: str) -> F8:
     for expert in weights:
         if expert not in known:
             raise ParameterError(
-                f"{name}: a weight for {expert!r}, who is not among the experts {known[:10]}"
+                f"{name}: weight given for unknown expert {expert!r}; known experts: {known[:10]}"
             )
     return np.array([weights[e] for e in known], np.float64)
 
 
 def _to_plain_value(value: Any) -> Any:
-    """Plain values, which print and can be saved; a mapping becomes our own, which nobody else changes."""
+    """Convert to plain values that can be printed and saved; mappings are copied."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     if isinstance(value, Mapping):
@@ -345,7 +341,7 @@ def make(spec: str | type[Aggregator] | Aggregator, **parameters: Any) -> Aggreg
     """
     if isinstance(spec, Aggregator):
         if parameters:
-            raise ParameterError(f"{spec!r} has its parameters already; give a name to make another one")
+            raise ParameterError(f"{spec!r} already has its parameters; pass a name to create another method")
         return spec
     if isinstance(spec, type) and issubclass(spec, Aggregator):
         spec = spec.name

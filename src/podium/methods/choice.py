@@ -1,9 +1,10 @@
-"""Scores from who won against whom: Bradley-Terry and its kin.
+"""Scores from the outcomes of contests: Bradley-Terry and related models.
 
-All of them see contests: every comparison is one, and a list is one contest for every two of its items (equal ranks are
-ties; with unlisted="below" a listed item also beats every unlisted one, while two unlisted ones did not meet). The
-weight of a contest is that of the vote times that of the expert. Where the contests leave open how far two items are
-apart, because one group of items never lost to the other or never met it, a prior decides, and a note says so.
+Every comparison is a contest, and a list is one contest per pair of its items (equal ranks are ties; with
+unlisted="below" a listed item also beats every unlisted one, while two unlisted items do not meet). A contest
+weighs the weight of the vote times that of the expert. Where the contests do not determine the distance
+between two items, because one group never lost to the other or never met it, the prior decides, and a note
+reports it.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ from podium.methods.majority import collect_votes
 
 __all__ = ["BradleyTerry", "Elo", "RankCentrality", "ThurstoneMosteller"]
 
-TIE = 1e-9  # scores nearer than this share of the largest one are ties
-SHOWN = 3  # queries, and items of each, that the notes name
-NO_CONTESTS = "keep the top of the lists, or use bradley_terry, which does not take lists apart"
+TIE = 1e-9  # scores closer than this fraction of the largest one are ties
+SHOWN = 3  # queries, and items per query, named in the notes
+NO_CONTESTS = "keep the top of the lists, or use bradley_terry, which does not expand lists into pairs"
 
 
 def collect_contests(
     name: str, preferences: Preferences, weights: F8, *, sided: bool = False, keep_lists: bool = False
 ) -> Iterator[Part]:
-    """The contests of all queries in parts, by the side shown first if `sided`."""
+    """The contests of all queries in parts; `sided` also returns which side was shown first."""
     votes, unit = collect_votes(preferences, weights)
     shown = preferences.comparisons.side
     if sided and shown is None:
         raise InputError(
-            f"{name} is asked for the advantage of being shown first, and nothing says who was",
+            f"{name} cannot estimate the advantage of being shown first: the votes do not record the order",
             remedy="give votes with the columns model_a, model_b and winner, or side= to from_comparisons",
         )
     side = shown.astype(np.float64) if sided and shown is not None else None
@@ -51,7 +52,7 @@ def collect_contests(
 
 
 def contest_costs(preferences: Preferences, remedy: str) -> list[Cost]:
-    """That of the query whose lists are the most contests; comparisons are no more than the input has."""
+    """Cost of the query whose lists expand into the most contests; comparisons never exceed the input."""
     pairs, memory = counting_bytes(collect_votes(preferences, np.ones(len(preferences.experts)))[0])
     if not len(pairs):
         return []
@@ -61,33 +62,33 @@ def contest_costs(preferences: Preferences, remedy: str) -> list[Cost]:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LatentScores(Aggregator):
-    """Most likely scores of a model of contests, by Newton's method (see `podium.kernels.contest_scores`)."""
+    """Maximum-likelihood scores of a contest model, by Newton's method (`podium.kernels.contest_scores`)."""
 
     tags = Tags(accepts=ALL_FORMS, pairwise="lists")
 
     tolerance: Annotated[float, Range(1e-13, 1e-3), "largest change of a score in the last step"] = 1e-8
-    max_iterations: Annotated[int, Range(1, 100_000), "steps after which a query is given up"] = 100
+    max_iterations: Annotated[int, Range(1, 100_000), "maximum number of steps per query"] = 100
 
     @abstractmethod
     def _fit_contests(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
-        """The solution of all queries."""
+        """Solve all queries."""
 
     @abstractmethod
     def _describe_prior(self) -> str:
-        """Words for the prior."""
+        """Describe the prior in the notes."""
 
     def _needs_sides(self) -> bool:
         return False
 
     def _keeps_lists(self) -> bool:
-        """Whether lists need not be taken apart into pairs."""
+        """Whether lists can be used without expanding them into pairs."""
         return False
 
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         return [] if self._keeps_lists() else contest_costs(preferences, self._suggest_alternative())
 
     def _suggest_alternative(self) -> str:
-        """What to use where lists are too many pairs."""
+        """What to use when the lists expand into too many pairs."""
         return NO_CONTESTS
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
@@ -130,7 +131,7 @@ class LatentScores(Aggregator):
 
 
 def describe_gaps(preferences: Preferences, wins: F8, losses: F8, component: I8, held: str) -> list[str]:
-    """What the contests leave open, for the first few queries: parts that never met, items that never lost or won."""
+    """Notes for the first few queries: disconnected groups, and items that never lost or never won."""
     index = preferences.index
     played = wins + losses > 0
     root = played & (component == np.arange(len(component)))
@@ -145,7 +146,7 @@ def describe_gaps(preferences: Preferences, wins: F8, losses: F8, component: I8,
         if parts[q] > 1:
             notes.append(
                 f"query {index.queries[q]!r}: {parts[q]} groups of items never met, so scores of different "
-                f"groups cannot be compared; {held} puts each group around 0"
+                f"groups cannot be compared; {held} centers each group at 0"
             )
         for word, none in (("lost", losses), ("won", wins)):
             items = np.flatnonzero(played[here] & (none[here] == 0)) + here.start
@@ -156,19 +157,20 @@ def describe_gaps(preferences: Preferences, wins: F8, losses: F8, component: I8,
                     f"query {index.queries[q]!r}: never {word}: {names}{more}; {held} keeps this finite"
                 )
     if len(open_queries) > SHOWN:
-        notes.append(f"the same in {len(open_queries) - SHOWN:,} more of {len(index):,} queries")
+        notes.append(f"the same applies to {len(open_queries) - SHOWN:,} more queries of {len(index):,}")
     return notes
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BradleyTerry(LatentScores):
-    """The log strengths under which i beats j with probability 1 / (1 + exp(s_j - s_i)).
+    """Log strengths s such that i beats j with probability 1 / (1 + exp(s_j - s_i)).
 
-    Scores are natural log odds with mean 0. The default prior is a ridge, l2 / 2 times the sum of squared scores: with
-    l2 = 0.001 that of a normal law with standard deviation 32, which moves items that both won and lost hardly at all
-    and keeps the others finite. The gamma prior of the strengths exp(s) has the given shape (its rate only shifts all
-    scores) and gives them mean 1 in place of mean score 0. Ties are half a win for either side, an outcome of their own
-    (Davidson; Rao & Kupper), or are ignored; an item that has only ignored ties has score 0.
+    Scores are natural log odds with mean 0. The default prior is a ridge, l2 / 2 times the sum of squared
+    scores. With l2 = 0.001 it is a normal distribution with standard deviation 32: it barely moves items that
+    both won and lost, and keeps the others finite. The gamma prior of the strengths exp(s) has the given
+    shape (its rate only shifts all scores) and sets their mean to 1 instead of the mean score to 0. A tie is
+    half a win for each side, an outcome of its own (Davidson; Rao & Kupper), or ignored; an item with only
+    ignored ties has score 0.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_comparisons([0] * 4, ["j"] * 4, ["a", "a", "a", "b"], ["b", "b", "b", "a"])
@@ -184,14 +186,14 @@ class BradleyTerry(LatentScores):
     ties: Annotated[
         str,
         Choice("half", "davidson", "rao_kupper", "ignore"),
-        "what a tie is: half a win each, an outcome, nothing",
+        "how a tie counts: half a win each, an outcome of its own, or not at all",
     ] = "half"
     prior: Annotated[str, Choice("ridge", "gamma"), "prior of the scores (ridge) or strengths (gamma)"] = (
         "ridge"
     )
     l2: Annotated[float, Range(1e-9, 1e6), Tune(1e-4, 10, log=True), "weight of the ridge prior"] = 0.001
     shape: Annotated[float, Range(1 + 1e-9, 1e6), Tune(1.01, 10, log=True), "shape of the gamma prior"] = 1.1
-    advantage: Annotated[bool, "estimate the advantage of the side shown first, and take it out"] = False
+    advantage: Annotated[bool, "estimate the advantage of the side shown first, and remove it"] = False
 
     def _needs_sides(self) -> bool:
         return self.advantage
@@ -201,7 +203,7 @@ class BradleyTerry(LatentScores):
 
     def _suggest_alternative(self) -> str:
         option = "advantage=False" if self.advantage else "ties='half'"
-        return f"keep the top of the lists, or use {option}, which does not take lists apart"
+        return f"keep the top of the lists, or use {option}, which does not expand lists into pairs"
 
     def _fit_contests(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
         gamma = self.prior == "gamma"
@@ -220,10 +222,10 @@ class BradleyTerry(LatentScores):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ThurstoneMosteller(LatentScores):
-    """The scores under which i beats j with probability Phi(s_i - s_j), Phi the normal law (Thurstone's case V).
+    """Scores s such that i beats j with probability Phi(s_i - s_j), Phi the normal CDF (Thurstone's case V).
 
-    The scale is that of the noise in a difference. Ties are half a win for either side, or are ignored; the ridge prior
-    is that of `bradley_terry`.
+    The unit is the standard deviation of the noise in a difference. A tie is half a win for each side, or
+    ignored; the ridge prior is that of `bradley_terry`.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_comparisons([0] * 4, ["j"] * 4, ["a", "a", "a", "b"], ["b", "b", "b", "a"])
@@ -234,7 +236,9 @@ class ThurstoneMosteller(LatentScores):
     name = "thurstone"
     citation = "Thurstone, Psychological Review 1927; Mosteller, Psychometrika 1951"
 
-    ties: Annotated[str, Choice("half", "ignore"), "what a tie is: half a win for each, or nothing"] = "half"
+    ties: Annotated[str, Choice("half", "ignore"), "how a tie counts: half a win each, or not at all"] = (
+        "half"
+    )
     l2: Annotated[float, Range(1e-9, 1e6), Tune(1e-4, 10, log=True), "weight of the ridge prior"] = 0.001
 
     def _fit_contests(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
@@ -247,11 +251,11 @@ class ThurstoneMosteller(LatentScores):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RankCentrality(Aggregator):
-    """Stationary probabilities of a walk that goes from an item to one it met, at the rate at which that one wins.
+    """Stationary distribution of a walk that moves from an item to an opponent at the rate it loses to it.
 
-    Ties are half a win for either side. `smoothing` votes are added to both sides of every pair that met, so the walk
-    can leave every item; groups that never met get mass by their number of items. Where the contests follow
-    Bradley-Terry exactly, the probabilities are its strengths.
+    Ties are half a win for each side. `smoothing` votes are added to both sides of every pair that met, so
+    the walk can leave every item; groups that never met get mass in proportion to their number of items.
+    Where the contests follow Bradley-Terry exactly, the probabilities are proportional to its strengths.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_comparisons([0] * 4, ["j"] * 4, ["a", "a", "a", "b"], ["b", "b", "b", "a"])
@@ -269,7 +273,7 @@ class RankCentrality(Aggregator):
     tolerance: Annotated[float, Range(1e-13, 1e-3), "largest relative change of a probability in a sweep"] = (
         1e-12
     )
-    max_iterations: Annotated[int, Range(1, 100_000_000), "sweeps after which a query is given up"] = 100_000
+    max_iterations: Annotated[int, Range(1, 100_000_000), "maximum number of sweeps per query"] = 100_000
 
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         return contest_costs(preferences, NO_CONTESTS)
@@ -296,12 +300,13 @@ class RankCentrality(Aggregator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Elo(Aggregator):
-    """Ratings that every vote moves by k times its surprise, one vote after the other.
+    """Ratings updated vote by vote: each vote moves them by k times (outcome - expected outcome).
 
-    The order counts: a query's lists come first (by expert), then its comparisons by expert and, for each expert, as
-    they were given; later votes weigh more. A list is played at once, each item's gain averaged over its opponents.
-    With `rounds` the ratings are the mean over so many random orders of the votes, drawn from `seed`, and the order in
-    which comparisons came has no effect. The weight of an expert and of a vote multiplies k.
+    The order matters: a query's lists come first (by expert), then its comparisons by expert and, within an
+    expert, in input order; later votes weigh more. A list is processed at once, each item's gain averaged
+    over its opponents. With `rounds` the ratings are the mean over that many random orders of the votes,
+    drawn from `seed`, and the input order of comparisons has no effect. The weights of experts and votes
+    multiply k.
 
     >>> from podium import Preferences
     >>> Elo().aggregate(Preferences.from_comparisons([0], ["j"], ["a"], ["b"])).to_dict()
@@ -312,23 +317,26 @@ class Elo(Aggregator):
     citation = "Elo, The Rating of Chessplayers, 1978"
     tags = Tags(accepts=ALL_FORMS)
     exempt: ClassVar = {
-        "row_order": "Elo depends on the order of the votes; use rounds for an answer that does not",
+        "row_order": "Elo depends on the order of the votes; set rounds for a result that does not",
         "renaming_experts": "the votes of an expert are played together, in the order of the experts",
-        "doubling": "a vote that comes twice surprises less the second time, and which came first matters",
-        "weight_two": "one vote with twice the step is not two votes one after the other",
-        "weights_matter": "of two experts who contradict each other the later one wins",
+        "doubling": "a repeated vote moves the ratings less the second time, and the order matters",
+        "weight_two": "one vote with twice the step differs from two votes in sequence",
+        "weights_matter": "when two experts contradict each other, the later one wins",
     }
 
     k: Annotated[
-        float, Range(0, 1000, open_low=True), Tune(1, 100, log=True), "step: points a sure loser wins"
+        float,
+        Range(0, 1000, open_low=True),
+        Tune(1, 100, log=True),
+        "step size: points for a win with expected outcome 0",
     ] = 32.0
-    scale: Annotated[float, Range(1e-6, 1e6), "points by which odds grow tenfold"] = 400.0
-    start: Annotated[float, Range(-1e6, 1e6), "rating of everybody before the first vote"] = 1500.0
-    rounds: Annotated[int, Range(0, 100_000), "random orders to average over; 0 is the order given"] = 0
+    scale: Annotated[float, Range(1e-6, 1e6), "rating difference that stands for odds of 10 to 1"] = 400.0
+    start: Annotated[float, Range(-1e6, 1e6), "initial rating of every item"] = 1500.0
+    rounds: Annotated[int, Range(0, 100_000), "random orders to average over; 0 keeps the input order"] = 0
     seed: Annotated[int, Range(0, 2**31 - 1), "seed of the random orders"] = 0
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, unit = collect_votes(preferences, weights)
         ratings = compute_elo(votes, self.k * unit, float(np.log(10) / self.scale), self.rounds, self.seed)
-        notes = () if self.rounds else ("the order of the votes counts",)
+        notes = () if self.rounds else ("the ratings depend on the order of the votes",)
         return Outcome(self.start + ratings, tolerance=TIE, magnitude=self.k, notes=notes)

@@ -1,8 +1,9 @@
-"""What a method needs for an input, estimated from the input's shape before anything is allocated.
+"""Resources that a method needs for an input, estimated from the input's shape before anything is allocated.
 
-A method that compares items with each other returns its `Cost` from `Aggregator._costs`. What goes beyond a limit is
-refused with the number, the limit and what to do instead. Only what grows faster than the rows of the input counts, and
-operations only for the most expensive query: an input is never refused for its own size or its number of queries.
+A method that compares items with each other returns its `Cost` from `Aggregator._estimate_costs`. Inputs
+beyond a limit are rejected with the estimate, the limit and an alternative. Only costs that grow faster than
+the rows of the input count, and operations only for the most expensive query: no input is rejected for its
+size alone.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from podium.kernels.dispatch import I8
 __all__ = ["Cost", "check_costs", "count_list_pairs", "read_limits", "table_cost"]
 
 MEMORY = 2.0  # gigabytes (10^9 bytes)
-OPERATIONS = 1e11  # one or two minutes of one core
+OPERATIONS = 1e11  # one or two minutes on one core
 NO_PAIRS = "keep the top of the lists, or use a method that needs no pairs, such as rrf or mc2"
 NO_TABLE = (
     "keep fewer items per query, or use a method that needs no table of pairs, such as bradley_terry or mc2"
@@ -32,7 +33,7 @@ NO_TABLE = (
 class Cost(NamedTuple):
     """An estimate for one query, or for the whole input where `query` is None."""
 
-    number: float  # of what there is so much of
+    number: float  # how many of `what`
     what: str  # in the plural: "pairs of items"
     memory: float = 0.0  # bytes
     operations: float = 0.0
@@ -41,7 +42,7 @@ class Cost(NamedTuple):
 
 
 def read_limits() -> tuple[float, float]:
-    """Bytes and operations up to which a method starts: PODIUM_MEMORY (gigabytes) and PODIUM_OPERATIONS change them."""
+    """Limits in bytes and operations; PODIUM_MEMORY (gigabytes) and PODIUM_OPERATIONS change them."""
     return _read_limit("PODIUM_MEMORY", MEMORY) * 1e9, _read_limit("PODIUM_OPERATIONS", OPERATIONS)
 
 
@@ -59,7 +60,7 @@ def _read_limit(variable: str, default: float) -> float:
 
 
 def check_costs(name: str, queries: Sequence[Id], costs: Iterable[Cost]) -> None:
-    """Refuse what needs more memory or operations than the limits allow."""
+    """Reject costs above the limits for memory or operations."""
     for cost in costs:
         memory, operations = read_limits()
         if cost.memory > memory:
@@ -88,7 +89,7 @@ def _format_count(number: float) -> str:
 def table_cost(
     sizes: I8, cell: float = 0.0, *, square: float = 0.0, cube: float = 0.0, remedy: str = NO_TABLE
 ) -> list[Cost]:
-    """That of the largest query: bytes per cell of tables of all pairs, operations per cell and per item's cube."""
+    """Cost of the largest query: bytes per cell of the pair tables, operations per cell and cubed item."""
     if not len(sizes):
         return []
     worst = int(sizes.argmax())
@@ -98,7 +99,7 @@ def table_cost(
 
 
 def count_list_pairs(preferences: Preferences) -> float:
-    """The contests that all lists of all queries are, list by list."""
+    """Number of contests that the lists expand into, by list."""
     lists = preferences.lists
     lengths = lists.lengths.astype(np.float64)
     met = lengths * (lengths - 1) / 2

@@ -1,4 +1,4 @@
-"""What there is to say of a method, as plain values: for `podium methods --json` and the service."""
+"""Description of a method as plain values, for `podium methods --json` and the service."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["describe_learner", "describe_method"]
 
 
 def describe_method(cls: Any) -> dict[str, Any]:
-    """Name, summary, citation, what it reads and is, and each parameter with what it accepts."""
+    """Name, summary, citation, accepted forms, properties, and each parameter with its accepted values."""
     return {
         "name": cls.name,
         "class": cls.__name__,
@@ -25,7 +25,7 @@ def describe_method(cls: Any) -> dict[str, Any]:
 
 
 def describe_learner(cls: Any) -> dict[str, Any]:
-    """The same of a model over item features, which has no experts and is named on the command line in lower case."""
+    """Description of a model over item features; it has no experts, and its CLI name is in lower case."""
     return {
         "name": cls.__name__.lower(),
         "class": cls.__name__,

@@ -1,7 +1,7 @@
 """`fuse`: one query, plain Python in and out.
 
-A call with three lists of fifty items must not pay for tables and indexes, so methods that only look at positions
-take a plain dictionary path; every other method goes through `Preferences`. Both give the same ranking.
+A call with three lists of fifty items must not pay for tables and indexes, so methods that use only positions
+take a path over plain dictionaries; all other methods go through `Preferences`. Both return the same ranking.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from podium.methods.positional import Positional, RankBiasedCentroids, Reciproca
 
 __all__ = ["Fused", "fuse"]
 
-SHOWN = 10  # items in a notebook
+SHOWN = 10  # items shown in a notebook
 ExpertAnswer = Sequence[Id] | Mapping[Id, float]
-# methods that are exactly "sum of weight x points(rank)", and their one parameter
+# methods that are exactly "sum of weight x points(rank)", with their one parameter
 _QUICK: dict[type, str] = {ReciprocalRankFusion: "k", RankBiasedCentroids: "persistence"}
 
 
@@ -39,11 +39,11 @@ class Fused:
     ranking: list[Id]
     scores: list[float]
     _by: Aggregator
-    _weights: Weights | None = None  # those given beside the method
+    _weights: Weights | None = None  # weights given beside the method
 
     @property
     def method(self) -> str:
-        """The method with its parameters, as `make` reads them."""
+        """The method with its parameters, in the form `make` parses."""
         if self._weights is None:
             return repr(self._by)
         return repr(make(self._by.name, **(self._by.parameters() | {"weights": self._weights})))
@@ -69,7 +69,7 @@ class Fused:
 
     @property
     def tied(self) -> list[bool]:
-        """Whether the item at each place shares its score with another."""
+        """Whether the item at each place is tied with another."""
         s = self.scores
         same = [False, *map(operator.eq, s, s[1:]), False] if s else []
         return [above or below for above, below in pairwise(same)]
@@ -83,9 +83,9 @@ def fuse(
     duplicates: Duplicates = "error",
     **parameters: Any,
 ) -> Fused:
-    """Fuse a few answers to one query: lists of ids from the top, or mappings of ids to scores.
+    """Fuse a few result lists of one query: lists of ids, best first, or mappings from ids to scores.
 
-    Answers may be named (`{"bm25": [...], "dense": [...]}`), then weights may be named too.
+    The lists may be named (`{"bm25": [...], "dense": [...]}`); then the weights may be named too.
 
     >>> fuse([["a", "b", "c"], ["c", "a"]]).ranking
     ['a', 'c', 'b']
@@ -96,7 +96,7 @@ def fuse(
     podium.core.errors.InputError: list 1: item 'a' appears twice; choose duplicates='first', 'best' or 'sum' ...
     """
     if not isinstance(lists, Mapping | str | Sequence):
-        lists = list(lists)  # it may be asked for twice
+        lists = list(lists)  # an iterator can be read only once
     if weights is not None and isinstance(lists, Mapping) != isinstance(weights, Mapping) and lists:
         raise ParameterError(
             "name the weights if the lists are named, and give them in order if they are not"
@@ -115,7 +115,7 @@ def fuse(
 
 
 @functools.lru_cache(maxsize=64)
-def _make_cached(method: str, changes: int) -> Aggregator:  # noqa: ARG001 - a new definition makes old answers stale
+def _make_cached(method: str, changes: int) -> Aggregator:  # noqa: ARG001 - a new definition invalidates the cache
     return make(method)
 
 
@@ -129,7 +129,7 @@ def _compute_points(method: type[Positional], parameter: float, length: int) -> 
 def _fuse_positions(
     lists: Sequence[ExpertAnswer], aggregator: Aggregator, weights: Weights | None
 ) -> Fused | None:
-    """Dictionary path; None when the input is not plain lists of ids."""
+    """Path over dictionaries; None when the input is not plain lists of ids."""
     assert isinstance(aggregator, Positional)
     parameter: float = getattr(aggregator, _QUICK[type(aggregator)])
     if weights is not None:
@@ -171,7 +171,7 @@ def _rank_totals(totals: dict[Id, float], by: Aggregator, weights: Weights | Non
 
 
 def _snap_ties(ranking: list[Id], scores: list[float]) -> None:
-    """Give scores that differ by rounding only one value, and their items id order."""
+    """Give one value to scores that differ only by rounding, and order their items by id."""
     begin = 0
     for place in range(1, len(scores) + 1):
         above = scores[place - 1]
@@ -196,7 +196,7 @@ def _fuse_preferences(
     lists: Sequence[ExpertAnswer] | Mapping[Id, ExpertAnswer], aggregator: Aggregator, duplicates: Duplicates
 ) -> Fused:
     if isinstance(lists, str):
-        raise InputError(f"the lists are a string, {lists[:20]!r}", remedy="give a list of lists of ids")
+        raise InputError(f"the lists are the string {lists[:20]!r}", remedy="give a list of lists of ids")
     named: dict[Id, Any] = dict(lists) if isinstance(lists, Mapping) else dict(enumerate(lists))
     for number, (name, answer) in enumerate(named.items()):
         if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):

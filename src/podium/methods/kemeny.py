@@ -22,16 +22,17 @@ __all__ = ["Kemeny"]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Kemeny(Aggregator):
-    """The ranking with the smallest total weight of votes against it; score = items below minus above.
+    """The ranking with the smallest total weight of votes against it; score = items below minus items above.
 
-    The items are first cut into groups that no majority cycle joins, and each group is solved by itself. `exact` uses
-    dynamic programming up to 14 items, then linear programming and, where its bound leaves a gap, branch and
-    bound, which can take long. `local` moves single items from several good starts until no move helps. `auto` does
-    all but the branching for groups of up to `exact_limit` items, and `local` for larger ones. The objective is
-    the weight of the votes against the ranking; the notes say whether it is proved to be the least.
+    The items are first split into groups that no majority cycle connects, and each group is solved
+    separately. `exact` uses dynamic programming up to 14 items, then linear programming and, where its bound
+    leaves a gap, branch and bound, which can take long. `local` moves single items from several good starts
+    until no move helps. `auto` does all but the branching for groups of up to `exact_limit` items, and
+    `local` for larger ones. The objective is the weight of the votes against the ranking; the notes state
+    whether it is proved minimal.
 
-    Best rankings are often not unique. Items that no vote tells apart come out tied; other choices are made by net
-    votes (won minus lost), then by id. With more than 14 items in a group the solver's choice stands.
+    Optimal rankings are often not unique. Items that no vote distinguishes are tied; other choices are made
+    by net votes (won minus lost), then by id. In groups of more than 14 items the solver's choice stands.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {1: ["a", "b", "c"], 2: ["b", "c", "a"], 3: ["a", "b", "c"]}})
@@ -43,13 +44,13 @@ class Kemeny(Aggregator):
     name = "kemeny"
     citation = "Kemeny, Daedalus 1959"
     tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items", cost="search")
-    exempt = {  # noqa: RUF012 - read-only by convention, as all class facts here
-        "renaming_items": "best rankings are not unique: ids decide among equal net votes; the cost is equal",
+    exempt = {  # noqa: RUF012 - read-only by convention, like all class attributes here
+        "renaming_items": "optimal rankings are not unique: ids decide among equal net votes, at the same cost",
     }
 
-    method: Annotated[str, Choice("auto", "exact", "local"), Fixed(), "how each group is solved"] = "auto"
+    method: Annotated[str, Choice("auto", "exact", "local"), Fixed(), "solver for each group"] = "auto"
     exact_limit: Annotated[int, Range(0, 200), "largest group for which `auto` seeks a proof"] = 50
-    most_nodes: Annotated[int, Range(1, 10**9), "branches after which `exact` gives up"] = 10_000
+    most_nodes: Annotated[int, Range(1, 10**9), "maximum number of branches for `exact`"] = 10_000
 
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         return table_cost(preferences.index.sizes, 32, cube=1)
@@ -73,7 +74,7 @@ class Kemeny(Aggregator):
         return Outcome(scores, find_unranked_slots(votes), objective=cost * unit, notes=(notes,))
 
     def _order_items(self, margin: F8, compiled: bool) -> tuple[list[I8], bool]:
-        """Tied blocks of items in a best order, and whether it is proved to be best."""
+        """Tied blocks of items in an optimal order, and whether it is proved optimal."""
         label = ordering.label_equal_items(margin)
         first = np.full(label.max() + 1, len(label))
         np.minimum.at(first, label, np.arange(len(label)))
@@ -88,7 +89,7 @@ class Kemeny(Aggregator):
         return blocks, all(proved for *_, proved in solved)
 
     def _order_group(self, margin: F8, compiled: bool) -> tuple[I8, bool]:
-        """A good order of one group, and whether it is proved to be best."""
+        """A good order of one group, and whether it is proved optimal."""
         size = len(margin)
         exact = self.method == "exact" or (self.method == "auto" and size <= self.exact_limit)
         if size <= 2 or (exact and size <= ordering.FEW):

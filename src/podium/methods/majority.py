@@ -1,8 +1,8 @@
-"""Methods that ask, pair by pair, whom the majority prefers.
+"""Methods based on the majority preference for each pair of items.
 
-All of them read lists (rankings, top-k lists, ratings through the ranks they imply) and comparisons alike: an expert
-prefers i to j when it lists i at a better rank, or votes for i; with unlisted="below" it also prefers what it lists
-to what it does not. A tie gives nothing to either side.
+They read lists (rankings, top-k lists, ratings through the ranks they imply) and comparisons: an expert
+prefers i to j when it lists i at a better rank, or votes for i; with unlisted="below" it also prefers every
+listed item to every unlisted one. A tie counts for neither side.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def collect_votes(preferences: Preferences, weights: F8) -> tuple[Votes, float]:
-    """The voices of all experts with whole weights, and the unit of these weights."""
+    """The votes of all experts with integer weights, and the unit of these weights."""
     lists, pairs = preferences.lists, preferences.comparisons
     plain = bool((pairs.weight == 1).all())
     given = weights[pairs.expert] if plain else weights[pairs.expert] * pairs.weight
@@ -60,13 +60,9 @@ def collect_votes(preferences: Preferences, weights: F8) -> tuple[Votes, float]:
 class PairwiseMajority(Aggregator):
     """Scores from the matrix of votes of each query."""
 
-    tables: ClassVar[int] = 2  # matrices of a query held at once, eight bytes per pair
-    cube: ClassVar[float] = (
-        0.0  # operations per cube of the number of items, for the estimate of cost (measured)
-    )
-    cubic: ClassVar[float] = (
-        0.0  # cost of an item's cube in cells of a matrix, for choosing and sharing the work
-    )
+    tables: ClassVar[int] = 2  # matrices held at once per query, eight bytes per pair
+    cube: ClassVar[float] = 0.0  # operations per cubed number of items, for the cost estimate (measured)
+    cubic: ClassVar[float] = 0.0  # cost per cubed number of items relative to a matrix cell, for scheduling
     kernel: ClassVar[Callable[..., F8]]
 
     def _kernel_options(self) -> tuple[bool, ...]:
@@ -83,11 +79,11 @@ class PairwiseMajority(Aggregator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CondorcetFuse(PairwiseMajority):
-    """Sort by majority, so that no item stands right above one that beats it; score = items below minus above.
+    """Sort by majority so that no item directly follows one that it beats; score = items below minus above.
 
-    A merge sort by the majority starts from the order of net votes (won minus lost). Items with equal net votes are
-    split by wins minus losses among themselves, again and again; those that cannot be told apart stay tied, and
-    are compared with others by their summed votes.
+    A merge sort by majority starts from the order of net votes (won minus lost). Items with equal net votes
+    are split recursively by wins minus losses among themselves; those that remain equal stay tied, and are
+    compared with others by their summed votes.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {1: ["a", "b", "c"], 2: ["b", "a", "c"], 3: ["a", "c", "b"]}})
@@ -103,7 +99,7 @@ class CondorcetFuse(PairwiseMajority):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Copeland(PairwiseMajority):
-    """Items beaten by majority minus items lost to.
+    """Number of items beaten by majority minus number of items lost to.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_comparisons([0] * 3, ["j"] * 3, ["a", "a", "b"], ["b", "c", "c"])
@@ -119,9 +115,10 @@ class Copeland(PairwiseMajority):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GreedyOrder(PairwiseMajority):
-    """Take the item with the largest preference out minus in among those left, again and again.
+    """Repeatedly take the item with the largest outgoing minus incoming preference among those left.
 
-    Items with equal values are compared among themselves only, again and again; what still ties is taken together.
+    Items with equal values are compared recursively among themselves only; the remaining ties are taken
+    together.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {1: ["a", "b", "c"], 2: ["b", "c", "a"]}})
@@ -137,7 +134,7 @@ class GreedyOrder(PairwiseMajority):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Schulze(PairwiseMajority):
-    """Items beaten minus items lost to, where i beats j if its widest path of majorities to j is the stronger.
+    """Items beaten minus items lost to, where i beats j if its strongest path of majorities to j is stronger.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {1: ["a", "b", "c"], 2: ["b", "c", "a"], 3: ["c", "a", "b"]}})
@@ -153,7 +150,9 @@ class Schulze(PairwiseMajority):
     kernel = staticmethod(majority.schulze)
 
     strength: Annotated[
-        str, Choice("winning", "margin"), "what a majority weighs: its votes, or its votes less those against"
+        str,
+        Choice("winning", "margin"),
+        "strength of a majority: its votes, or its votes minus those against",
     ] = "winning"
 
     def _kernel_options(self) -> tuple[bool, ...]:
@@ -162,9 +161,9 @@ class Schulze(PairwiseMajority):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RankedPairs(PairwiseMajority):
-    """Lock majorities from the largest margin down, skipping those that contradict; score = dominated minus dominators.
+    """Lock majorities by falling margin, skipping contradictions; score = items dominated minus dominators.
 
-    Equal margins are locked together, less those that lie on a cycle with each other and with what is locked.
+    Equal margins are locked together, except those on a cycle with each other and with the locked majorities.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {1: "abc", 2: "bca", 3: "cab", 4: "abc"}})
@@ -184,10 +183,10 @@ class RankedPairs(PairwiseMajority):
 class MajorityVote(Aggregator):
     """The mean of the votes on an item.
 
-    Ratings: the weighted mean rating over the experts that rated it. Rankings and comparisons: the weighted mean over
-    lists of the share of the other listed items it beats, ties half (a comparison is a list of two, a list of one
-    says 1/2). In a query with other votes beside ratings, ratings count through the ranks they imply. Items nobody
-    voted on come last, with a score below everybody's.
+    Ratings: the weighted mean rating over the experts that rated it. Rankings and comparisons: the weighted
+    mean over lists of the fraction of the other listed items it beats, ties half (a comparison is a list of
+    two; a list of one gives 1/2). In a query with other votes beside ratings, ratings count through the ranks
+    they imply. Items without votes come last, with a score below all others.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {"ann": {"a": 3, "b": 5}, "bob": {"a": 4}}})
@@ -200,9 +199,8 @@ class MajorityVote(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         lists, pairs, slots = preferences.lists, preferences.comparisons, len(preferences.index.items)
-        votes, _ = collect_votes(
-            preferences, weights
-        )  # whole weights, so that sums do not depend on their order
+        # integer weights, so that sums do not depend on their order
+        votes, _ = collect_votes(preferences, weights)
         rated = self._find_rated_queries(preferences)[lists.query_of_list]
         value = self._compute_win_shares(preferences)
         if lists.score is not None:
@@ -221,7 +219,7 @@ class MajorityVote(Aggregator):
 
     @staticmethod
     def _find_rated_queries(preferences: Preferences) -> B1:
-        """Queries all of whose votes are ratings."""
+        """Queries whose votes are all ratings."""
         lists, votes = preferences.lists, preferences.comparisons
         if lists.score is None:
             return np.zeros(len(preferences), np.bool_)
@@ -232,7 +230,7 @@ class MajorityVote(Aggregator):
 
     @staticmethod
     def _compute_win_shares(preferences: Preferences) -> F8:
-        """The share of the other items of its list that each row beats."""
+        """The fraction of the other items of its list that each row beats."""
         lists = preferences.lists
         below = preferences.unlisted == "below"
         others = (preferences.index.sizes[lists.query_of_list] if below else lists.lengths) - 1.0
@@ -242,7 +240,7 @@ class MajorityVote(Aggregator):
 
     @staticmethod
     def _add_unlisted(preferences: Preferences, weight: F8, total: F8, voices: F8) -> tuple[F8, F8]:
-        """Each list also puts the items it does not hold in one tied last place."""
+        """Add to each list its unlisted items, tied at the last place."""
         lists, sizes = preferences.lists, preferences.index.sizes
         size = sizes[lists.query_of_list]
         share = weight * np.maximum(size - lists.lengths - 1, 0) / 2 / np.maximum(size - 1, 1)

@@ -1,8 +1,8 @@
-"""Markov chains over items: a walk that keeps moving to better items spends most of its time on the best.
+"""Markov chains over items: a walk that moves to better items spends most of its time on the best ones.
 
-The score is the stationary probability. A comparison counts as a list of two; with unlisted="below" the items a list
-does not hold are its tied last block. Weights are the odds of picking a list. An item that no list holds jumps to
-any item, so it ends last.
+The score is the stationary probability. A comparison counts as a list of two; with unlisted="below" the
+unlisted items are the tied last block of a list. Weights are the odds of picking a list. An item in no list
+jumps to a random item, so it ranks last.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from podium.methods.majority import collect_votes
 
 __all__ = ["MC1", "MC2", "MC3", "MC4", "MarkovChain"]
 
-TIE = 1e-9  # relative: probabilities nearer than this are ties
+TIE = 1e-9  # relative: probabilities closer than this are ties
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MarkovChain(Aggregator):
-    """Stationary probabilities; the walk teleports to any item with a small probability, so that they are unique.
+    """Stationary probabilities; the walk teleports to a random item at a small rate, so they are unique.
 
-    The default of 0.15 is the usual one for walks on the web. Iterations stop when the sum of all errors is below
-    `tolerance`, by the bound that the teleport gives.
+    The default of 0.15 is the usual one for PageRank. Iteration stops when the bound that the teleport
+    gives on the summed error falls below `tolerance`.
     """
 
     citation: ClassVar[str] = "Dwork, Kumar, Naor & Sivakumar, WWW 2001"
     tags = Tags(accepts=ALL_FORMS, cost="iterate")
 
     teleport: Annotated[
-        float, Range(1e-6, 1), Tune(0.001, 0.5, log=True), "probability of a jump to any item"
+        float, Range(1e-6, 1), Tune(0.001, 0.5, log=True), "probability of a jump to a random item"
     ] = 0.15
     tolerance: Annotated[float, Range(1e-14, 1e-3), "largest summed error of the probabilities"] = 1e-12
-    max_iterations: Annotated[int, Range(1, 100_000_000), "steps after which the walk is cut short"] = 100_000
+    max_iterations: Annotated[int, Range(1, 100_000_000), "maximum number of steps"] = 100_000
 
     @abstractmethod
     def _solve_chain(self, votes: Votes) -> markov_chains.StationaryDistribution:
@@ -60,7 +60,7 @@ class MarkovChain(Aggregator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ListChain(MarkovChain):
-    """A walk along lists; a step takes time in proportion to their lengths."""
+    """A walk along lists; the time per step is proportional to their lengths."""
 
     kind: ClassVar[int]
 
@@ -72,7 +72,7 @@ class ListChain(MarkovChain):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MC1(ListChain):
-    """Go to any of the items ranked at or above the current one, over all lists that hold it, counted with repeats.
+    """Go to a random item ranked at or above the current one, over all lists that hold it, with repeats.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {1: "abcd", 2: "bad", 3: "acbe"}})
@@ -86,7 +86,7 @@ class MC1(ListChain):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MC2(ListChain):
-    """Pick a list that holds the current item, then go to any of its items ranked at or above it.
+    """Pick a list that holds the current item, then go to a random item of it ranked at or above that item.
 
     >>> from podium import Preferences
     >>> MC2().aggregate(Preferences.from_lists({"q": {1: "abcd", 2: "bad", 3: "acbe"}})).ranking("q")
@@ -99,7 +99,7 @@ class MC2(ListChain):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MC3(ListChain):
-    """Pick a list that holds the current item, then any of its items, and go there if it is ranked above.
+    """Pick a list that holds the current item, then a random item of it, and go there if it is ranked above.
 
     >>> from podium import Preferences
     >>> MC3().aggregate(Preferences.from_lists({"q": {1: "abcd", 2: "bad", 3: "acbe"}})).ranking("q")
@@ -112,7 +112,7 @@ class MC3(ListChain):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MC4(MarkovChain):
-    """Draw any item, and go there if a majority of the lists that rank both prefer it (ties count half for each).
+    """Draw a random item, and go there if most of the lists that rank both prefer it (ties count half).
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {1: "abcd", 2: "bad", 3: "acbe"}})

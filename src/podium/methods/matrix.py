@@ -1,4 +1,4 @@
-"""Methods that read all preferences as pairwise matrices: the multinomial preference model, and completion by SVP."""
+"""Methods on pairwise preference matrices: the multinomial preference model, and matrix completion by SVP."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from podium.methods.majority import collect_votes
 
 __all__ = ["Mpm", "Svp"]
 
-TIE = 1e-8  # relative to the largest score: scores nearer than this are ties
-ROUNDS = 2000  # of adherences and scores in turn
+TIE = 1e-8  # relative to the largest score: scores closer than this are ties
+ROUNDS = 2000  # alternations between adherences and scores
 
 
 class _MpmFit(NamedTuple):
@@ -34,14 +34,14 @@ class _MpmFit(NamedTuple):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Mpm(Aggregator):
-    """MPM: an expert's preferences are draws from all pairs, i over j with probability exp(t (s_i - s_j)) / Z.
+    """MPM: preferences are draws from all pairs, i over j with probability exp(t (s_i - s_j)) / Z.
 
-    Every strength Y(i, j) with which an expert prefers i to j counts as so many draws, and Z sums over all pairs of
-    items of the query. Scores s have a normal prior with mean 0. In the plain model t = 1 for all, and the items come
-    in the order of their net strengths, the sums of Y(i, j) - Y(j, i). With `adherence` every expert has its own
-    t >= 0 in every query, with a normal prior around 1: experts that contradict the others get little. `pooled` gives
-    an expert one t for all queries, which then depend on each other. The expert weights of the consensus are these
-    t, over queries in the mean by strength, times the weights given.
+    Every strength Y(i, j) with which an expert prefers i to j counts as that number of draws; Z sums over all
+    pairs of items of the query. Scores s have a normal prior with mean 0. In the plain model t = 1 for all,
+    and the items are ordered by net strength, the sum of Y(i, j) - Y(j, i). With `adherence` every expert has
+    its own t >= 0 per query, with a normal prior around 1: experts that contradict the others get a small t.
+    `pooled` gives an expert one t for all queries, which then depend on each other. The expert weights of the
+    consensus are the given weights times t, averaged over queries by strength.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {1: "abcd", 2: "abdc", 3: "bacd", 4: "dbca"}})
@@ -56,10 +56,10 @@ class Mpm(Aggregator):
     citation = "Volkovs & Zemel, WWW 2012"
     tags = Tags(accepts=ALL_FORMS, cost="iterate")
 
-    adherence: Annotated[bool, "does every expert have an adherence of its own?"] = False
-    pooled: Annotated[bool, "is the adherence of an expert one for all queries?"] = False
+    adherence: Annotated[bool, "estimate an adherence per expert"] = False
+    pooled: Annotated[bool, "share an expert's adherence across queries"] = False
     strength: Annotated[
-        str, Choice("binary", "rank", "log"), "1, or the difference of ranks or log ranks, for every pair"
+        str, Choice("binary", "rank", "log"), "strength of a pair: 1, or the difference of ranks or log ranks"
     ] = "binary"
     prior: Annotated[float, Range(1e-6, 1e6), Tune(1e-3, 10, log=True), "precision of the scores' prior"] = (
         0.1
@@ -67,8 +67,8 @@ class Mpm(Aggregator):
     steady: Annotated[
         float, Range(1e-6, 1e6), Tune(1e-2, 1e3, log=True), "precision of the adherences' prior around 1"
     ] = 1.0
-    tolerance: Annotated[float, Range(1e-12, 1e-2), "largest gradient, relative, that counts as none"] = 1e-10
-    max_iterations: Annotated[int, Range(1, 1_000_000), "Newton steps after which a query is cut short"] = 200
+    tolerance: Annotated[float, Range(1e-12, 1e-2), "largest relative gradient at convergence"] = 1e-10
+    max_iterations: Annotated[int, Range(1, 1_000_000), "maximum number of Newton steps per query"] = 200
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         groups, expert = self._build_groups(preferences, weights)
@@ -76,7 +76,7 @@ class Mpm(Aggregator):
         fit, adherence, late, rounds = found
         notes = [f"largest gradient {fit.gradient.max(initial=0.0):.1e}"]
         if late.any():
-            notes.append(f"stopped too early in {int(late.sum())} of {len(late)} queries")
+            notes.append(f"not converged in {int(late.sum())} of {len(late)} queries")
         return Outcome(
             fit.score,
             find_unranked_slots(collect_votes(preferences, weights)[0]),
@@ -90,7 +90,7 @@ class Mpm(Aggregator):
         )
 
     def _build_groups(self, preferences: Preferences, weights: F8) -> tuple[multinomial.PreferenceGroups, I8]:
-        """Net strengths and totals, weighted, by query and expert (or by query alone), and the expert of each group."""
+        """Weighted net strengths and totals, by query and expert (or by query), and the expert of each group."""
         made = build_expert_matrices(preferences, cast(Transform, self.strength))
         m = made.matrices
         row, column = preference_svd.sum_rows_and_columns(m)
@@ -119,8 +119,8 @@ class Mpm(Aggregator):
         multinomial.fit_scores(groups, adherence, *how, fit, active)
         if not self.adherence:
             return _MpmFit(fit, adherence, fit.steps > self.max_iterations, 0)
-        tied = np.zeros_like(expert) if self.pooled else groups.query  # what shares one scale
-        own = expert if self.pooled else np.arange(len(expert))  # what shares one adherence
+        tied = np.zeros_like(expert) if self.pooled else groups.query  # groups that share one scale
+        own = expert if self.pooled else np.arange(len(expert))  # groups that share one adherence
         while active.any() and rounds < ROUNDS * min(1, self.max_iterations - 1):
             rounds += 1
             moved = multinomial.fit_adherence(
@@ -132,7 +132,7 @@ class Mpm(Aggregator):
 
 
 def _average_adherence(groups: multinomial.PreferenceGroups, adherence: F8, expert: I8, weights: F8) -> F8:
-    """The mean adherence of every expert, weighted by what it said; 1 for experts that said nothing."""
+    """The mean adherence of every expert, weighted by its strengths; 1 for experts without preferences."""
     said = np.bincount(expert, groups.total, len(weights))
     mean = np.bincount(expert, groups.total * adherence, len(weights)) / np.where(said > 0, said, 1.0)
     return np.where(said > 0, mean, 1.0) * weights
@@ -140,16 +140,16 @@ def _average_adherence(groups: multinomial.PreferenceGroups, adherence: F8, expe
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Svp(Aggregator):
-    """SVP: fill in a skew matrix of preferences so that it has rank two, and score items by its row means.
+    """SVP: complete a skew-symmetric preference matrix to rank two, and score items by its row means.
 
-    Y(i, j), the strength with which i is preferred to j less that of the opposite, is known for pairs that some expert
-    compares: over experts the `sum`, the weighted `mean` or the smoothed `log_odds`, log((w + 1) / (l + 1)) of what
-    speaks for i and for j, a tie half for each. A list's strength is the difference of ranks over its largest rank
-    (`rank`), of log ranks (`log`), of plain ranks (`difference`), or 1 (`binary`); against unlisted items, where they
-    are below, it is 1 (for `difference` they stand one rank under the last). Cells not known are filled in by
-    projecting onto rank two again and again. As few lists leave them wide open, `shrink` draws them towards 0: 0 is the
-    method as published, which may not converge; 1 takes them as 0 and projects once. The notes say how much of Y the
-    result explains.
+    Y(i, j), the strength of i over j minus that of j over i, is known for pairs that some expert compares:
+    over experts the `sum`, the weighted `mean` or the smoothed `log_odds`, log((w + 1) / (l + 1)) of the
+    support for i and for j, a tie half for each. A list's strength is the difference of ranks over its
+    largest rank (`rank`), of log ranks (`log`), of plain ranks (`difference`), or 1 (`binary`); against
+    unlisted items, where they are below, it is 1 (for `difference` they are one rank below the last). Unknown
+    cells are filled in by repeated projection onto rank two. With few lists they are poorly determined, so
+    `shrink` pulls them towards 0: 0 is the published method, which may not converge; 1 sets them to 0 and
+    projects once. The notes report how much of Y the result explains.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {1: "abc", 2: "bcd", 3: "acd"}})
@@ -162,22 +162,26 @@ class Svp(Aggregator):
     tags = Tags(accepts=ALL_FORMS, pairwise="items")
 
     strength: Annotated[
-        str, Choice("rank", "log", "difference", "binary"), "how strongly a list prefers one item to another"
+        str,
+        Choice("rank", "log", "difference", "binary"),
+        "strength with which a list prefers one item to another",
     ] = "rank"
-    combine: Annotated[
-        str, Choice(*matrix_completion.COMBINE), "how the experts' strengths are put together"
-    ] = "sum"
-    shrink: Annotated[float, Range(0, 1), Tune(0.01, 1, log=True), "draws what is not known towards 0"] = 0.1
+    combine: Annotated[str, Choice(*matrix_completion.COMBINE), "how the experts' strengths are combined"] = (
+        "sum"
+    )
+    shrink: Annotated[float, Range(0, 1), Tune(0.01, 1, log=True), "shrinkage of unknown cells towards 0"] = (
+        0.1
+    )
     tolerance: Annotated[
-        float, Range(1e-12, 1e-2), "change by a projection, relative, that counts as none"
+        float, Range(1e-12, 1e-2), "largest relative change by a projection at convergence"
     ] = 1e-10
-    max_iterations: Annotated[int, Range(1, 1_000_000), "projections after which a query is cut short"] = 2000
+    max_iterations: Annotated[int, Range(1, 1_000_000), "maximum number of projections per query"] = 2000
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.strength, self.combine) == ("difference", "log_odds"):
             raise ParameterError(
-                "svp: log_odds counts wins, and differences of plain ranks are no counts; use ",
+                "svp: log_odds counts wins, and differences of plain ranks are not counts; use ",
                 Option("strength", "binary", of="method"),
             )
 
@@ -212,7 +216,7 @@ class Svp(Aggregator):
         )
 
     def _scale_places(self, lists: Lists) -> tuple[F8, F8]:
-        """The place of every row on the scale of its list, and that of the items a list does not hold."""
+        """The position of every row on the scale of its list, and that of the unlisted items."""
         if self.strength == "difference":
             return lists.rank.astype(np.float64), lists.last_rank.astype(np.float64) + 1
         return scale_ranks(lists, cast(Transform, self.strength)), np.full(len(lists), np.inf)

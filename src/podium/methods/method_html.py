@@ -1,4 +1,4 @@
-"""How a method shows itself in a notebook: its parameters, which of them were changed, and what it has learned."""
+"""HTML of a method for notebooks: its parameters, which of them were changed, and its learned state."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def render_method(method: Aggregator) -> str:
 
 
 def summarize_value(value: Any) -> str:
-    """What a piece of learned state is, in a few words.
+    """Summarize one learned attribute.
 
     >>> summarize_value(np.zeros((2, 3))), summarize_value([1, 2, 3]), summarize_value("x")
     ('2 x 3 numbers from 0 to 0', '3 values: [1, 2, 3]', "'x'")

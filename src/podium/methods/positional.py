@@ -1,4 +1,4 @@
-"""Methods that look at positions only: a point for being near the top, summed over experts."""
+"""Methods that use positions only: points by rank, summed over experts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
     "ReciprocalRankFusion",
 ]
 
-TABLE_LIMIT = 1_000_000  # ranks up to here are looked up; beyond, a table could be larger than the data
+TABLE_LIMIT = 1_000_000  # ranks up to here are looked up; a longer table could exceed the data
 
 
 def sum_listing_weights(preferences: Preferences, weights: F8) -> F8:
@@ -40,13 +40,13 @@ def sum_listing_weights(preferences: Preferences, weights: F8) -> F8:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Positional(Aggregator):
-    """Score = sum over experts of weight x points(rank); subclasses say how many points a rank is worth."""
+    """Score = sum over experts of weight x points(rank); subclasses define the points of a rank."""
 
     @classmethod
     def sums_points(cls) -> bool:
-        """Whether the score is that sum and nothing else, so that it can be taken from columns without preferences.
+        """Whether the score is exactly that sum, so that it can be computed from columns without preferences.
 
-        It is where a subclass changes nothing but the points and the weights.
+        True where a subclass overrides only the points and the weights.
         """
         steps = ("aggregate", "_compute_outcome", "_compute_raw_outcome", "_scores", "_sums")
         return all(getattr(cls, step) is getattr(Positional, step) for step in steps)
@@ -58,11 +58,11 @@ class Positional(Aggregator):
     def points(self, last: int) -> F8:
         """Points by rank, from 0 (which no item has) to `last`."""
         ranks = np.arange(last + 1, dtype=np.float64)
-        ranks[0] = 1.0  # there is no rank 0; keeps the table finite
+        ranks[0] = 1.0  # there is no rank 0; this keeps the table finite
         return self._points(ranks)
 
     def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
-        # sums of positive points are exact relative to themselves, however small
+        # sums of positive points have a small relative error, however small they are
         return Outcome(self._sums(preferences, weights), floor=0.0)
 
     def _sums(self, preferences: Preferences, weights: F8) -> F8:
@@ -100,7 +100,7 @@ class ReciprocalRankFusion(Positional):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RankBiasedCentroids(Positional):
-    """Sum of (1 - persistence) persistence^(rank - 1): each expert gives its items the weight a patient reader would.
+    """Sum of (1 - persistence) persistence^(rank - 1): the probability that a user stops at the item.
 
     >>> from podium import fuse
     >>> fuse([["a", "b"], ["b", "a"], ["b", "c"]], method="rbc(persistence=0.5)").scores
@@ -111,7 +111,9 @@ class RankBiasedCentroids(Positional):
     citation = "Bailey, Moffat, Scholer & Thomas, SIGIR 2017"
     tags = Tags(accepts=LIST_FORMS, additive=True)
 
-    persistence: Annotated[float, Range(0.0, 0.999999), Tune(0.5, 0.99), "chance of reading on"] = 0.9
+    persistence: Annotated[
+        float, Range(0.0, 0.999999), Tune(0.5, 0.99), "probability of continuing to the next item"
+    ] = 0.9
 
     def _points(self, rank: F8) -> F8:
         return np.asarray((1.0 - self.persistence) * self.persistence ** (rank - 1.0))
@@ -141,7 +143,7 @@ class InverseSquareRank(Positional):
 class LogInverseSquareRank(InverseSquareRank):
     """Sum of 1 / rank^2, times log(sigma + number of experts that list the item).
 
-    With `sigma` 0, the published form, all items found by one expert score 0.
+    With `sigma` 0, the published form, all items listed by one expert only score 0.
 
     >>> from podium import fuse
     >>> fuse([["a", "b"], ["b"]], method="log_isr").ranking
@@ -149,12 +151,12 @@ class LogInverseSquareRank(InverseSquareRank):
     """
 
     name = "log_isr"
-    exempt = {  # noqa: RUF012 - read-only by convention, as all class facts here
-        "doubling": "log(2n) is not proportional to log(n): how often an item is found counts less than linearly",
+    exempt = {  # noqa: RUF012 - read-only by convention, like all class attributes here
+        "doubling": "log(2n) is not proportional to log(n): the number of experts counts less than linearly",
         "weight_two": "the logarithm counts experts, not weight",
     }
 
-    sigma: Annotated[float, Range(0, 1), "keeps items found once apart"] = 0.01
+    sigma: Annotated[float, Range(0, 1), "distinguishes items listed by one expert only"] = 0.01
 
     def _sums(self, preferences: Preferences, weights: F8) -> F8:
         points = Positional._sums(self, preferences, weights)
@@ -163,22 +165,22 @@ class LogInverseSquareRank(InverseSquareRank):
 
 
 def _unlisted_ranks(preferences: Preferences, missing: str) -> F8:
-    """Rank that an unlisted item gets in each list: the mean of the places left over, or the last place."""
+    """Rank of an unlisted item in each list: the mean of the remaining places, or the last place."""
     lists = preferences.lists
     size = preferences.index.sizes[lists.query_of_list].astype(np.float64)
     return (lists.lengths + 1 + size) / 2 if missing == "share" else size
 
 
-MissingRule = Annotated[str, Choice("share", "last", "ignore"), "places for items an expert does not list"]
+MissingRule = Annotated[str, Choice("share", "last", "ignore"), "rank of items that an expert does not list"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Borda(Aggregator):
     """Points = items placed below, summed over experts.
 
-    With M items and a list of n: `missing="share"` gives every unlisted item the mean of the points left over,
-    (M - n - 1) / 2; `"last"` gives it none; `"ignore"` lets an expert speak of its n items only, so that being
-    listed at the bottom is worth as little as being left out. `reversed_lists` reads every list upside down.
+    With M items and a list of n: `missing="share"` gives every unlisted item the mean of the remaining
+    points, (M - n - 1) / 2; `"last"` gives it none; `"ignore"` restricts an expert to its n items, so that
+    the bottom of a list is worth as little as being unlisted. `reversed_lists` reads every list in reverse.
 
     >>> from podium import fuse
     >>> fuse([["a", "b", "c"], ["b", "a"]], method="borda").scores
@@ -197,7 +199,7 @@ class Borda(Aggregator):
         place = segments.fractional_ranks(lists.starts, lists.rank)
         weight = weights[lists.expert]
         n, size = lists.lengths.astype(np.float64), sizes[lists.query_of_list].astype(np.float64)
-        # points of the item at place p are top - p, or, upside down, top - (n + 1 - p)
+        # points of the item at place p are top - p, or, reversed, top - (n + 1 - p)
         top = n if self.missing == "ignore" else size
         sign = 1.0 if self.reversed_lists else -1.0
         base = top - (n + 1 if self.reversed_lists else 0.0)
@@ -270,7 +272,7 @@ class MedianRank(Aggregator):
         weights, _ = whole_weights(weights)
         item, weight = lists.item, weights[lists.expert][lists.list_of_row]
         if self.missing != "ignore":
-            # one row for every item of every list of its query: those the expert leaves out get the left-over place
+            # one row per list and item of its query: unlisted items get the rank that `missing` defines
             sizes = index.sizes[lists.query_of_list]
             offsets, cell = segments.gather_segments(index.starts, lists.query_of_list)
             full = np.repeat(_unlisted_ranks(preferences, self.missing), sizes)

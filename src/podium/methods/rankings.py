@@ -1,4 +1,4 @@
-"""Models of whole rankings: Plackett-Luce fills a ranking place by place, Mallows scatters it around a centre."""
+"""Models of whole rankings: Plackett-Luce chooses place by place, Mallows scatters around a center."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ from podium.methods.majority import collect_votes
 
 __all__ = ["Mallows", "PlackettLuce"]
 
-TIE = 1e-8  # relative: scores nearer than this are ties
+TIE = 1e-8  # relative: scores closer than this are ties
 NAMED = 5  # items that a note names
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PlackettLuce(Aggregator):
-    """Every place of a list is a choice among the items left, with odds exp(score); scores are the likeliest ones.
+    """Every place is a choice among the items left, with odds exp(score); scores by maximum likelihood.
 
-    A list says nothing about the items it does not hold, or, with unlisted="below", that they are chosen after all it
-    holds. A comparison is a list of two. A block of t tied items is t choices from the items at or below it, each by
-    one of the tied (Breslow), and t - 1 choices where nothing is below, so that a tie of two is half a win for each.
+    A list carries no information about unlisted items or, with unlisted="below", they are chosen after all
+    listed ones. A comparison is a list of two. A block of t tied items is t choices from the items at or
+    below it, each by one of the tied (Breslow), and t - 1 choices where nothing is below, so that a tie of
+    two is half a win for each.
 
-    The odds have a gamma prior with this `shape` (its rate only sets the scale): as if every item had been chosen
-    `shape - 1` times from all. With shape 1 there is no prior, and no finite answer where some items are always above
-    the others; the notes name such items. The scores of the items that somebody places have mean 0 in every query;
-    an item that nobody places changes nothing for them and comes last. Converged means that no component of the
-    gradient exceeds `tolerance`, relative to the choices won by the most chosen item.
+    The odds have a gamma prior with this `shape` (its rate only sets the scale): as if every item had been
+    chosen `shape - 1` times from all. With shape 1 there is no prior, and no finite solution where some items
+    are always above the others; the notes name such items. The scores of placed items have mean 0 in every
+    query; an item that no expert places does not affect them and ranks last. Converged means that no
+    component of the gradient exceeds `tolerance`, relative to the choices won by the most chosen item.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {1: "abc", 2: "acb", 3: "bac"}})
@@ -50,15 +51,18 @@ class PlackettLuce(Aggregator):
         "Plackett, Applied Statistics 1975; Hunter, Annals of Statistics 2004; Caron & Doucet, JCGS 2012"
     )
     tags = Tags(accepts=ALL_FORMS, cost="iterate")
-    exempt = {  # noqa: RUF012 - read-only by convention, as all class facts here
-        "doubling": "the prior has a fixed size: twice the evidence moves items of few lists further away from it",
+    exempt = {  # noqa: RUF012 - read-only by convention, like all class attributes here
+        "doubling": "the prior has a fixed size: twice the evidence moves items in few lists further away from it",
     }
 
     shape: Annotated[
-        float, Range(1, 1000), Tune(1.01, 50, log=True), "shape of the gamma prior on the odds; 1 is none"
+        float,
+        Range(1, 1000),
+        Tune(1.01, 50, log=True),
+        "shape of the gamma prior on the odds; 1 means no prior",
     ] = 2.0
-    tolerance: Annotated[float, Range(1e-12, 1e-2), "largest gradient, relative, that counts as none"] = 1e-10
-    max_iterations: Annotated[int, Range(1, 1_000_000), "Newton steps after which a query is cut short"] = 200
+    tolerance: Annotated[float, Range(1e-12, 1e-2), "largest relative gradient at convergence"] = 1e-10
+    max_iterations: Annotated[int, Range(1, 1_000_000), "maximum number of Newton steps per query"] = 200
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, unit = collect_votes(preferences, weights)
@@ -82,7 +86,7 @@ class PlackettLuce(Aggregator):
     def _describe_gaps(
         self, preferences: Preferences, found: Connections, silent: B1
     ) -> tuple[list[str], bool]:
-        """What the votes leave open, in words, and whether the scores are bounded."""
+        """Notes on what the votes leave undetermined, and whether the scores are bounded."""
         index, known = preferences.index, ~silent
         prior = self.shape > 1
         keeps = "only the prior keeps their scores finite" if prior else "their scores have no finite maximum"
@@ -95,14 +99,14 @@ class PlackettLuce(Aggregator):
         if split.any():
             places = "the prior alone places them" if prior else "nothing places them"
             notes.append(
-                f"queries whose items fall into groups that nothing compares: {_format_queries(index, split)}; {places}"
+                f"queries with groups of items that no vote compares: {_format_queries(index, split)}; {places}"
             )
         apart = _count_parts(index, found.level, known) > 1
         return notes, prior or not apart.any()
 
 
 def _centered(index: ItemIndex, scores: F8, known: B1) -> F8:
-    """The scores with mean 0 over the known items of every query."""
+    """Shift the scores to mean 0 over the known items of every query."""
     query, queries = index.query_of_slot, len(index)
     total, count = (np.bincount(query[known], w, queries) for w in (scores[known], None))
     return np.asarray(scores - (total / np.maximum(count, 1))[query], np.float64)
@@ -111,7 +115,7 @@ def _centered(index: ItemIndex, scores: F8, known: B1) -> F8:
 def _describe_unconverged(preferences: Preferences, gradient: F8, late: B1, most: int) -> str:
     worst = float(gradient[late].max())
     where = _format_queries(preferences.index, late)
-    return f"queries stopped after {most} steps: {where}, with a gradient of up to {worst:.1e}"
+    return f"queries not converged after {most} steps: {where}; largest gradient {worst:.1e}"
 
 
 def _format_queries(index: ItemIndex, which: B1) -> str:
@@ -121,7 +125,7 @@ def _format_queries(index: ItemIndex, which: B1) -> str:
 
 
 def _format_items(index: ItemIndex, which: B1) -> str:
-    """How many items in how many queries, and the first few of the first query by name."""
+    """Number of items and queries, and the first few items of the first query by name."""
     slots = np.flatnonzero(which)
     query = index.query_of_slot[slots]
     here = slots[query == query[0]]
@@ -140,13 +144,14 @@ def _count_parts(index: ItemIndex, group: I8, known: B1) -> I8:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Mallows(Kemeny):
-    """The likeliest centre of rankings whose probability falls by a factor phi with every pair put the other way.
+    """Maximum-likelihood center of rankings whose probability falls by a factor phi per discordant pair.
 
-    The centre is Kemeny's ranking, found as there, and gives the scores. A list scatters around the centre's order of
-    its own items: P = phi^d / Z, d the pairs of the list against the centre. Ties and, with unlisted="below", the
-    unlisted items are blocks without an inner order, and Z sums over all ways to fill the list's blocks; a comparison
-    is a list of two. One phi is fitted over all queries by maximum likelihood: 0 is perfect agreement, 1 is chance.
-    The objective is the log-likelihood; the notes give phi and the summed distance d.
+    The center is the Kemeny ranking, computed as by `Kemeny`, and gives the scores. A list scatters around
+    the center's order of its own items: P = phi^d / Z, d the discordant pairs between list and center. Ties
+    and, with unlisted="below", the unlisted items are blocks without an inner order, and Z sums over all ways
+    to fill the blocks; a comparison is a list of two. One phi is fitted over all queries by maximum
+    likelihood: 0 is perfect agreement, 1 is chance. The objective is the log-likelihood; the notes give phi
+    and the summed distance d.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {1: "abc", 2: "acb", 3: "bac", 4: "abc"}})

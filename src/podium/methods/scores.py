@@ -1,4 +1,4 @@
-"""Methods that combine scores: normalise each list, then sum, average, take an extreme or the median."""
+"""Methods that combine scores: normalize each list, then sum, average, take an extreme or the median."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ NORMALIZERS = ("minmax", "max", "sum", "zscore", "rank", "borda", "dbsf", "sigmo
 
 
 def compute_normalization(lists: Lists, scores: F8, normalizer: str, sizes: I8) -> tuple[F8, F8, F8]:
-    """Values by row and, by list, base and slope, such that base + slope * value is the normalised score.
+    """Values by row and, by list, base and slope, such that base + slope * value is the normalized score.
 
-    A list whose scores are all equal keeps them apart from "not listed" wherever the rule allows: `minmax` gives
-    1, `sum` gives 1 / n, `zscore` gives 0, `dbsf` gives 1 / 2. The deviation of `zscore` is that of the population,
-    that of `dbsf` is the sample's, as in the database that made the rule known; `dbsf_population` has the other one.
+    A list whose scores are all equal stays distinct from "not listed" wherever the rule allows: `minmax`
+    gives 1, `sum` gives 1 / n, `zscore` gives 0, `dbsf` gives 1 / 2. `zscore` uses the population standard
+    deviation, `dbsf` that of the sample, as in Qdrant; `dbsf_population` uses the population's.
     """
     ones, zeros = np.ones(len(lists)), np.zeros(len(lists))
     if normalizer == "none":
@@ -51,7 +51,7 @@ def compute_normalization(lists: Lists, scores: F8, normalizer: str, sizes: I8) 
     stats = segments.compute_list_statistics(lists.starts, scores)
     spread = stats.high - stats.low
     if not np.isfinite(spread).all():
-        raise InputError("the scores of a list are too far apart to be normalised", remedy="rescale them")
+        raise InputError("the scores of a list are too far apart to be normalized", remedy="rescale them")
     flat = spread <= 1e-12 * np.maximum(np.abs(stats.high), np.abs(stats.low))
     if normalizer == "minmax":
         slope = np.where(flat, 0.0, 1 / np.where(flat, 1.0, spread))
@@ -85,12 +85,12 @@ Normalizer = Annotated[str, Choice(*NORMALIZERS), "how the scores of a list are 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _ScoreFusion(Aggregator):
-    """Normalised scores of the experts that list an item, combined; lists without scores use their ranks."""
+    """Combined normalized scores of the experts that list an item; lists without scores use their ranks."""
 
     @property
     @abstractmethod
     def _rule(self) -> str:
-        """The normaliser."""
+        """The normalizer."""
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         heard = sum_listing_weights(preferences, (weights > 0).astype(np.float64))
@@ -98,7 +98,7 @@ class _ScoreFusion(Aggregator):
         return Outcome(self._combine_scores(preferences, weights), absent=heard == 0, magnitude=magnitude)
 
     def _magnitude(self, preferences: Preferences, weights: F8) -> F8 | float:
-        """The largest normalised score by query, for the rules whose scores have either sign and can cancel."""
+        """The largest normalized score by query, for rules whose scores have mixed signs and can cancel."""
         if self._rule in ("zscore", "max"):
             return float(weights.max(initial=0.0))
         if self._rule != "none":
@@ -111,7 +111,7 @@ class _ScoreFusion(Aggregator):
 
     @abstractmethod
     def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
-        """Scores of items that somebody lists."""
+        """Scores of items that at least one expert lists."""
 
     def _sum_normalized(self, preferences: Preferences, weights: F8) -> F8:
         lists, sizes = preferences.lists, preferences.index.sizes
@@ -130,7 +130,7 @@ class _ScoreFusion(Aggregator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Comb(_ScoreFusion):
-    """The methods that leave the choice of the normaliser to the user."""
+    """Methods whose normalizer is a parameter."""
 
     normalizer: Normalizer = "minmax"
 
@@ -141,7 +141,7 @@ class _Comb(_ScoreFusion):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CombSum(_Comb):
-    """Sum of the normalised scores.
+    """Sum of the normalized scores.
 
     >>> from podium import fuse
     >>> fuse([{"a": 9, "b": 5, "c": 1}, {"b": 0.9, "c": 0.1}], method="combsum").scores
@@ -158,7 +158,7 @@ class CombSum(_Comb):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CombMnz(_Comb):
-    """Sum of the normalised scores times the (weighted) number of experts that list the item.
+    """Sum of the normalized scores times the (weighted) number of experts that list the item.
 
     >>> from podium import fuse
     >>> fuse([{"a": 9, "b": 5, "c": 1}, {"b": 0.9, "c": 0.1}], method="combmnz").scores
@@ -175,7 +175,7 @@ class CombMnz(_Comb):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CombAnz(_Comb):
-    """Mean of the normalised scores over the experts that list the item.
+    """Mean of the normalized scores over the experts that list the item.
 
     >>> from podium import fuse
     >>> fuse([{"a": 9, "b": 5, "c": 1}, {"b": 0.9, "c": 0.1}], method="combanz").ranking
@@ -193,7 +193,7 @@ class CombAnz(_Comb):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _CombExtreme(_Comb):
-    """One of the scores an item got; weights could only say who counts at all, so there are none."""
+    """One of an item's scores; weights could only include or exclude an expert, so there are none."""
 
     largest: ClassVar[bool]
     citation = "Fox & Shaw, TREC-2 1994"
@@ -201,7 +201,7 @@ class _CombExtreme(_Comb):
 
     def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
         lists, slots = preferences.lists, len(preferences.index.items)
-        heard = (weights > 0)[lists.expert][lists.list_of_row]  # an expert left out, as `explain` does
+        heard = (weights > 0)[lists.expert][lists.list_of_row]  # `explain` excludes an expert by weight 0
         item, value = lists.item[heard], self._normalize_rows(preferences)[heard]
         found = segments.find_extreme_by_item(item, value, slots, largest=self.largest)
         return np.nan_to_num(found)
@@ -209,7 +209,7 @@ class _CombExtreme(_Comb):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CombMin(_CombExtreme):
-    """The worst normalised score an item got.
+    """The worst normalized score of an item.
 
     >>> from podium import fuse
     >>> fuse([{"a": 9, "b": 5, "c": 1}, {"b": 0.9, "c": 0.1}], method="combmin").ranking
@@ -222,7 +222,7 @@ class CombMin(_CombExtreme):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CombMax(_CombExtreme):
-    """The best normalised score an item got.
+    """The best normalized score of an item.
 
     >>> from podium import fuse
     >>> fuse([{"a": 9, "b": 5, "c": 1}, {"b": 0.9, "c": 0.1}], method="combmax").scores
@@ -235,7 +235,7 @@ class CombMax(_CombExtreme):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CombMed(_Comb):
-    """The (weighted) median of the normalised scores an item got.
+    """The (weighted) median of the normalized scores of an item.
 
     >>> from podium import fuse
     >>> fuse([{"a": 9, "b": 5, "c": 1}, {"b": 0.9, "c": 0.1}], method="combmed").scores
@@ -260,8 +260,8 @@ class CombMed(_Comb):
 class DistributionBasedFusion(_ScoreFusion):
     """Sum of scores rescaled so that mean - 3 sd is 0 and mean + 3 sd is 1 in every list (DBSF).
 
-    The standard deviation is that of a sample (n - 1), as Qdrant takes it, or of the population (n), as Haystack and
-    LlamaIndex do. A list of one score, or of equal ones, gives 1/2 to each.
+    The standard deviation is that of the sample (n - 1), as in Qdrant, or of the population (n), as in
+    Haystack and LlamaIndex. A list of one score, or of equal scores, gives 1/2 to each item.
 
     >>> from podium import fuse
     >>> fuse([{"a": 9, "b": 5, "c": 1}, {"b": 0.9, "c": 0.1}], method="dbsf").ranking
@@ -286,7 +286,7 @@ class DistributionBasedFusion(_ScoreFusion):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RelativeScoreFusion(_ScoreFusion):
-    """Weighted mean over all experts of min-max scores, 0 where an expert does not list the item; lies in [0, 1].
+    """Weighted mean over all experts of min-max scores, 0 for items an expert does not list; in [0, 1].
 
     >>> from podium import fuse
     >>> fuse([{"a": 9, "b": 5, "c": 1}, {"b": 0.9, "c": 0.1}], method="rsf", weights=[3, 1]).scores
@@ -295,7 +295,7 @@ class RelativeScoreFusion(_ScoreFusion):
 
     name = "rsf"
     citation = "the relative score fusion of hybrid search engines"
-    tags = Tags(accepts=LIST_FORMS)  # a mean, so what an expert adds depends on who else is heard
+    tags = Tags(accepts=LIST_FORMS)  # a mean, so an expert's contribution depends on the other experts
     _rule = "minmax"
 
     def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:

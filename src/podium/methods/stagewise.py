@@ -1,4 +1,4 @@
-"""The coset-permutation stagewise model: the ranking is filled from the top, one item a stage."""
+"""The coset-permutation stagewise model: the ranking is filled from the top, one item per stage."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Distance = Annotated[str, Choice(*DISTANCES), "distance between rankings"]
 
 
 def mean_places(preferences: Preferences, codes: I8, width: int) -> F8:
-    """The place of every slot in the list of each of `width` experts; those it leaves out share the places left over.
+    """The place of every slot in the list of each of `width` experts; unlisted items share the places left.
 
-    `codes` numbers the experts, -1 for those who do not count. An expert without a list for a query puts all its
-    items at one place, so it says nothing there.
+    `codes` numbers the experts, -1 for excluded ones. An expert without a list for a query puts all its
+    items at one place, so it has no effect there.
     """
     lists, index = preferences.lists, preferences.index
     size = index.sizes.astype(np.float64)
@@ -42,7 +42,7 @@ def mean_places(preferences: Preferences, codes: I8, width: int) -> F8:
 
 
 def stage_costs(preferences: Preferences, distance: str) -> list[Cost]:
-    """Those of `score_by_stages`: a table of all pairs, but for Spearman's distance."""
+    """Cost of `score_by_stages`: a table of all pairs, except for Spearman's distance."""
     if distance == "spearman":
         return []
     remedy = "keep fewer items per query, or use distance='spearman', which needs no table of pairs"
@@ -50,18 +50,18 @@ def stage_costs(preferences: Preferences, distance: str) -> list[Cost]:
 
 
 def score_by_stages(preferences: Preferences, codes: I8, theta: F8, distance: str) -> F8:
-    """Scores of the stagewise ranking under a weight theta for each known expert."""
+    """Scores of the stagewise ranking with a weight theta per known expert."""
     places = mean_places(preferences, codes, len(theta))
     return compute_stage_scores(places, preferences.index.starts, theta, distance)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Cps(Aggregator):
-    """Fills the ranking from the top, each time with the item that costs the experts least.
+    """Fills the ranking from the top, at each stage with the item of lowest total cost to the experts.
 
-    The cost of an item is the sum over experts of their weight times the coset distance: the mean distance between
-    the expert's list and all rankings that go on with the item. Items that an expert does not list share the places it
-    left over. `weighted_cps` learns the weights.
+    The cost of an item is the weighted sum over experts of the coset distance: the mean distance between the
+    expert's list and all rankings that continue with the item. Items that an expert does not list share its
+    remaining places. `weighted_cps` learns the weights.
 
     >>> from podium import fuse
     >>> fuse([["a", "b", "c"], ["b", "a", "c"], ["a", "c", "b"]], method="cps").ranking

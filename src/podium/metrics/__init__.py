@@ -1,4 +1,4 @@
-"""Metrics as values: `NDCG @ 10`, parsed from "ndcg@10"; and measures of how far two rankings agree."""
+"""Metrics as values: `NDCG @ 10`, parsed from "ndcg@10"; and measures of agreement between two rankings."""
 
 from podium.metrics.base import Metric, MetricSpec, measure, parse, parse_all
 from podium.metrics.binary import MAP, MRR, RBP, Bpref, Judged, Precision, Recall, RPrecision, Success

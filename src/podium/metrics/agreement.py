@@ -1,4 +1,4 @@
-"""How far two rankings of the same items agree; scores in, larger is better, ties allowed.
+"""Agreement of two rankings of the same items; inputs are scores, larger is better, ties allowed.
 
 >>> kendall_tau([4, 3, 2, 1], [3, 4, 1, 1]), spearman_rho([3, 2, 1], [1, 2, 3])
 (0.5477..., -1.0)
@@ -35,7 +35,7 @@ Scores = Sequence[float] | npt.NDArray[Any]
 
 
 def kendall_tau(x: Scores, y: Scores, *, variant: str = "b") -> float:
-    """Kendall's tau: concordant less discordant pairs, over all pairs (`a`) or corrected for ties (`b`).
+    """Kendall's tau: concordant minus discordant pairs, over all pairs (`a`) or corrected for ties (`b`).
 
     NaN for fewer than two items and, in variant b, when all scores of a side are equal.
     """
@@ -47,7 +47,7 @@ def kendall_tau(x: Scores, y: Scores, *, variant: str = "b") -> float:
 def tau_ap(x: Scores, reference: Scores) -> float:
     """Yilmaz, Aslam & Robertson's tau AP of the ranking `x`: mistakes near its top weigh more.
 
-    A pair tied in the reference counts 0; for ties in `x` it is the mean over all orders of the tied items.
+    A pair tied in the reference counts 0; ties in `x` give the mean over all orders of the tied items.
     """
     return float(compute_tau_aps(*_build_segment(x, reference))[0])
 
@@ -58,12 +58,12 @@ def spearman_rho(x: Scores, y: Scores) -> float:
 
 
 def footrule(x: Scores, y: Scores) -> float:
-    """1 - (sum of rank differences) / (largest possible): 1 for equal rankings, 0 for reversed ones."""
+    """1 - (sum of rank differences) / (largest possible sum): 1 for equal rankings, 0 for reversed ones."""
     return float(compute_footrules(*_build_segment(x, y))[0])
 
 
 def rbo(a: Sequence[Hashable], b: Sequence[Hashable], p: float = 0.9) -> float:
-    """Extrapolated rank-biased overlap of two lists of ids, which may differ in length and in what they hold.
+    """Extrapolated rank-biased overlap of two lists of ids, which may differ in length and content.
 
     Webber, Moffat & Zobel, TOIS 2010, equation 32.
 
@@ -97,9 +97,7 @@ def _build_segment(x: Scores, y: Scores) -> tuple[I8, F8, F8]:
             f"the scores have shapes {a.shape} and {b.shape}", remedy="give one score per item on both sides"
         )
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise InputError(
-            "a score is not a finite number", remedy="leave out items that one side does not rank"
-        )
+        raise InputError("a score is not a finite number", remedy="drop items that one side does not rank")
     return np.array([0, len(a)], np.int64), a, b
 
 
@@ -130,7 +128,7 @@ def _group_ties(starts: I8, *keys: npt.NDArray[Any]) -> tuple[I8, I8, I8]:
 
 
 def _encode_dense(starts: I8, value: F8) -> I8:
-    """Values as 0, 1, 2, ... inside each segment."""
+    """Values as 0, 1, 2, ... within each segment."""
     order, group, _ = _group_ties(starts, value)
     code = np.empty(len(value), np.int64)
     code[order] = (
@@ -147,7 +145,7 @@ def _count_tied_pairs(starts: I8, *keys: F8) -> F8:
 
 
 def count_concordant_pairs(starts: I8, x: F8, y: F8) -> tuple[F8, F8]:
-    """Pairs of every segment that both sides put in the same order, and in opposite orders."""
+    """Numbers of concordant and discordant pairs of every segment."""
     n = np.diff(starts)
     order = np.lexsort((y, x, _segment_of_row(starts)))
     discordant = _sum_by_segment(
@@ -170,7 +168,7 @@ def compute_taus(starts: I8, x: F8, y: F8, variant: str = "b") -> F8:
 
 
 def compute_pair_accuracies(starts: I8, x: F8, y: F8) -> F8:
-    """Share of the pairs that `y` puts in order which `x` puts in the same one; ties in `x` count half."""
+    """Fraction of the pairs ordered by `y` that `x` puts in the same order; ties in `x` count half."""
     n = np.diff(starts)
     concordant, discordant = count_concordant_pairs(starts, x, y)
     pairs = n * (n - 1) / 2 - _count_tied_pairs(starts, y)
@@ -183,8 +181,8 @@ def compute_tau_aps(starts: I8, x: F8, reference: F8) -> F8:
     _, group, size = _group_ties(starts, -x)
     first = np.cumsum(size) - size  # place of each tie group among all rows
     above = first[group] - np.repeat(starts[:-1], n)  # rows of better groups in the segment
-    # inside a tie group rows count for and against each other equally often, so only better groups matter: by
-    # rising reference a row sees no larger one of its own group above it, by falling reference no smaller one
+    # within a tie group rows count for and against each other equally often, so only better groups matter:
+    # by rising reference a row sees no larger one of its own group above it, by falling reference no smaller
     rising = np.lexsort((code, -x, _segment_of_row(starts)))
     falling = np.lexsort((-code, -x, _segment_of_row(starts)))
     right = ranking_measures.count_earlier(starts, code[rising])[1]
@@ -199,7 +197,7 @@ def compute_tau_aps(starts: I8, x: F8, reference: F8) -> F8:
 
 
 def _mean_ranks(starts: I8, x: F8) -> F8:
-    """Rank 1 for the largest, ties sharing the mean of their places."""
+    """Rank 1 for the largest value, ties sharing the mean of their places."""
     order, group, size = _group_ties(starts, -x)
     rank = np.empty(len(x))
     rank[order] = (np.cumsum(size) - (size - 1) / 2)[group] - np.repeat(starts[:-1], np.diff(starts))
@@ -226,9 +224,9 @@ def compute_footrules(starts: I8, x: F8, y: F8) -> F8:
 def compute_rbos(segment: I8, place_a: I8, place_b: I8, lengths_a: I8, lengths_b: I8, p: float = 0.9) -> F8:
     """Extrapolated RBO of every pair of lists that are not empty.
 
-    One row per item that both lists of a pair hold: its pair, and its places there, from 1; and the lengths of the two
-    lists of each pair. Depth d adds (overlap at d) p^d / d, so an item that both hold from depth m on adds a tail of
-    one series, which is a table.
+    One row per item that both lists of a pair hold: its pair, and its places there, from 1; and the lengths
+    of the two lists of each pair. Depth d adds (overlap at d) p^d / d, so an item that both hold from depth m
+    on adds the tail of one series, which is tabulated.
     """
     s, n = np.minimum(lengths_a, lengths_b), np.maximum(lengths_a, lengths_b)
     pairs, deepest = len(s), int(n.max(initial=0))

@@ -39,11 +39,11 @@ __all__ = [
 ]
 
 DEEP = 2**31 - 1  # no cutoff
-Relevant = Annotated[float, Range(0, 1e9, open_low=True), "grades from here on count as relevant"]
+Relevant = Annotated[float, Range(0, 1e9, open_low=True), "smallest grade that counts as relevant"]
 
 
 class _MetricType(ABCMeta):
-    """Lets `NDCG @ 10` stand for `NDCG(cutoff=10)`."""
+    """Makes `NDCG @ 10` equal to `NDCG(cutoff=10)`."""
 
     def __matmul__(cls, cutoff: int) -> Metric:
         made: Metric = cls()
@@ -52,14 +52,14 @@ class _MetricType(ABCMeta):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Metric(ABC, metaclass=_MetricType):
-    """Base of all metrics: a number per query from a ranking and labels, larger is better."""
+    """Base of all metrics: one number per query from a ranking and labels, larger is better."""
 
     name: ClassVar[str] = ""
     aliases: ClassVar[tuple[str, ...]] = ()
     citation: ClassVar[str] = ""
     cutoff_rule: ClassVar[Literal["optional", "required", "none"]] = "optional"
 
-    cutoff: Annotated[int | None, Range(1, DEEP), "places that count, all when not given"] = None
+    cutoff: Annotated[int | None, Range(1, DEEP), "number of places that count; default: all"] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -81,7 +81,7 @@ class Metric(ABC, metaclass=_MetricType):
         """One number per query of the labels in `which`; NaN where the metric is not defined."""
 
     def check_cutoff(self) -> None:
-        """Refuse a metric that cannot be computed as it stands."""
+        """Reject a metric that cannot be computed as specified."""
         if self.cutoff is None and self.cutoff_rule == "required":
             raise ParameterError(f"{self.name} needs a cutoff; write for example {self.name}@10")
 
@@ -97,7 +97,7 @@ class Metric(ABC, metaclass=_MetricType):
 
 
 class MeasuredQueries(NamedTuple):
-    """The queries being measured: their codes in the labels, and how many items the result ranks for each."""
+    """The queries being measured: their codes in the labels, and the number of ranked items of each."""
 
     judgements: Judgements
     which: I8
@@ -105,22 +105,22 @@ class MeasuredQueries(NamedTuple):
 
 
 class WalkMetric(Metric):
-    """A metric that is a walk down the ranking, divided by something; all such metrics share one pass."""
+    """A metric computed by walking down the ranking, then normalized; all such metrics share one pass."""
 
     @abstractmethod
     def build_walk(self, judgements: Judgements, width: int) -> ranking_measures.RankingWalk:
         """Gains by level, `width` discounts, and a limit for every query of the labels."""
 
     def compute_divisor(self, seen: MeasuredQueries) -> F8:
-        """What the walk's sums are divided by; the value is 0 where this is 0."""
+        """The divisor of the walk's sums; the metric is 0 where it is 0."""
         return np.ones(len(seen.which))
 
     def compute_limits(self, judgements: Judgements) -> I8:
-        """How many places count, for every query of the labels."""
+        """Number of places that count, for every query of the labels."""
         return np.full(len(judgements), self.cutoff or DEEP, np.int64)
 
     def values(self, consensus: Consensus, judgements: Judgements, which: I8) -> F8:
-        """The metric alone; `measure` computes several at once."""
+        """Compute this metric alone; `measure` computes several at once."""
         return _walk_all([self], consensus, judgements, which)[0]
 
 
@@ -167,7 +167,7 @@ _FORM = re.compile(
 
 
 def parse(spec: MetricSpec) -> Metric:
-    """A metric from its printed form; names are read without regard to case.
+    """A metric from its printed form; names are case-insensitive.
 
     >>> parse("rbp(p=0.5)@10"), parse("MAP"), parse("nDCG@5:letor")
     (rbp(p=0.5)@10, map, ndcg@5:letor)
@@ -178,7 +178,7 @@ def parse(spec: MetricSpec) -> Metric:
         return spec()
     form = _FORM.fullmatch(spec) if isinstance(spec, str) else None
     if form is None:
-        raise ParameterError(f"cannot read the metric {spec!r}; write for example ndcg@10 or rbp(p=0.8)@10")
+        raise ParameterError(f"cannot parse the metric {spec!r}; write for example ndcg@10 or rbp(p=0.8)@10")
     cls = _find_metric_class(form["name"])
     given = params.parse_spec(cls.name + (form["inside"] or ""))[1]
     if form["cutoff"] is not None:
@@ -196,7 +196,7 @@ def parse(spec: MetricSpec) -> Metric:
 
 
 def parse_all(specs: MetricSpec | Iterable[MetricSpec]) -> tuple[Metric, ...]:
-    """Several metrics; a text may hold many, separated by commas or spaces. Repeats are dropped.
+    """Several metrics; a string may hold many, separated by commas or spaces. Repeats are dropped.
 
     >>> parse_all("ndcg@10, rbp(p=0.5) map")
     (ndcg@10, rbp(p=0.5), map)
@@ -215,7 +215,7 @@ def _find_metric_class(name: str) -> type[Metric]:
     for cls in registry.metrics.all().values():
         if wanted in cls.aliases:
             return cls  # type: ignore[no-any-return]
-    theirs = re.fullmatch(r"(\w+?)(?:_cut)?_(\d+)", wanted)  # as trec_eval writes P_10 and ndcg_cut_10
+    theirs = re.fullmatch(r"(\w+?)(?:_cut)?_(\d+)", wanted)  # trec_eval's names such as P_10 and ndcg_cut_10
     if theirs and theirs[1] in registry.metrics.all():
         raise ParameterError(f"no metric is called {name!r}; did you mean {theirs[1]}@{theirs[2]}?")
     return registry.metrics.get(wanted)  # type: ignore[no-any-return]

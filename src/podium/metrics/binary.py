@@ -1,4 +1,4 @@
-"""Metrics that only ask whether an item is relevant: its grade is at least `relevant`."""
+"""Binary metrics: an item is relevant if its grade is at least `relevant`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["MAP", "MRR", "RBP", "Bpref", "Judged", "Precision", "RPrecision", "R
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BinaryMetric(WalkMetric):
-    """Gain 1 for relevant items, 0 for all others, unjudged ones included."""
+    """Gain 1 for relevant items, 0 for all others, including unjudged ones."""
 
     relevant: Relevant = 1
 
@@ -28,7 +28,7 @@ class BinaryMetric(WalkMetric):
         return judgements.tabulate_by_level(lambda grade: (grade >= self.relevant).astype(np.float64))
 
     def count_relevant(self, seen: MeasuredQueries) -> F8:
-        """Relevant items among the labels."""
+        """Number of relevant items among the labels."""
         return seen.judgements.count_graded(self.relevant)[seen.which]
 
 
@@ -49,7 +49,7 @@ class SumMetric(BinaryMetric):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Precision(SumMetric):
-    """Relevant items among the first k, divided by k also when fewer were retrieved."""
+    """Relevant items among the first k, divided by k even when fewer were retrieved."""
 
     name = "p"
     aliases = ("precision",)
@@ -62,13 +62,13 @@ class Precision(SumMetric):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Recall(SumMetric):
-    """Share of the relevant items that are among the first k (or anywhere in the ranking)."""
+    """Fraction of the relevant items that are among the first k (or anywhere in the ranking)."""
 
     name = "recall"
     aliases = ("r",)
 
     def compute_divisor(self, seen: MeasuredQueries) -> F8:
-        """The relevant items there are."""
+        """The number of relevant items."""
         return self.count_relevant(seen)
 
 
@@ -95,7 +95,7 @@ class RBP(SumMetric):
     name = "rbp"
     citation = "Moffat & Zobel, TOIS 2008"
 
-    p: Annotated[float, Range(0, 0.9999), "chance of looking at the next item"] = 0.8
+    p: Annotated[float, Range(0, 0.9999), "probability of continuing to the next item"] = 0.8
 
     def compute_discount(self, width: int) -> F8:
         """Geometric."""
@@ -119,7 +119,7 @@ class MAP(BinaryMetric):
         )
 
     def compute_divisor(self, seen: MeasuredQueries) -> F8:
-        """The relevant items there are."""
+        """The number of relevant items."""
         return self.count_relevant(seen)
 
 
@@ -138,7 +138,7 @@ class FirstMetric(BinaryMetric):
 
     @abstractmethod
     def compute_discount(self, width: int) -> F8:
-        """What the first relevant item is worth at each place."""
+        """The value of the first relevant item at each place."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -166,7 +166,7 @@ class Success(FirstMetric):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Bpref(BinaryMetric):
-    """How seldom judged non-relevant items stand above relevant ones; unjudged items do not count.
+    """How rarely judged non-relevant items rank above relevant ones; unjudged items do not count.
 
     As in trec_eval, negative grades mean "not in the pool" and are skipped like unjudged items.
     """
@@ -188,13 +188,13 @@ class Bpref(BinaryMetric):
         return RankingWalk(BPREF, self.gain_by_level(judgements), np.ones(width), bound.astype(np.int64))
 
     def compute_divisor(self, seen: MeasuredQueries) -> F8:
-        """The relevant items there are."""
+        """The number of relevant items."""
         return self.count_relevant(seen)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Judged(WalkMetric):
-    """Share of the first k items that have a grade: how much of the ranking the labels can speak about."""
+    """Fraction of the first k items that have a grade: how much of the ranking the labels cover."""
 
     name = "judged"
 
@@ -205,5 +205,5 @@ class Judged(WalkMetric):
         )
 
     def compute_divisor(self, seen: MeasuredQueries) -> F8:
-        """The places there are."""
+        """The number of places."""
         return np.minimum(seen.sizes, self.cutoff or DEEP).astype(np.float64)

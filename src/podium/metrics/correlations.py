@@ -30,7 +30,7 @@ class Correlation(Metric):
         """One number per segment."""
 
     def values(self, consensus: Consensus, judgements: Judgements, which: I8) -> F8:
-        """0 for queries that the result lacks."""
+        """0 for queries missing from the result."""
         rankings = judgements.match_rankings(consensus)
         query = rankings.query[which]
         found = np.flatnonzero(query >= 0)
@@ -49,7 +49,7 @@ class Correlation(Metric):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class KendallTauA(Correlation):
-    """Kendall's tau a: concordant less discordant pairs, over all pairs."""
+    """Kendall's tau a: concordant minus discordant pairs, over all pairs."""
 
     name = "tau_a"
     citation = "Kendall, Biometrika 1938"
@@ -74,12 +74,12 @@ class KendallTauB(Correlation):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PairAccuracy(Correlation):
-    """Share of the pairs of different grades that are in the right order; ties in the scores count half."""
+    """Fraction of the pairs of different grades in the right order; ties in the scores count half."""
 
     name = "pairs"
 
     def compute_by_segment(self, starts: I8, scores: F8, grades: F8) -> F8:
-        """The share of every segment."""
+        """Pair accuracy of every segment."""
         return agreement.compute_pair_accuracies(starts, scores, grades)
 
 
@@ -110,7 +110,7 @@ class SpearmanRho(Correlation):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Footrule(Correlation):
-    """1 - normalised Spearman footrule distance: 1 for the same ranks, 0 for reversed ones."""
+    """1 - normalized Spearman footrule distance: 1 for the same ranks, 0 for reversed ones."""
 
     name = "footrule"
     citation = "Diaconis & Graham, JRSS B 1977"

@@ -1,4 +1,4 @@
-"""Metrics that use how relevant an item is: NDCG in three dialects, and ERR."""
+"""Metrics with graded relevance: NDCG in three dialects, and ERR."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from podium.metrics.judgements import Judgements
 
 __all__ = ["ERR", "NDCG"]
 
-LARGEST_GRADE = 1000  # two to the power of it is still a double
+LARGEST_GRADE = 1000  # 2 to this power is still a finite double
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class NDCG(WalkMetric):
-    """Discounted gain over that of the best possible ranking of all judged items, retrieved or not.
+    """Discounted gain divided by that of the ideal ranking of all judged items, retrieved or not.
 
     Dialects: `trec` gain = grade, discount 1 / log2(place + 1), as trec_eval; `exp` gain 2^grade - 1, same
     discount; `letor` gain 2^grade - 1, discount 1 at place 1 and 1 / log2(place) below, as LETOR's script.
@@ -44,7 +44,7 @@ class NDCG(WalkMetric):
         )
 
     def compute_divisor(self, seen: MeasuredQueries) -> F8:
-        """The ideal, which is kept with the labels."""
+        """The ideal gain, cached with the labels."""
         return seen.judgements.get_or_compute(self, lambda: self._compute_ideal(seen.judgements))[seen.which]
 
     def _compute_ideal(self, judgements: Judgements) -> F8:
@@ -70,9 +70,9 @@ class NDCG(WalkMetric):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ERR(WalkMetric):
-    """Expected reciprocal rank: the reader stops at an item with probability (2^grade - 1) / 2^max_grade.
+    """Expected reciprocal rank: the user stops at an item with probability (2^grade - 1) / 2^max_grade.
 
-    `max_grade` is the top of the grading scale; when it is not given, the highest grade among the labels.
+    `max_grade` is the top of the grading scale; by default, the highest grade among the labels.
     """
 
     name = "err"

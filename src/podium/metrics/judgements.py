@@ -1,4 +1,4 @@
-"""What metrics need to know about labels, worked out once and kept with them."""
+"""Statistics of labels that metrics need, computed once and cached with the labels."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from podium.kernels.ranking_measures import Rankings
 
 __all__ = ["Judgements"]
 
-OFFSET_LEVELS = 4096  # whole-numbered grades that span less than this are coded by subtraction
+OFFSET_LEVELS = 4096  # integer grades that span less than this are coded by subtraction
 
 
 class Judgements:
-    """Labels with their grades as levels 0..L-1 (rising); level L stands for items without a grade."""
+    """Labels with their grades as levels 0..L-1 (ascending); level L stands for items without a grade."""
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
@@ -32,7 +32,7 @@ class Judgements:
 
     @classmethod
     def for_labels(cls, labels: Labels) -> Judgements:
-        """The judgements of these labels, the same object every time."""
+        """The judgements of these labels, cached."""
         found = labels.memo.get(cls)
         if not isinstance(found, cls):
             found = labels.memo[cls] = cls(labels)
@@ -82,7 +82,7 @@ class Judgements:
         """The level of every slot of an index, and the code there of every query here, or -1."""
         found = self._by_index.get(index)
         if found is None:
-            # an item that is not found has position -1, which is where the level of unjudged items is put
+            # a missing item has position -1, where the level of unjudged items is stored
             level = np.append(self.level, np.int32(len(self.levels)))[index.locate(self.labels.index)]
             found = self._by_index[index] = (level, index.queries.codes_of(self.labels.queries))
         return found
@@ -102,7 +102,7 @@ def _is_range(levels: F8) -> bool:
 
 
 def _find_levels(grades: F8) -> F8:
-    """Distinct grades in rising order, or the whole range when they are whole numbers near each other."""
+    """Distinct grades in ascending order, or the whole range when they are nearby integers."""
     known = grades[~np.isnan(grades)]
     if not len(known):
         return known

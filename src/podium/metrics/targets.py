@@ -1,4 +1,4 @@
-"""A metric as something to learn: what a change of places does to it."""
+"""A metric as a learning target: its change when items swap places."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["build_target", "parse_learnable"]
 
 
 def parse_learnable(metric: MetricSpec) -> WalkMetric:
-    """The metric, if learners can raise it: any that is a walk down the ranking, bpref and judged aside.
+    """The metric, if learners can optimize it: any metric that walks down the ranking but bpref and judged.
 
     >>> parse_learnable("ndcg@10:exp")
     ndcg@10:exp
@@ -32,7 +32,7 @@ def parse_learnable(metric: MetricSpec) -> WalkMetric:
 
 
 def build_target(metric: MetricSpec, labels: Labels, weight: F8 | None = None) -> MetricTarget:
-    """The metric over the labels' own rows, which lie best grade first in each query; queries weigh 1 or `weight`."""
+    """The metric over the labels' own rows, best grade first in each query; queries weigh 1 or `weight`."""
     chosen, judgements = parse_learnable(metric), Judgements.for_labels(labels)
     sizes = labels.index.sizes
     walk = chosen.build_walk(judgements, int(sizes.max(initial=0)))

@@ -1,4 +1,4 @@
-"""The model file: written whole or not at all, read with every doubt."""
+"""The model file: written atomically, and fully validated when read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMIT = 16 << 20  # bytes of JSON header; safetensors itself allows 100 MB
 
 
 def save(aggregator: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write an aggregator with its parameters and whatever it has learned.
+    """Write an aggregator with its parameters and learned values.
 
     >>> import tempfile, podium
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -40,7 +40,7 @@ def save(aggregator: Any, path: str | os.PathLike[str], *, overwrite: bool = Fal
 
 
 def dumps(aggregator: Any) -> bytes:
-    """What `save` writes, as bytes: for sending an aggregator to another process."""
+    """The bytes that `save` writes: for sending an aggregator to another process."""
     from safetensors.numpy import save as to_bytes
 
     document, tensors = _encode_model(aggregator)
@@ -49,17 +49,17 @@ def dumps(aggregator: Any) -> bytes:
 
 
 def _sort_metadata(content: bytes) -> bytes:
-    """The same file with sorted metadata: their order as written changes from call to call."""
+    """The same file with sorted metadata, whose order otherwise varies from call to call."""
     (length,) = struct.unpack("<Q", content[:8])
     header = json.loads(content[8 : 8 + length])
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)  # tensors begin at a multiple of 8
+    text += b" " * (-len(text) % 8)  # tensors start at a multiple of 8
     return struct.pack("<Q", len(text)) + text + content[8 + length :]
 
 
 def compute_fingerprint(aggregator: Any) -> str:
-    """Equal for equal parameters and learned values, whatever is noted of the queries they were learned from."""
+    """Equal for equal parameters and learned values, regardless of the recorded training queries."""
     return _compute_checksum(*_encode_model(aggregator, without=("fitted_on_", "validation_")))
 
 
@@ -80,12 +80,12 @@ def _encode_model(aggregator: Any, without: tuple[str, ...] = ()) -> tuple[str, 
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read an aggregator back; a damaged, foreign or newer file is refused with the reason."""
+    """Load an aggregator; damaged, foreign or newer files are rejected with the reason."""
     return loads(_read_bytes(path), str(path))
 
 
 def loads(content: bytes, path: str = "model") -> Any:
-    """The same from bytes; `path` is what messages call them."""
+    """Load from bytes; `path` names them in messages."""
     name, parameters, learned = _parse_contents(content, path)
     try:
         known = registry.learners if str(name)[:1].isupper() else registry.aggregators
@@ -98,7 +98,7 @@ def loads(content: bytes, path: str = "model") -> Any:
 
 
 def read_contents(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """The name, the parameters and the learned values (all ending in _) that a file holds."""
+    """The name, the parameters and the learned values (all ending in _) in a file."""
     return _parse_contents(_read_bytes(path), str(path))
 
 
@@ -168,7 +168,7 @@ def _encode_value(value: Any) -> Any:
         return {"pairs": [[_encode_value(k), _encode_value(v)] for k, v in value.items()]}
     if isinstance(value, list | tuple):
         return [_encode_value(v) for v in value]
-    raise ModelFileError(f"a {type(value).__name__} cannot be kept in a model file")
+    raise ModelFileError(f"a {type(value).__name__} cannot be stored in a model file")
 
 
 def _decode_value(value: Any) -> Any:

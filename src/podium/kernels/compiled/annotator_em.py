@@ -1,4 +1,4 @@
-"""Loops over the judgements of annotators: coins, confusion tables, noisy contests, and Elo matches played at once."""
+"""Loops over the judgements of annotators: coins, confusion tables, noisy contests, and Elo matches."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def sum_evidence(pair, first, second, won, lost, right, wrong, up, down):
 
 @njit(cache=True, nogil=True)
 def count_ratings(item, group, level, truth, counts):
-    """Count what groups say of items of each level."""
+    """Count the groups' ratings of items by level."""
     for r in range(len(item)):
         for a in range(counts.shape[1]):
             counts[group[r], a, level[r]] += truth[item[r], a]
@@ -45,7 +45,7 @@ def count_ratings(item, group, level, truth, counts):
 
 @njit(cache=True, nogil=True)
 def sum_rating_evidence(item, group, level, weight, table, odds):
-    """Add what the ratings say of each item's level."""
+    """Add the evidence of the ratings on each item's level."""
     for r in range(len(item)):
         w = weight[group[r]]
         for a in range(odds.shape[1]):
@@ -54,7 +54,7 @@ def sum_rating_evidence(item, group, level, weight, table, odds):
 
 @njit(cache=True, nogil=True)
 def logistic(x):
-    """1 / (1 + exp(-x)) and its complement, both without cancelling."""
+    """1 / (1 + exp(-x)) and its complement, both without cancellation."""
     z = np.exp(-abs(x))
     big, small = 1.0 / (1.0 + z), z / (1.0 + z)
     if x >= 0.0:
@@ -93,7 +93,7 @@ def compute_noisy_derivatives(
 
 @njit(cache=True, nogil=True)
 def multiply_noisy_hessian(first, second, group, dd, dt, tt, score, odds, known, out_score, out_odds):
-    """Add the second derivatives times a vector."""
+    """Add the Hessian times a vector."""
     for r in range(len(first)):
         i, j = first[r], second[r]
         d = score[i] - score[j]

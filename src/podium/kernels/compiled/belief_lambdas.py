@@ -1,4 +1,4 @@
-"""Gradients towards preferences that beliefs imply, query by query; memory is linear in the items of a query."""
+"""Gradients towards preferences implied by beliefs, query by query; memory is linear in a query's items."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NEAR, STEEP = 1e-10, 600.0
 
 @njit(cache=True, nogil=True)
 def compute_belief_lambdas(first, last, starts, scores, belief, cutoff, slope, loss, mass):
-    """For a range of queries: the slope of every row, the loss and the sum of all pair weights of every query."""
+    """For a range of queries: the slope of every row, the loss and the sum of pair weights of every query."""
     longest = 1
     for q in range(first, last):
         longest = max(longest, starts[q + 1] - starts[q])
@@ -43,7 +43,7 @@ def _compute_query_lambdas(scores, belief, cutoff, slope, q, loss, mass, work):
 
 @njit(cache=True, nogil=True)
 def _add_pair_lambdas(n, top, s, e, f, d, pull, q, loss, mass, work):
-    """What swapping places a < b changes, by running sums over the places between; both below the cutoff: nothing."""
+    """Change when places a < b are swapped, by running sums between them; 0 if both are below the cutoff."""
     above, seen, tail, best, passed = work[6], work[7], work[8], work[9], work[10]
     for b in range(n):  # sums over the places before b (plain and discounted), and after it
         above[b], seen[b], tail[b], best[b], passed[b] = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -54,11 +54,8 @@ def _add_pair_lambdas(n, top, s, e, f, d, pull, q, loss, mass, work):
             seen[b] += d[c] * p
             tail[c] += p
     for a in range(top):
-        left, inner, under = (
-            tail[a],
-            0.0,
-            0.0,
-        )  # sums of P(a over c): c >= b, between, and d_c P(c over a) between
+        # sums of P(a over c): c >= b, between, and d_c P(c over a) between
+        left, inner, under = (tail[a], 0.0, 0.0)
         for b in range(a + 1, n):
             p_ab = e[a] / (e[a] + e[b])
             p_ba = 1.0 - p_ab
@@ -83,7 +80,7 @@ def _softplus(x):
 
 @njit(cache=True, nogil=True)
 def _sort_rows(scores, belief, run):
-    """Rows from the top; near-equal scores: the one believed worse first. Writes the run of each place."""
+    """Rows from the top; near-equal scores: worse belief first. Writes the run of each place."""
     order = np.argsort(-scores, kind="mergesort")
     n = len(order)
     near = NEAR * max(abs(scores[order[0]]), abs(scores[order[n - 1]]))
@@ -99,7 +96,7 @@ def _sort_rows(scores, belief, run):
 
 @njit(cache=True, nogil=True)
 def _average_ties(n, run, t, pull):
-    """Rows of one run that are believed equal get their mean slope."""
+    """Average the slope over rows of one run with equal beliefs."""
     high = 0.0
     for p in range(n):
         high = max(high, abs(t[p]))

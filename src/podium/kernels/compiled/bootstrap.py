@@ -1,4 +1,4 @@
-"""Rounds of drawn votes, compiled: every round draws, then steps from the old scores to its own."""
+"""Bootstrap rounds, compiled: every round resamples, then steps from the old scores to its own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _search_poisson(u, mean, upto, peak):
 
 @njit(cache=True, nogil=True)
 def _compute_derivatives(first, second, l2, won, total, x, strength, gradient, bend):
-    """Gradient and diagonal of the second derivatives at x."""
+    """Gradient and diagonal of the Hessian at x."""
     top = x[0]
     for i in range(1, len(x)):
         top = max(top, x[i])
@@ -65,7 +65,7 @@ def _compute_derivatives(first, second, l2, won, total, x, strength, gradient, b
 
 @njit(cache=True, nogil=True)
 def _iterate_round(first, second, l2, matrix, tolerance, most, shrink, won, total, room, x):
-    """Steps with a fixed matrix, scaled; whether they got there. `room` is for four numbers by item."""
+    """Scaled steps with a fixed matrix; returns whether they converged. `room` holds four numbers per item."""
     size = len(x)
     gradient, move, scale = room[1], room[2], room[3]
     before = np.inf
@@ -98,7 +98,7 @@ def fit_vote_resamples(
     begin, end, first, second, half, l2, matrix, mean, upto, peak, unit, table, guide, key, tolerance, most, shrink,
     scores, done,
 ):  # fmt: skip
-    """Rounds begin .. end with every vote drawn by itself."""
+    """Rounds begin .. end with single votes resampled."""
     pairs = len(first)
     won, total, room = np.empty(pairs), np.empty(pairs), np.empty((4, scores.shape[1]))
     for r in range(begin, end):
@@ -129,7 +129,7 @@ def fit_cluster_resamples(
     begin, end, first, second, half, l2, matrix, starts, pair, c_won, c_lost, c_tied, key, tolerance, most, shrink,
     scores, done,
 ):  # fmt: skip
-    """Rounds begin .. end with clusters drawn as a whole."""
+    """Rounds begin .. end with whole clusters resampled."""
     pairs, clusters = len(first), len(starts) - 1
     won, total, room = np.empty(pairs), np.empty(pairs), np.empty((4, scores.shape[1]))
     often = np.empty(clusters, np.int64)

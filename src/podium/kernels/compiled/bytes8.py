@@ -28,7 +28,7 @@ def load_word(typing, array, index):  # noqa: ARG001
 
 @intrinsic
 def store_word(typing, array, index, value):  # noqa: ARG001
-    """Put eight bytes at `index`."""
+    """Store eight bytes at `index`."""
 
     def generate(context, builder, signature, args):
         builder.store(args[2], _word_pointer(context, builder, signature.args[0], *args[:2]), align=1)
@@ -49,7 +49,7 @@ def swap_bytes(typing, word):  # noqa: ARG001
 
 @intrinsic
 def count_low_zeros(typing, word):  # noqa: ARG001
-    """How many of the low bits are zero (word is not 0)."""
+    """Number of trailing zero bits (word is not 0)."""
 
     def generate(context, builder, signature, args):  # noqa: ARG001
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
@@ -65,7 +65,7 @@ def is_blank(c):
 
 @njit(cache=True, nogil=True)
 def count_shared_bytes(data, a, b, limit):
-    """How many of the first `limit` bytes at a and at b are the same."""
+    """Length of the common prefix of a and b, up to `limit` bytes."""
     k = 0
     while k + 8 <= limit:
         x = load_word(data, a + k) ^ load_word(data, b + k)
@@ -79,7 +79,7 @@ def count_shared_bytes(data, a, b, limit):
 
 @njit(cache=True, nogil=True)
 def copy_bytes(data, at, length, out, to, stop):
-    """out[to : to + length] = data[at : at + length]; what follows in out, up to `stop`, may be overwritten."""
+    """out[to : to + length] = data[at : at + length]; later bytes of out, up to `stop`, may be overwritten."""
     end = to + length
     if end + 8 <= stop and at + length + 8 <= len(data):
         while to < end:

@@ -1,7 +1,7 @@
 """Merge sort by majority, without the matrix of all pairs where that is cheaper.
 
-A sort looks at about M log M of the M^2 pairs. The votes of lists on one pair follow from the two items' ranks in
-every list, so they are counted when asked for; the matrix is filled only where there are many short lists on many
+A sort uses about M log M of the M^2 pairs. The votes of lists on one pair follow from the two items' ranks in
+every list, so they are counted on demand; the matrix is filled only where there are many short lists on many
 items, or for single comparisons.
 """
 
@@ -13,12 +13,12 @@ from numba import njit
 from podium.kernels.compiled.ordering import merge_sort
 from podium.kernels.compiled.pairwise_votes import add_comparisons, allocate_matrix, compute_vote_matrix
 
-FEW = 16  # items that are sorted by insertion, without making arrays
+FEW = 16  # items sorted by insertion, without allocating arrays
 
 
 @njit(cache=True, nogil=True)
 def condorcet(first, last, votes, scores):
-    """Merge sort by majority, from the order of net votes; items without votes begin, and so stay, last."""
+    """Merge sort by majority, from the order of net votes; items without votes start, and so stay, last."""
     room = allocate_matrix(votes, first, last)
     for q in range(first, last):
         size = votes.slots[q + 1] - votes.slots[q]
@@ -41,7 +41,7 @@ def condorcet(first, last, votes, scores):
 
 @njit(cache=True, nogil=True)
 def build_vote_sources(votes, q, room):
-    """Where votes on a pair are found: ranks of the lists by item, and a matrix (empty if there is nothing in it)."""
+    """Sources of the votes on a pair: ranks of the lists by item, and a matrix (empty if not needed)."""
     base, size = votes.slots[q], votes.slots[q + 1] - votes.slots[q]
     begin, end = votes.query_starts[q], votes.query_starts[q + 1]
     cells = size * size
@@ -50,7 +50,7 @@ def build_vote_sources(votes, q, room):
         cells += length * (2 * size if votes.below else length) // 2
     if cells < (end - begin) * size * (np.log2(size) + 2):
         return np.empty((size, 0)), np.empty(0), compute_vote_matrix(votes, q, room)
-    # a rank nobody gave is infinite, or not comparable to any other
+    # a missing rank is infinite, or not comparable to any other
     ranks = np.full((size, end - begin), np.inf if votes.below else np.nan)
     for lst in range(begin, end):
         for row in range(votes.starts[lst], votes.starts[lst + 1]):
@@ -65,7 +65,7 @@ def build_vote_sources(votes, q, room):
 
 @njit(cache=True, nogil=True, inline="always")
 def compute_lead(ranks, weight, table, i, j):
-    """Votes by which item i leads item j; no branches, as nobody could predict them."""
+    """Votes by which item i leads item j; branch-free, as the branches would be unpredictable."""
     total = 0.0
     a, b = np.uint64(i), np.uint64(j)
     for k in range(np.uint64(len(weight))):
@@ -77,7 +77,7 @@ def compute_lead(ranks, weight, table, i, j):
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
 def sum_won_and_lost(table, size):
-    """Sums of rows and columns; they are of whole numbers, so their order is free."""
+    """Sums of rows and columns; of integers, so their order does not matter."""
     won, lost = np.zeros(size), np.zeros(size)
     for i in range(len(table)):
         total = 0.0
@@ -92,7 +92,7 @@ def sum_won_and_lost(table, size):
 def add_list_votes(votes, q, won, lost):
     """Pairs won and lost in lists, from the places of their items."""
     base, size = votes.slots[q], len(won)
-    everywhere = 0.0  # what an item loses that no list holds
+    everywhere = 0.0  # losses of an item that no list holds
     for lst in range(votes.query_starts[q], votes.query_starts[q + 1]):
         start, stop, w = votes.starts[lst], votes.starts[lst + 1], votes.list_weight[lst]
         outside = size - (stop - start) if votes.below else 0
@@ -116,7 +116,7 @@ def add_list_votes(votes, q, won, lost):
 
 @njit(cache=True, nogil=True)
 def split_by_key(order, start, stop, key, cuts):
-    """Sort a stretch by falling key and cut it where the key changes; says whether it was cut."""
+    """Sort a range by falling key and cut it where the key changes; returns whether it was cut."""
     here = order[start:stop]
     if stop - start > FEW:
         falling = np.empty(stop - start)
@@ -145,7 +145,7 @@ def insertion_sort(items, key):
 
 @njit(cache=True, nogil=True)
 def refine_blocks(ranks, weight, table, order, key, cuts):
-    """Split tied stretches by wins minus losses inside them until nothing more can be told apart."""
+    """Split tied ranges by wins minus losses within them until nothing more can be separated."""
     size, start = len(order), 0
     while start < size:
         stop = start + 1

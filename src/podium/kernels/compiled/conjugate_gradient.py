@@ -1,4 +1,4 @@
-"""What Newton steps with conjugate gradients share: the vectors of a solve, and the length of a step."""
+"""Shared parts of Newton steps by conjugate gradients: the vectors of a solve, and the step length."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from numba import njit
 
 from podium.kernels.newton import LONGEST, SURE
 
-FORCING = 1e-5  # no Newton system is solved more exactly than this: the next step does the rest
+FORCING = 1e-5  # no Newton system is solved more accurately than this: the next step corrects the rest
 
 
 @njit(cache=True, nogil=True)
 def start_direction(diagonal, r, p):
-    """The first direction; returns the residual's length in the metric of the diagonal."""
+    """The first direction; returns the residual's norm in the metric of the diagonal."""
     rho = 0.0
     for i in range(len(r)):
         p[i] = r[i] / diagonal[i] if diagonal[i] > 0 else 0.0
@@ -21,7 +21,7 @@ def start_direction(diagonal, r, p):
 
 @njit(cache=True, nogil=True)
 def advance_solution(diagonal, x, r, p, image, rho):
-    """One step along p, whose product with the matrix is `image`; returns the residual's new length, 0 when done."""
+    """One step along p, whose product with the matrix is `image`; the new residual norm, 0 when done."""
     bend = dot(p, image)
     if bend <= 0:  # no curvature is left in this direction
         return 0.0
@@ -58,7 +58,7 @@ def center_vector(x):
 
 @njit(cache=True, nogil=True)
 def limit_step(move):
-    """The share of a step that moves no score too far."""
+    """The fraction of a step that moves no score too far."""
     most = 1e-300
     for i in range(len(move)):
         most = max(most, abs(move[i]))
@@ -67,5 +67,5 @@ def limit_step(move):
 
 @njit(cache=True, nogil=True)
 def is_step_accepted(before, after, promise):
-    """Whether a step that promised so much has climbed enough, or is too small to tell."""
+    """Whether a step with this predicted gain increased the value enough, or is too small to check."""
     return promise <= SURE * max(abs(before), 1.0) or after >= before + 1e-4 * promise

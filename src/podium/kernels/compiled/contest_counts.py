@@ -1,4 +1,4 @@
-"""Votes put together by pair, by plain loops: a table of all pairs where it is small, else two counting sorts."""
+"""Votes merged by pair, by plain loops: a table of all pairs where it is small, else two counting sorts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIN, LOSS, TIE = 0, 1, 2
 
 @njit(cache=True, nogil=True)
 def count_contests(first_query, last_query, votes, dense, room_starts, first, second, won, lost, tied, found):
-    """The pairs of a range of queries, each query in its own room; `tied` comes in as zeros."""
+    """The pairs of a range of queries, each query in its own block; `tied` must be zeros."""
     size = 0
     for q in range(first_query, last_query):
         if dense[q]:
@@ -29,7 +29,7 @@ def count_contests(first_query, last_query, votes, dense, room_starts, first, se
 
 @njit(cache=True, nogil=True)
 def count_by_table(votes, q, room, more, out):
-    """The pairs of a query by its whole table; returns how many there are."""
+    """The pairs of a query by its whole table; returns their number."""
     first, second, won, lost, tied = out
     base = votes.slots[q]
     table = compute_vote_matrix(votes, q, room)
@@ -51,7 +51,7 @@ def count_by_table(votes, q, room, more, out):
 
 @njit(cache=True, nogil=True)
 def add_ties(votes, q, ties):
-    """The weight of ties by pair, smaller slot first; says whether there are any."""
+    """The weight of ties by pair, smaller slot first; returns whether there are any."""
     base, rank, item = votes.slots[q], votes.rank, votes.item
     found = False
     for lst in range(votes.query_starts[q], votes.query_starts[q + 1]):
@@ -76,7 +76,7 @@ def add_ties(votes, q, ties):
 
 @njit(cache=True, nogil=True)
 def count_by_sorting(votes, q, out):
-    """The pairs of a query by sorting its votes; returns how many there are."""
+    """The pairs of a query by sorting its votes; returns their number."""
     base, size = votes.slots[q], votes.slots[q + 1] - votes.slots[q]
     a, b = votes.vote_starts[q], votes.vote_starts[q + 1]
     winner, loser, tie, weight = votes.winner[a:b], votes.loser[a:b], votes.tie[a:b], votes.vote_weight[a:b]
@@ -94,7 +94,7 @@ def count_by_sorting(votes, q, out):
 
 @njit(cache=True, nogil=True)
 def expand_votes(votes, q):
-    """Single votes for all that the lists and comparisons of a query say."""
+    """Single votes for all lists and comparisons of a query."""
     base, size = votes.slots[q], votes.slots[q + 1] - votes.slots[q]
     n = votes.vote_starts[q + 1] - votes.vote_starts[q]
     for lst in range(votes.query_starts[q], votes.query_starts[q + 1]):
@@ -138,7 +138,7 @@ def accumulate_offsets(count):
 
 @njit(cache=True, nogil=True)
 def sort_by_second(base, size, winner, loser, tie, weight, equal):
-    """Rows by the larger slot: the smaller one with the kind of vote in its last two bits, offsets, weights."""
+    """Rows by the larger slot: the smaller one with the kind of vote in two low bits, offsets, weights."""
     count = np.zeros(size + 1, np.int64)
     for v in range(len(winner)):
         count[max(winner[v], loser[v]) - base + 1] += 1
@@ -180,7 +180,7 @@ def sort_by_first(size, by_second, second_starts, second_weights):
 
 @njit(cache=True, nogil=True)
 def merge_equal_pairs(base, other, starts, weights, weight, out):
-    """Equal neighbours as one pair; pairs without weight are left out."""
+    """Merge equal neighbors into one pair; pairs without weight are dropped."""
     first, second, won, lost, tied = out
     n = 0
     for i in range(len(starts) - 1):
@@ -208,7 +208,7 @@ def merge_equal_pairs(base, other, starts, weights, weight, out):
 
 @njit(cache=True, nogil=True)
 def find_weak_components(first, second, label):
-    """Union of the two ends of every pair; `label` comes in as slot numbers, leaves as smallest slots."""
+    """Union of the two ends of every pair; `label` starts as slot numbers and ends as smallest slots."""
     for p in range(len(first)):
         a, b = first[p], second[p]
         while label[a] != a:

@@ -1,8 +1,8 @@
-"""Loops over the pairs of one large query, in chunks that write to sums of their own.
+"""Loops over the pairs of one large query, in chunks that write to separate sums.
 
-The number of chunks follows from the number of pairs alone, so the answer does not depend on the number of threads.
-What is read and what is summed for an item lie side by side (`room`: chunk, item, column), so that a pair touches two
-places in memory only. Column 0 is read: scores, strengths, or the vector to be multiplied.
+The number of chunks depends on the number of pairs alone, so the result does not depend on the number of
+threads. Inputs and sums of an item are adjacent in memory (`room`: chunk, item, column), so that a pair
+touches only two locations. Column 0 is the input: scores, strengths, or the vector to be multiplied.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from podium.kernels.compiled.contest_solvers import (
 
 @njit(cache=True, nogil=True)
 def reset_chunk(here, given):
-    """The room of a chunk before its loop."""
+    """Initialize the memory of a chunk."""
     for i in range(len(here)):
         here[i, 0] = given[i]
         for k in range(1, here.shape[1]):
@@ -28,7 +28,7 @@ def reset_chunk(here, given):
 
 @njit(cache=True, nogil=True)
 def compute_derivatives(first_chunk, last_chunk, cuts, pairs, base, kind, half, x, size, bend, room, corner):
-    """By pair the second derivative; by chunk and item gradient, diagonal and borders; by chunk what has no item."""
+    """By pair the second derivative; by chunk and item gradient, diagonal, borders; by chunk other sums."""
     first, second, won, lost, tied, side = pairs
     e = x[size] if kind >= DAVIDSON else 0.0
     a = x[-1] if len(side) else 0.0
@@ -59,14 +59,14 @@ def compute_derivatives(first_chunk, last_chunk, cuts, pairs, base, kind, half, 
 
 @njit(cache=True, nogil=True)
 def add_to_items(here, i, j, column, up, down):
-    """To the cells of two items."""
+    """Add to the cells of two items."""
     here[i, column] += up
     here[j, column] += down
 
 
 @njit(cache=True, nogil=True)
 def compute_logit_derivatives(first_chunk, last_chunk, cuts, pairs, base, half, strength, bend, room):
-    """The same for the plain law from strengths exp(score): no exponentials in the loop."""
+    """The same for the plain model from strengths exp(score): no exponentials in the loop."""
     first, second, won, lost, tied, _ = pairs
     for chunk in range(first_chunk, last_chunk):
         here = room[chunk]
@@ -95,7 +95,7 @@ def compute_logit_derivatives(first_chunk, last_chunk, cuts, pairs, base, half, 
 
 @njit(cache=True, nogil=True)
 def multiply_hessian(first_chunk, last_chunk, cuts, first, second, base, bend, v, room):
-    """The matrix of second derivatives (pairs only) times v, by chunk."""
+    """The Hessian (pairs only) times v, by chunk."""
     for chunk in range(first_chunk, last_chunk):
         here = room[chunk]
         reset_chunk(here, v)
@@ -114,7 +114,7 @@ def multiply_hessian(first_chunk, last_chunk, cuts, first, second, base, bend, v
 
 @njit(cache=True, nogil=True)
 def compute_values(first_chunk, last_chunk, cuts, pairs, base, kind, half, x, width, advantage, out):
-    """Minus the log likelihood, by chunk."""
+    """The negative log likelihood, by chunk."""
     for chunk in range(first_chunk, last_chunk):
         out[chunk] = sum_pair_values(
             pairs, cuts[chunk], cuts[chunk + 1], base, kind, half, x, width, advantage

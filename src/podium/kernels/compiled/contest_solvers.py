@@ -1,4 +1,4 @@
-"""Newton steps for contests: whole small queries with a dense matrix, and the loops over pairs of large ones."""
+"""Newton steps for contests: small queries with a dense Hessian, and the loops over pairs of large ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numba import njit
 
 LOGIT, PROBIT, DAVIDSON, RAO_KUPPER = range(4)  # as in kernels.contest_models
 ROOT_TWO, ROOT_TWO_PI = math.sqrt(2), math.sqrt(2 * math.pi)
-TAIL = -5.0  # below this the normal law is taken from a continued fraction
+TAIL = -5.0  # below this the normal CDF is computed by a continued fraction
 
 
 @njit(cache=True, nogil=True)
@@ -82,7 +82,7 @@ def compute_pair_derivatives(kind, d, e, won, lost, tied):
 
 @njit(cache=True, nogil=True)
 def compute_pair_value(kind, d, e, won, lost, tied):
-    """Minus the log likelihood of one pair."""
+    """The negative log likelihood of one pair."""
     if kind == LOGIT:
         return (won + lost) * math.log1p(math.exp(-abs(d))) + won * max(-d, 0.0) + lost * max(d, 0.0)
     if kind == PROBIT:
@@ -97,13 +97,13 @@ def compute_pair_value(kind, d, e, won, lost, tied):
 
 @njit(cache=True, nogil=True)
 def split_ties(half, won, lost, tied):
-    """Wins and losses with the halves of ties where ties are halved."""
+    """Wins and losses, plus half of the ties where ties are halved."""
     return (won + 0.5 * tied, lost + 0.5 * tied) if half else (won, lost)
 
 
 @njit(cache=True, nogil=True)
 def sum_pair_values(pairs, begin, end, base, kind, half, x, e, a):
-    """Minus the log likelihood of a range of pairs."""
+    """The negative log likelihood of a range of pairs."""
     first, second, won, lost, tied, side = pairs
     total = 0.0
     for p in range(begin, end):
@@ -115,7 +115,7 @@ def sum_pair_values(pairs, begin, end, base, kind, half, x, e, a):
 
 @njit(cache=True, nogil=True)
 def compute_dense_derivatives(pairs, base, kind, half, x, size, gradient, matrix):
-    """Gradient and lower half of the matrix of second derivatives of all pairs at x = scores, width, advantage."""
+    """Gradient and lower half of the Hessian of all pairs at x = scores, width, advantage."""
     first, second, won, lost, tied, side = pairs
     gradient[:] = 0.0
     matrix[:] = 0.0
@@ -148,7 +148,7 @@ def compute_dense_derivatives(pairs, base, kind, half, x, size, gradient, matrix
 
 @njit(cache=True, nogil=True)
 def remove_component_excess(gradient, matrix, size, label, base, total, number):
-    """Take from each component's gradient what it sums to: zero but for rounding, which goes with the diagonal."""
+    """Remove the sum of each component's gradient, zero except for rounding, in proportion to the diagonal."""
     total[:] = 0.0
     number[:] = 0.0
     for i in range(size):
@@ -162,7 +162,7 @@ def remove_component_excess(gradient, matrix, size, label, base, total, number):
 
 @njit(cache=True, nogil=True)
 def center_components(x, size, label, base, total, number, shape):
-    """Put each component where its prior wants it: mean 0, or mean strength 1."""
+    """Shift each component to the level its prior prefers: mean 0, or mean strength 1."""
     top = 0.0
     if shape > 1:
         for i in range(size):
@@ -179,7 +179,7 @@ def center_components(x, size, label, base, total, number, shape):
 
 @njit(cache=True, nogil=True)
 def add_prior(x, size, l2, shape, extra, gradient, matrix):
-    """The prior's part; `matrix` gets it on its diagonal."""
+    """Add the prior; `matrix` gets it on its diagonal."""
     for i in range(len(x)):
         ridge = l2 if i < size else extra
         gradient[i] += ridge * x[i]
@@ -192,7 +192,7 @@ def add_prior(x, size, l2, shape, extra, gradient, matrix):
 
 @njit(cache=True, nogil=True)
 def compute_prior_value(x, size, l2, shape, extra):
-    """Minus the log of the prior."""
+    """The negative log of the prior."""
     total = 0.0
     for i in range(len(x)):
         total += (l2 if i < size else extra) / 2 * x[i] ** 2
@@ -229,7 +229,7 @@ def solve_cholesky_step(matrix, gradient, move):
 
 @njit(cache=True, nogil=True)
 def solve_small_queries(first_query, last_query, contests, label, law, limits, largest, found):
-    """Solve all queries of up to `largest` items in a range; the loops of `kernels.contest_solvers.newton`."""
+    """Solve all queries of up to `largest` items in a range; see `kernels.contest_solvers.iterate_newton`."""
     starts, pair_starts, first, second, won, lost, tied, side = contests
     kind, half, l2, shape, extra = law
     scores, width, advantage, gradient, objective, iterations, converged = found
@@ -260,7 +260,7 @@ def solve_small_queries(first_query, last_query, contests, label, law, limits, l
 
 @njit(cache=True, nogil=True)
 def build_start(kind, share, scores, sided):
-    """Unknowns to start from: scores, the width of ties that gives their share, no advantage."""
+    """Initial unknowns: scores, the width that gives the observed fraction of ties, no advantage."""
     size, wide = len(scores), kind >= DAVIDSON
     x = np.zeros(size + (1 if wide else 0) + (1 if sided else 0))
     x[:size] = scores
@@ -281,7 +281,7 @@ def largest_magnitude(values):
 
 @njit(cache=True, nogil=True)
 def compute_tie_share(pairs):
-    """The share of ties among all votes."""
+    """The fraction of ties among all votes."""
     ties = all_votes = 0.0
     for p in range(len(pairs[0])):
         ties += pairs[4][p]
@@ -291,14 +291,14 @@ def compute_tie_share(pairs):
 
 @njit(cache=True, nogil=True)
 def compute_centered_derivatives(pairs, base, law, label, x, size, gradient, matrix, room):
-    """Centre x, and find the gradient and the matrix there."""
+    """Center x, and compute the gradient and the Hessian there."""
     kind, half, l2, shape, extra = law
     total, number = room
     center_components(x, size, label, base, total, number, shape)
     compute_dense_derivatives(pairs, base, kind, half, x, size, gradient, matrix)
     remove_component_excess(gradient, matrix, size, label, base, total, number)
     add_prior(x, size, l2, shape, extra, gradient, matrix)
-    if l2 == 0 and shape == 1:  # nothing holds the level of a component: pin it
+    if l2 == 0 and shape == 1:  # the level of a component is undetermined: pin it
         for i in range(size):
             for j in range(i + 1):
                 if label[i] == label[j]:
@@ -307,7 +307,7 @@ def compute_centered_derivatives(pairs, base, law, label, x, size, gradient, mat
 
 @njit(cache=True, nogil=True)
 def iterate_newton(pairs, base, law, label, limits, x, size, gradient):
-    """Damped Newton steps; x and its gradient are left at the end. Returns the steps and whether they were enough."""
+    """Damped Newton steps; leaves x and its gradient at the end. The steps, and whether they converged."""
     tolerance, max_iterations, longest_step, smooth, stall, flat_stall, flat = limits
     n = len(x)
     matrix, move, new = np.empty((n, n)), np.empty(n), np.empty(n)
@@ -321,10 +321,10 @@ def iterate_newton(pairs, base, law, label, limits, x, size, gradient):
             compute_centered_derivatives(pairs, base, law, label, x, size, gradient, matrix, room)
             solve_steeper_step(matrix, gradient, move, limit)
         longest = largest_magnitude(move)
-        if not math.isfinite(longest):  # without a prior there may be no answer
+        if not math.isfinite(longest):  # without a prior there may be no finite solution
             break
         share = 1.0
-        if law[0] == RAO_KUPPER and move[size] < 0:  # its width stays positive
+        if law[0] == RAO_KUPPER and move[size] < 0:  # the width must stay positive
             share = min(share, -0.9 * x[size] / move[size])
         down = max(-dot(gradient, move, n), 0.0)
         while True:
@@ -354,7 +354,7 @@ def compute_axis_error(gradient, matrix):
 
 @njit(cache=True, nogil=True)
 def solve_steeper_step(matrix, gradient, move, limit):
-    """A step on steeper ground, and no longer than the limit."""
+    """A step with a larger ridge, and no longer than the limit."""
     more = largest_magnitude(gradient) / limit
     for i in range(len(matrix)):
         matrix[i, i] += more

@@ -22,7 +22,7 @@ def count_distinct(first, last, row_starts, order, value, width, sizes):
 
 @njit(cache=True, nogil=True)
 def number_distinct(first, last, row_starts, order, value, width, starts, distinct, arrival, pair):
-    """Distinct values of each group in order, when they first came, and the number of each row's pair."""
+    """Distinct values of each group in order, their first appearance, and the number of each row's pair."""
     seen = np.full(width, -1, np.int64)
     number = np.empty(width, np.int64)
     for g in range(first, last):

@@ -1,4 +1,4 @@
-"""Pooling adjacent violators, query by query."""
+"""Pool-adjacent-violators algorithm, query by query."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def fit_falling(first, last, starts, values, out):
-    """out: the nearest values that do not rise, in each of a range of queries."""
+    """out: the nearest non-increasing values, in each of a range of queries."""
     longest = 0
     for query in range(first, last):
         longest = max(longest, starts[query + 1] - starts[query])
@@ -18,7 +18,7 @@ def fit_falling(first, last, starts, values, out):
         top = 0  # pools so far
         for row in range(a, b):
             s, n = values[row], 1
-            # a pool that would be above the one before it joins it
+            # a pool that would exceed the one before it merges with it
             while top > 0 and s * size[top - 1] > total[top - 1] * n:
                 top -= 1
                 s += total[top]

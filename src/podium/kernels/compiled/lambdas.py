@@ -1,4 +1,4 @@
-"""LambdaRank's gradients query by query, and whole passes of a linear model."""
+"""LambdaRank gradients query by query, and whole passes of a linear model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NEAR, STEEP = 1e-10, 600.0
 def compute_lambdas(
     first, last, starts, scores, kind, gain, level, discount, limit, scale, weight, order, out
 ):
-    """Gradients for a range of queries; `order` holds a guess of each query's order and is written to."""
+    """Gradients for a range of queries; `order` holds a guess of each query's order and is updated."""
     longest = 1
     for q in range(first, last):
         longest = max(longest, starts[q + 1] - starts[q])
@@ -29,7 +29,7 @@ def train_linear_pass(
     values, starts, kind, gain, level, discount, limit, scale, weight, visit, batch, weights, mean, square, steps,
     adam, rate, l2, positive, towards,
 ):  # fmt: skip
-    """Queries in the order of `visit`, a step after every `batch`."""
+    """Queries in the order of `visit`, with a step after every `batch`."""
     width = values.shape[1]
     longest = 1
     for q in range(len(starts) - 1):
@@ -109,7 +109,7 @@ def _compute_query_lambdas(
 
 @njit(cache=True, nogil=True)
 def _sort_rows(a, n, scores, level, order):
-    """Insertion sort of the last order: it changes little between visits. Near-equal scores: worst grade first."""
+    """Insertion sort of the last order, which changes little. Near-equal scores: worst grade first."""
     for k in range(1, n):
         i = order[a + k]
         s = scores[a + i]
@@ -142,7 +142,7 @@ def _sort_rows(a, n, scores, level, order):
 
 @njit(cache=True, nogil=True)
 def _add_sum_lambdas(a, n, gain, level, discount, limit, scale, weight, place, e, value, out):
-    """Rows lie best grade first, so those worse than row i are all rows after its grade ends."""
+    """Rows are sorted best grade first, so the rows worse than row i are those after its grade."""
     for i in range(n):
         p = int(place[i])
         value[i] = discount[p] if p < limit else 0.0
@@ -216,7 +216,7 @@ def _add_cascade_lambdas(a, n, gain, level, discount, limit, scale, weight, orde
 
 @njit(cache=True, nogil=True)
 def _average_ties(a, n, scores, level, order, near, out):
-    """Rows of one grade in one run of near-equal scores get their mean gradient."""
+    """Average the gradient over rows of one grade in one run of near-equal scores."""
     begin = 0
     for k in range(1, n + 1):
         i = order[a + k - 1]

@@ -17,7 +17,7 @@ def improve_order(margin, order):
 
 @njit(cache=True, nogil=True)
 def reinsert_item(row, order, item):
-    """Move an item to where it gains most; of equal gains, to the highest place. Says whether it moved."""
+    """Move an item to where it gains most; on ties to the highest place. Returns whether it moved."""
     at = 0
     while order[at] != item:
         at += 1

@@ -1,6 +1,6 @@
-"""Numbering the items of every query from rows that are grouped by query, with a small table per query.
+"""Numbering the items of every query from rows grouped by query, with a small table per query.
 
-One table over all ids of a file would be as large as the ids are many; the ids of one query fit the nearest cache.
+One table over all ids of a file would exceed the caches; the ids of one query fit into the nearest one.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ import numpy as np
 from numba import njit
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: the upper bits of the product are well mixed
-CROWD = 16  # values in one bucket from which insertion is left for a radix sort
+CROWD = 16  # values per bucket from which a radix sort replaces insertion
 DIGIT = 8
 
 
 @njit(cache=True, nogil=True)
 def number_items(first, last, row_starts, value, ordered, slot, rep, came, counts):
-    """Number the distinct values of each query, by value (`ordered`) or as they come.
+    """Number the distinct values of each query, by value (`ordered`) or by first appearance.
 
-    Fills slot (number of each row's value within its query), counts, and from the query's first row on, for every
-    number, rep (the row in which it first comes) and came (how many others came before).
+    Fills slot (number of each row's value within its query), counts, and from the query's first row on, for
+    every number, rep (the row of its first appearance) and came (its rank by first appearance).
     """
     most = 0
     for q in range(first, last):
@@ -50,10 +50,10 @@ def number_items(first, last, row_starts, value, ordered, slot, rep, came, count
 
 @njit(cache=True, nogil=True)
 def _number_values(value, base, table, held, slot, key, row):
-    """Number values as they come; `key` orders them as the signed integers they are.
+    """Number values by first appearance; `key` orders them as signed integers.
 
-    `held` repeats the key of each place of the table, so that a look takes one step. Indices are unsigned: those need
-    no test for being negative.
+    `held` repeats the key of each table position, so that a lookup takes one step. Unsigned indices avoid
+    the check for negative ones.
     """
     n = np.uint64(len(value))
     bits = 4
@@ -82,7 +82,7 @@ def _number_values(value, base, table, held, slot, key, row):
 
 @njit(cache=True, nogil=True)
 def _sort_keys(key, key2, name, name2, count):
-    """The numbers 0, 1, ... by rising key: dealt into buckets by the upper bits, then insertion."""
+    """The numbers 0, 1, ... by ascending key: distributed into buckets by the upper bits, then insertion."""
     n = len(key)
     low = high = key[0]
     for i in range(n):
@@ -122,7 +122,7 @@ def _sort_keys(key, key2, name, name2, count):
 
 @njit(cache=True, nogil=True)
 def _radix_sort(key, key2, name, name2, low, bits):
-    """The same by digits from the lowest; for values that come in clusters."""
+    """The same by radix sort from the lowest digit; for clustered values."""
     n = len(key)
     for i in range(n):
         name[i] = i
@@ -148,7 +148,7 @@ def _radix_sort(key, key2, name, name2, low, bits):
 
 @njit(cache=True, nogil=True)
 def find_list_starts(row_starts, expert, starts):
-    """Fill `starts` with the rows at which the query or the expert changes, and the end; how many these are."""
+    """Fill `starts` with the rows at which query or expert changes, and the end; returns their number."""
     count = 0
     for q in range(len(row_starts) - 1):
         a, b = row_starts[q], row_starts[q + 1]
@@ -165,7 +165,7 @@ def find_list_starts(row_starts, expert, starts):
 
 @njit(cache=True, nogil=True)
 def relabel_slots(first, last, row_starts, starts, new, slot):
-    """slot = the new number of the entry that each row's slot was."""
+    """slot = the new number of each row's old slot."""
     for q in range(first, last):
         base = starts[q]
         for row in range(row_starts[q], row_starts[q + 1]):
@@ -174,7 +174,7 @@ def relabel_slots(first, last, row_starts, starts, new, slot):
 
 @njit(cache=True, nogil=True)
 def gather_items(first, last, row_starts, starts, rep, came, first_row, arrival):
-    """What `number_items` noted, without the gaps."""
+    """The output of `number_items`, without the gaps."""
     for q in range(first, last):
         a, size = starts[q], starts[q + 1] - starts[q]
         begin = row_starts[q]
@@ -184,10 +184,10 @@ def gather_items(first, last, row_starts, starts, rep, came, first_row, arrival)
 
 @njit(cache=True, nogil=True)
 def fill_lists(first, last, starts, query_lists, list_starts, expert, slot, rank, score, ranked, item, bad):
-    """Slots of the rows of lists that are in order; a query whose lists are not is marked in `bad` and left.
+    """Slots of the rows of lists that are in order; a query with other lists is marked in `bad` and skipped.
 
-    In order: experts by code, rows by rank (or, without ranks, falling score), then slot; ranks from 1, scores finite,
-    no item twice in a list. Without ranks, `rank` is filled from the scores.
+    In order: experts by code, rows by rank (or, without ranks, falling score), then slot; ranks from 1,
+    scores finite, no repeated item in a list. Without ranks, `rank` is filled from the scores.
     """
     widest = 0
     for q in range(first, last):

@@ -1,4 +1,4 @@
-"""Orders made from pairwise majorities; each walks a range of queries over one reused matrix."""
+"""Orders from pairwise majorities; each kernel handles a range of queries with one reused matrix."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def copeland(first, last, votes, scores):
 
 @njit(cache=True, nogil=True)
 def add_copeland_scores(margin, score):
-    """Items beaten minus items lost to. Adding up row by row keeps the inner loop independent, so it is vectorised."""
+    """Items beaten minus items lost to. Row-wise sums keep the inner loop independent: it is vectorized."""
     for i in range(len(margin)):
         for j in range(len(score)):
             score[j] += np.float64(margin[i, j] < 0) - np.float64(margin[i, j] > 0)
@@ -31,7 +31,7 @@ def add_copeland_scores(margin, score):
 
 @njit(cache=True, nogil=True)
 def greedy(first, last, votes, scores):
-    """Take the item with the largest net preference over those left, again and again."""
+    """Repeatedly take the item with the largest net preference over those left."""
     room = allocate_matrix(votes, first, last)
     for q in range(first, last):
         table = compute_vote_matrix(votes, q, room)
@@ -73,7 +73,7 @@ def sum_inside(margin, items):
 
 @njit(cache=True, nogil=True)
 def schulze(first, last, votes, winning, scores):
-    """Items beaten minus items lost to, by the strength of the widest path of majorities."""
+    """Items beaten minus items lost to, by the strength of the strongest path of majorities."""
     room = allocate_matrix(votes, first, last)
     for q in range(first, last):
         path = compute_vote_matrix(votes, q, room)
@@ -102,7 +102,7 @@ def widen_paths(row, to_middle, middle):
 
 @njit(cache=True, nogil=True)
 def ranked_pairs(first, last, votes, scores):
-    """Lock majorities from the largest margin down; equal margins are locked together, less those in a cycle."""
+    """Lock majorities by falling margin; equal margins are locked together, except those in a cycle."""
     room = allocate_matrix(votes, first, last)
     for q in range(first, last):
         margin = compute_margins(compute_vote_matrix(votes, q, room))
@@ -129,7 +129,7 @@ def ranked_pairs(first, last, votes, scores):
 
 @njit(cache=True, nogil=True)
 def lock_edges(reach, edges):
-    """Join those edges of a group that contradict neither what is locked nor each other."""
+    """Add those edges of a group that contradict neither the locked edges nor each other."""
     size = len(reach)
     open_edges = np.array([not reach[e // size, e % size] and not reach[e % size, e // size] for e in edges])
     edges = edges[open_edges]
@@ -143,7 +143,7 @@ def lock_edges(reach, edges):
 
 @njit(cache=True, nogil=True)
 def add_to_closure(reach, i, j):
-    """Keep the closure of a relation when i -> j joins it."""
+    """Update the transitive closure of a relation with i -> j."""
     if reach[i, j]:
         return
     for x in range(len(reach)):

@@ -33,7 +33,7 @@ def solve_list_chain(first, last, votes, kind, teleport, tolerance, most_steps, 
 
 @njit(cache=True, nogil=True)
 def build_ballots(votes, q):
-    """The lists, unlisted blocks and comparisons of a query as one table of lists; voices of weight 0 are left out."""
+    """The lists, unlisted blocks and comparisons of a query as one table, without votes of weight 0."""
     base, size = votes.slots[q], votes.slots[q + 1] - votes.slots[q]
     a, b = votes.query_starts[q], votes.query_starts[q + 1]
     c, d = votes.vote_starts[q], votes.vote_starts[q + 1]
@@ -63,7 +63,7 @@ def build_ballots(votes, q):
 
 @njit(cache=True, nogil=True)
 def copy_list(votes, lst, base, size, item, rank, at):
-    """Append one list, and what it does not hold if that is below; returns the end."""
+    """Append one list, and its unlisted items if they are below; returns the end."""
     start = at
     for row in range(votes.starts[lst], votes.starts[lst + 1]):
         item[at], rank[at] = votes.item[row] - base, votes.rank[row]
@@ -81,7 +81,7 @@ def copy_list(votes, lst, base, size, item, rank, at):
 
 @njit(cache=True, nogil=True)
 def compute_shares(starts, item, rank, weight, size, kind):
-    """What each row gives to every target in its list, the part of each item that stays, and which are held."""
+    """The mass each row sends to every target in its list, the part of each item that stays, listed items."""
     out, total, stay = np.empty(len(item)), np.zeros(size), np.zeros(size)
     for lst in range(len(weight)):
         start, stop = starts[lst], starts[lst + 1]
@@ -107,7 +107,7 @@ def compute_shares(starts, item, rank, weight, size, kind):
 
 @njit(cache=True, nogil=True)
 def step_along_lists(starts, item, rank, out, strictly, x, y):
-    """One step along the lists: from every row to the rows above it (and to those at its rank, itself included)."""
+    """One step along the lists: from every row to the rows above it (and to those at its rank, with itself)."""
     y[:] = 0.0
     for lst in range(len(starts) - 1):
         risen, row = 0.0, starts[lst + 1] - 1
@@ -126,7 +126,7 @@ def step_along_lists(starts, item, rank, out, strictly, x, y):
 
 @njit(cache=True, nogil=True)
 def apply_teleport(x, y, stay, held, teleport):
-    """Add what stays and what jumps, replace x, and say how much changed."""
+    """Add the staying and the teleporting mass, replace x, and return the change."""
     size, jumping = len(x), 0.0
     for i in range(size):
         if not held[i]:
@@ -156,7 +156,7 @@ def solve_majority_chain(first, last, votes, teleport, tolerance, most_steps, fo
         held = find_compared_items(votes, q)
         x = found[votes.slots[q] : votes.slots[q + 1]]
         lone = teleport / size / (1 - (1 - teleport) * (size - held.sum()) / size) if size else 0.0
-        x[:] = lone  # the exact value of items that no list holds, and a start for the others
+        x[:] = lone  # the exact value of items in no list, and a start for the others
         for i in range(size):
             if held[i]:
                 x[i] = 1.0 / size
@@ -188,9 +188,9 @@ def find_compared_items(votes, q):
 
 @njit(cache=True, nogil=True)
 def sweep_balance(beaten, losses, order, held, lone, teleport, x):
-    """Solve each item's balance in turn with the newest values of the others; says how much changed."""
+    """Solve each item's balance in turn with the newest values of the others; returns the change."""
     size, change = len(x), 0.0
-    anywhere = lone  # what teleports and items without votes bring to everybody
+    anywhere = lone  # mass that teleports and items without votes bring to every item
     for i in order:
         if held[i]:
             new = (anywhere + (1 - teleport) / size * dot(beaten[i], x)) / (
@@ -203,7 +203,7 @@ def sweep_balance(beaten, losses, order, held, lone, teleport, x):
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
 def dot(a, b):
-    """Sum of products; the order of the terms is left to the compiler, which is what makes it quick."""
+    """Sum of products; the compiler may reorder the terms, which makes it fast."""
     total = 0.0
     for i in range(len(a)):
         total += a[i] * b[i]

@@ -33,7 +33,7 @@ def complete_matrices(
 
 @njit(cache=True, nogil=True)
 def build_differences(votes, q, value, bottom, binary, combine, unit, net, heard):
-    """Y of one query in `net`, and 1 where it is known in `heard`."""
+    """Y of one query in `net`, and 1 in `heard` where it is known."""
     base, size = votes.slots[q], len(net)
     net[:] = 0.0
     heard[:] = 0.0
@@ -72,7 +72,7 @@ def build_differences(votes, q, value, bottom, binary, combine, unit, net, heard
 
 @njit(cache=True, nogil=True)
 def add_preference(net, heard, i, j, gain, weight):
-    """A voice of that weight prefers i to j by so much."""
+    """Add a preference for i over j with this weight and strength."""
     net[i, j] += gain
     net[j, i] -= gain
     heard[i, j] += weight
@@ -81,7 +81,7 @@ def add_preference(net, heard, i, j, gain, weight):
 
 @njit(cache=True, nogil=True)
 def solve_completion(parts, shrink, tolerance, most_steps, s):
-    """Project and extrapolate until one more projection changes little; leaves the row means in s, X in parts[2]."""
+    """Project and extrapolate until a projection changes little; leaves the row means in s, X in parts[2]."""
     table, x, y, z = parts[0], parts[2], parts[3], parts[4]
     plane = np.zeros((2, len(s)))
     if not find_start_plane(table, plane):
@@ -97,9 +97,10 @@ def solve_completion(parts, shrink, tolerance, most_steps, s):
             x[:] = y
             done = steps
             break
+        # two plain projections provide the direction of an extrapolation (SQUAREM)
         project_filled(parts, shrink, y, plane, change, z)
         steps += 1
-        if extrapolate_matrices(x, y, z):  # leaves in x where the three are heading
+        if extrapolate_matrices(x, y, z):  # leaves the extrapolation in x
             turned = plane.copy()
             project_filled(parts, shrink, x, turned, change, y)
             steps += 1
@@ -152,7 +153,7 @@ def scale_vector(x, factor):
 
 @njit(cache=True, nogil=True)
 def project_filled(parts, shrink, x, plane, change, out):
-    """Fill in what is not known from x, and project; `out` may not be x."""
+    """Fill in the unknown cells from x, and project; `out` may not be x."""
     table, known, filled = parts[0], parts[1], parts[5]
     for i in range(len(x)):
         for j in range(len(x)):
@@ -162,7 +163,7 @@ def project_filled(parts, shrink, x, plane, change, out):
 
 @njit(cache=True, nogil=True)
 def project_rank_two(table, plane, tolerance, out):
-    """The skew matrix of rank two nearest to a skew matrix, by power iteration from a plane near its own."""
+    """The nearest skew-symmetric matrix of rank two, by power iteration from a nearby plane."""
     size = len(table)
     new = np.empty((2, size))
     for _ in range(MOST_TURNS):
@@ -188,7 +189,7 @@ def project_rank_two(table, plane, tolerance, out):
 
 @njit(cache=True, nogil=True)
 def compute_relative_change(x, y):
-    """How far y is from x, relative to y."""
+    """The distance of y from x, relative to y."""
     gap, size = 0.0, 0.0
     for i in range(len(x)):
         for j in range(len(x)):
@@ -199,7 +200,7 @@ def compute_relative_change(x, y):
 
 @njit(cache=True, nogil=True)
 def extrapolate_matrices(x, y, z):
-    """Replace x by where x, y, z are heading; false, and x as it was, where that is no further than z."""
+    """Replace x by the extrapolation of x, y, z; false, and x unchanged, where it leads no further than z."""
     first, bend = 0.0, 0.0
     for i in range(len(x)):
         for j in range(len(x)):
@@ -217,7 +218,7 @@ def extrapolate_matrices(x, y, z):
 
 @njit(cache=True, nogil=True)
 def compute_misfit(table, known, shrink, x):
-    """The squared distance to what is known, plus the shrunk squares of the rest."""
+    """The squared distance to the known cells, plus the shrunk squares of the rest."""
     total = 0.0
     for i in range(len(x)):
         for j in range(len(x)):

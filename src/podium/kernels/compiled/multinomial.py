@@ -1,4 +1,4 @@
-"""Scores of the multinomial preference model by Newton steps with conjugate gradients, in time linear in the groups."""
+"""Scores of the multinomial preference model by Newton-CG steps, in time linear in the groups."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["fit_scores"]
 def fit_scores(
     first, last, groups, adherence, prior, tolerance, most_steps, active, score, gradient, steps, value
 ):
-    """Fit the active ones of a range of queries."""
+    """Fit the active queries of a range."""
     for q in range(first, last):
         size = groups.slots[q + 1] - groups.slots[q]
         a, b = groups.starts[q], groups.starts[q + 1]
@@ -36,7 +36,7 @@ def fit_scores(
 
 @njit(cache=True, nogil=True)
 def maximize_posterior(given, tolerance, most_steps, s):
-    """Newton steps from s until the gradient is small against the largest net strength."""
+    """Newton steps from s until the gradient is small relative to the largest net strength."""
     net, total, adherence, prior = given
     size = len(s)
     pull, scale = np.zeros(size), prior
@@ -132,10 +132,10 @@ def multiply_hessian(given, up, z, x, out):
 
 @njit(cache=True, nogil=True)
 def solve_newton_system(given, up, z, diagonal, g, share):
-    """Conjugate gradients, until the residual is that share of the gradient."""
+    """Conjugate gradients, until the residual is that fraction of the gradient."""
     size = len(g)
     x, r, p, image = np.zeros(size), g.copy(), np.empty(size), np.empty(size)
-    center_vector(r)  # zero but for rounding, which would never go away
+    center_vector(r)  # zero except for rounding, which would persist
     rho = start_direction(diagonal, r, p)
     limit = share * share * rho
     for _ in range(2 * size + 20):

@@ -1,9 +1,9 @@
 """Sorting the slots of every query by score.
 
-A comparison sort of a few hundred scores costs several times the summing that made them. Scores are therefore
-dealt into buckets (linear between best and worst), crowded buckets are sorted by comparison, and one insertion
-pass finishes the order. All steps are stable, so equal scores stay in slot order. Indices are unsigned: those need
-no test for being negative, and the loops here are so short that the test shows.
+A comparison sort of a few hundred scores costs several times as much as summing them. Scores are therefore
+distributed into buckets (linear between best and worst), crowded buckets are sorted by comparison, and one
+insertion pass finishes the order. All steps are stable, so equal scores stay in slot order. Unsigned indices
+avoid the check for negative ones, which is noticeable in loops this short.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-BUCKETS = np.uint64(4)  # for every item; fewer leave more to insertion, more cost clearing
-CROWD = np.uint32(24)  # items in one bucket from which a merge sort beats insertion
+BUCKETS = np.uint64(4)  # per item; fewer leave more to insertion, more cost clearing
+CROWD = np.uint32(24)  # items per bucket from which a merge sort beats insertion
 ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
 def rank_order(first, last, starts, scores, order, tied, tie_key, tolerance, share, least):
-    """Per query: sort by falling score, find tie groups, sort inside them, snap their scores."""
+    """Per query: sort by falling score, determine tie groups, sort inside them, snap their scores."""
     widest = np.uint64(0)
     for q in range(first, last):
         widest = max(widest, np.uint64(starts[q + 1] - starts[q]))
@@ -40,14 +40,14 @@ def rank_order(first, last, starts, scores, order, tied, tie_key, tolerance, sha
 
 @njit(cache=True, nogil=True, inline="always")
 def is_tied(above, here, floor, tolerance):
-    """Whether two neighbours are tied; see `podium.kernels.ordering`."""
+    """Whether two neighbors are tied; see `podium.kernels.ordering`."""
     step = above - here
     return (step <= tolerance * above) | (step <= tolerance * floor) | (step <= tolerance * -here)
 
 
 @njit(cache=True, nogil=True)
 def sort_scores(scores, value, place, bucket, count):
-    """Fill `place` with positions by falling score and `value` with the scores; returns the largest magnitude."""
+    """Fill `place` with positions by falling score, `value` with the scores; returns the largest magnitude."""
     n = np.uint64(len(scores))
     low = high = scores[0]
     for i in range(n):
@@ -98,7 +98,7 @@ def _sort_buckets(many, value, place, count):
 
 @njit(cache=True, nogil=True)
 def merge_sort(key, item):
-    """Stable sort of both by rising key; numpy's own sorts take numba seconds to compile."""
+    """Stable sort of both by ascending key; numpy's own sorts take numba seconds to compile."""
     n = len(key)
     spare_key, spare_item = np.empty(n, key.dtype), np.empty(n, np.int32)
     width = 1
@@ -120,7 +120,7 @@ def merge_sort(key, item):
 
 @njit(cache=True, nogil=True)
 def _insertion_sort(n, value, place):
-    """Stable insertion sort by falling value; nothing has far to go."""
+    """Stable insertion sort by falling value; values are nearly in place."""
     for i in range(ONE, n):
         v = value[i]
         if value[i - ONE] >= v:
@@ -134,7 +134,7 @@ def _insertion_sort(n, value, place):
 
 @njit(cache=True, nogil=True)
 def _resolve_ties(n, base, value, place, floor, tolerance, scores, tied, tie_key):
-    """Put every tie group in the order of the tie rule and give it one score."""
+    """Order every tie group by the tie rule and give it one score."""
     begin = 0
     for i in range(1, n + 1):
         if i < n and is_tied(value[i - 1], value[i], floor, tolerance):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-BLOCK = 32  # cells a side: two such tiles of a matrix stay in the first cache
+BLOCK = 32  # cells per side: two such tiles of a matrix stay in the L1 cache
 
 
 @njit(cache=True, nogil=True)
 def allocate_matrix(votes, first, last):
-    """Room for the matrix of the largest query in a range."""
+    """Memory for the matrix of the largest query in a range."""
     size = 0
     for q in range(first, last):
         size = max(size, votes.slots[q + 1] - votes.slots[q])
@@ -19,7 +19,7 @@ def allocate_matrix(votes, first, last):
 
 @njit(cache=True, nogil=True)
 def compute_vote_matrix(votes, q, room):
-    """W of query q: the weight of the voices that put the row item above the column item."""
+    """W of query q: the weight of the votes that put the row item above the column item."""
     base = votes.slots[q]
     size = votes.slots[q + 1] - base
     table = room[: size * size].reshape(size, size)
@@ -41,7 +41,7 @@ def add_comparisons(table, votes, q):
 
 @njit(cache=True, nogil=True)
 def add_list(table, votes, base, start, stop, weight):
-    """Every item of a list beats those at later ranks (and those not listed, if they are below)."""
+    """Every item of a list beats those at later ranks (and unlisted ones, if they are below)."""
     item, rank = votes.item, votes.rank
     under = start
     for a in range(start, stop):

@@ -1,4 +1,4 @@
-"""Plackett-Luce by Newton steps with conjugate gradients; a product with the Hessian is two walks along the lists."""
+"""Plackett-Luce by Newton-CG steps; a Hessian product takes two walks along the lists."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fit_plackett_luce(first, last, votes, prior, tolerance, most_steps, score, g
 
 @njit(cache=True, nogil=True)
 def add_prior_list(lists, size, prior):
-    """The lists of a query and, with a prior, one that ties all items, so that each is chosen `prior` times."""
+    """The lists of a query and, with a prior, one that ties all items: each is chosen `prior` times."""
     starts, item, rank, weight = lists
     n = len(weight)
     more = size if prior > 0 else 0
@@ -55,7 +55,7 @@ def add_prior_list(lists, size, prior):
 
 @njit(cache=True, nogil=True)
 def build_stages(lists, size):
-    """The blocks of every list, the row at which each begins, how many choices it is, and the wins of each item."""
+    """The blocks of every list, the first row of each, its number of choices, and the wins of each item."""
     starts, item, rank, weight = lists
     blocks, tops = np.zeros(len(starts), np.int64), np.empty(len(item) + 1, np.int64)
     count, wins = np.empty(len(item)), np.zeros(size)
@@ -81,7 +81,7 @@ def build_stages(lists, size):
 
 @njit(cache=True, nogil=True)
 def maximize_posterior(q, item, blocks, tops, count, wins, tolerance, most_steps, s, gradient, steps, value):
-    """Newton steps until the gradient is small against the wins of the most chosen item."""
+    """Newton steps until the gradient is small relative to the wins of the most chosen item."""
     size, scale = len(wins), wins.max()
     total = np.empty(len(count))
     chosen, diagonal, odds, g = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
@@ -104,6 +104,7 @@ def maximize_posterior(q, item, blocks, tops, count, wins, tolerance, most_steps
         move = solve_newton_system(
             item, blocks, tops, count, odds, total, chosen, diagonal, g, min(0.1, max(left, FORCING))
         )
+        # a common shift of the scores has no effect: keep it from accumulating
         center_vector(move)
         share, promise = limit_step(move), dot(g, move)
         while True:
@@ -121,7 +122,7 @@ def maximize_posterior(q, item, blocks, tops, count, wins, tolerance, most_steps
 
 @njit(cache=True, nogil=True)
 def compute_log_posterior(item, blocks, tops, count, wins, s, odds, total):
-    """The log-posterior; leaves the odds of the items, and the summed odds of those at or below each block."""
+    """The log-posterior; leaves the odds of the items, and their sums at or below each block."""
     found = 0.0
     for i in range(len(s)):
         odds[i] = np.exp(s[i])
@@ -139,7 +140,7 @@ def compute_log_posterior(item, blocks, tops, count, wins, s, odds, total):
 
 @njit(cache=True, nogil=True)
 def compute_expected_choices(item, blocks, tops, count, odds, total, chosen, diagonal):
-    """How often the model chooses each item, and the diagonal of the negated Hessian."""
+    """The expected number of choices of each item, and the diagonal of the negated Hessian."""
     chosen[:] = 0.0
     diagonal[:] = 0.0
     for lst in range(len(blocks) - 1):
@@ -177,10 +178,10 @@ def multiply_hessian(item, blocks, tops, count, odds, total, chosen, x, out):
 
 @njit(cache=True, nogil=True)
 def solve_newton_system(item, blocks, tops, count, odds, total, chosen, diagonal, g, share):
-    """Conjugate gradients, until the residual is that share of the gradient."""
+    """Conjugate gradients, until the residual is that fraction of the gradient."""
     size = len(g)
     x, r, p, image = np.zeros(size), g.copy(), np.empty(size), np.empty(size)
-    center_vector(r)  # zero but for rounding, which would never go away
+    center_vector(r)  # zero except for rounding, which would persist
     rho = start_direction(diagonal, r, p)
     limit = share * share * rho
     for _ in range(2 * size + 20):

@@ -1,4 +1,4 @@
-"""Poisson-binomial laws by convolution, and expectations under them, row by row."""
+"""Poisson-binomial distributions by convolution, and expectations under them, row by row."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 from numba import njit
 
 FEW = 8  # equal factors up to here are multiplied; beyond, a logarithm is cheaper
-PENDING = 256  # factors between 0 and 2 whose product can neither overflow nor vanish
+PENDING = 256  # factors between 0 and 2 whose product can neither overflow nor underflow
 
 __all__ = ["compute_excess_discount", "compute_power_excess", "convolve_directly"]
 
 
 @njit(cache=True, nogil=True)
 def convolve_directly(first, last, win, law):
-    """Laws of a range of rows."""
+    """Distributions of a range of rows."""
     for row in range(first, last):
         out = law[row]
         for t in range(win.shape[1]):
@@ -28,7 +28,7 @@ def convolve_directly(first, last, win, law):
 
 @njit(cache=True, nogil=True)
 def compute_excess_discount(first, last, contests, tilt, starts, drop, found):
-    """Expected discounts less even ones, for a range of rows."""
+    """Expected discounts minus even ones, for a range of rows."""
     most = 0
     for row in range(first, last):
         most = max(most, contests.uneven[row])
@@ -45,7 +45,7 @@ def compute_excess_discount(first, last, contests, tilt, starts, drop, found):
 
 @njit(cache=True, nogil=True)
 def compute_edge(contests, row, opponent, tilt):
-    """Edge over one of the opponents; one past the last stands for the strangers."""
+    """Edge over one of the opponents; the index after the last stands for the unjudged items."""
     if opponent == contests.last[row]:
         return tilt * contests.stranger[row]
     d = contests.own[row] - contests.value[opponent]
@@ -55,7 +55,7 @@ def compute_edge(contests, row, opponent, tilt):
 
 @njit(cache=True, nogil=True)
 def count_edge_contests(contests, row, opponent):
-    """How many contests with an edge there are with it."""
+    """Number of contests with an edge."""
     if opponent == contests.last[row]:
         return contests.strangers[row] if contests.stranger[row] != 0 else 0
     return contests.many[opponent] if contests.own[row] != contests.value[opponent] else 0
@@ -84,10 +84,8 @@ def build_polynomial(contests, row, tilt, s, even):
 def compute_power_excess(first, last, contests, tilt, tanh, log_half, weight, found):
     """The same for sums of powers."""
     nodes = len(weight)
-    product, logs = (
-        np.empty(nodes),
-        np.empty(nodes),
-    )  # product less one, of factors whose logarithm is not yet taken
+    # product minus one, of factors whose logarithm is not yet taken
+    product, logs = (np.empty(nodes), np.empty(nodes))
     for row in range(first, last):
         product[:], logs[:] = 0.0, 0.0
         pending = 0
@@ -120,7 +118,7 @@ def compute_power_excess(first, last, contests, tilt, tanh, log_half, weight, fo
 
 @njit(cache=True, nogil=True)
 def take_logs(product, logs):
-    """Add the logarithms of the products, which begin anew."""
+    """Add the logarithms of the products, which are reset."""
     for m in range(len(logs)):
         logs[m] += math.log1p(max(product[m], -1.0))
         product[m] = 0.0

@@ -1,7 +1,7 @@
-"""Points summed and ordered straight from rows that are grouped by query and list, one query at a time.
+"""Points summed and ordered directly from rows grouped by query and list, one query at a time.
 
-The rows of a query are read once and what is known of its items stays in the nearest cache: numbering them for later
-use, which preferences in memory need, would cost more than the sums.
+The rows of a query are read once and the state of its items stays in the nearest cache: numbering them for
+later use, as preferences in memory need, would cost more than the sums.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from podium.kernels.compiled.local_items import MULTIPLIER
 from podium.kernels.compiled.ordering import BUCKETS, CROWD, ONE, is_tied, merge_sort, sort_scores
 from podium.kernels.compiled.text_items import hash_span, sort_spans
 
-# two bits, four places of the table for a row: the emptier, the fewer branches are guessed wrong
+# two bits, four table positions per row: an emptier table has fewer mispredicted branches
 ROOM = np.uint64(2)
 
 
@@ -23,11 +23,11 @@ def rank_by_points(
     first, last, row_starts, query_lists, list_starts, item, plain, data, at, length, rank, points, weight,
     tolerance, top, items, places, scores, tied, begins, counts, bad,
 ):  # fmt: skip
-    """Results of a range of queries, best first, from the place of the first row on and without gaps.
+    """Results of a range of queries, best first, from the position of the first row on and without gaps.
 
-    `item` holds ids that are whole numbers; or, if there are texts (at, length, in data), the number of each row's
-    text; or nothing, if the rows are the texts (`plain`). Fills begins and counts (where the results of a query are,
-    and how many); a query in which a list has an item twice, or scores are not finite, is marked in `bad`.
+    `item` holds integer ids; or, if there are texts (at, length, in data), the text number of each row; or
+    nothing, if the rows are the texts (`plain`). Fills begins and counts (where the results of a query are,
+    and how many); a query in which a list repeats an item, or scores are not finite, is marked in `bad`.
     """
     most = 1
     for q in range(first, last):
@@ -74,8 +74,8 @@ def _table_bits(rows):
 
 @njit(cache=True, nogil=True)
 def _sum_points(item, lists, rank, points, weight, bits, table, key, total, stamp):
-    """Number the items of a query from 1 as they come and add up their points; how many, and whether one is twice
-    in a list. Indices are unsigned: those need no test for being negative.
+    """Number the items of a query from 1 by first appearance and sum their points; returns their number, and
+    whether a list repeats one. Unsigned indices avoid the check for negative ones.
     """
     size = ONE << bits
     shift, mask = np.uint64(64) - bits, size - ONE
@@ -104,7 +104,7 @@ def _sum_points(item, lists, rank, points, weight, bits, table, key, total, stam
 
 @njit(cache=True, nogil=True)
 def _sum_text_points(data, at, length, hashes, lists, rank, points, weight, bits, table, key, total, stamp):
-    """The same for rows that are texts; the key of an item is the first row that has it."""
+    """The same for rows that are texts; the key of an item is its first row."""
     size = ONE << bits
     shift, mask = np.uint64(64) - bits, size - ONE
     table[:size] = 0
@@ -134,7 +134,7 @@ def _sum_text_points(data, at, length, hashes, lists, rank, points, weight, bits
 
 @njit(cache=True, nogil=True)
 def _resolve_ties(n, value, place, key, data, at, length, tolerance, tied):
-    """Mark ties among the places shown, put them in the order of their ids, and give them one score."""
+    """Mark ties among the output places, order them by id, and give them one score."""
     shown = np.uint64(len(tied))
     begin = np.uint64(0)
     for i in range(ONE, n + ONE):
@@ -155,7 +155,7 @@ def _resolve_ties(n, value, place, key, data, at, length, tolerance, tied):
 
 @njit(cache=True, nogil=True)
 def _sort_by_number(group, key):
-    """Sort by id: a few by insertion, for which many would take forever."""
+    """Sort by id: a few by insertion, which would be too slow for many."""
     if len(group) > CROWD:
         ids = np.empty(len(group), key.dtype)
         for k in range(len(group)):

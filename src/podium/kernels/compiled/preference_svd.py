@@ -18,11 +18,11 @@ from podium.kernels.dispatch import B1, F8, I8
 
 
 class MatrixBuffers(NamedTuple):
-    """Room for one matrix, over the items that it speaks of."""
+    """Memory for one matrix, over the items that it mentions."""
 
     binary: bool
     bounds: I8  # rows of each list
-    at: Any  # item of each row; unsigned, so that no index is checked for being negative
+    at: Any  # item of each row; unsigned, to avoid the check for negative indices
     gap: F8  # value of each row minus that of the row before it
     partial: B1  # lists that put items below
     slot: I8  # slot of each item
@@ -35,7 +35,7 @@ class MatrixBuffers(NamedTuple):
 
 
 class MatrixCounts(NamedTuple):
-    """What is in the room."""
+    """Sizes of what is stored."""
 
     items: int
     lists: int
@@ -44,7 +44,7 @@ class MatrixCounts(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def allocate_buffers(m, first, last, which):
-    """Room for every matrix of a range, one after the other."""
+    """Memory for every matrix of a range, one after the other."""
     lists = rows = size = votes = longest = 0
     for at in range(first, last):
         g = which[at]
@@ -72,7 +72,7 @@ def allocate_buffers(m, first, last, which):
 
 @njit(cache=True, nogil=True)
 def load_matrix(m, g, p):
-    """Put matrix g in the room."""
+    """Load matrix g."""
     q, a, b = m.query[g], m.list_starts[g], m.list_starts[g + 1]
     first, rows, size = m.starts[a], m.starts[b] - m.starts[a], m.slots[q + 1] - m.slots[q]
     votes = m.vote_starts[g + 1] - m.vote_starts[g]
@@ -86,7 +86,7 @@ def load_matrix(m, g, p):
 
 @njit(cache=True, nogil=True)
 def number_items(m, g, p, rows, votes, size):
-    """Number the items of a matrix: all of its query, or only those it speaks of when they are few."""
+    """Number the items of a matrix: all of its query, or only the mentioned ones when they are few."""
     base, first, vote = m.slots[m.query[g]], m.starts[m.list_starts[g]], m.vote_starts[g]
     n = 0
     if (m.below and rows > 0) or rows + 2 * votes >= size:
@@ -111,7 +111,7 @@ def number_items(m, g, p, rows, votes, size):
 
 @njit(cache=True, nogil=True)
 def number_item(p, slot, base, n):
-    """Number an item that was not seen before; returns how many there are."""
+    """Number an item that was not seen before; returns the count."""
     if p.number[slot - base] < 0:
         p.number[slot - base] = n
         p.slot[n] = slot
@@ -229,7 +229,7 @@ def iterate_power(p, count, tolerance, slow, patience, most, w):
 def iterate_conjugate(p, count, tolerance, most, w):
     """Locally optimal conjugate directions, as in `podium.kernels.preference_svd`; returns the steps taken.
 
-    Rows of `w`: the vector, its residual and the last step, the products of Y'Y with these, and room for one more.
+    Rows of `w`: the vector, its residual and the last step, the products of Y'Y with these, and a spare one.
     """
     n = count.items
     h, c = np.empty((3, 3)), np.empty((3, 3))
@@ -263,7 +263,7 @@ def iterate_conjugate(p, count, tolerance, most, w):
 
 @njit(cache=True, nogil=True)
 def orthogonalize_vector(w, a, b, n):
-    """Take the share of vector b out of vector a, and out of its product."""
+    """Orthogonalize vector a against vector b, and its product likewise."""
     share = dot(w[a], w[b], n)
     for i in range(n):
         w[a, i] -= share * w[b, i]
@@ -272,7 +272,7 @@ def orthogonalize_vector(w, a, b, n):
 
 @njit(cache=True, nogil=True)
 def normalize_vector(w, a, n):
-    """Bring vector a to length one, and its product with it; nothing stays nothing."""
+    """Scale vector a and its product to length one; zero stays zero."""
     length = np.sqrt(dot(w[a], w[a], n))
     if length > 0:
         for i in range(n):
@@ -282,7 +282,7 @@ def normalize_vector(w, a, n):
 
 @njit(cache=True, nogil=True)
 def find_leading_eigenvector(h, c):
-    """Eigenvectors of a symmetric matrix (destroyed) as columns of c, by Jacobi rotations; returns the leading one."""
+    """Eigenvectors of a symmetric matrix (destroyed) as columns of c, by Jacobi rotations; the leading one."""
     size = len(h)
     for i in range(size):
         for j in range(size):

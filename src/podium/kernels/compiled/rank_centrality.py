@@ -14,7 +14,7 @@ from podium.kernels.compiled.smooth_sums import HALF_TANH, sums
 def compute_rank_centrality(
     first_query, last_query, contests, up, down, label, tolerance, most_sweeps, found, taken
 ):
-    """Every item in turn gets the probability that balances its flows; stops when all of them nearly do."""
+    """Give every item in turn the probability that balances its flows, until all of them nearly do."""
     starts, pair_starts, first, second = contests
     for q in range(first_query, last_query):
         base, size = starts[q], starts[q + 1] - starts[q]
@@ -34,7 +34,7 @@ def compute_rank_centrality(
 
 @njit(cache=True, nogil=True)
 def sweep_flows(begin, other, rate, out, x):
-    """One round over all items; the largest relative change."""
+    """One sweep over all items; returns the largest relative change."""
     worst = 0.0
     for i in range(len(x)):
         if begin[i] == begin[i + 1]:
@@ -50,7 +50,7 @@ def sweep_flows(begin, other, rate, out, x):
 
 @njit(cache=True, nogil=True)
 def build_neighbors(base, size, first, second, up, down):
-    """By item: those it has met, with the rates from them, and the rate at which it is left."""
+    """By item: its opponents, with the rates from them, and the total rate of leaving it."""
     begin = np.zeros(size + 1, np.int64)
     for p in range(len(first)):
         begin[first[p] - base + 1] += 1
@@ -72,7 +72,7 @@ def build_neighbors(base, size, first, second, up, down):
 
 @njit(cache=True, nogil=True)
 def normalize_components(x, label, base):
-    """Give each component the mass of its number of items."""
+    """Give each component mass in proportion to its number of items."""
     size = len(x)
     total, number = np.zeros(size), np.zeros(size)
     for i in range(size):
@@ -141,7 +141,7 @@ def play_list(votes, lst, base, k, rate, here, change, held):
 
 @njit(cache=True, nogil=True)
 def play_long_list(votes, lst, base, k, rate, near, here, held):
-    """The same for a long list, in time proportional to its items: a gain is half of wins less losses, less sums."""
+    """The same for a long list, in linear time: a gain is half of wins minus losses, minus expectations."""
     start, stop, size = votes.starts[lst], votes.starts[lst + 1], len(here)
     listed = stop - start
     weight = k * votes.list_weight[lst]
@@ -159,7 +159,7 @@ def play_long_list(votes, lst, base, k, rate, near, here, held):
     for a in range(stop - 1, start - 1, -1):
         if a < stop - 1 and votes.rank[a] != votes.rank[a + 1]:
             last = a + 1
-        gain[a - start] = ((stop - last) - gain[a - start]) / 2.0  # half of items below less items above
+        gain[a - start] = ((stop - last) - gain[a - start]) / 2.0  # half of items below minus items above
     x, minus = rate * here[inside], -ones
     sums(HALF_TANH, near, x, ones[:listed], x, minus[:listed], gain)
     if votes.below and listed < size:

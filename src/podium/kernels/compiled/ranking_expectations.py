@@ -1,4 +1,4 @@
-"""Expected metrics over all rankings of a few items by sums over sets of items, and whole passes of learning."""
+"""Expected metrics over all rankings of a few items by sums over sets of items, and whole training passes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def train_crf_pass(
     starts, group, values, kind, gain, discount, limit, weight, visit, rows, fall, batch, weights, mean, square, steps,
     adam, rate, l2, positive, towards,
 ):  # fmt: skip
-    """Queries in the order of `visit`, each through its rows (-1 fills up), a step after every `batch`."""
+    """Queries in the order of `visit`, each through its rows (-1 is padding); a step after every `batch`."""
     size = rows.shape[1]
     omega, gains, slope = np.empty(size), np.empty(size), np.empty(size)
     chance, tables = np.empty((size, size)), np.empty((5, 1 << size))
@@ -48,8 +48,9 @@ def train_crf_pass(
 def compute_expected_metric(n, omega, gain, kind, discount, limit, fall, chance, tables, slope):
     """The expected metric over its ideal value, and in `slope` its derivative by omega.
 
-    Set by set, smallest first: `mass` is the weight of all ways to fill the first places with the set, `worth` that
-    weight times what the metric has by then. The way back gives the derivatives of worth / mass of the full set.
+    Set by set, smallest first: `mass` is the weight of all ways to fill the first places with the set,
+    `worth` that weight times the metric so far. The backward pass gives the derivatives of worth / mass of
+    the full set.
     """
     mass, worth, back_mass, back_worth, state = tables[0], tables[1], tables[2], tables[3], tables[4]
     full = (1 << n) - 1
@@ -70,6 +71,7 @@ def compute_expected_metric(n, omega, gain, kind, discount, limit, fall, chance,
                 v += chance[i, p] * (worth[before] + adds * mass[before])
         mass[s], worth[s] = m, v
     value = worth[full] / mass[full]
+    # reverse-mode differentiation: one backward sweep gives all derivatives
     back_worth[full], back_mass[full] = 1.0 / mass[full], -value / mass[full]
     for s in range(full - 1, -1, -1):
         m, v, p = 0.0, 0.0, _count_bits(s)
@@ -96,7 +98,7 @@ def _count_bits(s):
 
 @njit(cache=True, nogil=True, inline="always")
 def _compute_added_gain(kind, gain, state, discount, p, limit):
-    """What an item adds to the metric at place p below a set of items."""
+    """The gain of an item at place p below a set of items."""
     if p >= limit:
         return 0.0
     if kind == 0:
@@ -108,7 +110,7 @@ def _compute_added_gain(kind, gain, state, discount, p, limit):
 
 @njit(cache=True, nogil=True)
 def _compute_states(n, gain, kind, discount, limit, state):
-    """What matters of each set for the items below it: the sum of gains, or the chance to read on; and the ideal."""
+    """The state of each set for the items below it: sum of gains, or probability of reading on; the ideal."""
     state[0] = 0.0 if kind == 1 else 1.0
     for s in range(1, 1 << n):
         i = 0
@@ -126,8 +128,8 @@ def _compute_states(n, gain, kind, discount, limit, state):
 def _compute_chances(n, omega, fall, chance):
     """exp(omega[i] * fall[p]), divided by a factor for each item and each place.
 
-    Such factors change all rankings alike. They are chosen so that the best ranking weighs 1 and no entry more than
-    1: whatever omega is, nothing overflows and the sum is at least 1.
+    Such factors change all rankings alike. They are chosen so that the best ranking weighs 1 and no entry
+    exceeds 1: whatever omega is, nothing overflows and the sum is at least 1.
     """
     order = np.empty(n, np.int64)
     for k in range(n):
@@ -148,7 +150,7 @@ def _compute_chances(n, omega, fall, chance):
 
 @njit(cache=True, nogil=True)
 def sample_subsets(starts, level, visit, uniform, out):
-    """Rows for every visit: one of each level, then any; in the order in which they lie."""
+    """Rows for every visit: one of each level, then random ones; in their original order."""
     size, longest = out.shape[1], 1
     for q in visit:
         longest = max(longest, starts[q + 1] - starts[q])

@@ -24,7 +24,7 @@ def sum_points(first, last, query_starts, starts, item, rank, points, list_weigh
         w = list_weight[lst]
         items, ranks = item[starts[lst] : starts[lst + 1]], rank[starts[lst] : starts[lst + 1]]
         for row in range(len(items)):
-            # unsigned: an index that cannot be negative needs no test for it, which halves the time
+            # unsigned: avoids the check for negative indices, which halves the time
             total[np.uint32(items[row])] += w * points[np.uint32(ranks[row])]
 
 

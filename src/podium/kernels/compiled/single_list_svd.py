@@ -1,7 +1,8 @@
 """Pairwise matrices of one list each: walks along the list, and power iteration with them.
 
-The items of such a matrix are the rows of its list. If the list also puts c items below, these are all alike, and one
-more entry stands for them: their common value times the square root of c, which keeps the length of vectors.
+The items of such a matrix are the rows of its list. If the list also puts c items below, these are all alike,
+and one more entry stands for them: their common value times the square root of c, which preserves vector
+norms.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-PLACES, ROOM = 64, 131_072  # solved lists that are kept: how many, and rows in all
+PLACES, ROOM = 64, 131_072  # cache of solved lists: number of lists, and total rows
 
 
 @njit(cache=True, nogil=True, inline="always")
 def multiply_list(binary, gap, n, rest, x, y):
-    """What each row of a list wins: y = Y x, plus `rest`; returns the sum of x."""
+    """Wins of each row of a list: y = Y x, plus `rest`; returns the sum of x."""
     later, got = 0.0, rest
     if binary:
         for k in range(n - 1, -1, -1):
@@ -31,7 +32,7 @@ def multiply_list(binary, gap, n, rest, x, y):
 
 @njit(cache=True, nogil=True, inline="always")
 def multiply_list_transposed(binary, gap, n, x, y):
-    """What each row of a list loses: y = Y' x; returns the sum of x."""
+    """Losses of each row of a list: y = Y' x; returns the sum of x."""
     earlier = got = 0.0
     if binary:
         for k in range(n):
@@ -89,9 +90,10 @@ def sum_rows_and_columns(first, last, which, m, offsets, row, column):
 def compute_leading_vectors(
     first, last, which, m, offsets, tolerance, slow, patience, u, v, sigma, iterations
 ):
-    """Leading singular vectors; matrices that converge slowly are left for another method, with iterations 0.
+    """Leading singular vectors; matrices that converge slowly are left to another method, with iterations 0.
 
-    The vectors depend on the gaps alone, so the last list of each length is kept: full rankings are all alike.
+    The vectors depend on the gaps alone, so the last list of each length is cached: full rankings are all
+    alike.
     """
     width = find_longest_list(m, first, last, which) + 1
     places = max(1, min(PLACES, ROOM // width))
@@ -123,7 +125,7 @@ def compute_leading_vectors(
 
 @njit(cache=True, nogil=True)
 def count_equal_prefix(a, b, n):
-    """How many of the first n entries agree before two differ."""
+    """Length of the common prefix of the first n entries."""
     k = 0
     while k < n and a[k] == b[k]:
         k += 1
@@ -132,7 +134,7 @@ def count_equal_prefix(a, b, n):
 
 @njit(cache=True, nogil=True)
 def iterate_power(binary, gap, n, root, tolerance, slow, patience, x, y, z):
-    """Power iteration with Y'Y from the vector of ones, to x and y = Y x; returns its steps, or 0 if it is slow."""
+    """Power iteration with Y'Y from the vector of ones, to x and y = Y x; returns its steps, 0 if slow."""
     entries = n + 1 if root > 0 else n
     x[:entries], y[:n] = 0.0, 1.0
     step, before, change = 0, np.inf, np.inf
@@ -152,7 +154,7 @@ def iterate_power(binary, gap, n, root, tolerance, slow, patience, x, y, z):
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
 def dot(a, b, n):
-    """Sum of products; the order of the terms is left to the compiler, which is what makes it quick."""
+    """Sum of products; the compiler may reorder the terms, which makes it fast."""
     total = 0.0
     for i in range(n):
         total += a[i] * b[i]
@@ -161,7 +163,7 @@ def dot(a, b, n):
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
 def replace_unit_vector(x, new, n):
-    """Put a new vector, at length one, in place of the old; returns how far apart they were, 0 for nothing."""
+    """Replace the old vector by a new one, normalized; returns their distance, 0 for a zero vector."""
     length = np.sqrt(dot(new, new, n))
     if length == 0.0:
         return 0.0

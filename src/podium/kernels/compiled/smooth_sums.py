@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 HALF_TANH, LOGISTIC_SLOPE, LOG_COSH = 0, 1, 2
-DIRECT = 10  # multiplications that take the time of one value of the function
+DIRECT = 10  # multiplications that take as long as one evaluation of the function
 
 
 @njit(cache=True, nogil=True)
@@ -32,6 +32,7 @@ def sums(kind, near, source, mass, target, scale, out):
     cells = int(high - low) + 1
     by_cells = min(cells, len(source)) * min(cells, len(near)) * terms * terms
     by_cells += 2 * terms * (len(source) + len(target))
+    # for few points the double loop is cheaper than the series
     if DIRECT * len(source) * len(target) <= by_cells:
         for i in range(len(target)):
             total = 0.0
@@ -58,14 +59,14 @@ def sums(kind, near, source, mass, target, scale, out):
 
 @njit(cache=True, nogil=True)
 def place(x, cells):
-    """The cell of a point, and where in it the point lies, from -1 to 1."""
+    """The cell of a point, and its position in the cell, from -1 to 1."""
     cell = min(int(x), cells - 1)
     return cell, 2.0 * (x - cell) - 1.0
 
 
 @njit(cache=True, nogil=True)
 def series(kind, near, moment):
-    """By cell of the targets the coefficients of its Chebyshev series, from the moments of the sources by cell."""
+    """Chebyshev coefficients by cell of the targets, from the moments of the sources by cell."""
     cells, terms = moment.shape
     reach = len(near) // 2
     local = np.zeros((cells, terms))
@@ -107,7 +108,7 @@ def add_far(kind, reach, moment, local):
 
 @njit(cache=True, nogil=True)
 def within_sets(kind, near, starts, item, weight, x, mass, out):
-    """For every set: add its weight times the sums over all pairs of its items (of an item with itself, too)."""
+    """For every set: add its weight times the sums over all pairs of its items (including i = j)."""
     for s in range(len(starts) - 1):
         members = item[starts[s] : starts[s + 1]]
         if len(members):

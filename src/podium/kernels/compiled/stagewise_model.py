@@ -1,4 +1,4 @@
-"""Rankings filled stage by stage; walks a range of queries over one table of costs each."""
+"""Rankings filled stage by stage; handles a range of queries with one table of costs each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["compute_stage_scores"]
 
 @njit(cache=True, nogil=True)
 def compute_stage_scores(first, last, starts, places, theta, pairs, near, scores):
-    """Take the cheapest items at each stage; see the small-input body."""
+    """Take the cheapest items at each stage; see the numpy body."""
     total = 0.0
     for k in range(len(theta)):
         total += abs(theta[k])
@@ -96,7 +96,7 @@ def sum_inside(table, items, count, cost):
 
 @njit(cache=True, nogil=True)
 def select_cheapest(items, count, cost, near, chosen):
-    """Write those of the first items whose cost is least, in their order, and return how many they are."""
+    """Write those of the first items with the least cost, in order, and return their number."""
     least = np.inf
     for x in items[:count]:
         least = min(least, cost[x])
@@ -111,7 +111,7 @@ def select_cheapest(items, count, cost, near, chosen):
 
 @njit(cache=True, nogil=True)
 def drop_taken(left, rest, taken, count):
-    """Close the gaps that the taken items leave; both are in rising order."""
+    """Remove the taken items; both are in ascending order."""
     kept, t = 0, 0
     for i in range(rest):
         if t < count and left[i] == taken[t]:

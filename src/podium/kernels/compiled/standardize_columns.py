@@ -1,4 +1,4 @@
-"""Columns made comparable inside each group, a range of groups at a time."""
+"""Normalization of columns within each group, for a range of groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FLAT = 1e-9
 
 @njit(cache=True, nogil=True)
 def standardize_by_group(first, last, starts, values, shift, by_range, out):
-    """See `podium.kernels.standardize_columns`; rows are walked in order, so memory is read as it lies."""
+    """See `podium.kernels.standardize_columns`; rows are visited in memory order."""
     width = values.shape[1]
     unit = np.empty(width)
     for c in range(width):

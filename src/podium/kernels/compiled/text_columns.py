@@ -33,7 +33,7 @@ def _parse_exponent(data, at, end):
 
 @njit(cache=True, nogil=True)
 def parse_number(data, at, end):
-    """The decimal number in data[at:end]: (value, state); state 0 is exact, 1 needs a slower parser, 2 is no number."""
+    """The decimal number in data[at:end]: (value, state); state 0: exact, 1: slower parser, 2: no number."""
     negative = data[at] == 45
     if negative or data[at] == 43:
         at += 1
@@ -56,7 +56,7 @@ def parse_number(data, at, end):
             break
         at += 1
     if not seen:
-        return 0.0, 1  # nan, inf, words: left to the slower parser to name
+        return 0.0, 1  # nan, inf, words: left to the slower parser
     if at < end:
         power = _parse_exponent(data, at, end)
         if power == NO_POWER:
@@ -76,7 +76,7 @@ def _is_same_span(data, a, b, length):
 
 @njit(cache=True, nogil=True)
 def _find_fields(data, pos, end, at, stop):
-    """Where the fields of the line at `pos` begin and stop; returns the next line and how many there are."""
+    """Start and end of the fields of the line at `pos`; returns the next line and the number of fields."""
     field = 0
     while pos < end and data[pos] != 10:
         if is_blank(data[pos]):
@@ -92,7 +92,7 @@ def _find_fields(data, pos, end, at, stop):
 
 @njit(cache=True, nogil=True)
 def _grow_runs(runs, count):
-    """The table of runs, twice as long when it is full."""
+    """The table of runs, doubled when it is full."""
     if count < len(runs):
         return runs
     wider = np.empty((2 * count, 5), np.int64)
@@ -104,10 +104,10 @@ def _grow_runs(runs, count):
 def tokenize_lines(data, begin, end, row, shape, cuts, lowest, item_at, item_len, rank, score):
     """Split data[begin:end] into lines and fields, from row number `row` on.
 
-    `shape` holds the number of fields and which of them are query, item, rank, score and expert (-1: none). Rows
-    of one query and expert in a row of lines form a run. Returns (next row, place of a bad line or -1, and per
-    run: first row, query place, query length, expert place, expert length). Scores that need a slower parser are
-    NaN. A run ends at every place in `cuts` (where files begin).
+    `shape` holds the number of fields and the positions of query, item, rank, score and expert (-1: none).
+    Consecutive lines of one query and expert form a run. Returns (next row, position of a bad line or -1, and
+    per run: first row, query position, query length, expert position, expert length). Scores that need a
+    slower parser are NaN. A run ends at every position in `cuts` (where files begin).
     """
     fields, q_field, i_field, r_field, s_field, e_field = shape
     at = np.zeros(fields, np.int64)
@@ -153,9 +153,9 @@ def tokenize_lines(data, begin, end, row, shape, cuts, lowest, item_at, item_len
 
 @njit(cache=True, nogil=True)
 def parse_cells(data, last_column, widths, column, value):
-    """Parse lines of `column:value` with rising columns; returns the first line that is not so, or -1.
+    """Parse lines of `column:value` with ascending columns; returns the first other line, or -1.
 
-    Numbers that need a slower parser count as not so. NULL gives NaN.
+    Numbers that need a slower parser count as other lines. NULL gives NaN.
     """
     pos, line, count, last = 0, 0, 0, 0
     while pos < len(data):
@@ -194,7 +194,7 @@ def parse_cells(data, last_column, widths, column, value):
 
 @njit(cache=True, nogil=True)
 def intern_spans(data, at, length, codes, firsts):
-    """Codes by first appearance of the spans; returns how many are distinct."""
+    """Codes of the spans by first appearance; returns the number of distinct spans."""
     size = 16
     while size < 2 * len(at):
         size *= 2
@@ -220,7 +220,7 @@ def intern_spans(data, at, length, codes, firsts):
 
 @njit(cache=True, nogil=True)
 def copy_spans(data, at, length, offsets, out):
-    """Put the spans one after the other; fills offsets (one more than spans)."""
+    """Concatenate the spans; fills offsets (one more than spans)."""
     to = offsets[0]
     for i in range(len(at)):
         copy_bytes(data, at[i], np.int64(length[i]), out, to, len(out))

@@ -1,4 +1,4 @@
-"""Slots for the items of every query, and sorted lists over them, from ids that lie in the bytes of a file."""
+"""Slots for the items of every query, and sorted lists over them, from ids in the bytes of a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from podium.kernels.compiled.local_items import MULTIPLIER
 
 @njit(cache=True, nogil=True)
 def compare_tails(data, a, a_len, b, b_len, skip):
-    """Order of two spans whose first `skip` bytes are the same."""
+    """Order of two spans with a common prefix of `skip` bytes."""
     limit = min(a_len, b_len)
     if skip < limit:
         k = skip + count_shared_bytes(data, a + skip, b + skip, limit - skip)
@@ -40,7 +40,7 @@ def _insertion_sort(data, at, length, row, skip, key, idx, begin, end):
 
 @njit(cache=True, nogil=True)
 def sort_spans(data, at, length, row, skip, key, idx, key2, idx2):
-    """Stable merge sort of spans by their bytes: `key` holds eight bytes after the `skip` shared ones."""
+    """Stable merge sort of spans by their bytes: `key` holds eight bytes after the common prefix."""
     n, width = len(key), 12
     for begin in range(0, n, width):
         _insertion_sort(data, at, length, row, skip, key, idx, begin, min(begin + width, n))
@@ -82,8 +82,8 @@ def index_items(
 ):
     """Number the distinct items of every query in byte order.
 
-    Fills slot (number of each row's item within its query), rep (a row for each distinct item, from the query's
-    row start on), counts (items) and widths (bytes of their ids).
+    Fills slot (number of each row's item within its query), rep (a row for each distinct item, from the
+    query's row start on), counts (items) and widths (bytes of their ids).
     """
     most = 0
     for q in range(first, last):
@@ -105,7 +105,7 @@ def index_items(
         _, found = sort_spans(
             data, at, length, own, skip, key[:count], idx[:count], key2[:count], idx2[:count]
         )
-        place = table  # no longer needed as what it was
+        place = table  # reused for another purpose
         width = 0
         for i in range(count):
             r = own[found[i]]
@@ -119,7 +119,7 @@ def index_items(
 
 @njit(cache=True, nogil=True)
 def _table_bits(rows):
-    """Of the size of a table in which at most half of the places are taken."""
+    """log2 of the size of a table that is at most half full."""
     bits = 1
     while (1 << bits) < 2 * rows:
         bits += 1
@@ -128,7 +128,7 @@ def _table_bits(rows):
 
 @njit(cache=True, nogil=True)
 def _number_spans(data, at, length, row, table, hashes, slot, own):
-    """Number the spans as they come; `own` is filled with the first row of each. Sorting all rows would take longer."""
+    """Number the spans by first appearance; `own` gets the first row of each. A full sort would be slower."""
     bits = _table_bits(len(row))
     mask, shift = np.uint64((1 << bits) - 1), np.uint64(64 - bits)
     table[: 1 << bits] = -1
@@ -155,7 +155,7 @@ def _number_spans(data, at, length, row, table, hashes, slot, own):
 
 @njit(cache=True, nogil=True)
 def hash_span(data, at, length):
-    """A hash of some bytes; its upper bits are the well mixed ones."""
+    """A hash of some bytes; its upper bits are well mixed."""
     h = np.uint64(length)
     if length < 8:
         return (h ^ load_prefix(data, at, length)) * MULTIPLIER
@@ -186,7 +186,7 @@ def write_items(
     offsets,
     arrival,
 ):
-    """Copy the distinct ids of every query and note the order in which they came."""
+    """Copy the distinct ids of every query and record their order of first appearance."""
     for q in range(first, last):
         to, stop = text[q], text[q + 1]
         for k in range(starts[q + 1] - starts[q]):
@@ -205,7 +205,7 @@ def write_items(
 
 @njit(cache=True, nogil=True)
 def _sort_rows(row, slot, value, sign):
-    """The rows by rising sign * value, then slot."""
+    """The rows by ascending sign * value, then slot."""
     slots, values = np.empty(len(row)), np.empty(len(row))
     for i in range(len(row)):
         slots[i], values[i] = slot[row[i]], sign * value[row[i]]
@@ -271,9 +271,10 @@ def sort_list_rows(
 ):
     """Sort the rows of every list by rank or score (`by` 0: rank where scores agree, 1: rank, 2: score).
 
-    `base` is the first slot of each list's query and `width` the most slots a query has. With `in_place` the rows
-    of a list lie where they belong, and out_rank and out_score are rank and score themselves. Notes in `disagree`
-    the lists whose ranks do not follow from their scores and in `repeat` a row whose item the list has twice, or -1.
+    `base` is the first slot of each list's query and `width` the largest number of slots of a query. With
+    `in_place` the rows of a list are already in position, and out_rank and out_score are rank and score
+    themselves. Records in `disagree` the lists whose ranks contradict their scores and in `repeat` a row that
+    repeats an item, or -1.
     """
     stamp = np.full(width, -1, np.int64)
     most = 0
@@ -307,9 +308,9 @@ def sort_list_rows(
 
 @njit(cache=True, nogil=True)
 def _reorder_columns(row, rank, score, scored, out_rank, out_score):
-    """Put ranks and scores in the order of `row`; ranks follow from scores if that is how the list was sorted."""
+    """Put ranks and scores in the order of `row`; ranks are derived from scores if these sorted the list."""
     n = len(row)
-    new_rank, new_score = np.empty(n, np.int32), np.empty(n)  # what is written may be what is read
+    new_rank, new_score = np.empty(n, np.int32), np.empty(n)  # the output may alias the input
     for i in range(n):
         new_score[i] = score[row[i]]
         if not scored:

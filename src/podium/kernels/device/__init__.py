@@ -1,1 +1,1 @@
-"""The heavy kernels in PyTorch, for a CUDA device; imported only when one is asked for (extra `torch`)."""
+"""The heavy kernels in PyTorch, for a CUDA device; imported only on request (extra `torch`)."""

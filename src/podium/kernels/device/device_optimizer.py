@@ -1,4 +1,4 @@
-"""Steps of an optimiser whose state lives on the device; it is the host's `Optimiser`, moved there and back."""
+"""Optimizer steps with the state on the device: the host's `OptimizerState`, copied there and back."""
 
 from __future__ import annotations
 
@@ -11,29 +11,28 @@ from podium.kernels.lambdas import OptimizerState
 
 __all__ = ["DeviceOptimizer"]
 
-BLOCK, ROWS = 64, 128  # weights that one program updates, and parts of the gradient that it adds at once
+BLOCK, ROWS = 64, 128  # weights updated per program, and gradient parts added at once
 
 
 class DeviceOptimizer:
-    """The state of an optimiser in double precision: it is small, and single precision would lose small steps."""
+    """The optimizer state in double precision: it is small, and single precision would lose small steps."""
 
     def __init__(self, where: TorchDevice, optimiser: OptimizerState, *, halves: bool = False) -> None:
         double = where.torch.float64
         self.where, self.adam, self.positive = where, optimiser.adam, optimiser.positive
-        self.arrays = where.zeros(
-            4, len(optimiser.weights), kind=double
-        )  # together: they travel in one piece
+        # one array, so that they are copied in one transfer
+        self.arrays = where.zeros(4, len(optimiser.weights), kind=double)
         self.weights, self.mean, self.square, self.towards = self.arrays
         self.numbers = where.zeros(3, kind=double)
         self.steps, self.rate, self.l2 = self.numbers
         self.flat = where.zeros(len(optimiser.weights))  # the weights in the precision of the data
         self.kernels = load_triton_kernels(where)
-        # the same as sums of two halves, if matrix units are to work with them
+        # the same as sums of two halves, for matrix units
         kind, self.split = (half_type(where) if halves else None), halves
         self.halves = [where.zeros(len(optimiser.weights) * halves, kind=kind) for _ in range(2)]
 
     def load(self, optimiser: OptimizerState) -> None:
-        """Take the state from the host."""
+        """Copy the state from the host."""
         o, put = optimiser, self.where.to_device
         self.arrays.copy_(put(np.stack((o.weights, o.mean, o.square, o.penalty_center()))))
         self.numbers.copy_(put(np.array([o.steps[0], o.rate, o.l2], np.float64)))
@@ -42,15 +41,16 @@ class DeviceOptimizer:
             split_halves(self.flat, *self.halves)
 
     def save(self, optimiser: OptimizerState, made: int) -> None:
-        """Write the state into the host's arrays, after so many steps."""
+        """Write the state into the host's arrays, after `made` steps."""
         found = self.arrays.cpu().numpy()
         optimiser.weights[:], optimiser.mean[:], optimiser.square[:] = found[:3]
         optimiser.steps[0] += made
 
     def update_weights(self, gradient: Any, count: Any, turn: Any) -> None:
-        """The same as `podium.kernels.lambdas.update_weights`: step number turn[1] since loading; turn[0] follows.
+        """As `podium.kernels.lambdas.update_weights`: step number turn[1] since loading; then sets turn[0].
 
-        `gradient` is that of a batch of count[turn] queries, or a table whose first count[turn] rows add up to it.
+        `gradient` is that of a batch of count[turn] queries, or a table whose first count[turn] rows sum to
+        it.
         """
         if self.kernels is not None:
             size, single = len(self.weights), gradient.ndim == 1
@@ -85,5 +85,5 @@ class DeviceOptimizer:
         turn[:1] = turn[1:]
 
     def kernel_state(self) -> tuple[Any, ...]:
-        """What kernels that make steps need to know."""
+        """Arguments of the kernels that perform steps."""
         return self.weights, self.mean, self.square, self.towards, self.steps, self.rate, self.l2

@@ -1,4 +1,4 @@
-"""Passes of LambdaRank, linear or with hidden layers, over queries whose features stay on the device."""
+"""LambdaRank passes, linear or with hidden layers, over queries whose features stay on the device."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from podium.kernels.ranking_measures import SUM
 
 __all__ = ["DeviceObjective", "DeviceScorer"]
 
-UNITS = 128  # hidden units that a program can hold of some rows
-ROOM = 1 << 30  # numbers that the layer of a batch may take
-PARTS = 128  # parts of a gradient that are added up last
-# what is fastest: blocks of the kernels, without (False) and with hidden units
+UNITS = 128  # largest number of hidden units that a program can hold per block of rows
+ROOM = 1 << 30  # maximum number of values in the layer of a batch
+PARTS = 128  # partial gradients that are summed last
+# fastest block sizes of the kernels, without (False) and with hidden units
 PAIRS = {"J": 8, "num_warps": 4}
 FORWARD: dict[bool, dict[str, int]] = {
     False: {"K": 64, "T": 16, "num_warps": 4, "num_stages": 1},
@@ -42,7 +42,8 @@ BACKWARD: dict[bool, dict[str, int]] = {
 class DeviceScorer:
     """Features on the device, and a feed-forward scorer over one flat vector of parameters.
 
-    `widths` are those of the features and of every hidden layer; parameters lie as in the networks of the learners.
+    `widths` are those of the features and of every hidden layer; parameters are laid out as in
+    `learning.networks`.
     """
 
     def __init__(self, where: TorchDevice, values: F8, widths: list[int]) -> None:
@@ -61,7 +62,7 @@ class DeviceScorer:
         return found, flat[at:]
 
     def forward(self, flat: Any, values: Any) -> tuple[list[Any], Any]:
-        """What every layer gives, features first, and the scores."""
+        """The output of every layer, features first, and the scores."""
         hidden, output = self.split_parameters(flat)
         seen = [values]
         for matrix, bias in hidden:
@@ -85,7 +86,7 @@ class DeviceScorer:
         return self.where.torch.cat(parts)
 
     def _backpropagate_output(self, slope: Any, output: Any, seen: Any) -> Any:
-        """What reaches the units of the last hidden layer, before their tanh."""
+        """The input of the last hidden layer's units, before their tanh."""
         if self.kernels is None:
             return slope[:, None] * output * (1.0 - seen * seen)
         out, (rows, width) = self.where.torch.empty_like(seen), seen.shape
@@ -100,9 +101,9 @@ class DeviceScorer:
 
 
 class DeviceObjective(DeviceScorer):
-    """Rows to learn from: queries lie as on the host, and a pass gathers the rows of each batch.
+    """Training rows: queries are laid out as on the host, and a pass gathers the rows of each batch.
 
-    All batches have room for the same number of rows, so that one recorded step serves the whole pass.
+    All batches have the same number of row positions, so that one recorded step serves the whole pass.
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class DeviceObjective(DeviceScorer):
         self.plan: _BatchPlan | None = None
 
     def compute_score_gradients(self, scores: Any, starts: Any, row: Any, query: Any) -> Any:
-        """The gradients of a batch: by one program a query where that is possible, else by tables of pairs."""
+        """The gradients of a batch: one program per query where possible, else by tables of pairs."""
         where = self.where
         if self.kernels is None or self.kind != SUM:
             gain, level, weight = (column.index_select(0, row) for column in self.by_row)
@@ -139,24 +140,24 @@ class DeviceObjective(DeviceScorer):
         return out
 
     def padded_length(self) -> int:
-        """Rows of the longest query, and some more, so that all queries can begin at a multiple of 16."""
+        """Row positions of the longest query, padded so that all queries can start at a multiple of 16."""
         return -(-len(self.discount) // 16) * 16
 
     def allocate_buffers(self, queries: int) -> tuple[Any, Any]:
-        """Room in which the gradients of so many queries are worked out."""
+        """Scratch memory for the gradients of this many queries."""
         zeros, longest = self.where.zeros, self.padded_length()
         return zeros(queries, longest, kind=self.where.torch.int32), zeros(queries, 5, longest)
 
     def score_limit(self) -> float:
-        """Score differences beyond this are cut, to keep exponentials finite."""
+        """Score differences are clipped here to keep exponentials finite."""
         return 600.0 if self.where.real == self.where.torch.float64 else 80.0
 
     def block_size(self) -> int:
-        """Rows of a query that a program takes at once."""
+        """Rows of a query that a program handles at once."""
         return min(128, max(16, next_power_of_two(len(self.discount))))
 
     def learn(self, visit: I8, batch: int, optimiser: OptimizerState) -> None:
-        """Visit queries in this order, a step after every `batch`; the state of the optimiser is updated in place."""
+        """Visit queries in this order, with a step after every `batch`; updates the optimizer in place."""
         if self.plan is None or not self.plan.can_serve(visit, batch, optimiser):
             self.plan = (_ShallowPlan if self._is_shallow(batch) else _LayeredPlan)(
                 self, visit, batch, optimiser
@@ -165,20 +166,20 @@ class DeviceObjective(DeviceScorer):
 
     @cached_property
     def halves(self) -> tuple[Any, Any]:
-        """The features as sums of two numbers of half the length, which matrix units multiply exactly.
+        """The features as sums of two half-precision numbers, which matrix units multiply exactly.
 
-        Rows are filled up with a one, for the bias of the first layer, and zeros.
+        Rows are padded with a one, for the bias of the first layer, and zeros.
         """
         rows, width = self.values.shape
         high, low = self.where.zeros(2, rows, -(-(width + 1) // 8) * 8, kind=half_type(self.where))
-        for first in range(0, rows, 1 << 20):  # in parts: there is a copy in between
+        for first in range(0, rows, 1 << 20):  # in parts: there is an intermediate copy
             part = slice(first, first + (1 << 20))
             split_halves(self.values[part], high[part, :width], low[part, :width])
         high[:, width] = 1.0
         return high, low
 
     def _is_shallow(self, batch: int) -> bool:
-        """Whether the kernels for at most one hidden layer can do it."""
+        """Whether the kernels for at most one hidden layer apply."""
         single = self.where.real == self.where.torch.float32
         shallow = len(self.widths) == 1 or (len(self.widths) == 2 and self.widths[1] <= UNITS)
         room = batch * self.padded_length() * self.widths[-1] <= ROOM
@@ -199,12 +200,12 @@ class _BatchPlan:
         self.step = RecordedStep(where, self._run_step, self.turn)
 
     def can_serve(self, visit: I8, batch: int, optimiser: OptimizerState) -> bool:
-        """Whether this plan serves another pass."""
+        """Whether this plan can be reused for another pass."""
         kind = (len(visit), batch, optimiser.adam, optimiser.positive)
         return kind == (self.visits, self.batch, self.descent.adam, self.descent.positive)
 
     def run_pass(self, visit: I8, optimiser: OptimizerState) -> None:
-        """One pass."""
+        """Run one pass."""
         self._fill_tables(visit)
         self.descent.load(optimiser)
         self.turn.zero_()
@@ -212,11 +213,11 @@ class _BatchPlan:
         self.descent.save(optimiser, self.steps)
 
     def _allocate_tables(self, visit: I8) -> None:
-        """Make room."""
+        """Allocate memory."""
         raise NotImplementedError
 
     def _fill_tables(self, visit: I8) -> None:
-        """Put the visits of a pass into the tables."""
+        """Write the visits of a pass into the tables."""
         self.query.view(-1)[: self.visits] = self.lesson.where.to_device(visit)
 
     def _run_step(self) -> None:
@@ -225,7 +226,7 @@ class _BatchPlan:
 
 
 class _ShallowPlan(_BatchPlan):
-    """Three kernels a step: to scores, to their gradients, to those of the weights."""
+    """Three kernels per step: scores, their gradients, gradients of the weights."""
 
     def _allocate_tables(self, visit: I8) -> None:
         lesson, zeros = self.lesson, self.lesson.where.zeros
@@ -265,7 +266,7 @@ class _ShallowPlan(_BatchPlan):
 
 
 class _LayeredPlan(_BatchPlan):
-    """Layer by layer over the rows of a batch; all batches have room for the same number of rows."""
+    """Layer by layer over the rows of a batch; all batches have the same number of row positions."""
 
     def _find_most_rows(self, visit: I8) -> int:
         return int(np.add.reduceat(self.lesson.sizes[visit], np.arange(0, len(visit), self.batch)).max())
@@ -275,9 +276,8 @@ class _LayeredPlan(_BatchPlan):
 
     def _allocate_tables(self, visit: I8) -> None:
         where, long = self.lesson.where, self.lesson.where.torch.int64
-        self.room = (
-            -(-self._find_most_rows(visit) * 65 // 64 // 64) * 64
-        )  # a little more than this pass needs
+        # slightly more than this pass needs
+        self.room = -(-self._find_most_rows(visit) * 65 // 64 // 64) * 64
         self.rows = where.zeros(self.steps, self.room, kind=long)
         self.starts = where.zeros(self.steps, self.batch + 1, kind=long)
 
@@ -289,7 +289,7 @@ class _LayeredPlan(_BatchPlan):
         starts = np.zeros((self.steps, self.batch + 1), np.int64)
         np.cumsum(sizes.reshape(self.steps, self.batch), axis=1, out=starts[:, 1:])
         self.starts.copy_(where.to_device(starts))
-        # from (batch, query, place) to rows, on the device: there are as many as there are items
+        # from (batch, query, place) to rows, on the device: as many as there are items
         length, total = where.to_device(sizes), int(sizes.sum())
         owner = torch.repeat_interleave(length, output_size=total)
         place = torch.arange(total, device=where.device) - (length.cumsum(0) - length)[owner]

@@ -1,4 +1,4 @@
-"""LambdaRank's gradients for a batch of queries at once, by tables of all pairs; any metric."""
+"""LambdaRank gradients for a batch of queries at once, by tables of all pairs; any metric."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CELLS = 1 << 26  # pairs held at once
 
 
 class DeviceRows(NamedTuple):
-    """A batch of queries, whose rows lie one after another, best grade first; everything is on the device."""
+    """A batch of queries with consecutive rows, best grade first; everything is on the device."""
 
     starts: Any  # rows of query q: starts[q] .. starts[q + 1]
     gain: Any  # by row
@@ -22,11 +22,11 @@ class DeviceRows(NamedTuple):
     limit: Any  # by query
     scale: Any  # by query
     kind: int
-    discount: Any  # by place, for all places that there are
+    discount: Any  # by place, for all places
 
 
 def compute_lambdas(where: TorchDevice, scores: Any, rows: DeviceRows) -> Any:
-    """The gradient of the objective with respect to every score, as `podium.kernels.lambdas.compute_lambdas`."""
+    """The gradient of the objective by every score, as `podium.kernels.lambdas.compute_lambdas`."""
     torch, longest = where.torch, len(rows.discount)
     out = torch.zeros_like(scores)
     at = max(1, CELLS // longest**2)
@@ -60,14 +60,14 @@ def _compute_chunk_lambdas(where: TorchDevice, scores: Any, rows: DeviceRows, ou
     alike = (run[:, :, None] == run[:, None, :]) & (level[:, :, None] == level[:, None, :])
     alike = (alike & held[:, None, :]).to(s.dtype)
     slope = (alike @ slope[:, :, None])[:, :, 0] / alike.sum(dim=2).clamp_(min=1.0)
-    # what pads a query is written where nobody reads
+    # padding is written to an unused position
     spare = torch.zeros(len(out) + 1, dtype=out.dtype, device=out.device)
     spare.scatter_(0, torch.where(held, at, len(out)).ravel(), slope.ravel())
     out += spare[:-1]
 
 
 def _sort_rows(where: TorchDevice, scores: Any, level: Any, held: Any) -> tuple[Any, Any]:
-    """Rows from the top, worst grade first where scores are nearly equal; and the run of equal scores of each place."""
+    """Rows from the top, worst grade first where scores are nearly equal; and the run of each place."""
     torch, n = where.torch, scores.shape[1]
     order = torch.sort(scores, dim=1, descending=True, stable=True).indices
     ranked = scores.gather(1, order)
@@ -81,7 +81,7 @@ def _sort_rows(where: TorchDevice, scores: Any, level: Any, held: Any) -> tuple[
 
 
 def _compute_swap_changes(where: TorchDevice, kind: int, gain: Any, discount: Any, counted: Any) -> Any:
-    """|what swapping the rows at two places would change|, not scaled."""
+    """|change when the rows at two places are swapped|, not scaled."""
     torch = where.torch
     if kind == SUM:
         d = torch.where(counted, discount, 0.0)

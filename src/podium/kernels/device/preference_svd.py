@@ -1,4 +1,4 @@
-"""Leading singular vectors of many pairwise matrices, those of single lists on the device, in double precision."""
+"""Leading singular vectors of many pairwise matrices, single lists on the device, in double precision."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from podium.kernels.preference_svd import compute_leading_vectors as on_host
 
 __all__ = ["compute_leading_vectors"]
 
-# rows that a list is padded to, lists that a program takes, and warps of a program
+# rows that a list is padded to, lists per program, and warps per program
 SHAPES = ((32, 4, 1), (64, 2, 1), (128, 1, 1), (256, 1, 2), (512, 1, 4), (1024, 1, 8), (4096, 1, 16))
 WIDTHS = [wide for wide, _, _ in SHAPES]
 
@@ -25,8 +25,8 @@ def compute_leading_vectors(
 ) -> LeadingVectors:
     """The same as `podium.kernels.preference_svd.compute_leading_vectors`.
 
-    Matrices of several lists or of votes, lists longer than the last of SHAPES, and lists on which power iteration is
-    slow are left to the processor; so is everything where Triton is missing.
+    Matrices of several lists or of votes, lists longer than the last of SHAPES, and lists on which power
+    iteration is slow are left to the CPU; so is everything where Triton is missing.
     """
     if load_triton_kernels(where) is None:
         return on_host(m, tolerance)
@@ -44,7 +44,7 @@ def compute_leading_vectors(
 
 
 def _solve_lists(where: TorchDevice, m: PreferenceMatrices, tolerance: float) -> LeadingVectors:
-    """What single lists give; matrices that are left have 0 iterations."""
+    """Solutions of single lists; matrices left to the CPU have 0 iterations."""
     offsets, count = m.starts_out, len(m.query)
     size, number = int(offsets[-1]), m.list_starts[:-1]
     rows, sizes = np.diff(m.starts[m.list_starts]), np.diff(offsets)
@@ -52,7 +52,8 @@ def _solve_lists(where: TorchDevice, m: PreferenceMatrices, tolerance: float) ->
     shape = np.where(single, np.searchsorted(WIDTHS, rows), len(SHAPES))
     below = np.where(rows > 0, sizes - rows, 0) if m.below else np.zeros_like(rows)
     table = np.stack((m.starts[number], rows, below, offsets[:-1], offsets[:-1] - m.slots[m.query]))
-    out = where.zeros(2 * (size + count), kind=where.torch.float64)  # together: they travel in one piece
+    # one array, so that they are copied in one transfer
+    out = where.zeros(2 * (size + count), kind=where.torch.float64)
     value, item = where.to_device(m.value), where.to_device(m.item)
     order: list[I8] = []
     for kind in np.flatnonzero(np.bincount(shape, minlength=1)[: len(SHAPES)]).tolist():
@@ -71,7 +72,7 @@ def _solve_lists(where: TorchDevice, m: PreferenceMatrices, tolerance: float) ->
             m.binary,
         )
         order.append(which)
-    # into locked memory, which the device writes to directly: new pages would cost more than all the rest
+    # into pinned memory, which the device writes to directly: new pages would cost more than all the rest
     found = where.torch.empty(out.shape, dtype=out.dtype, pin_memory=out.is_cuda).copy_(out).numpy()
     return _unpack_results(found, size, order, count)
 
@@ -90,7 +91,7 @@ def _launch_kernel(
 
 
 def _unpack_results(found: Any, size: int, order: list[I8], count: int) -> LeadingVectors:
-    """The parts of what came back."""
+    """The parts of the returned array."""
     sigma, steps = np.zeros(count), np.zeros(count, np.int64)
     if order:
         which = np.concatenate(order)

@@ -1,4 +1,4 @@
-"""Passes of a CRF over rankings on the device: all rankings of the few items of a visit, a batch of visits at once."""
+"""CRF passes on the device: all rankings of the few items of a visit, a batch of visits at once."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from podium.kernels.ranking_measures import PRECISION, SUM
 
 __all__ = ["DeviceCrf"]
 
-LARGEST = 1 << 30  # numbers in the table of what is said of every row
-CELLS = 1 << 26  # values of rankings worked out at once
+LARGEST = 1 << 30  # values in the table of statements
+CELLS = 1 << 26  # values of rankings computed at once
 WIDEST = 2048  # weights that one program can hold for every item of a visit
 
 
 class DeviceCrf:
-    """What is said of every row as a table on the device, and how to learn from it."""
+    """Statements about every row as a table on the device, and the training target."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class DeviceCrf:
         rows = len(potentials.starts) - 1
         if rows * 3 * groups > LARGEST:
             raise ParameterError(
-                f"{rows:,} items and {groups:,} experts make too large a table for the device; use ",
+                f"{rows:,} items and {groups:,} experts make the table too large for the device; use ",
                 Option("device", "cpu", of="method"),
                 ", or ",
                 Option("sharing", "hybrid", of="method"),
@@ -55,7 +55,7 @@ class DeviceCrf:
         self.said = self.said.view(rows, 3 * groups)
         order, fall = enumerate_rankings(size)
         self.order, self.falls = put(order), put(fall.T, where.real)
-        # visits with fewer items: only rankings that leave the last places to the items that are not there
+        # visits with fewer items: only rankings that leave the last places to the missing items
         short = np.arange(size + 1)[:, None, None] > np.arange(size)
         allowed = (short | (order == np.arange(size))).all(axis=2)
         self.allowed = put(np.where(allowed, 0.0, -np.inf), where.real)
@@ -64,7 +64,7 @@ class DeviceCrf:
         self.plan: _VisitPlan | None = None
 
     def _choose_kernel(self, order: I8) -> None:
-        """The kernel that makes a visit, if there is one; and what it needs to know of metrics that are sums."""
+        """The kernel for a visit, if available; and its arguments for metrics that are sums."""
         known, size, target = load_triton_kernels(self.where), self.size, self.target
         self.kernel: Any = None
         if known is not None and self.said.shape[1] <= WIDEST:
@@ -80,7 +80,7 @@ class DeviceCrf:
         self.seats = self.where.to_device(discount[order.argsort(axis=1)].T, self.where.real)
 
     def learn(self, visit: I8, rows: I8, batch: int, optimiser: OptimizerState) -> float:
-        """Visit queries, each through its rows (-1 fills up), a step after every `batch`; the mean expected loss."""
+        """Visit queries, each through its rows (-1 is padding); a step after every `batch`; the mean loss."""
         if self.plan is None or not self.plan.can_serve(len(visit), batch, optimiser):
             self.plan = _VisitPlan(self, len(visit), batch, optimiser)
         lost = self.plan.run_pass(visit, rows, optimiser)
@@ -101,7 +101,7 @@ class DeviceCrf:
             else:
                 total += discount * here * state
                 state *= 1.0 - here
-        ideal = total[:, :1]  # the first ranking leaves the items as they lie
+        ideal = total[:, :1]  # the first ranking keeps the given order
         return torch.where(ideal > 0, total / ideal, 0.0)
 
 
@@ -112,7 +112,7 @@ class _VisitPlan:
         where, size = field.where, field.size
         self.field, self.visits, self.batch, self.steps = field, visits, batch, -(-visits // batch)
         shape, long = (self.steps, batch), where.torch.int64
-        self.table = where.zeros(*shape, size + 1, kind=long)  # rows of each visit, and how many they are
+        self.table = where.zeros(*shape, size + 1, kind=long)  # rows of each visit, and their number
         self.worth = where.zeros(0 if field.kernel and field.sums else self.steps * batch, len(field.order))
         self.much, self.lost = where.zeros(*shape), where.zeros(*shape)
         self.partial = where.zeros(batch if field.kernel else 0, field.said.shape[1])
@@ -122,12 +122,12 @@ class _VisitPlan:
         self.step = RecordedStep(where, self._launch_kernel if field.kernel else self._run_step, self.turn)
 
     def can_serve(self, visits: int, batch: int, optimiser: OptimizerState) -> bool:
-        """Whether this plan serves another pass."""
+        """Whether this plan can be reused for another pass."""
         kind = (visits, batch, optimiser.adam, optimiser.positive)
         return kind == (self.visits, self.batch, self.descent.adam, self.descent.positive)
 
     def run_pass(self, visit: I8, rows: I8, optimiser: OptimizerState) -> float:
-        """One pass; the sum of the losses."""
+        """Run one pass; returns the sum of the losses."""
         self._fill_tables(visit, rows)
         self.descent.load(optimiser)
         self.turn.zero_()
@@ -136,7 +136,7 @@ class _VisitPlan:
         return float(self.lost.sum(dtype=self.field.where.torch.float64).item())
 
     def _fill_tables(self, visit: I8, rows: I8) -> None:
-        """What is beyond the last visit stays 0: it has no weight."""
+        """Positions beyond the last visit stay 0: they have no weight."""
         field, where, table = self.field, self.field.where, self.table.view(-1, self.table.shape[2])
         items = (rows >= 0).sum(axis=1)
         table[: self.visits] = where.to_device(np.column_stack((np.maximum(rows, 0), items)))
@@ -151,7 +151,7 @@ class _VisitPlan:
             )
 
     def _launch_kernel(self) -> None:
-        """The next step: a program a visit."""
+        """The next step: one program per visit."""
         field, descent, (count, size) = self.field, self.descent, self.field.order.shape
         width = field.said.shape[1]
         tables = [self.table, self.much, self.count, field.gain, self.worth]

@@ -1,4 +1,4 @@
-"""Which device to compute on, in which precision, and how a step is repeated there without waiting for Python."""
+"""Device and precision of a computation, and replay of a recorded step without waiting for Python."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
     "split_halves",
 ]
 
-DEVICES = ("cpu", "cuda", "cuda64", "torch")  # "cpu" are the kernels beside this package
+DEVICES = ("cpu", "cuda", "cuda64", "torch")  # "cpu" uses the kernels beside this package
 
 
 class TorchDevice(NamedTuple):
@@ -33,11 +33,11 @@ class TorchDevice(NamedTuple):
 
     @property
     def tie_tolerance(self) -> float:
-        """Scores nearer than this share of the largest are one score."""
+        """Scores closer than this fraction of the largest are equal."""
         return 1e-10 if self.real == self.torch.float64 else 1e-6
 
     def to_device(self, array: npt.NDArray[Any], kind: Any = None) -> Any:
-        """An array on the device, as it is or as numbers of another type."""
+        """An array on the device, in its own or another type."""
         import numpy as np
 
         there = self.torch.from_numpy(np.ascontiguousarray(array))
@@ -49,7 +49,7 @@ class TorchDevice(NamedTuple):
 
 
 def resolve_device(name: str) -> TorchDevice:
-    """`cuda` (single precision), `cuda64` (double) or `torch` (PyTorch on the processor, double, for checks)."""
+    """`cuda` (single precision), `cuda64` (double) or `torch` (PyTorch on the CPU, double, for checks)."""
     try:
         import torch
     except ImportError:
@@ -63,14 +63,14 @@ def resolve_device(name: str) -> TorchDevice:
     if not torch.cuda.is_available():
         raise ParameterError(
             Option("device", name, of="method"),
-            f" needs a CUDA device, and PyTorch {torch.__version__} sees none here; use ",
+            f" needs a CUDA device, and PyTorch {torch.__version__} detects none; use ",
             Option("device", "cpu", of="method"),
         )
     return TorchDevice(torch, torch.device("cuda"), torch.float32 if name == "cuda" else torch.float64)
 
 
 def load_triton_kernels(where: TorchDevice) -> Any:
-    """The module of Triton kernels, where they can run (or be interpreted, in tests); None where they cannot."""
+    """The module of Triton kernels, where they can run (or be interpreted, in tests); otherwise None."""
     if where.device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
         return None
     try:
@@ -81,12 +81,12 @@ def load_triton_kernels(where: TorchDevice) -> Any:
 
 
 def next_power_of_two(n: int) -> int:
-    """The power of two at or above n, as kernels want their blocks."""
+    """The smallest power of two at or above n, as kernels require for block sizes."""
     return 1 << (max(1, n) - 1).bit_length()
 
 
 def half_type(where: TorchDevice) -> Any:
-    """The type of numbers that matrix units multiply exactly; Triton's interpreter does not know it."""
+    """The type that matrix units multiply exactly; Triton's interpreter does not support it."""
     return where.torch.bfloat16 if where.device.type == "cuda" else where.torch.float32
 
 
@@ -97,10 +97,10 @@ def split_halves(whole: Any, high: Any, low: Any) -> None:
 
 
 class RecordedStep:
-    """A step on fixed tensors, recorded once on a CUDA device and replayed: launching costs more than the work.
+    """A step on fixed tensors, recorded once on a CUDA device and replayed, as launching costs more.
 
-    `turn` counts the steps and selects what each works on. Recording runs the first step a few times, so whatever
-    steps change must be set after this is made.
+    `turn` counts the steps and selects the data of each. Recording runs the first step a few times, so any
+    state that steps change must be set afterwards.
     """
 
     def __init__(self, where: TorchDevice, step: Callable[[], None], turn: Any) -> None:
@@ -120,7 +120,7 @@ class RecordedStep:
             step()
 
     def run_steps(self, times: int) -> None:
-        """So many steps."""
+        """Replay this many steps."""
         call = self._step if self._graph is None else self._graph.replay
         for _ in range(times):
             call()

@@ -1,6 +1,6 @@
-"""LambdaRank's kernels: scores of queries, gradients of scores, gradients of weights, and a step.
+"""LambdaRank kernels: scores of queries, gradients of scores, gradients of weights, and a step.
 
-Sums have a fixed order: the same input gives the same bits. `turn` holds two counters: kernels that work out gradients
+Sums have a fixed order: the same input gives the same bits. `turn` holds two counters: gradient kernels
 read the first and set the second, `step` reads the second and sets the first, so neither waits for itself.
 """
 
@@ -15,10 +15,11 @@ def lambdas(
     scores, starts, query, base, gain, level, weight, limit, scale, discount, run, room, out, near, steep, longest,
     T: tl.constexpr, J: tl.constexpr,
 ):  # fmt: skip
-    """LambdaRank's gradient of one query of a batch, for metrics that are sums over places.
+    """The LambdaRank gradient of one query of a batch, for metrics that are sums over places.
 
-    Rows of query number q of the batch are starts[q] .. starts[q + 1] of `scores` and `out`, and base[query[q]] on in
-    what is known of all rows; `run` (longest) and `room` (5, longest) are room of each query to work in.
+    Rows of query number q of the batch are starts[q] .. starts[q + 1] of `scores` and `out`, and
+    base[query[q]] on in the arrays over all rows; `run` (longest) and `room` (5, longest) are scratch memory
+    per query.
     """
     q = tl.program_id(0)
     at = tl.load(starts + q)
@@ -36,7 +37,7 @@ def pairs(
     scores, turn, visits, count, base, gain, level, weight, limit, scale, discount, run, room, out, near, steep, batch,
     longest, T: tl.constexpr, J: tl.constexpr,
 ):  # fmt: skip
-    """The same for query number q of the batch whose turn it is; its rows of `scores` and `out` are q * longest on."""
+    """The same for query number q of the current batch; its rows of `scores` and `out` are q * longest on."""
     q, now = tl.program_id(0), tl.load(turn)
     if q < tl.load(count + now):
         own, mine = tl.load(visits + now * batch + q), q.to(tl.int64) * longest
@@ -55,8 +56,8 @@ def _compute_query_lambdas(
 ):  # fmt: skip
     """Tables of pairs are (other row, row): a thread then owns a row, and sums need no exchange.
 
-    What is needed of other rows is laid out in `room`, where several can be read at once: scores, discounts, odds,
-    gains and weights, up to the next multiple of J.
+    The values of other rows are laid out in `room`, where several can be read at once: scores, discounts,
+    odds, gains and weights, up to the next multiple of J.
     """
     real = scores.dtype.element_ty
     top, low = tl.max(tl.full([T], float("-inf"), real), 0), tl.min(tl.full([T], float("inf"), real), 0)
@@ -98,7 +99,7 @@ def _place_tied_rows(
     scores, level, discount, counted, run, scratch, value, gap, n, T: tl.constexpr, J: tl.constexpr
 ):
     """Worst grade first where scores are nearly equal; `run` numbers the runs of such scores."""
-    for i0 in range(0, n, T):  # does a gap follow this score?
+    for i0 in range(0, n, T):  # whether a gap follows this score
         i = i0 + tl.arange(0, T)
         s = tl.load(scores + i, i < n, 0.0)
         below = tl.full([T], float("-inf"), scores.dtype.element_ty)
@@ -134,7 +135,7 @@ def _place_tied_rows(
 
 @triton.jit
 def _sum_pair_lambdas(room, to, much, n, longest, T: tl.constexpr, J: tl.constexpr):
-    """Rows lie best grade first and rows of one grade gain alike, so the earlier of two that differ is the better."""
+    """Rows are sorted best grade first and rows of one grade gain alike: the earlier of two is better."""
     for i0 in range(0, n, T):
         i = i0 + tl.arange(0, T)
         d, e = tl.load(room + i, i < n, 0.0), tl.load(room + longest + i, i < n, 1.0)
@@ -153,7 +154,7 @@ def _sum_pair_lambdas(room, to, much, n, longest, T: tl.constexpr, J: tl.constex
 
 @triton.jit
 def _average_ties(run, level, slope, out, n, T: tl.constexpr, J: tl.constexpr):
-    """Rows of one grade in one run of near-equal scores get their mean gradient."""
+    """Average the gradient over rows of one grade in one run of near-equal scores."""
     for i0 in range(0, n, T):
         i = i0 + tl.arange(0, T)
         mine, grade = tl.load(run + i, i < n, -1)[None, :], tl.load(level + i, i < n, 0)[None, :]
@@ -172,11 +173,11 @@ def forward(
     high, low, flat, upper, lower, turn, visits, count, base, scores, seen, batch, longest, width: tl.constexpr,
     wide: tl.constexpr, units: tl.constexpr, T: tl.constexpr, K: tl.constexpr, H: tl.constexpr,
 ):  # fmt: skip
-    """Scores of the queries of a batch, T rows a program, and what their hidden units give.
+    """Scores of the queries of a batch, T rows per program, and the output of their hidden units.
 
-    With hidden units, features and weights (`upper`, `lower`) are sums of two halves, of which matrix units make exact
-    products; rows are `wide`, and what follows the `width` features is a one, for the bias, and zeros. Without (H = 1)
-    they are whole in `high` and `flat`.
+    With hidden units, features and weights (`upper`, `lower`) are sums of two halves, which matrix units
+    multiply exactly; rows are `wide`, and the `width` features are followed by a one, for the bias, and
+    zeros. Without (H = 1) they are stored whole in `high` and `flat`.
     """
     q, now = tl.program_id(0), tl.load(turn)
     if q < tl.load(count + now):
@@ -218,9 +219,9 @@ def backward(
     high, low, flat, turn, visits, count, base, slope, seen, partial, batch, longest, parts, size, width: tl.constexpr,
     wide: tl.constexpr, units: tl.constexpr, T: tl.constexpr, G: tl.constexpr, H: tl.constexpr,
 ):  # fmt: skip
-    """From the gradients of scores to those of weights: a program adds up G columns over every `parts`th query.
+    """From the gradients of scores to those of weights: a program sums G columns over every `parts`th query.
 
-    With hidden units there is one program more, for the output weights.
+    With hidden units there is one more program, for the output weights.
     """
     p, now, k0 = tl.program_id(1), tl.load(turn), tl.program_id(0) * G
     much, partial = tl.load(count + now), partial + p.to(tl.int64) * size
@@ -251,7 +252,7 @@ def backward(
                 total = tl.dot(tl.trans(b), y, total)
                 total = tl.dot(tl.trans((back - b.to(tl.float32)).to(x.dtype)), x, total)
                 total = tl.dot(tl.trans(b), x, total)
-        known = (k <= width)[:, None] & (h < units)[None, :]  # what follows the features is the bias
+        known = (k <= width)[:, None] & (h < units)[None, :]  # the bias follows the features
         tl.store(partial + k[:, None] * units + h[None, :], tl.trans(total), known)
     if (p == 0) & (k0 == 0):
         tl.store(turn + 1, now + 1)
@@ -262,7 +263,7 @@ def _sum_products(
     values, slope, visits, much, base, to, longest, p, parts, k0, width: tl.constexpr, wide: tl.constexpr,
     padded: tl.constexpr, T: tl.constexpr, G: tl.constexpr,
 ):  # fmt: skip
-    """Sums of slope * value over rows, which lie query after query or (padded) as in `slope`."""
+    """Sums of slope * value over rows, which are stored query by query or (padded) as in `slope`."""
     k, total = k0 + tl.arange(0, G), tl.zeros([T, G], tl.float32)
     for r in range(p, much, parts):
         q = much - 1 - r
@@ -297,10 +298,10 @@ def step(
     single: tl.constexpr, adam: tl.constexpr, positive: tl.constexpr, split: tl.constexpr, T: tl.constexpr,
     R: tl.constexpr,
 ):  # fmt: skip
-    """A step of the optimiser; new weights are also written in the precision of the features, or (`split`) in halves.
+    """A step of the optimizer; new weights are also written in the features' precision, or (`split`) in halves.
 
     The gradient is that of a whole batch, or (not `single`) the sum of `parts` rows, or of count[turn] if
-    that is less; over count[turn].
+    that is less; divided by count[turn].
     """
     i = tl.program_id(0) * T + tl.arange(0, T)
     held = i < size

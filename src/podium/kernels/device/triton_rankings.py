@@ -1,4 +1,4 @@
-"""Programs on rankings: a visit of the CRF to a query, and leading singular vectors of lists."""
+"""Kernels on rankings: a visit of the CRF to a query, and leading singular vectors of lists."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ def compute_visit_gradient(
     said, flat, turn, table, much, count, gain, worth, allowed, fall, seats, partial, lost, batch, width, rankings,
     sums: tl.constexpr, N: tl.constexpr, M: tl.constexpr, P: tl.constexpr, W: tl.constexpr,
 ):  # fmt: skip
-    """From what is said of a query's items to its part of the gradient.
+    """From the statements about a query's items to its part of the gradient.
 
-    `table` holds the rows of each visit and how many they are.
+    `table` holds the rows of each visit and their number.
 
     `fall` and `seats` are by (item, ranking): the weight of the item's place and the discount there.
 
-    Metrics that are sums over places are worked out here, others (not `sums`) are given in `worth`.
+    Metrics that are sums over places are computed here, others (not `sums`) are given in `worth`.
     """
     q, now = tl.program_id(0), tl.load(turn)
     if q < tl.load(count + now):
@@ -35,7 +35,7 @@ def compute_visit_gradient(
         if sums:
             g = tl.load(gain + r, k < n, 0.0)
             got = tl.sum(tl.load(seats + k[:, None] * rankings + p[None, :], cells, 0.0) * g[:, None], 0)
-            ideal = tl.sum(tl.load(seats + k * rankings, k < N, 0.0) * g, 0)  # the items as they lie
+            ideal = tl.sum(tl.load(seats + k * rankings, k < N, 0.0) * g, 0)  # the items in the given order
             got = tl.where(ideal > 0, got / ideal, 0.0)
         else:
             got = tl.load(worth + at * rankings + p, known, 0.0)
@@ -54,13 +54,13 @@ def _max_of_two(a, b):
 
 @triton.jit
 def _invert_length(length):
-    """1 / length, and 0 for nothing."""
+    """1 / length, and 0 for a zero vector."""
     return tl.where(length > 0, 1.0 / tl.where(length > 0, length, 1.0), 0.0)
 
 
 @triton.jit
 def _multiply_transposed(gap, won, binary: tl.constexpr):
-    """What each row loses."""
+    """Losses of each row."""
     earlier = tl.cumsum(won, 1)
     if binary:  # sums rise along the list, so the last one counted is the largest
         got = tl.associative_scan(tl.where(gap > 0, earlier, 0.0), 1, _max_of_two)
@@ -71,7 +71,7 @@ def _multiply_transposed(gap, won, binary: tl.constexpr):
 
 @triton.jit
 def _multiply_list(gap, lost, binary: tl.constexpr):
-    """What each row wins, one row further down."""
+    """Wins of each row, one row further down."""
     later = tl.cumsum(lost, 1, reverse=True)
     if binary:
         got = tl.associative_scan(tl.where(gap > 0, later, 0.0), 1, _max_of_two, reverse=True)
@@ -87,11 +87,11 @@ def compute_leading_vectors(
 ):  # fmt: skip
     """Lists of up to W rows; `ends` gets each one's singular value and its steps, 0 if it converges slowly.
 
-    `table` (5, count) says of each list: its first row, its rows, the items that it puts below, the first entry of its
-    matrix in `u` and `v`, and what to add to an item for its entry.
+    `table` (5, count) describes each list: its first row, its rows, the number of items below, the first
+    entry of its matrix in `u` and `v`, and the offset from an item to its entry.
 
-    What rows win is held one row further down (`won[k]` belongs to row k - 1, `foot` to the last row), so that running
-    sums include their own row and nothing has to be taken off again.
+    Wins are stored one row further down (`won[k]` belongs to row k - 1, `foot` to the last row), so that
+    running sums include their own row and nothing has to be subtracted.
     """
     own, k = tl.program_id(0) * L + tl.arange(0, L), tl.arange(0, W)[None, :]
     here = own < count

@@ -1,1 +1,1 @@
-"""Methods that estimate how good each annotator is."""
+"""Methods that estimate the quality of each annotator."""

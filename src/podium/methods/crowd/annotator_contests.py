@@ -1,4 +1,4 @@
-"""What annotators say, as contests between items: who met whom, who won, and how far a ranking agrees."""
+"""Annotators' answers as contests between items: opponents, outcomes, and agreement with a ranking."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NONE = np.zeros(0, np.int64)
 
 
 class ContestRows(NamedTuple):
-    """Items of one answer that it does not tell apart, and whom they meet; see `Contests`."""
+    """Items that one answer ties, and their opponents; see `OpponentTable`."""
 
     group: I8
     own: F8
@@ -29,33 +29,33 @@ class ContestRows(NamedTuple):
     value: F8
     many: I8
     uneven: I8
-    chance: F8  # of beating an item that the expert did not judge
+    chance: F8  # probability of beating an item that the expert did not judge
 
 
 class AnnotatorContests(NamedTuple):
-    """Groups (a list, or all votes of an expert on a query) of rows; entries say for which slots a row speaks."""
+    """Rows in groups (a list, or an expert's votes on a query); entries map rows to the slots they cover."""
 
     contests: OpponentTable
     expert: I8  # by group
     query: I8  # by group
     row: I8  # by entry
     slot: I8  # by entry
-    rest: I8  # by list: the row of the items it leaves out, or -1
-    winner: I8  # by pair on which an expert has a majority of its own votes
+    rest: I8  # by list: the row of its unlisted items, or -1
+    winner: I8  # by pair on which an expert has a majority among its own votes
     loser: I8
     pair_group: I8
 
 
 class _SourceContests(NamedTuple):
     rows: ContestRows
-    judged: I8  # by group: items spoken of
+    judged: I8  # by group: number of items judged
     answers: tuple[I8, ...]  # expert, query, row, slot, rest, winner, loser, pair_group
 
 
 def collect_annotator_contests(
     preferences: Preferences, weights: F8, pair: str, scale: str, unjudged: str
 ) -> AnnotatorContests:
-    """All contests of all experts; the last three as in CrowdAgg."""
+    """All contests of all experts; the last three arguments are parameters of CrowdAgg."""
     a, b = _from_lists(preferences, weights), _from_votes(preferences, direct=pair == "vote")
     groups, rows, opponents = len(a.judged), len(a.rows.own), len(a.rows.value)
     shift = ContestRows(groups, 0, opponents, opponents, 0, 0, 0, 0)  # type: ignore[arg-type]
@@ -84,18 +84,18 @@ def collect_annotator_contests(
 
 
 def find_level_starts(lists: Lists) -> I8:
-    """The first row of every rank of every list."""
+    """The first row of every rank level of every list."""
     above, _ = count_items_above(lists.starts, lists.rank)
     return np.flatnonzero(np.arange(lists.rows) - lists.starts[:-1][lists.list_of_row] == above)
 
 
 def _from_lists(preferences: Preferences, weights: F8) -> _SourceContests:
-    """Lists: items at one rank are a row, and meet all others of the list."""
+    """Lists: items at one rank form a row, which meets all others of the list."""
     lists = preferences.lists
     lengths = lists.lengths
     size = preferences.index.sizes[lists.query_of_list]
     below = preferences.unlisted == "below"
-    left = np.where(below & (lengths > 0), size - lengths, 0)  # an empty list says nothing
+    left = np.where(below & (lengths > 0), size - lengths, 0)  # an empty list carries no information
     above, upto = count_items_above(lists.starts, lists.rank)
     head = find_level_starts(lists)
     level = np.cumsum(np.bincount(head, minlength=lists.rows)) - 1
@@ -106,7 +106,7 @@ def _from_lists(preferences: Preferences, weights: F8) -> _SourceContests:
     chance = np.concatenate(
         (_compute_unjudged_chances(preferences, weights, level, count[: len(head)]), np.zeros(len(extra)))
     )
-    order = np.argsort(group, kind="stable")  # what is left out comes last in each list
+    order = np.argsort(group, kind="stable")  # unlisted items come last in each list
     group, count, own, chance = group[order], count[order], own[order].astype(np.float64), chance[order]
     starts = np.concatenate(([0], np.cumsum(np.bincount(group, minlength=len(lists)))))
     place = np.empty(len(order), np.int64)
@@ -124,9 +124,9 @@ def _from_lists(preferences: Preferences, weights: F8) -> _SourceContests:
 
 
 def _compute_unjudged_chances(preferences: Preferences, weights: F8, level: I8, count: I8) -> F8:
-    """By level: the chance that an item which the expert did not judge would have come below.
+    """By level: the probability that an item which the expert did not judge would have ranked below.
 
-    In a ranking it may fall between any two items, alike; a rating is compared with all ratings in its query.
+    In a ranking every gap is equally likely; a rating is compared with all ratings of its query.
     """
     lists = preferences.lists
     _, upto = count_items_above(lists.starts, lists.rank)
@@ -145,7 +145,7 @@ def _compute_unjudged_chances(preferences: Preferences, weights: F8, level: I8, 
 
 
 def _shares_below(query: I8, score: F8, weight: F8) -> F8:
-    """The share of the weight of a query at lower scores, equal ones half; rows are sorted by query, then score."""
+    """The fraction of a query's weight at lower scores, ties half; rows are sorted by query, then score."""
     if not len(query):
         return np.zeros(0)
     new = np.concatenate(([True], query[1:] != query[:-1]))
@@ -191,19 +191,19 @@ def _from_votes(preferences: Preferences, *, direct: bool) -> _SourceContests:
 
 
 def _sum_by_group(which: I8, weights: npt.NDArray[Any], count: int) -> F8:
-    """Sums by group; floats also where there is nothing to sum."""
+    """Sums by group; floats even when empty."""
     return np.bincount(which, weights=weights, minlength=count).astype(np.float64, copy=False)
 
 
-# -- agreement -----------------------------------------------------------------------------------------------------
+# -- agreement ---------------------------------------------------------------------------------------------
 
 
 def count_agreeing_pairs(
     preferences: Preferences, answers: AnnotatorContests, place: I8
 ) -> tuple[F8, F8, F8]:
-    """By group: pairs that a ranking has in the same order, pairs that it has the other way round, and all pairs.
+    """By group: pairs in the same order as a ranking, pairs in the opposite order, and all pairs.
 
-    Place 0 is the top; places below 0 mark slots that are not ranked, whose pairs are left out.
+    Place 0 is the top; negative places mark unranked slots, whose pairs are excluded.
     """
     a, b = place[answers.winner], place[answers.loser]
     known = (a >= 0) & (b >= 0)
@@ -254,6 +254,6 @@ def _count_unlisted_agreement(preferences: Preferences, place: I8, kept: I8, sta
 
 
 def _count_lower_and_higher(starts: I8, value: I8) -> tuple[I8, I8]:
-    """How many rows of its segment are at a lower, and at a higher value; rows are sorted in every segment."""
+    """Number of rows with a lower and with a higher value in the segment; rows are sorted within segments."""
     above, upto = count_items_above(starts, value.astype(np.int32))
     return above, np.repeat(np.diff(starts), np.diff(starts)) - upto

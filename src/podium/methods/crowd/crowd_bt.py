@@ -1,4 +1,4 @@
-"""Crowd-BT: Bradley-Terry among annotators of different quality."""
+"""Crowd-BT: Bradley-Terry with annotators of different quality."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ __all__ = ["CrowdBt"]
 class CrowdBt(CrowdModel):
     """Crowd-BT: annotator a prefers i to j with probability h_a S(s_i - s_j) + (1 - h_a) S(s_j - s_i), S logistic.
 
-    Scores s and qualities h are the most likely ones together; h near 1/2 makes votes count for nothing, and those of
-    malicious annotators, below 1/2, count in reverse. `virtual` contests that every item wins and loses against an
-    item of score 0 keep all scores finite, and the prior of h is a beta law. The likelihood has several maxima; the
-    search starts from plain Bradley-Terry (which `quality=False` gives) and the agreement of annotators with it.
+    Scores s and qualities h are estimated jointly by maximum likelihood; votes of annotators with h near 1/2
+    have almost no effect, and those of malicious annotators (h < 1/2) count in reverse. In `virtual` contests
+    every item wins and loses against an item of score 0, which keeps all scores finite; h has a beta prior.
+    The likelihood has several maxima; the search starts from plain Bradley-Terry (`quality=False`) and each
+    annotator's agreement with it.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {1: "abcd", 2: "abdc", 3: "bacd", 4: "dcba"}})
@@ -35,18 +36,18 @@ class CrowdBt(CrowdModel):
 
     name = "crowd_bt"
     citation = "Chen, Bennett, Collins-Thompson & Horvitz, WSDM 2013"
-    exempt: ClassVar = {"doubling": "twice as many voices count for more against the same virtual contests"}
+    exempt: ClassVar = {"doubling": "twice as many votes outweigh the same virtual contests"}
 
     virtual: Annotated[
         float,
         Range(1e-6, 1e6),
         Tune(1e-2, 10, log=True),
-        "contests won and lost by all against a virtual item",
+        "contests that every item wins and loses against a virtual item",
     ] = 1.0
     tolerance: Annotated[
-        float, Range(1e-13, 1e-3), "largest gradient, relative to the curvature, that is none"
+        float, Range(1e-13, 1e-3), "largest gradient, relative to the curvature, at convergence"
     ] = 1e-9
-    max_iterations: Annotated[int, Range(1, 100_000), "steps after which the search is given up"] = 500
+    max_iterations: Annotated[int, Range(1, 100_000), "maximum number of steps"] = 500
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         crowd = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True)
@@ -96,7 +97,7 @@ class CrowdBt(CrowdModel):
 
 
 def _estimate_start_odds(crowd: CrowdVotes, scores: F8, right: F8, wrong: F8) -> F8:
-    """Log odds of being right, as far as annotators agree with the scores."""
+    """Log odds of being right, from the annotators' agreement with the scores."""
     said, groups = crowd.said, len(crowd.expert)
     chance = (1.0 / (1.0 + np.exp(scores[said.second] - scores[said.first])))[said.pair]
     agreed = np.bincount(said.group, said.won * chance + said.lost * (1 - chance), groups)

@@ -1,6 +1,6 @@
-"""What the crowd models share: judgements by annotator, priors of their quality, and what gold labels say of it.
+"""What the crowd models share: judgements by annotator, quality priors, and evidence from gold labels.
 
-Ratings and rankings count as the pairs they imply; equal ratings say nothing about a pair.
+Ratings and rankings count as the pairs they imply; equal ratings carry no information about a pair.
 """
 
 from __future__ import annotations
@@ -25,42 +25,40 @@ from podium.methods.majority import collect_votes
 
 __all__ = ["TIE", "CrowdModel", "CrowdVotes", "collect_crowd_votes"]
 
-TIE = 1e-9  # scores nearer than this share of the largest one are ties
-PAIR_BYTES = 220  # that a pair of items of one list takes until the scores are there (measured)
-NO_JUDGEMENTS = "keep the top of the lists, or use mpm with adherence=True, which takes no list apart"
+TIE = 1e-9  # scores closer than this fraction of the largest one are ties
+PAIR_BYTES = 220  # peak memory per pair of items of one list (measured)
+NO_JUDGEMENTS = (
+    "keep the top of the lists, or use mpm with adherence=True, which does not expand lists into pairs"
+)
 
 
 class CrowdVotes(NamedTuple):
-    """What was said about pairs, and whose it is."""
+    """Votes on pairs, and the expert of each group."""
 
     said: AnnotatorVotes
     expert: I8  # by group
-    heard: F8  # by group, votes
+    heard: F8  # by group, number of votes
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CrowdModel(Aggregator):
-    """Base of the models in which every annotator has a quality: the probability that its judgements are right.
+    """Base of the models that estimate an annotator's quality: the probability of a right judgement.
 
-    `fit` with gold labels counts, for every annotator, what it judged right and wrong among the items that have
-    labels; these counts are added to the prior of its quality when other judgements are aggregated.
+    `fit` with gold labels counts, for every annotator, its right and wrong judgements among the labeled
+    items; these counts are added to the prior of its quality when other judgements are aggregated.
     """
 
     tags = Tags(accepts=ALL_FORMS, per_query=False, pairwise="lists", cost="search")
 
-    quality: Annotated[bool, "is the quality of annotators estimated? Else all are taken as equal"] = True
-    pooled: Annotated[bool, "is the quality of an annotator one for all queries?"] = True
-    right: Annotated[float, Range(1e-3, 1e6), Tune(0.5, 50, log=True), "votes taken as right beforehand"] = (
-        4.0
-    )
-    wrong: Annotated[float, Range(1e-3, 1e6), Tune(0.5, 50, log=True), "votes taken as wrong beforehand"] = (
-        1.0
-    )
+    quality: Annotated[bool, "estimate the annotators' quality; otherwise all are equal"] = True
+    pooled: Annotated[bool, "share an annotator's quality across queries"] = True
+    right: Annotated[float, Range(1e-3, 1e6), Tune(0.5, 50, log=True), "prior number of right votes"] = 4.0
+    wrong: Annotated[float, Range(1e-3, 1e6), Tune(0.5, 50, log=True), "prior number of wrong votes"] = 1.0
 
     def fit(
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
     ) -> Self:
-        """Learn the annotators' quality from gold labels, where there are any; nothing else is learned."""
+        """Learn the annotators' quality from gold labels, if given; nothing else is learned."""
         self._check_forms(preferences)
         vars(self).pop("gold_", None)
         if labels is not None:
@@ -82,15 +80,15 @@ class CrowdModel(Aggregator):
         )
         if not (right + wrong).any():
             raise InputError(
-                f"no annotator compared two items with different labels, so {self.name} can learn nothing from them",
-                remedy="give labels of more of the items, or fit without labels",
+                f"no annotator compared two items with different labels, so {self.name} cannot learn from them",
+                remedy="label more of the items, or fit without labels",
             )
         experts = preferences.experts
         found = zip(crowd.expert.tolist(), right.tolist(), wrong.tolist(), strict=True)
         return {experts[e]: [r, w] for e, r, w in found if r + w > 0}
 
     def _prior_votes(self, preferences: Preferences, expert: I8) -> tuple[F8, F8]:
-        """Votes taken as right and wrong beforehand, by group."""
+        """Prior numbers of right and wrong votes, by group."""
         right, wrong = np.full(len(expert), float(self.right)), np.full(len(expert), float(self.wrong))
         gold = getattr(self, "gold_", {})
         if gold:
@@ -101,21 +99,21 @@ class CrowdModel(Aggregator):
     def _build_accuracy_model(
         self, preferences: Preferences, crowd: CrowdVotes, weights: F8
     ) -> AccuracyModel:
-        """One coin a group."""
+        """One coin (probability of a right vote) per group."""
         group = crowd.said.group
         return AccuracyModel(
             group, group, weights[crowd.expert], *self._prior_votes(preferences, crowd.expert)
         )
 
     def _average_quality(self, expert: I8, heard: F8, quality: F8, experts: int) -> F8:
-        """The mean quality of every expert, weighted by its votes; what the prior says for those without any."""
+        """The mean quality of every expert, weighted by its votes; the prior mean without votes."""
         votes = np.bincount(expert, heard, experts)
         mean = np.bincount(expert, heard * quality, experts) / np.where(votes > 0, votes, 1.0)
         return np.asarray(np.where(votes > 0, mean, self.right / (self.right + self.wrong)), np.float64)
 
 
 def judgement_costs(preferences: Preferences) -> list[Cost]:
-    """Those of `collect_crowd_votes`: all pairs of every list, as each annotator has a quality of its own."""
+    """Cost of `collect_crowd_votes`: all pairs of every list, because each annotator has its own quality."""
     pairs = count_list_pairs(preferences)
     return [Cost(pairs, "pairs of items in lists", PAIR_BYTES * pairs, remedy=NO_JUDGEMENTS)]
 
@@ -129,9 +127,9 @@ def collect_crowd_votes(
     sides: bool = False,
     merged: bool = False,
 ) -> CrowdVotes:
-    """The judgements of all experts of positive weight, by expert (`pooled`), by query and expert, or `merged`.
+    """The judgements of experts with positive weight, by expert (`pooled`), by query and expert, or `merged`.
 
-    With `merged` all experts are one group, and their weights multiply their votes.
+    With `merged` all experts form one group, and their weights multiply their votes.
     """
     check_costs(name, preferences.queries, judgement_costs(preferences))
     votes, unit = collect_votes(preferences, weights if merged else (weights > 0).astype(np.float64))

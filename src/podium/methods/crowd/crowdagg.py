@@ -1,4 +1,4 @@
-"""CrowdAgg: the ranking that does best on an expected measure, given the ranks that judgements make likely."""
+"""CrowdAgg: the ranking that maximizes an expected measure under the ranks that judgements make likely."""
 
 from __future__ import annotations
 
@@ -30,34 +30,36 @@ from podium.methods.crowd.crowd_model import NO_JUDGEMENTS
 
 __all__ = ["CrowdAgg", "NetVotes"]
 
-TOLERANCE = 1e-10  # of a tie: scores are sums over annotators of terms of either sign
-# for estimates of cost: rates of a discount per tenfold items, estimates of the quality, operations of a logarithm
+TOLERANCE = 1e-10  # relative, for ties: scores are sums over annotators of terms of either sign
+# for cost estimates: discount rates per tenfold items, quality estimates, operations per logarithm
 RATES, ROUNDS, LOGARITHM = 10, 4, 5
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CrowdAgg(Aggregator):
-    """Sum over annotators of the expected discount at an item's rank, which is random where they said too little.
+    """Sum over annotators of the expected discount at an item's rank, random where judgements are few.
 
-    Each annotator turns into contests between items: ratings and rankings compare all items they hold (equal ones
-    say nothing), votes the two they name (the majority of an annotator's own votes on a pair). N(i) is the number of
-    items that i beats. With `pair="difference"` item s wins against t, once compared, with probability
-    p = 1/2 + (N(s) - N(t)) / (2 n), n being the items judged by this annotator or all items (`scale`); `"vote"` takes
-    every contest as decided; `"printed"` is the formula in the paper, (N(s) - N(t)) / n for the item with more wins and
-    the rest to 1 for the other: it favours the wrong one where they differ little, and is there to be compared with.
+    Each annotator's answers become contests between items: ratings and rankings compare all their items
+    (equal ones carry no information), votes the two items they name (by the majority of the annotator's votes
+    on a pair). N(i) is the number of items that i beats. With `pair="difference"` item s wins against t, once
+    compared, with probability p = 1/2 + (N(s) - N(t)) / (2 n), where n counts the items judged by this
+    annotator or all items (`scale`); `"vote"` takes every contest as decided; `"printed"` is the formula in
+    the paper, (N(s) - N(t)) / n for the item with more wins and the rest to 1 for the other: it favors the
+    wrong item where they differ little; kept for comparison.
 
-    Items not judged meet all others evenly, as published, or, with `unjudged="typical"`, as a typical item: one that
-    is below a rating as often as the ratings in the query are, or that falls anywhere in a ranking alike. They gain and
-    lose nothing themselves. The score is the sum over annotators of the expected discount (1 / log2(rank + 1), or
-    that of rank-biased precision, or your own `discount` from rank 1 on, 0 beyond its end) less that of an item nothing
-    is known of; sorting by it maximises the expected measure.
+    Unjudged items meet all others evenly, as published, or, with `unjudged="typical"`, like a typical item:
+    one below a rating as often as the ratings of the query are, or at a uniformly random place of a ranking.
+    They gain and lose nothing themselves. The score is the sum over annotators of the expected discount (1 /
+    log2(rank + 1), that of rank-biased precision, or a custom `discount` from rank 1 on, 0 beyond its end)
+    minus that of an item without evidence; sorting by it maximizes the expected measure.
 
-    Quality: an annotator who agrees with the truth on a share eta of pairs wins its contests with probability
-    eta p + (1 - eta)(1 - p). Starting from 1, eta is the share of the annotator's pairs, over all queries ("pooled") or
-    in each ("query"), that agree with the consensus, to which `prior_agree` and `prior_disagree` pairs are added, and
-    the consensus is taken again until its order is stable. After `fit` with labels, an annotator's pairs of items with
-    different grades are added too, each as `gold` pairs. `Consensus.expert_weights` holds eta.
-    As published, but for the formula: `unjudged="even", scale="all", quality="query", prior_agree=0, prior_disagree=0`.
+    Quality: an annotator who agrees with the truth on a fraction eta of pairs wins its contests with
+    probability eta p + (1 - eta)(1 - p). Starting from 1, eta is the fraction of the annotator's pairs, over
+    all queries ("pooled") or per query ("query"), that agree with the consensus, after adding `prior_agree`
+    and `prior_disagree` pairs; the consensus is recomputed until its order is stable. After `fit` with
+    labels, an annotator's pairs of items with different grades are added too, each as `gold` pairs.
+    `Consensus.expert_weights` holds eta. As published, except the formula: `unjudged="even", scale="all",
+    quality="query", prior_agree=0, prior_disagree=0`.
 
     >>> from podium import Preferences
     >>> good = {"a": 1, "b": 1, "c": 0, "d": 0}
@@ -72,22 +74,32 @@ class CrowdAgg(Aggregator):
     citation = "Niu, Lan, Guo, Cheng, Yu & Long, CIKM 2015"
     tags = Tags(accepts=ALL_FORMS, per_query=False, pairwise="items", cost="search")
 
-    measure: Annotated[str, Choice("ndcg", "rbp"), "whose discount a rank is worth"] = "ndcg"
-    persistence: Annotated[float, Range(0.0, 0.999999, open_low=True), "chance of reading on, for rbp"] = 0.95
-    pair: Annotated[str, Choice("difference", "vote", "printed"), "how sure a contest is"] = "difference"
-    scale: Annotated[str, Choice("judged", "all"), "items that a difference of wins is divided by"] = "judged"
-    unjudged: Annotated[str, Choice("typical", "even"), "contests with items not judged"] = "typical"
-    quality: Annotated[str, Choice("pooled", "query", "none"), "where annotators' quality is estimated"] = (
-        "pooled"
+    measure: Annotated[str, Choice("ndcg", "rbp"), "measure that defines the discount of a rank"] = "ndcg"
+    persistence: Annotated[
+        float, Range(0.0, 0.999999, open_low=True), "probability of continuing to the next item, for rbp"
+    ] = 0.95
+    pair: Annotated[
+        str, Choice("difference", "vote", "printed"), "how certain the outcome of a contest is"
+    ] = "difference"
+    scale: Annotated[str, Choice("judged", "all"), "number of items that divides a difference of wins"] = (
+        "judged"
     )
-    prior_agree: Annotated[float, Range(0, 1e9), Tune(1, 1_000, log=True), "pairs added as agreed on"] = 150.0
+    unjudged: Annotated[str, Choice("typical", "even"), "how contests with unjudged items count"] = "typical"
+    quality: Annotated[
+        str,
+        Choice("pooled", "query", "none"),
+        "estimate the annotators' quality over all queries, per query, or not",
+    ] = "pooled"
+    prior_agree: Annotated[
+        float, Range(0, 1e9), Tune(1, 1_000, log=True), "prior number of agreeing pairs"
+    ] = 150.0
     prior_disagree: Annotated[
-        float, Range(0, 1e9), Tune(1, 1_000, log=True), "pairs added as not agreed on"
+        float, Range(0, 1e9), Tune(1, 1_000, log=True), "prior number of disagreeing pairs"
     ] = 50.0
-    gold: Annotated[float, Range(0, 1e9), Tune(1, 100, log=True), "pairs that a labelled pair counts for"] = (
-        10.0
-    )
-    max_iterations: Annotated[int, Range(1, 100_000), "estimates of the quality at most"] = 200
+    gold: Annotated[
+        float, Range(0, 1e9), Tune(1, 100, log=True), "number of pairs that one labeled pair counts as"
+    ] = 10.0
+    max_iterations: Annotated[int, Range(1, 100_000), "maximum number of quality estimates"] = 200
     discount: Sequence[float] | None = field(default=None)
 
     def __post_init__(self) -> None:
@@ -98,7 +110,7 @@ class CrowdAgg(Aggregator):
     def fit(
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
     ) -> Self:
-        """Count how often annotators agree with labels; without labels nothing is learned, what was is forgotten."""
+        """Count how often annotators agree with labels; without labels, only discard earlier counts."""
         self._check_forms(preferences)
         self._check_features(features)
         self.__dict__.pop("gold_", None)
@@ -114,10 +126,10 @@ class CrowdAgg(Aggregator):
         )
         if not decided.any():
             raise InputError(
-                "the annotators compared no two labelled items of different grades",
-                remedy="give labels of items that they judged, or fit without labels",
+                "the annotators compared no two labeled items of different grades",
+                remedy="label items that they judged, or fit without labels",
             )
-        # by expert: pairs it ordered as their grades are, and all pairs of different grades
+        # by expert: labeled pairs in the order of their grades, and all pairs of different grades
         self.gold_: dict[Id, list[float]] = {
             preferences.experts[k]: [float(agree[k]), float(decided[k])]
             for k in np.flatnonzero(decided).tolist()
@@ -125,7 +137,7 @@ class CrowdAgg(Aggregator):
         return self
 
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
-        """In every list each rank meets each other one, at every rate of the discount."""
+        """In every list each rank meets each other one, at every discount rate."""
         lists, queries = preferences.lists, len(preferences)
         levels = np.bincount(lists.list_of_row[find_level_starts(lists)], minlength=len(lists)).astype(
             np.float64
@@ -160,9 +172,7 @@ class CrowdAgg(Aggregator):
             if not moving or done == self.max_iterations:
                 break
             order, eta = place, self._estimate_quality(preferences, answers, place)
-        note = (
-            f"the order was still changing after {self.max_iterations} estimates of the annotators' quality"
-        )
+        note = f"the order did not converge within {self.max_iterations} estimates of the annotators' quality"
         return Outcome(
             scores,
             tolerance=TOLERANCE,
@@ -175,28 +185,28 @@ class CrowdAgg(Aggregator):
             else self._average_quality(preferences, answers, eta),
         )
 
-    # -- quality -----------------------------------------------------------------------------------------------
+    # -- quality ---------------------------------------------------------------------------------------------
 
     def _count_labeled_pairs(self, preferences: Preferences) -> tuple[F8, F8]:
-        """By expert: labelled pairs agreed on, and all, as many as they count for."""
+        """By expert: labeled pairs agreed on, and all labeled pairs, each counted `gold` times."""
         known: dict[Id, list[float]] = getattr(self, "gold_", {})
         table = np.array([known.get(e, [0.0, 0.0]) for e in preferences.experts]).reshape(-1, 2)
         return self.gold * table[:, 0], self.gold * table[:, 1]
 
     def _posterior_mean(self, agree: F8, total: F8) -> F8:
-        """The beta posterior mean; 1/2 where nothing is known at all."""
+        """The beta posterior mean; 1/2 without any evidence."""
         whole = total + self.prior_agree + self.prior_disagree
         return np.where(whole > 0, (agree + self.prior_agree) / np.where(whole > 0, whole, 1.0), 0.5)
 
     def _start_quality(self, preferences: Preferences, answers: AnnotatorContests) -> F8:
-        """Quality by group before there is a consensus: 1, or what labels say."""
+        """Initial quality by group: 1, or the estimate from labels."""
         agree, total = self._count_labeled_pairs(preferences)
         if self.quality == "none" or not total.any():
             return np.ones(len(answers.expert))
         return self._posterior_mean(agree, total)[answers.expert]
 
     def _estimate_quality(self, preferences: Preferences, answers: AnnotatorContests, place: I8) -> F8:
-        """Quality by group, from the agreement with labels and with a consensus; pairs that it ties count half."""
+        """Quality by group, from the agreement with labels and a consensus; pairs it ties count half."""
         agree, against, total = count_agreeing_pairs(preferences, answers, place)
         agree = (total + agree - against) / 2
         if self.quality == "pooled":
@@ -206,7 +216,7 @@ class CrowdAgg(Aggregator):
         return self._posterior_mean(agree + right, total + decided)
 
     def _average_quality(self, preferences: Preferences, answers: AnnotatorContests, eta: F8) -> F8:
-        """Quality by expert: the mean over its answers weighted by their pairs, or what is known without any."""
+        """Quality by expert: the mean over its answers weighted by their pairs, or the prior without any."""
         pairs = count_agreeing_pairs(preferences, answers, np.zeros(len(preferences.index.items), np.int64))[
             2
         ]
@@ -215,7 +225,7 @@ class CrowdAgg(Aggregator):
         mean = _sum_by_expert(answers, pairs * eta, count) / np.where(total > 0, total, 1.0)
         return np.where(total > 0, mean, self._posterior_mean(*self._count_labeled_pairs(preferences)))
 
-    # -- scores ------------------------------------------------------------------------------------------------
+    # -- scores ----------------------------------------------------------------------------------------------
 
     def _build_expectation(self, preferences: Preferences, answers: AnnotatorContests) -> Callable[[F8], F8]:
         """The excess of every row as a function of the tilt."""
@@ -234,8 +244,8 @@ class CrowdAgg(Aggregator):
     def _sum_scores(
         self, preferences: Preferences, answers: AnnotatorContests, weights: F8, excess: F8
     ) -> tuple[F8, F8]:
-        """Scores by slot, and by query their largest term; what a list says of items it leaves out goes to all but
-        those it holds.
+        """Scores by slot, and by query their largest term; a list's term for unlisted items goes to all slots
+        but its own.
         """
         index, lists = preferences.index, len(answers.rest)
         excess = weights[answers.expert][answers.contests.group] * excess
@@ -257,18 +267,18 @@ def _sum_by_expert(answers: AnnotatorContests, value: F8, count: int) -> F8:
 
 
 def check_discount(discount: Sequence[float] | Any) -> None:
-    """A discount is a sequence of finite numbers."""
+    """Check that a discount is a sequence of finite numbers."""
     good = isinstance(discount, Sequence) and not isinstance(discount, str) and len(discount) > 0
     if not good or not all(
         isinstance(v, int | float) and not isinstance(v, bool) and np.isfinite(v) for v in discount
     ):
         raise ParameterError(
-            f"crowdagg: the discount is {discount!r}; accepted: finite numbers, one a rank from the top"
+            f"crowdagg: the discount is {discount!r}; accepted: finite numbers, one per rank from the top"
         )
 
 
 def compute_places(scores: F8, starts: I8, magnitude: F8) -> I8:
-    """The place of every slot among those of its query, from 0; ties share one."""
+    """The place of every slot in its query, from 0; ties share one."""
     snapped, order, _ = rank_order(scores, starts, None, TOLERANCE, magnitude=magnitude)
     first: B1 = np.zeros(len(scores), np.bool_)
     first[starts[:-1][np.diff(starts) > 0]] = True
@@ -284,8 +294,8 @@ def compute_places(scores: F8, starts: I8, magnitude: F8) -> I8:
 class NetVotes(Aggregator):
     """Votes for an item minus votes against it.
 
-    A rating above `middle` is a vote for, one below it a vote against; a list without ratings is a vote for each item
-    it holds; a comparison is a vote for its winner and one against its loser, a tie none.
+    A rating above `middle` is a vote for, one below it a vote against; a list without ratings is a vote for
+    each of its items; a comparison is a vote for its winner and one against its loser, a tie none.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {"ann": {"a": 1, "b": 1}, "bob": {"a": 1, "b": 0}, "eve": {"c": 1}}})
@@ -296,7 +306,7 @@ class NetVotes(Aggregator):
     name = "net_votes"
     tags = Tags(accepts=frozenset({Form.RATING, Form.COMPARISON}), additive=True)
 
-    middle: Annotated[float, Range(-1e9, 1e9), "the rating that is neither for nor against"] = 0.5
+    middle: Annotated[float, Range(-1e9, 1e9), "the neutral rating"] = 0.5
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         lists, votes, slots = preferences.lists, preferences.comparisons, len(preferences.index.items)
@@ -309,5 +319,5 @@ class NetVotes(Aggregator):
             total += np.bincount(side, weights=sign * value, minlength=slots)
         several = len(for_or_against) > 0 and bool(np.ptp(lists.fill_scores(preferences.index.sizes)) > 0)
         one_sided = several and bool((for_or_against == for_or_against[0]).all())
-        note = f"all ratings lie on one side of middle={self.middle:g}, so that they only count how many rated an item"
+        note = f"all ratings lie on one side of middle={self.middle:g}, so they only count raters"
         return Outcome(total * unit, notes=(note,) if one_sided else ())

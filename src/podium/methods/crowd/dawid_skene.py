@@ -1,4 +1,4 @@
-"""Dawid-Skene: hidden truths, and annotators who tell them with errors of their own."""
+"""Dawid-Skene: latent truths, and annotators with individual error rates."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ __all__ = ["DawidSkene"]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DawidSkene(CrowdModel):
-    """Dawid-Skene: the truth about every item or pair, and the errors of every annotator, by EM.
+    """Dawid-Skene: the truth about every item or pair, and every annotator's error rates, by EM.
 
-    Ratings: an item has a true level among those that occur, an annotator a table of what it says of each level,
-    with a Dirichlet prior (`right` ratings on the level itself, `wrong` spread over the others); the score is the
-    expected level. Other preferences: a pair has a true order, an annotator a probability of seeing it; with
-    `coins="two"` it has one for each side on which the better item may be shown, where sides are known, so that those
-    who prefer a side are seen through. The score is then the expected number of items beaten, pairs that nobody
-    compared counting half. Without `quality` truths are the shares of votes: mean ratings, or mean votes on pairs.
+    Ratings: an item has a true level among the observed ones, and an annotator a confusion matrix by true
+    level, with a Dirichlet prior (`right` ratings on the level itself, `wrong` spread over the others); the
+    score is the expected level. Other preferences: a pair has a true order, an annotator a probability of
+    reporting it. With `coins="two"` and known sides the annotator has one probability per side on which the
+    better item is shown, which corrects for a preference for one side. The score is then the expected number
+    of items beaten; pairs that nobody compared count half. Without `quality` truths are vote fractions: mean
+    ratings, or mean votes on pairs.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {1: dict(a=1, b=1, c=0, d=0), 2: dict(a=1, b=1, c=0, d=0), 3: dict(a=0, d=1)}})
@@ -43,18 +44,14 @@ class DawidSkene(CrowdModel):
 
     name = "dawid_skene"
     citation = "Dawid & Skene, Applied Statistics 1979"
-    exempt: ClassVar = {
-        "doubling": "twice as many independent voices are surer of the truths, not just twice as loud"
-    }
-    limit: ClassVar[int] = 100  # levels: a table has their square
+    exempt: ClassVar = {"doubling": "twice as many independent votes also make the truths more certain"}
+    limit: ClassVar[int] = 100  # levels: the size of a confusion matrix is their square
 
-    coins: Annotated[
-        str, Choice("one", "two"), "qualities of an annotator of pairs: one, or one for each side"
-    ] = "one"
-    tolerance: Annotated[float, Range(1e-13, 1e-3), "largest change of a log probability in a step"] = 1e-10
-    max_iterations: Annotated[int, Range(1, 100_000_000), "EM steps after which the search is given up"] = (
-        100_000
+    coins: Annotated[str, Choice("one", "two"), "qualities per annotator of pairs: one, or one per side"] = (
+        "one"
     )
+    tolerance: Annotated[float, Range(1e-13, 1e-3), "largest change of a log probability in a step"] = 1e-10
+    max_iterations: Annotated[int, Range(1, 100_000_000), "maximum number of EM steps"] = 100_000
 
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         counted = self.expert_weights_for(preferences.experts.tolist()) > 0
@@ -70,7 +67,7 @@ class DawidSkene(CrowdModel):
             return Outcome(_compute_expected_wins(said, said.won / (said.won + said.lost)), tolerance=TIE)
         return self._score_pairs(preferences, weights)
 
-    # -- pairs -------------------------------------------------------------------------------------------------
+    # -- pairs -----------------------------------------------------------------------------------------------
 
     def _score_pairs(self, preferences: Preferences, weights: F8) -> Outcome:
         crowd = collect_crowd_votes(
@@ -93,7 +90,7 @@ class DawidSkene(CrowdModel):
     def _build_sided_model(
         self, preferences: Preferences, crowd: CrowdVotes, weights: F8
     ) -> annotator_em.AccuracyModel:
-        """One coin a group, or three: for pairs shown who knows how, with the better item first, with it second."""
+        """One coin per group, or three: sides unknown, better item first, better item second."""
         coins = self._build_accuracy_model(preferences, crowd, weights)
         if self.coins == "one":
             return coins
@@ -104,7 +101,7 @@ class DawidSkene(CrowdModel):
             *(np.tile(c, 3) for c in coins[2:]),
         )
 
-    # -- ratings -----------------------------------------------------------------------------------------------
+    # -- ratings ---------------------------------------------------------------------------------------------
 
     def _score_ratings(self, preferences: Preferences, weights: F8) -> Outcome:
         lists = preferences.lists
@@ -133,18 +130,18 @@ class DawidSkene(CrowdModel):
         return self._build_outcome(truth @ values, found, by_expert, float(np.abs(values).max(initial=0.0)))
 
     def _encode_levels(self, ratings: F8) -> tuple[F8, I8]:
-        """The ratings that occur, and the place of every rating among them."""
+        """The distinct ratings, and the index of every rating among them."""
         values, level = np.unique(ratings, return_inverse=True)
         if len(values) > self.limit:
             raise InputError(
-                f"there are {len(values):,} different ratings, and {self.name} learns a table of levels by levels "
-                f"for every annotator, of at most {self.limit} levels",
+                f"there are {len(values):,} distinct ratings, and {self.name} learns one confusion matrix "
+                f"per annotator, with at most {self.limit} levels",
                 remedy="round the ratings, or use crowd_bt, which reads them as pairs",
             )
         return values, level
 
     def _build_prior_tables(self, preferences: Preferences, values: F8, expert: I8) -> F8:
-        """Ratings of each level taken as seen beforehand, by group."""
+        """Prior counts of ratings per level, by group."""
         levels = len(values)
         prior = np.full((levels, levels), self.wrong / max(levels - 1, 1))
         np.fill_diagonal(prior, self.right)
@@ -172,12 +169,12 @@ class DawidSkene(CrowdModel):
             expert_weights=quality,
         )
 
-    # -- gold labels -------------------------------------------------------------------------------------------
+    # -- gold labels -----------------------------------------------------------------------------------------
 
     def fit(
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
     ) -> Self:
-        """Learn the annotators' errors from gold labels, where there are any; nothing else is learned."""
+        """Learn the annotators' error rates from gold labels, if given; nothing else is learned."""
         vars(self).pop("gold_ratings_", None)
         if labels is None or not _has_only_ratings(preferences, np.ones(len(preferences.experts), np.bool_)):
             return super().fit(preferences, labels, features)
@@ -186,7 +183,7 @@ class DawidSkene(CrowdModel):
         return self
 
     def _count_gold_ratings(self, preferences: Preferences, grades: F8) -> dict[Id, list[list[float]]]:
-        """For every annotator: true level, what it said, and how often."""
+        """For every annotator: true level, reported level, and count."""
         lists = preferences.lists
         values, level = self._encode_levels(np.asarray(lists.score, np.float64))
         truth = grades[lists.item]
@@ -208,7 +205,7 @@ class DawidSkene(CrowdModel):
 
 
 def _has_only_ratings(preferences: Preferences, counted: B1) -> bool:
-    """Whether all that the counted experts (by code) say are ratings."""
+    """Whether all preferences of the counted experts (by code) are ratings."""
     lists, votes = preferences.lists, preferences.comparisons
     if lists.score is None or counted[votes.expert].any():
         return False
@@ -217,7 +214,7 @@ def _has_only_ratings(preferences: Preferences, counted: B1) -> bool:
 
 
 def _compute_expected_wins(said: annotator_em.AnnotatorVotes, truth: F8) -> F8:
-    """Expected number of items beaten, pairs that nobody compared counting half."""
+    """Expected number of items beaten; pairs that nobody compared count half."""
     slots, more = int(said.starts[-1]), truth - 0.5
     sizes = np.diff(said.starts)
     net = np.bincount(said.first, more, slots) - np.bincount(said.second, more, slots)

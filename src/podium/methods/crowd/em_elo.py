@@ -1,4 +1,4 @@
-"""EM-Elo: who is right about each pair, then Elo ratings over what is taken as true."""
+"""EM-Elo: estimate the truth of each pair, then compute Elo ratings from it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ __all__ = ["EmElo"]
 class EmElo(CrowdModel):
     """EM-Elo: the truth of every pair and the quality of annotators by EM, then Elo ratings from the truths.
 
-    Every annotator tells the truth about a pair with a probability of its own. Every vote on a pair is then a match
-    whose result is the probability that the first item is the better one; pairs less sure than `sure` are not played.
-    With `quality=False` the results are the votes. Elo depends on the order of matches; the ratings here are the mean
-    over all orders, to first order in k, so they depend neither on order nor on names.
+    Every annotator reports the true order of a pair with its own probability. Every vote on a pair is then a
+    match whose result is the probability that the first item is the better one; pairs less certain than
+    `sure` are skipped. With `quality=False` the results are the votes. Elo depends on the order of matches;
+    these ratings are the mean over all orders, to first order in k, so they depend neither on the order nor
+    on ids.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {1: "abcd", 2: "abdc", 3: "bacd", 4: "dcba"}})
@@ -35,22 +36,21 @@ class EmElo(CrowdModel):
 
     name = "em_elo"
     citation = "Bashir, Anderton, Wu, Golbus, Pavlu & Aslam, SIGIR 2013"
-    exempt: ClassVar = {
-        "doubling": "twice as many independent voices are surer of the truths, not just twice as loud"
-    }
+    exempt: ClassVar = {"doubling": "twice as many independent votes also make the truths more certain"}
 
     k: Annotated[
-        float, Range(0, 1000, open_low=True), Tune(1, 100, log=True), "step: points a sure loser wins"
+        float,
+        Range(0, 1000, open_low=True),
+        Tune(1, 100, log=True),
+        "step size: points for a win with expected outcome 0",
     ] = 32.0
-    scale: Annotated[float, Range(1e-6, 1e6), "points by which odds grow tenfold"] = 400.0
-    start: Annotated[float, Range(-1e6, 1e6), "rating of everybody before the first match"] = 1500.0
-    sure: Annotated[float, Range(0.5, 1), "probability from which on the truth of a pair is played"] = 0.5
+    scale: Annotated[float, Range(1e-6, 1e6), "rating difference that stands for odds of 10 to 1"] = 400.0
+    start: Annotated[float, Range(-1e6, 1e6), "initial rating of every item"] = 1500.0
+    sure: Annotated[float, Range(0.5, 1), "smallest probability at which a pair counts as a match"] = 0.5
     tolerance: Annotated[float, Range(1e-13, 1e-3), "largest change of an annotator's log odds in a step"] = (
         1e-10
     )
-    max_iterations: Annotated[int, Range(1, 100_000_000), "EM steps after which the search is given up"] = (
-        100_000
-    )
+    max_iterations: Annotated[int, Range(1, 100_000_000), "maximum number of EM steps"] = 100_000
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         rate = float(np.log(10) / self.scale)
@@ -61,7 +61,7 @@ class EmElo(CrowdModel):
         crowd = collect_crowd_votes(self.name, preferences, weights, pooled=self.pooled)
         coins = self._build_accuracy_model(preferences, crowd, weights)
         truth, quality, found = estimate_pair_truths(crowd.said, coins, self.tolerance, self.max_iterations)
-        # a margin, so that a pair that is as sure as asked for is not lost to rounding
+        # a margin, so that rounding does not drop a pair exactly at the threshold
         played = np.maximum(truth, 1 - truth) >= self.sure - 1e-9
         said = crowd.said
         votes = np.bincount(said.pair, (said.won + said.lost) * coins.weight[said.group], len(truth)) * played

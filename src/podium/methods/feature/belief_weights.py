@@ -1,4 +1,4 @@
-"""Beliefs about features: grades by name, and the weights that spread them over all features."""
+"""Beliefs about features: grades by name, and the weights that extend them to all features."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ KeptShare = Annotated[
     float,
     Range(0, 1),
     Tune(0, 1),
-    "share of the beliefs that the penalty leaves alone; 0 is the published rule",
+    "fraction of the beliefs that the penalty does not shrink; 0 is the published rule",
 ]
-Cutoff = Annotated[int, Range(1, 1_000_000_000), "places of a ranking whose pairs count"]
-PassLimit = Annotated[int, Range(1, 100_000), "passes over the queries, at most"]
+Cutoff = Annotated[int, Range(1, 1_000_000_000), "top places whose pairs count"]
+PassLimit = Annotated[int, Range(1, 100_000), "maximum number of passes over the queries"]
 
 LARGEST = 2.0  # grade
-STILL = 1e-13  # a gradient below this is rounding
-CLOSE = 1e-5  # a gradient below this is good enough to be called converged
-LEAST = 1 / 64  # of a whole step
-MANY = 12  # names in one message
-LOOKS = 40  # passes that it usually takes
+STILL = 1e-13  # a gradient below this is rounding error
+CLOSE = 1e-5  # a gradient below this counts as converged
+LEAST = 1 / 64  # smallest step, as a fraction of a full one
+MANY = 12  # names listed in one message
+LOOKS = 40  # typical number of passes
 PAIR = 4  # operations per pair of items in one pass (measured)
 FEWER = (
     "learn from fewer items per query (fit on a sample of them, then rank all), or use a method such as rrf"
@@ -56,15 +56,15 @@ FEWER = (
 
 
 class BeliefFit(NamedTuple):
-    """The weights, and how they were found."""
+    """The weights, and how they were computed."""
 
     weights: F8
-    history: list[dict[str, float]]  # by pass: objective, loss, largest slope of the objective
+    history: list[dict[str, float]]  # by pass: objective, loss, largest absolute gradient
     converged: bool
 
 
 def check_grades(beliefs: Mapping[str, float], what: str) -> None:
-    """Grades are numbers in [-2, 2], not all of them 0."""
+    """Check that grades are numbers in [-2, 2] and not all 0."""
     if not isinstance(beliefs, Mapping):
         raise ParameterError(
             f"{what}: the beliefs are {beliefs!r}; give grades by name, such as {{'bm25': 2}}"
@@ -76,15 +76,14 @@ def check_grades(beliefs: Mapping[str, float], what: str) -> None:
                 f"{what}: the grade of {name!r} is {grade!r}; accepted: numbers from -2 (surely bad) to 2 (surely good)"
             )
     if not any(beliefs.values()):
-        raise ParameterError(f"{what}: no belief has a grade other than 0; grade at least one feature")
+        raise ParameterError(f"{what}: no feature has a nonzero grade; grade at least one")
 
 
 def grades_for(beliefs: Mapping[str, float], names: Sequence[object], what: str) -> F8:
-    """One grade per column, 0 where nothing is believed; a name that is not there is an error."""
+    """One grade per column, 0 without a belief; an unknown name raises an error."""
     place: dict[object, int] = {str(name): k for k, name in enumerate(names)}
-    place |= {
-        name: k for k, name in enumerate(names)
-    }  # a name as it is goes before one that only reads alike
+    # an exact name takes precedence over one that only prints the same
+    place |= {name: k for k, name in enumerate(names)}
     grades = np.zeros(len(names))
     for name, grade in beliefs.items():
         if name not in place:
@@ -96,7 +95,7 @@ def grades_for(beliefs: Mapping[str, float], names: Sequence[object], what: str)
 
 
 def _suggest_names(name: str, known: Sequence[str]) -> str:
-    """What may have been meant; of many names that are nothing like it, only the first."""
+    """Suggest similar names; if none is similar and there are many, the first ones."""
     said = suggest_names(name, known)
     if len(known) <= MANY or not said.startswith("known"):
         return said
@@ -104,7 +103,7 @@ def _suggest_names(name: str, known: Sequence[str]) -> str:
 
 
 def learning_costs(sizes: I8, passes: int) -> list[Cost]:
-    """Those of `spread_beliefs`, by the items of each query."""
+    """Cost of `spread_beliefs`, from the items per query."""
     return table_cost(sizes, square=PAIR * min(passes, LOOKS), remedy=FEWER)
 
 
@@ -119,16 +118,17 @@ def spread_beliefs(
     passes: int,
     progress: Progress = no_progress,
 ) -> BeliefFit:
-    """Weights at which the believed preferences and the penalty are in balance.
+    """Weights that balance the believed preferences against the penalty.
 
-    With the pair weights of the present order held, the objective is the mean over queries of the loss of
-    `kernels.beliefs` (pair weights of a query adding up to 1) plus l2 / 2 |w - kept * grades|^2. It is convex; a step
-    goes down its slope, in the metric of the features' covariance, and then the pairs are weighed again. Nothing is
-    drawn at random. Steps are halved whenever the slope grew.
+    With the pair weights of the current order fixed, the objective is the mean over queries of the loss of
+    `kernels.belief_lambdas` (pair weights of a query sum to 1) plus l2 / 2 |w - kept * grades|^2. It is
+    convex. A step descends along its gradient, preconditioned by the features' covariance; then the pair
+    weights are recomputed. Deterministic; the step is halved whenever the gradient grew.
     """
     anchor, weights, step = kept * grades, grades.copy(), 1.0
     belief = _compute_scores(values, grades)
     within = _compute_covariance(values, starts)
+    # the covariance approximates the Hessian, so that correlated features do not slow the descent
     metric = np.linalg.inv(l2 * np.eye(len(grades)) + within)
     history: list[dict[str, float]] = []
     best, steepest = weights, np.inf
@@ -140,6 +140,7 @@ def spread_beliefs(
         history.append({"objective": loss + l2 / 2 * float(off @ off), "loss": loss, "slope": size})
         progress(done, passes, "learning")
         grew = len(history) > 1 and size > history[-2]["slope"]
+        # new pair weights change the objective, so the gradient can grow: damp until it falls again
         step = max(step / 2, LEAST) if grew else min(1.2 * step, 1.0)
         if size < steepest:
             best, steepest = weights, size
@@ -150,7 +151,7 @@ def spread_beliefs(
 
 
 def _compute_loss_gradient(values: F8, starts: I8, weights: F8, belief: F8, cutoff: int) -> tuple[float, F8]:
-    """The loss, and the direction in which it falls; every query with a pair to learn from counts alike."""
+    """The loss, and the direction of descent; queries with a pair to learn from weigh the same."""
     found = compute_belief_lambdas(_compute_scores(values, weights), belief, starts, cutoff, LOOKS)
     useful = found.mass > 0
     share = np.where(useful, 1.0 / np.where(useful, found.mass, 1.0), 0.0) / max(int(useful.sum()), 1)

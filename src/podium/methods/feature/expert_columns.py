@@ -1,4 +1,4 @@
-"""What every expert says of every item, as one column per expert."""
+"""The experts' lists as a table with one column per expert."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SCALES = ("rank", "normal", "score")
 
 
 def build_expert_columns(preferences: Preferences, experts: I8, n: int, scale: str) -> F8:
-    """A table (slot, expert), each list with mean 0; `experts` numbers each expert's column, -1 leaves one out.
+    """A table (slot, expert), each list with mean 0; `experts` numbers each expert's column, -1 excludes one.
 
-    The scale is minus the place over the number of items, equal items sharing the best place; or the normal quantile of
-    the mean place; or the score, brought to 0..1 in its list. An item that a list does not name is below all others in
-    it, or has the list's mean where nothing is known of it.
+    The scale is minus the place over the number of items, equal items sharing the best place; or the normal
+    quantile of the mean place; or the score, scaled to 0..1 in its list. An unlisted item is below all listed
+    ones, or has the list's mean where its position is unknown.
     """
     lists, index = preferences.lists, preferences.index
     check_table_size(preferences, n, "leave out experts, or aggregate in parts")
@@ -57,7 +57,7 @@ def _scale_rows(lists: Lists, places: I8, sizes: I8, scale: str) -> tuple[F8, F8
     from scipy.special import ndtri
 
     n = np.maximum(places, 1)
-    last = np.minimum((length + 1 + n) / 2, n)  # the places left over, in the mean
+    last = np.minimum((length + 1 + n) / 2, n)  # the mean of the remaining places
     return ndtri(1 - (shared - 0.5) / n[of_row]), ndtri(1 - (last - 0.5) / n)
 
 
@@ -72,7 +72,7 @@ def _best_places(lists: Lists, shared: F8) -> F8:
 
 
 def find_equal_columns(table: F8) -> I8:
-    """For every column the first one that is equal to it."""
+    """For every column the first column equal to it."""
     first: dict[bytes, int] = {}
     rounded = np.round(table, 12) + 0.0
     return np.array(

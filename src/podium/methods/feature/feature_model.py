@@ -1,4 +1,4 @@
-"""What models over item features share: a name under which they are saved, their parameters, and how columns match."""
+"""What models over item features share: the name they are saved under, parameters, and column checks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["FeatureModel"]
 
 
 class FeatureModel:
-    """Base of the models that rank by item features alone. A subclass is a dataclass and registers by its name."""
+    """Base of the models that rank by item features alone. Subclasses are dataclasses, registered by name."""
 
     name: ClassVar[str] = ""
     names_: list[str]

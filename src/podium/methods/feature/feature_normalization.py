@@ -1,4 +1,4 @@
-"""Features made comparable inside each query."""
+"""Normalization of features within each query."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["FeatureNormalizer", "normalize_by_query"]
 FeatureNormalizer = Annotated[
     str,
     Choice("range", "deviation"),
-    "what a feature is divided by in each query, after its mean is taken off",
+    "divisor of a feature in each query, after subtracting its mean",
 ]
 
 
 def normalize_by_query(starts: I8, values: F8, how: str = "range") -> F8:
-    """Every column less its mean in the query, over its range (or standard deviation) there.
+    """Every column minus its mean in the query, divided by its range (or standard deviation) there.
 
-    A missing value becomes 0, the mean: it speaks neither for nor against its item. So does a column that is constant
-    in a query. Neither a positive factor nor a shift of a feature changes the result.
+    Missing values become 0, the mean, and so do columns that are constant in a query: they are neutral.
+    The result does not change when a feature is shifted or multiplied by a positive factor.
 
     >>> import numpy as np
     >>> normalize_by_query(np.array([0, 3]), np.array([[1.0, 5.0], [3.0, 5.0], [np.nan, 5.0]])).tolist()

@@ -35,17 +35,19 @@ __all__ = ["LabelledFeatures"]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LabelledFeatures(FeatureModel):
-    """A linear scorer of all features, learned from what is believed of a few and from items without labels.
+    """A linear scorer of all features, learned from beliefs about a few of them and from unlabeled items.
 
-    `beliefs` grades features by name: 2 surely good, 1 probably, -1 and -2 the same for bad; fractions are allowed and
-    features that are not named have no grade. In each query a feature is taken less its mean there, over its range
-    (`normalise="deviation"`: its standard deviation); missing values count as the mean. The graded sum says how likely
-    one item belongs above another. The weights of all features are then fitted to these preferences, pairs weighed by
-    what they matter to the top `cutoff` places, so that features that go along with the believed ones count too.
+    `beliefs` grades features by name: 2 surely good, 1 probably good, -1 and -2 the same for bad; fractions
+    are allowed and unnamed features have no grade. In each query a feature is centered and divided by its
+    range (`normalise="deviation"`: its standard deviation); missing values count as the mean. The graded sum
+    gives the probability that one item belongs above another. The weights of all features are then fitted to
+    these preferences, pairs weighted by their effect on the top `cutoff` places, so that features correlated
+    with the graded ones count.
 
-    There is nothing to tune on, so the defaults have to do: the published penalty 0.5, but on the distance from half
-    of the beliefs (`kept`) rather than from 0. `kept=0` is the published rule; `kept=1` leaves the beliefs as they are.
-    Half way proved safer than either on three sets of real queries (`podium reproduce labelled-features`).
+    There are no labels to tune on, so the defaults matter: the published penalty 0.5, but on the distance
+    from half of the beliefs (`kept`) rather than from 0. `kept=0` is the published rule; `kept=1` keeps the
+    beliefs unchanged. The default was safer than either on three sets of real queries
+    (`podium reproduce labelled-features`).
 
     >>> from podium import Features
     >>> x = [[3.0, 30.0, 1.0], [2.0, 21.0, 0.0], [1.0, 9.0, 1.0], [0.0, 2.0, 0.0]]
@@ -73,7 +75,7 @@ class LabelledFeatures(FeatureModel):
         self.beliefs = {str(k): float(v) for k, v in self.beliefs.items()}
 
     def fit(self, features: Features, *, progress: Progress = no_progress) -> Self:
-        """Learn from unlabelled items; only queries with two or more of them can teach."""
+        """Learn from unlabeled items; only queries with two or more items contribute."""
         grades = grades_for(self.beliefs, features.names, self.name)
         index = features.index
         check_costs(self.name, index.queries, learning_costs(index.sizes, self.passes))
@@ -82,7 +84,7 @@ class LabelledFeatures(FeatureModel):
         values = normalize_by_query(starts, features.values, self.normalise)
         if not np.einsum("ij,j->i", values, grades).any():
             warnings.warn(
-                "in no query do the believed features tell two items apart, so the beliefs are all there is",
+                "in no query do the graded features distinguish two items, so the weights equal the beliefs",
                 PodiumWarning,
                 stacklevel=2,
             )
@@ -98,15 +100,15 @@ class LabelledFeatures(FeatureModel):
         return self._compute_scores(features, self.learned)
 
     def naive(self, features: Features) -> F8:
-        """The graded sum itself, which the model has to beat: one score per slot."""
+        """The graded sum itself, the baseline for the model: one score per slot."""
         return self._compute_scores(features, grades_for(self.beliefs, features.names, self.name))
 
     def rank(self, features: Features, *, ties: TieRule = "item") -> Consensus:
-        """The items of every query by falling score."""
+        """The items of every query by descending score."""
         return Consensus.from_scores(features.index, self.predict(features), ties=ties, method=repr(self))
 
     def weights(self) -> dict[str, float]:
-        """What each normalised feature counts."""
+        """The weight of each normalized feature."""
         self._check_fitted("fit(features)")
         return dict(zip(self.names_, self.learned.tolist(), strict=True))
 
@@ -118,7 +120,7 @@ class LabelledFeatures(FeatureModel):
 
     @property
     def history(self) -> list[dict[str, float]]:
-        """By pass: objective, loss, and the largest slope, which is 0 at the end."""
+        """By pass: objective, loss, and the largest absolute gradient, which ends at 0."""
         self._check_fitted("fit(features)")
         return self.history_
 
@@ -136,7 +138,7 @@ class LabelledFeatures(FeatureModel):
 
 
 def sort_queries(features: Features) -> Features:
-    """The same with queries in the order of their ids: what is learned does not depend on the order of the rows."""
+    """The same data with queries ordered by id, so that learning does not depend on the order of the rows."""
     queries = features.index.queries.tolist()
     if not queries:
         raise InputError("there are no items to learn from", remedy="give features of at least one query")

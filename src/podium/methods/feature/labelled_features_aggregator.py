@@ -1,4 +1,4 @@
-"""Consensus by beliefs: every expert's list is a column beside the item features, and some columns are graded."""
+"""Consensus from beliefs: experts' lists and item features are columns, some of which are graded."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ __all__ = ["LabelledFeaturesAggregator"]
 class LabelledFeaturesAggregator(Aggregator):
     """Experts' lists and item features as columns of one linear scorer, learned from grades of some of them.
 
-    The column of an expert is 1 for its top item, falls evenly down its list, and is 0 for what it does not list.
-    `beliefs` grades experts and features by name in [-2, 2], as `LabelledFeatures` does; without it every expert is
-    graded 1. No labels are used: `fit` learns the weights from the queries it is given, and without it `aggregate`
-    learns them from the queries at hand. Items that no expert lists go last, whatever their features.
+    The column of an expert is 1 for its top item, falls evenly down its list, and is 0 for unlisted items.
+    `beliefs` grades experts and features by name in [-2, 2], as in `LabelledFeatures`; by default every
+    expert is graded 1. No labels are used: `fit` learns the weights from the queries it is given; without
+    `fit`, `aggregate` learns them from the queries being aggregated. Items that no expert lists rank last,
+    whatever their features.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {"good": ["a", "b", "c"], "also good": ["b", "a", "c"], "bad": ["c", "b"]}})
@@ -62,11 +63,11 @@ class LabelledFeaturesAggregator(Aggregator):
     )
 
     exempt: ClassVar[Mapping[str, str]] = {
-        "doubling": "a copy of an expert is one more belief, so preferences get steeper, and copies share the penalty"
+        "doubling": "a copy of an expert adds a belief, which steepens the preferences, and copies share the penalty"
     }
 
     beliefs: Annotated[
-        Mapping[Id, float] | None, "grades of experts and features, by name; every expert 1 when not given"
+        Mapping[Id, float] | None, "grades of experts and features, by name; default: 1 for every expert"
     ] = None
     normalise: FeatureNormalizer = "range"
     l2: Shrinkage = 0.5
@@ -82,7 +83,7 @@ class LabelledFeaturesAggregator(Aggregator):
     def fit(
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
     ) -> Self:
-        """Learn the weights from these queries; labels are not looked at."""
+        """Learn the weights from these queries; labels are ignored."""
         self._check_forms(preferences)
         check_costs(self.name, preferences.queries, learning_costs(preferences.index.sizes, self.passes))
         self.__dict__.pop("weights_", None)
@@ -98,7 +99,7 @@ class LabelledFeaturesAggregator(Aggregator):
         fitted = hasattr(self, "weights_")
         return [] if fitted else learning_costs(preferences.index.sizes, self.passes)
 
-    # -- columns -------------------------------------------------------------------------------------------------
+    # -- columns ---------------------------------------------------------------------------------------------
 
     def _check_names(self) -> None:
         both = {str(e) for e in self.experts_} & set(self.features_)
@@ -109,11 +110,11 @@ class LabelledFeaturesAggregator(Aggregator):
             )
 
     def _build_columns(self, preferences: Preferences, features: Features | None) -> F8:
-        """A normalised column for every expert, then for every feature, that was learned with."""
+        """A normalized column for every expert, then for every feature, of the fit."""
         index, lists = preferences.index, preferences.lists
         codes = self._match_experts(preferences)
         width = len(self.experts_) + len(self.features_)
-        check_table_size(preferences, width, "leave out experts or features, or aggregate in parts")
+        check_table_size(preferences, width, "drop experts or features, or aggregate in parts")
         table = np.zeros((len(index.items), width))
         place = segments.fractional_ranks(lists.starts, lists.rank)
         high = 1.0 - (place - 1.0) / np.maximum(lists.lengths, 1)[lists.list_of_row]
@@ -123,7 +124,7 @@ class LabelledFeaturesAggregator(Aggregator):
             table[:, len(self.experts_) :] = self._align_features(preferences, features)
         elif features is not None:
             raise InputError(
-                f"{self.name} was fitted without item features", remedy="leave them out, or fit with them"
+                f"{self.name} was fitted without item features", remedy="omit them, or fit with them"
             )
         return normalize_by_query(index.starts, table, self.normalise)
 
@@ -147,7 +148,7 @@ class LabelledFeaturesAggregator(Aggregator):
             )
         return codes
 
-    # -- learning and using it -----------------------------------------------------------------------------------
+    # -- learning and scoring --------------------------------------------------------------------------------
 
     def _fit_weights(self, preferences: Preferences, values: F8) -> BeliefFit:
         names: list[object] = [*self.experts_, *self.features_]
@@ -157,9 +158,8 @@ class LabelledFeaturesAggregator(Aggregator):
             grades = grades_for(self.beliefs, names, self.name)  # type: ignore[arg-type]
         queries = preferences.queries.tolist()
         order = np.array(sorted(range(len(queries)), key=lambda c: id_order(queries[c])), np.int64)
-        starts, rows = segments.gather_segments(
-            preferences.index.starts, order
-        )  # by id: the order of rows does not matter
+        # by id, so that the order of the rows does not matter
+        starts, rows = segments.gather_segments(preferences.index.starts, order)
         return spread_beliefs(
             values[rows], starts, grades, l2=self.l2, kept=self.kept, cutoff=self.cutoff, passes=self.passes
         )
@@ -167,7 +167,7 @@ class LabelledFeaturesAggregator(Aggregator):
     def _ensure_fitted(
         self, preferences: Preferences, features: Features | None
     ) -> LabelledFeaturesAggregator:
-        """Itself when fitted, else a copy fitted to the queries at hand."""
+        """Itself when fitted, otherwise a copy fitted to these queries."""
         if hasattr(self, "weights_"):
             return self
         return type(self)(**self.parameters()).fit(preferences, None, features)
@@ -185,7 +185,7 @@ class LabelledFeaturesAggregator(Aggregator):
         terms = np.einsum("ij,j->i", np.abs(columns), np.abs(model.weights_))
         np.maximum.at(magnitude, index.query_of_slot, terms)
         codes = model._match_experts(preferences)
-        notes = () if model.converged_ else (f"the weights still moved after {self.passes} passes",)
+        notes = () if model.converged_ else (f"the weights did not converge within {self.passes} passes",)
         return Outcome(
             np.asarray(scores),
             tolerance=1e-9,
@@ -200,11 +200,10 @@ class LabelledFeaturesAggregator(Aggregator):
     def explain(
         self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
     ) -> dict[Id, float]:
-        """What each expert and each feature adds to an item's score; they sum to it."""
+        """Contributions of each expert and each feature to an item's score; they sum to it."""
         self._check_forms(preferences)
-        model = self._ensure_fitted(
-            preferences, features
-        )  # learned from all queries, not from the one that is explained
+        # learned from all queries, not only from the explained one
+        model = self._ensure_fitted(preferences, features)
         one = preferences.select([query])
         terms = model._build_columns(one, features)[one.index.slot(query, item)] * model.weights_
         return dict(zip([*model.experts_, *model.features_], terms.tolist(), strict=True))

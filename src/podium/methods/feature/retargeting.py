@@ -1,4 +1,4 @@
-"""Monotone retargeting: a consensus that the lists and the features of the items agree on."""
+"""Monotone retargeting: a consensus on which the lists and the item features agree."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from podium.methods.feature.retargeting_search import RetargetingOptions, Retarg
 
 __all__ = ["MonotoneRetargeting"]
 
-NEAR = 1e-9  # scores nearer than this are ties: they come from sums over all items
+NEAR = 1e-9  # scores closer than this are ties: they are sums over all items
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MonotoneRetargeting(Aggregator):
-    """A weighted sum of the lists and a weighted sum of the features that put the items in one order.
+    """A weighted sum of the lists and a weighted sum of the features that order the items alike.
 
-    Only orders count: both sums are fitted to targets that may be transformed at will as long as they are ordered
-    alike, by turns of regression and isotonic regression. Lists that do not fit get weight 0. How far the features can
-    be trusted is measured first: where they explain less than `trust` of what the lists agree on, the lists decide
-    alone, weighted by their agreement; so do they where there are no features. Weights are shared by all queries unless
-    `pooled` is off. Labels given to `fit` are kept as a known order of those items.
+    Only orders matter: both sums are fitted to targets that may be any transformation with the same order,
+    alternating regression and isotonic regression. Lists that do not fit get weight 0. The reliability of the
+    features is measured first: where they explain less than `trust` of the lists' common order, or are
+    absent, the lists alone determine the ranking, weighted by their agreement. Weights are shared by all
+    queries unless `pooled` is off. Labels given to `fit` are kept as a known order of those items.
 
-    Needs item features with some bearing on quality. Missing values count as the query's mean.
+    Needs item features related to quality. Missing values count as the query's mean.
 
     >>> from podium import Features, Preferences
     >>> p = Preferences.from_lists({"q": {1: "abcdef", 2: "abdcfe", 3: "fdbeac"}})
@@ -53,44 +53,44 @@ class MonotoneRetargeting(Aggregator):
     )
     tags = Tags(per_query=False, weighted=False, uses_features=True)
 
-    loss: Annotated[str, Choice(*LOSSES), "what a side's distance from its target is"] = "squared"
-    scale: Annotated[
-        str, Choice(*listed.SCALES), "how a list is read: by rank, by normal quantile, by score"
-    ] = "rank"
-    pooled: Annotated[bool, "are the weights one for all queries?"] = True
+    loss: Annotated[str, Choice(*LOSSES), "loss between a side and its target"] = "squared"
+    scale: Annotated[str, Choice(*listed.SCALES), "values of a list: ranks, normal quantiles, or scores"] = (
+        "rank"
+    )
+    pooled: Annotated[bool, "share the weights across queries"] = True
     l1: Annotated[float, Range(0, 10), Tune(1e-3, 0.3, log=True), "penalty on the weights of the lists"] = (
         0.02
     )
     l2: Annotated[float, Range(0, 1e3), Tune(1e-6, 1, log=True), "penalty on their squares"] = 1e-6
     feature_l1: Annotated[float, Range(0, 10), "penalty on the weights of the features"] = 0.0
     feature_l2: Annotated[float, Range(0, 1e3), Tune(1e-5, 1, log=True), "penalty on their squares"] = 1e-3
-    margin: Annotated[float, Range(0, 10), "by how much targets fall from item to item, at least"] = 0.0
-    trust: Annotated[float, Range(0, 1), "share of what lists agree on that the features must explain"] = 0.5
+    margin: Annotated[float, Range(0, 10), "smallest difference between consecutive targets"] = 0.0
+    trust: Annotated[
+        float, Range(0, 1), "fraction of the lists' common order that the features must explain"
+    ] = 0.5
     side: Annotated[
         str,
         Choice("auto", "lists", "features", "both"),
-        "whose sum ranks: what the lists say of each other decides",
+        "which sum ranks the items; auto decides by the agreement of the lists",
     ] = "auto"
     starts: Annotated[
-        str, Choice("all", "consensus"), "where to begin: also from every single list, or not"
+        str, Choice("all", "consensus"), "starting points: also every single list, or only the consensus"
     ] = "all"
-    max_iterations: Annotated[int, Range(1, 10_000), "turns of the two sides, at most"] = 20
+    max_iterations: Annotated[int, Range(1, 10_000), "maximum number of alternations"] = 20
 
-    # -- learning ----------------------------------------------------------------------------------------------------
+    # -- learning --------------------------------------------------------------------------------------------
 
     def fit(
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
     ) -> Self:
-        """Learn the weights (when they are pooled), to be used on any queries; labels are a known order of items."""
+        """Learn the weights (when pooled), for use on any queries; labels are a known order of items."""
         self._check_forms(preferences)
         self._check_features(features)
         for name in [n for n in self.__dict__ if n.endswith("_")]:
             del self.__dict__[name]
         if not self.pooled:
             if labels is not None:
-                raise ParameterError(
-                    f"{self.name}: labels need pooled=True; weights of single queries are not kept"
-                )
+                raise ParameterError(f"{self.name}: labels need pooled=True; weights per query are not kept")
             return self
         found = self.search(preferences, features, labels)
         self.experts_: list[Id] = preferences.experts.tolist()
@@ -108,7 +108,7 @@ class MonotoneRetargeting(Aggregator):
         *,
         traced: bool = False,
     ) -> RetargetingResult:
-        """What is learned from these data, with every turn of the best run where `traced`."""
+        """Learn from these data; `traced` records every alternation of the best run."""
         table = self._build_columns(preferences, preferences.experts.tolist())
         values = self._normalize_features(preferences.index, features)
         grades = None if labels is None else labels.align(preferences.index)
@@ -120,7 +120,7 @@ class MonotoneRetargeting(Aggregator):
         return RetargetingOptions(*penalties, self.trust, self.side, self.starts == "all", settings, traced)
 
     def _build_columns(self, preferences: Preferences, experts: list[Id]) -> F8:
-        """A column for every one of these experts; an expert that is not among them is an error."""
+        """A column for each of these experts; an unknown expert raises an error."""
         place = {(type(e), e): k for k, e in enumerate(experts)}
         codes = np.array([place.get((type(e), e), -1) for e in preferences.experts], np.int64)
         strangers = preferences.experts.take(
@@ -139,20 +139,20 @@ class MonotoneRetargeting(Aggregator):
         return normalize_by_query(index.starts, features.align(index), "deviation")
 
     def expert_weights(self) -> dict[Id, float]:
-        """What each list counts; they add up to 1, and a list with 0 was discarded."""
+        """The weight of each list; they sum to 1, and a list with weight 0 was discarded."""
         self._check_fitted()
         return dict(zip(self.experts_, _normalize_shares(np.asarray(self.weights_)).tolist(), strict=True))
 
     def feature_weights(self) -> dict[str, float]:
-        """What each feature counts, in standard deviations of the feature in a query."""
+        """The weight of each feature, in standard deviations of the feature in a query."""
         self._check_fitted()
         return dict(zip(self.features_, np.asarray(self.coefficients_).tolist(), strict=True))
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "experts_"):
-            raise NotFittedError(f"{self.name} has kept no weights; call fit (with pooled=True)")
+            raise NotFittedError(f"{self.name} has no weights; call fit (with pooled=True)")
 
-    # -- using it ----------------------------------------------------------------------------------------------------
+    # -- scoring ---------------------------------------------------------------------------------------------
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         return self._compute_raw_outcome(preferences, weights, None)
@@ -179,7 +179,7 @@ class MonotoneRetargeting(Aggregator):
         return type(self)(**self.parameters()).fit(preferences, features=features)
 
     def _compute_contributions(self, preferences: Preferences, features: Features | None) -> tuple[F8, F8]:
-        """What every list (columns) and all features together add to each slot."""
+        """Contributions of every list (columns) and of all features together to each slot."""
         if (features is None and self.features_) or (
             features is not None and list(features.names) != self.features_
         ):
@@ -210,7 +210,8 @@ class MonotoneRetargeting(Aggregator):
             iterations=max((one.turns for one in found), default=0),
             objective=sum(one.objective for one in found),
             notes=(
-                f"the lists decide alone in {sum(one.mode == 'lists' for one in found)} of {len(found)} queries",
+                f"the lists alone determine the ranking in {sum(one.mode == 'lists' for one in found)} "
+                f"of {len(found)} queries",
             ),
             expert_weights=np.mean(shares, axis=0) if shares else None,
         )
@@ -218,11 +219,11 @@ class MonotoneRetargeting(Aggregator):
     def _describe_fit(self) -> tuple[str, ...]:
         notes = []
         if self.features_:
-            notes.append(f"the features explain {max(self.explained_, 0.0):.0%} of what the lists agree on")
+            notes.append(f"the features explain {max(self.explained_, 0.0):.0%} of the lists' common order")
             if self.mode_ == "lists":
-                notes.append(f"that is below trust={self.trust:g}, so the lists decide alone")
+                notes.append(f"that is below trust={self.trust:g}, so the lists alone determine the ranking")
             elif self.mode_ == "settled":
-                notes.append("the features can be weighted to give the order of the lists that are kept")
+                notes.append("a weighting of the features reproduces the order of the kept lists")
         gone = [str(e) for e, w in self.expert_weights().items() if w == 0]
         if gone:
             few = ", ".join(gone[:8])
@@ -233,13 +234,13 @@ class MonotoneRetargeting(Aggregator):
 
     @property
     def explains_exactly(self) -> bool:
-        """Whether what `explain` tells adds up to the score: with pooled weights it is a sum."""
+        """Whether the contributions that `explain` returns add up to the score: true with pooled weights."""
         return self.pooled
 
     def explain(
         self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
     ) -> dict[Id, float]:
-        """What each list, and all features together, add to an item's score."""
+        """Contributions of each list, and of all features together, to an item's score."""
         self._check_forms(preferences)
         self._check_features(features)
         if not self.pooled:
@@ -251,7 +252,7 @@ class MonotoneRetargeting(Aggregator):
         return told | ({FEATURES: float(rest[at])} if model.features_ else {})
 
     def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
-        """Without `pooled`: experts have no weight that could be set to 0, so they are left out of the query."""
+        """Without `pooled`, experts have no weight to set to 0, so they are removed from the query."""
         whole = self._score_by_query(one, features).scores[at]
         told: dict[Id, float] = {}
         for expert in one.experts.take(np.flatnonzero(one.active_experts)):

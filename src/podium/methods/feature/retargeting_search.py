@@ -1,4 +1,4 @@
-"""From columns of lists and features to weights: starts, the best of them, and which side to believe."""
+"""From columns of lists and features to weights: starts, the best of them, and which side to use."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from podium.methods.feature.expert_columns import find_equal_columns
 
 __all__ = ["RetargetingOptions", "RetargetingResult", "compute_agreement_weights", "search_weights"]
 
-NEAR = 10.0  # times the smallest misfit: what fits about as well
-SLIGHT = 0.1  # share of the weights below which a list may be dropped
-SETTLED = 1e-3  # misfit below which the features have the order of the lists
-FIRST = 3  # turns from every start
-LAST = 4  # starts from which all turns are taken
-SINGLE = 16  # lists to begin from, at most: those that the features explain best
+NEAR = 10.0  # factor on the smallest misfit up to which solutions fit about equally well
+SLIGHT = 0.1  # fraction of the weights below which a list may be dropped
+SETTLED = 1e-3  # misfit below which the features reproduce the order of the lists
+FIRST = 3  # alternations from every start
+LAST = 4  # starts that are run to the end
+SINGLE = 16  # single lists to start from, at most: those that the features explain best
 ROUNDS = 500  # of the power iteration
-STILL = 1e-12  # change of weights at which it ends
+STILL = 1e-12  # change of the weights at which it stops
 
 
 @dataclass(frozen=True)
 class RetargetingOptions:
-    """What is asked for."""
+    """Parameters of the search."""
 
     l1: float = 0.02
     l2: float = 1e-6
@@ -51,13 +51,13 @@ class RetargetingOptions:
 
 
 class RetargetingResult(NamedTuple):
-    """Weights by list and by feature, each for a predictor of size 1, and how much either predictor counts."""
+    """Weights by list and by feature, each for a predictor of size 1, and the balance of the predictors."""
 
     weights: F8
     coefficients: F8
     balance: F8  # of the lists and of the features
-    mode: str  # "lists": features not trusted; "settled": both sides agree; "open": they do not quite
-    explained: float  # share of what the lists agree on that the features explain
+    mode: str  # "lists": features not trusted; "settled": both sides agree; "open": they differ slightly
+    explained: float  # fraction of the lists' common order that the features explain
     objective: float
     turns: int
     history: list[float]
@@ -87,7 +87,7 @@ def _search_distinct(table: F8, values: F8, starts: I8, asked: RetargetingOption
     if not values.shape[1] or not agreed.any() or explained < asked.trust:
         return _build_lists_result(table, plain, straight, agreed, explained, asked.side)
     runs = _run_starts(_iterate_starts(table, plain, lists, straight, asked.singles), lists, features, asked)
-    # the features fit a list and its reverse alike: what the lists agree on tells which way is up
+    # the features fit a list and its reverse equally well: the lists' common order determines the sign
     runs = [run for run in runs if float(run.lists.predictor @ agreed) > 0] or runs
     settled = [run for run in runs if _compute_misfit(run) < SETTLED]
     if settled:
@@ -110,7 +110,7 @@ def _run_starts(
     features: LinearPredictor,
     asked: RetargetingOptions,
 ) -> list[RetargetingSolution]:
-    """A few turns from every start, and all turns from the best few of them."""
+    """A few alternations from every start, and all alternations from the best of them."""
     how = asked.settings
     few = replace(how, turns=min(FIRST, how.turns))
     tried = [
@@ -127,7 +127,7 @@ def _run_starts(
 
 
 def compute_agreement_weights(table: F8) -> F8:
-    """The first principal direction of the lists that is not negative, found from equal weights; sums to 1.
+    """The leading nonnegative principal direction of the lists, started from equal weights; sums to 1.
 
     Lists that contradict the others get 0. Lists that cancel out keep equal weights.
     """
@@ -150,7 +150,7 @@ def compute_agreement_weights(table: F8) -> F8:
 
 
 def _explained_share(agreed: F8, features: LinearPredictor, freedom: int) -> float:
-    """The share of the lists' common order that a regression on the features explains, corrected for their number."""
+    """The fraction of the lists' common order that the features explain (adjusted R squared)."""
     width = features.columns.shape[1]
     if not width or not agreed.any():
         return 0.0
@@ -161,7 +161,7 @@ def _explained_share(agreed: F8, features: LinearPredictor, freedom: int) -> flo
 def _iterate_starts(
     table: F8, plain: F8, lists: LinearPredictor, features: LinearPredictor, singles: bool
 ) -> Iterator[tuple[F8, bool]]:
-    """The lists' agreement, the first canonical pair, and (True) the single lists that the features explain best."""
+    """The lists' agreement, the first canonical pair, and (True) the single lists best explained."""
     yield plain, False
     weights = plain
     for _ in range(30):
@@ -206,9 +206,10 @@ def _build_lists_result(
 
 
 def _compute_misfit(run: RetargetingSolution) -> float:
-    """How far both sides are from their common order, in squares.
+    """The squared misfit of both sides to their common order.
 
-    Runs of the other losses are compared by it too: those look at the top, where any two lists may happen to agree.
+    Runs with other losses are compared by it too: those emphasize the top, where two lists may agree by
+    chance.
     """
     return round(
         sum(compute_squared_misfit(side.target, side.predictor) for side in (run.lists, run.features)), 9
@@ -221,7 +222,7 @@ def _prune_lists(
     features: LinearPredictor,
     asked: RetargetingOptions,
 ) -> list[RetargetingSolution]:
-    """The same runs without lists that hardly count, where the features still have the order of what is left."""
+    """The same runs without lists of small weight, where the features still reproduce the remaining order."""
     once = replace(asked.settings, turns=1)
     sizes = np.sqrt(np.mean(lists.columns**2, axis=0))
     tried = []
@@ -240,7 +241,7 @@ def _prune_lists(
 def _select_fewest_lists(
     runs: list[RetargetingSolution], table: F8, explained: float, side: str
 ) -> RetargetingResult:
-    """The fewest lists whose order the features have; where several choices of lists fit about as well, all of them."""
+    """The fewest lists whose order the features reproduce; averaged over choices that fit about equally well."""
     near = NEAR * min(map(_compute_misfit, runs))
     runs = [run for run in runs if _compute_misfit(run) <= near]
     fewest = min(int((run.lists.coefficients > 0).sum()) for run in runs)
@@ -272,7 +273,7 @@ def _build_result(
 
 
 def _estimate_balance(table: F8, weights: F8, run: RetargetingSolution, starts: I8) -> F8:
-    """How much each list, on the whole, follows the other lists and the features: a regression of it on both."""
+    """How closely each list follows the other lists and the features overall: a regression of it on both."""
     features, balance = scale_to_unit(_compute_places(run.features.predictor, starts)), np.zeros(2)
     for k in np.flatnonzero(weights > 0):
         others = table @ np.where(np.arange(len(weights)) == k, 0.0, weights)
@@ -285,7 +286,7 @@ def _estimate_balance(table: F8, weights: F8, run: RetargetingSolution, starts: 
 
 
 def _compute_places(values: F8, starts: I8) -> F8:
-    """Minus the place of each item, equal ones sharing the best, over the number of items; mean 0 in each query."""
+    """Minus the place of each item, ties sharing the best, over the number of items; mean 0 per query."""
     order = build_block_order(values, starts)
     first = np.flatnonzero(np.diff(order.block, prepend=-1))
     sizes = np.diff(starts)
@@ -301,6 +302,6 @@ def _fixed_balance(side: str) -> F8:
 
 
 def _nonzero_size(values: F8) -> float:
-    """The size of a predictor, or 1 where it says nothing."""
+    """The size of a predictor, or 1 where it is constant."""
     size = root_mean_square(values)
     return size if size > NOTHING else 1.0

@@ -1,1 +1,1 @@
-"""Aggregators that learn from labels how much to trust each expert."""
+"""Methods that learn from labels how much weight each expert deserves."""

@@ -1,4 +1,4 @@
-"""A model that learned beside a method that learns nothing, on queries that the model was not trained on."""
+"""A trained model compared with an unsupervised baseline, on queries that the model was not trained on."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from podium.metrics.base import measure, parse
 
 __all__ = ["compare_with_baseline", "make_baseline"]
 
-PLAIN, ANY_FORM = "rrf", "copeland"  # the second reads votes too
-USUAL = "ndcg@10"  # where a model does not say what it chooses by
+PLAIN, ANY_FORM = "rrf", "copeland"  # the second one reads votes too
+USUAL = "ndcg@10"  # default where a model does not define `choose_by`
 
 
 def make_baseline(data: Dataset) -> Aggregator:
-    """A method that learns nothing, to hold a model against."""
+    """An unsupervised method to compare a model with."""
     plain = make(PLAIN)
     return plain if data.preferences.forms <= plain.tags.accepts else make(ANY_FORM)
 
 
 def compare_with_baseline(model: Aggregator, validation: Dataset) -> dict[str, Any]:
-    """The mean of the model and of the plain method on the labelled queries of `validation`.
+    """The mean of the model and of the baseline on the labeled queries of `validation`.
 
-    A model that is worse is warned of. Empty where the model cannot rank these queries.
+    Warns when the model is worse. Empty when the model cannot rank these queries.
     """
     assert validation.labels is not None
     metric = parse(getattr(model, "choose_by", USUAL))
@@ -38,7 +38,7 @@ def compare_with_baseline(model: Aggregator, validation: Dataset) -> dict[str, A
         before, after = (
             measure([metric], c, labels, which)[0] for c in (plain.aggregate(p), model.aggregate(p, features))
         )
-    except PodiumError:  # such as an expert that training did not see
+    except PodiumError:  # for example an expert that is unknown to the model
         return {}
     known = ~np.isnan(before) & ~np.isnan(after)
     if not known.any():
@@ -59,7 +59,7 @@ def compare_with_baseline(model: Aggregator, validation: Dataset) -> dict[str, A
 
 
 def describe_no_gain(name: str, found: dict[str, Any]) -> str:
-    """What to say of a model that is worse than the plain method, and what to do about it."""
+    """Warning about a model that is worse than the baseline, with a remedy."""
     better = found["baseline"]
     return (
         f"{name} is worse than {better} on the {found['queries']:,} validation queries: {found['metric']} "

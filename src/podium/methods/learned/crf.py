@@ -44,30 +44,30 @@ from podium.storage.array_files import CacheOption
 __all__ = ["CrfAggregator", "ExpertWeights", "WeightReading"]
 
 WeightReading = Literal["important", "used", "used in reverse", "ignored", "dropped"]
-IGNORED = 0.1  # experts who move scores by less than this share of what the strongest does are not used
+IGNORED = 0.1  # experts whose effect on scores is below this fraction of the strongest one's count as ignored
 IMPORTANT = 0.5
 
 
 class ExpertWeights(NamedTuple):
-    """What was learned about one expert; `share` is how much it moves scores, the strongest expert being 1."""
+    """Learned weights of one expert; `share` is its effect on scores relative to the strongest expert."""
 
     expert: Id
-    missing: float  # a: for items it does not list; far below 0 where its lists matter
-    preferred: float  # bP: for what it puts above others
-    beaten: float  # bN: against what it puts below others
+    missing: float  # a: for unlisted items; strongly negative where the expert's lists matter
+    preferred: float  # bP: for items it puts above others
+    beaten: float  # bN: against items it puts below others
     share: float
     reading: WeightReading
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CrfAggregator(SupervisedAggregator):
-    """Learned weights of three sums per expert, found by lowering the exact expected loss of a ranking distribution.
+    """Learned weights of three sums per expert, minimizing the exact expected loss of a ranking distribution.
 
-    The score of an item adds, for every expert of the query, `missing` if the expert does not list it, plus `preferred`
-    times the strength with which the expert prefers it to others, less `beaten` times that with which others are
-    preferred to it. The probability of a ranking falls with sum over places of score / log2(place + 1); a pass visits
-    each query through a few items, at least one of each grade, over all rankings of which the expected loss is
-    exact.
+    The score of an item adds, for every expert of the query, `missing` if the expert does not list it, plus
+    `preferred` times the strength with which the expert prefers it to others, minus `beaten` times the
+    strength with which others are preferred to it. The probability of a ranking falls with the sum over
+    places of score / log2(place + 1). Each pass samples a few items per query, at least one of each grade;
+    the expected loss over all their rankings is exact.
 
     >>> from podium import Labels, Preferences
     >>> good, bad = ["a", "b", "c"], ["c", "b", "a"]
@@ -94,37 +94,37 @@ class CrfAggregator(SupervisedAggregator):
         float,
         Range(0, 2),
         Tune(0, 1),
-        "sums are divided by (items of the query) ** this: 0 as in the paper, 1 for means",
+        "exponent of the number of items that divides the sums: 0 as published, 1 for means",
     ] = 0.5
     sharing: Annotated[
         str,
         Choice("own", "shared", "hybrid"),
-        "weights of each expert, of all alike (any expert set), or own ones for experts with enough data",
+        "weights per expert, shared by all (accepts unknown experts), or per expert with enough data",
     ] = "own"
     min_preferences: Annotated[
         int,
         Range(1, 10**9),
-        "rows and votes in training that give an expert own weights, if sharing='hybrid'",
+        "training rows and votes an expert needs for its own weights, if sharing='hybrid'",
     ] = 500
     metric: Annotated[
-        str, "metric to raise: ndcg (any dialect), err, map, rbp ..., with or without a cutoff"
+        str, "metric to optimize: ndcg (any dialect), err, map, rbp ..., with or without a cutoff"
     ] = "ndcg:exp"
-    choose_by: Annotated[str, "metric by which validation data choose the pass"] = "map"
-    subset: Annotated[int, Range(2, LARGEST), "labelled items of a query that one visit takes, at most"] = 6
-    passes: Annotated[int, Range(1, 100_000), "passes over the queries"] = 200
-    optimizer: Annotated[str, Choice("adam", "sgd"), "how steps are made; sgd needs a rate near 1"] = "adam"
-    rate: Annotated[float, Range(0, 1000, open_low=True), Tune(0.003, 0.1, log=True), "size of the steps"] = (
-        0.03
-    )
-    decay: Annotated[float, Range(0, 1e6), "after so many passes steps are half as large; 0 keeps them"] = (
-        30.0
-    )
-    batch: Annotated[int, Range(1, 1_000_000), "queries for one step"] = 8
+    choose_by: Annotated[str, "validation metric that selects the pass"] = "map"
+    subset: Annotated[
+        int, Range(2, LARGEST), "maximum number of labeled items sampled per query and step"
+    ] = 6
+    passes: Annotated[int, Range(1, 100_000), "number of passes over the queries"] = 200
+    optimizer: Annotated[str, Choice("adam", "sgd"), "optimizer; sgd needs a rate near 1"] = "adam"
+    rate: Annotated[float, Range(0, 1000, open_low=True), Tune(0.003, 0.1, log=True), "learning rate"] = 0.03
+    decay: Annotated[
+        float, Range(0, 1e6), "passes after which the learning rate is halved; 0 keeps it constant"
+    ] = 30.0
+    batch: Annotated[int, Range(1, 1_000_000), "queries per step"] = 8
     l2: Annotated[float, Range(0, 1e6), Tune(1e-6, 1e-2, log=True), "penalty on the squared weights"] = 1e-4
     average: Annotated[
-        int, Range(1, 100_000), "passes over which the weights are averaged; 1 takes them as they are"
+        int, Range(1, 100_000), "passes over which the weights are averaged; 1 disables averaging"
     ] = 100
-    seed: Annotated[int, Range(0, 2**31 - 1), "seed of all random choices"] = 0
+    seed: Annotated[int, Range(0, 2**31 - 1), "random seed"] = 0
     device: Device = "cpu"
 
     def __post_init__(self) -> None:
@@ -132,7 +132,7 @@ class CrfAggregator(SupervisedAggregator):
         parse_learnable(self.metric)
         parse(self.choose_by).check_cutoff()
 
-    # -- learning ------------------------------------------------------------------------------------------------
+    # -- learning --------------------------------------------------------------------------------------------
 
     def _learn(self, training: Training) -> None:
         self._assign_groups(count_rows_by_expert(training.preferences))
@@ -149,7 +149,7 @@ class CrfAggregator(SupervisedAggregator):
         self._set_effects([moves], len(rows))
 
     def _assign_groups(self, rows: I8) -> None:
-        """Decide who has weights of their own, from the rows and votes of every expert."""
+        """Assign individual or shared weights, from the number of rows and votes of every expert."""
         self.dropped_: list[Id] = list(getattr(self, "dropped_", []))
         self.group_, self.shared_ = self._group_experts(rows)
 
@@ -157,7 +157,7 @@ class CrfAggregator(SupervisedAggregator):
         return int(max(self.group_.max(initial=-1), self.shared_)) + 1
 
     def _build_potentials(self, found: ExpertStatements, examples: Examples, slots: int) -> Potentials:
-        """What is said of the rows of the examples, in an order that does not know names."""
+        """Potentials of the rows of the examples, in an order that does not depend on ids."""
         mine = build_potentials(found, self.group_, self._count_groups(), examples.rows, slots)
         starts, entries = segments.gather_segments(mine.starts, order_by_content(mine, examples))
         return Potentials(starts, mine.group[entries], mine.values[entries])
@@ -165,16 +165,15 @@ class CrfAggregator(SupervisedAggregator):
     def _set_weights(self, weights: F8, scale: F8) -> None:
         self.weights_ = weights / scale
         if self.shared_ > 0 and not (self.group_ == self.shared_).any():
-            self.weights_[self.shared_] = self.weights_[: self.shared_].mean(
-                axis=0
-            )  # strangers are like the others
+            # unknown experts get the mean of the known ones
+            self.weights_[self.shared_] = self.weights_[: self.shared_].mean(axis=0)
 
     def _group_experts(self, rows: I8) -> tuple[I8, int]:
-        """The group of weights of every expert (-1: left out), and that of experts without own weights (-1: none)."""
+        """The weight group of every expert (-1: excluded), and that of experts without own weights or -1."""
         left = {(type(e), e) for e in self.dropped_}
         counts = np.array([(type(e), e) not in left for e in self.experts_], np.bool_)
         if not counts.any():
-            raise InputError("no expert is left to learn from", remedy="drop fewer experts")
+            raise InputError("all experts were dropped", remedy="drop fewer experts")
         if self.sharing == "shared":
             return np.where(counts, 0, -1), 0
         own = counts.copy()
@@ -187,7 +186,7 @@ class CrfAggregator(SupervisedAggregator):
         return np.where(counts & ~own, shared, group), shared
 
     def _train_weights(self, rounds: CrfObjective, progress: Progress) -> F8:
-        """The weights of every group: those of the pass that validation data like best, or of the last."""
+        """The weights of every group: those of the best pass on the validation data, or of the last pass."""
         random = np.random.default_rng(self.seed)
         weights, first, second, mean, best = (np.zeros(3 * self._count_groups()) for _ in range(5))
         state = (weights, first, second, np.zeros(1, np.int64))
@@ -198,8 +197,11 @@ class CrfAggregator(SupervisedAggregator):
                 OptimizerState(*state, self.optimizer == "adam", rate, self.l2, False), random
             )
             self.losses_[done - 1] = lost / max(weight, 1e-300)
+            # averaging over passes damps the noise of the sampled items
             mean += (weights - mean) / min(done, self.average)
-            if done >= min(self.average, self.passes):  # the mean of a few passes wins by luck at best
+            if done >= min(
+                self.average, self.passes
+            ):  # an average over fewer passes would be selected by chance
                 now = rounds.validate(mean.reshape(-1, 3))
                 if now is None or now > self.quality_:
                     best, self.passes_, self.quality_ = mean.copy(), [done], 0.0 if now is None else now
@@ -217,7 +219,7 @@ class CrfAggregator(SupervisedAggregator):
         return CrfValidation(_scale_potentials(found, scale), examples, self.choose_by)
 
     def _compute_effects(self, found: ExpertStatements, rows: I8, slots: int) -> tuple[F8, F8]:
-        """For every expert how much it moves scores inside queries (squared), and how far with its preferences."""
+        """By expert: its squared effect on scores within queries, and how far it follows its preferences."""
         labelled = np.zeros(slots, np.bool_)
         labelled[rows] = True
         kept = found.select_entries(np.flatnonzero(labelled[found.slot]))
@@ -232,7 +234,7 @@ class CrfAggregator(SupervisedAggregator):
         return _sum_products_within(part, part, pair, who, count), along
 
     def _set_effects(self, moves: Sequence[tuple[F8, F8]], rows: int) -> None:
-        """`spread_`: how much each expert moves scores inside queries; `along_`: with its preferences, or against."""
+        """`spread_`: each expert's effect on scores within queries; `along_`: its sign along its preferences."""
         spread, self.along_ = (np.sum(column, axis=0) for column in zip(*moves, strict=True))
         self.spread_ = np.sqrt(spread / rows)
 
@@ -245,9 +247,10 @@ class CrfAggregator(SupervisedAggregator):
         progress: Progress = no_progress,
         cache: CacheOption = True,
     ) -> Self:
-        """Learn from shards, one in use while the next is made ready; see `LambdaRank.fit_stream`.
+        """Learn from shards, preparing the next one while one is in use; see `LambdaRank.fit_stream`.
 
-        A shard is a file (or several that belong together), a Dataset, or a function that returns one of these.
+        A shard is a file (or several that belong together), a Dataset, or a function that returns one of
+        these.
         """
         from podium.methods.learned.sharded_crf_objective import train_on_shards
 
@@ -256,18 +259,18 @@ class CrfAggregator(SupervisedAggregator):
             with open_prepared_shards(shards, validation, cache) as (train, check):
                 self.seen = train_on_shards(self, train, check, dict(query_weights or {}), progress)
         except BaseException:
-            self.__dict__.pop("experts_", None)  # what was begun is not fitted
+            self.__dict__.pop("experts_", None)  # a partial fit must not look fitted
             raise
         return self
 
-    # -- using what was learned ----------------------------------------------------------------------------------
+    # -- scoring ---------------------------------------------------------------------------------------------
 
     def _collect_statements(self, preferences: Preferences) -> ExpertStatements:
         counts = self._find_groups(preferences) >= 0
         return collect_statements(preferences, cast(Transform, self.transform), self.length_power, counts)
 
     def _find_groups(self, preferences: Preferences) -> I8:
-        """The group of weights of every expert here; -1 leaves out."""
+        """The weight group of every expert here; -1 excludes it."""
         return self._find_groups_by_id(preferences.experts, preferences.active_experts)
 
     def _find_groups_by_id(self, experts: Ids, speaking: B1) -> I8:
@@ -279,7 +282,7 @@ class CrfAggregator(SupervisedAggregator):
         return np.where(codes >= 0, self.group_[codes], self.shared_)
 
     def _compute_terms(self, found: ExpertStatements, group: I8, *, missing_only: bool = False) -> F8:
-        """What each entry adds to the score of its slot."""
+        """The term that each entry adds to the score of its slot."""
         a, p, n = self.weights_[group[found.expert]].T
         alone = np.where(found.listed, 0.0, a)
         return alone if missing_only else alone + p * found.above - n * found.below
@@ -298,10 +301,10 @@ class CrfAggregator(SupervisedAggregator):
             out[one.experts[code]] = sum_by_index(found.slot[mine], part[mine], slots)
         return out
 
-    # -- reading it ----------------------------------------------------------------------------------------------
+    # -- interpretation --------------------------------------------------------------------------------------
 
     def expert_weights(self) -> list[ExpertWeights]:
-        """The learned weights with their reading, in the order of the experts; see the class for an example."""
+        """The learned weights with their interpretation, in expert order; the class has an example."""
         self._check_fitted()
         shares = self.spread_ / max(float(self.spread_.max(initial=0.0)), 1e-300)
         table = []
@@ -331,9 +334,9 @@ class CrfAggregator(SupervisedAggregator):
         progress: Progress = no_progress,
         share: float = IGNORED,
     ) -> Self:
-        """A new aggregator, fitted without the experts whose share (see `ExpertWeights`) is below `share`.
+        """A new aggregator, fitted without the experts whose `share` (see `ExpertWeights`) is below `share`.
 
-        `dropped_` names them; it ignores them wherever they appear, and still does when it is fitted again.
+        `dropped_` names them; the new aggregator ignores them everywhere, also when it is fitted again.
         """
         self._check_fitted()
         if self.sharing == "shared":

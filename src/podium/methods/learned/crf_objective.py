@@ -1,4 +1,4 @@
-"""What a CRF goes through: visits to queries through a few of their items, in memory or shard by shard."""
+"""Training objectives of the CRF: steps on a few items per query, in memory or shard by shard."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ __all__ = ["CrfObjective", "CrfValidation", "InMemoryCrfObjective"]
 
 
 class CrfObjective(Protocol):
-    """Passes over visits."""
+    """Training passes and validation for the CRF."""
 
     def run_pass(self, optimiser: OptimizerState, random: np.random.Generator) -> tuple[float, float]:
         """One pass: the sum of the weighted losses, and of the weights."""
 
     def validate(self, weights: F8) -> float | None:
-        """How good weights (groups, 3) are on validation data, None if there are none."""
+        """The validation metric for weights (groups, 3), None without validation data."""
 
 
 class CrfValidation:
-    """Validation data: what is said of their items, and how good scores of them are."""
+    """Validation data: potentials of their items, and the metric of their scores."""
 
     def __init__(self, mine: Potentials, examples: Examples, choose_by: MetricSpec) -> None:
         self.mine, self.examples, self.choose_by = mine, examples, choose_by
 
     def sum_metric(self, weights: F8) -> tuple[float, float]:
-        """The weighted sum of the metric, and of the weights."""
+        """The weighted sum of the metric, and the sum of the weights."""
         return self.examples.sum_metric(
             ranking_expectations.compute_row_scores(self.mine, weights), self.choose_by
         )
 
 
 class InMemoryCrfObjective:
-    """Examples in memory, with their potentials; one of several `shards` need not teach anything."""
+    """Examples in memory, with their potentials; with `shards` this one may lack a training signal."""
 
     def __init__(
         self,
@@ -57,11 +57,12 @@ class InMemoryCrfObjective:
     ) -> None:
         self.model, self.mine, self.examples, self.check = model, mine, examples, check
         self.target, self.visit = examples.learning_target(metric, teaches=not shards)
-        self.calls = model.passes * max(shards, 1)  # of the kernels, which decides whether compiling pays
+        # number of kernel calls, which decides whether compiling pays off
+        self.calls = model.passes * max(shards, 1)
         self.there: Any = None
 
     def run_pass(self, optimiser: OptimizerState, random: np.random.Generator) -> tuple[float, float]:
-        """One pass in a random order."""
+        """Run one pass in random order."""
         model, examples, target = self.model, self.examples, self.target
         turn = random.permutation(self.visit)
         draws = random.random((len(turn), 2 * model.subset))
@@ -90,7 +91,7 @@ class InMemoryCrfObjective:
         return self.there
 
     def validate(self, weights: F8) -> float | None:
-        """On validation data."""
+        """Evaluate on the validation data."""
         if self.check is None:
             return None
         total, weight = self.check.sum_metric(weights)

@@ -1,4 +1,4 @@
-"""What experts say of items, as the potentials of a CRF; and an order of the rows that does not know names."""
+"""Experts' preferences as potentials of a CRF; and an order of the rows that does not depend on ids."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ U8 = npt.NDArray[np.uint64]
 
 
 class ExpertStatements(NamedTuple):
-    """One entry for every item of a query and every expert who has a list or a vote there."""
+    """One entry for every item of a query and every expert with a list or a vote there."""
 
     expert: I8
     query: I8
@@ -39,7 +39,7 @@ class ExpertStatements(NamedTuple):
     below: F8  # sum over j of Y(j, i)
 
     def select_entries(self, entries: I8) -> ExpertStatements:
-        """Some of the entries."""
+        """Select some of the entries."""
         return ExpertStatements(
             self.expert[entries],
             self.query[entries],
@@ -53,7 +53,7 @@ class ExpertStatements(NamedTuple):
 def collect_statements(
     preferences: Preferences, transform: Transform, power: float, counts: B1
 ) -> ExpertStatements:
-    """What the experts who count say; sums are divided by (items of the query) ** power."""
+    """Statements of the experts that count; sums are divided by (items of the query) ** power."""
     codes = np.where(counts, np.arange(len(counts)), -1)
     grouped = build_expert_matrices(preferences, transform, codes)
     m, sizes = grouped.matrices, grouped.matrices.sizes
@@ -78,17 +78,17 @@ def collect_statements(
 
 
 def count_rows_by_expert(preferences: Preferences) -> I8:
-    """How many rows and votes there are of every expert."""
+    """Number of rows and votes of every expert."""
     lists, votes, count = preferences.lists, preferences.comparisons, len(preferences.experts)
     rows = np.bincount(lists.expert[lists.list_of_row], minlength=count)
     return np.asarray(rows + np.bincount(votes.expert, minlength=count), np.int64)
 
 
 def build_potentials(found: ExpertStatements, group: I8, groups: int, slots: I8, n_slots: int) -> Potentials:
-    """The entries of the given slots, row by row, experts of one group added up.
+    """The entries of the given slots, row by row, summed over the experts of a group.
 
-    Values are (-listed, above, -below): a missing item has the weight of its group, an expert who is silent on all
-    items of a query the same for all, so only what is listed needs an entry.
+    Values are (-listed, above, -below). A missing item gets the weight of its group; an expert without
+    preferences in a query would add the same to all its items, so only listed items need an entry.
     """
     row_of = np.full(n_slots, -1, np.int64)
     row_of[slots] = np.arange(len(slots))
@@ -102,9 +102,9 @@ def build_potentials(found: ExpertStatements, group: I8, groups: int, slots: I8,
 
 
 def sum_squares_within(p: Potentials, query: I8, rows: I8, groups: int) -> F8:
-    """Squared deviations of the three values among the rows of a query where a group speaks, and how many rows.
+    """Squared deviations of the three values among the rows of a query where a group is active, and counts.
 
-    `query` is that of each row and `rows` their number in each query.
+    `query` is the query of each row and `rows` their number per query.
     """
     pair, at = np.unique(query[p.row] * groups + p.group, return_inverse=True)
     n = rows[pair // groups].astype(np.float64)
@@ -115,7 +115,7 @@ def sum_squares_within(p: Potentials, query: I8, rows: I8, groups: int) -> F8:
 
 
 def compute_scales(parts: Sequence[F8]) -> F8:
-    """The usual spread of each of the three values, from `sum_squares_within` over parts of the data; sums share one.
+    """The typical spread of each value, from `sum_squares_within` over parts; the two sums share one.
 
     One scale for all experts: a rare expert must not get large values.
     """
@@ -125,10 +125,11 @@ def compute_scales(parts: Sequence[F8]) -> F8:
 
 
 def order_by_content(p: Potentials, examples: Examples) -> I8:
-    """Rows by query and grade as they are, and inside a grade by what is said of them, so that names decide nothing.
+    """Rows by query and grade, then by a hash of their statements: results do not depend on ids.
 
-    What is said is hashed: first all that a group says, to know groups without their names, then all that is said of a
-    row. Values are rounded to single precision, since the last bits depend on the order of sums.
+    First each group's statements are hashed, to identify groups without their names, then the statements
+    about each row. Values are rounded to single precision, because their last bits depend on the order of
+    summation.
     """
     index, grades = examples.labels.index, examples.labels.grades
     largest = np.abs(p.values).max(axis=0, initial=0.0)

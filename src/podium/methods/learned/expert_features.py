@@ -1,7 +1,7 @@
-"""Many views of what experts say about an item: columns for a learner, each kept apart by expert.
+"""Many features of the experts' preferences about an item, kept separate by expert.
 
-A view is a table (slot, expert). Sums of views over the experts, standardised in each query, are the consensus
-columns; since they are sums, what an expert adds to them can be told exactly.
+A feature is a table (slot, expert). Sums of features over the experts, standardized per query, are the
+consensus columns; because they are sums, each expert's contribution to them is exact.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from podium.methods.learned.svd_features import build_svd_columns, check_table_s
 
 __all__ = ["ExpertFeatures", "build_expert_features", "standardize_by_query"]
 
-TABLES = 24  # by (slot, expert), that views and their columns take at once
-STEEP = 5.0  # 1 / (5 + rank): a reciprocal rank that looks at the top
+TABLES = 24  # tables by (slot, expert) that the features and their columns need at once
+STEEP = 5.0  # 1 / (5 + rank): a reciprocal rank that emphasizes the top
 
 
 class ExpertFeatures(NamedTuple):
@@ -30,18 +30,19 @@ class ExpertFeatures(NamedTuple):
 
     own: list[F8]
     shared: list[F8]
-    spread: list[F8]  # statistics over the experts, by slot; for learners that are not linear
+    spread: list[F8]  # statistics over the experts, by slot; for nonlinear learners
 
     def compute_consensus(self, index: ItemIndex) -> F8:
-        """The consensus columns, standardised in each query."""
+        """The consensus columns, standardized per query."""
         return standardize_by_query(index, np.stack([table.sum(axis=1) for table in self.shared], axis=1))[0]
 
 
 def standardize_by_query(index: ItemIndex, values: F8) -> tuple[F8, F8, F8]:
-    """Values with mean 0 and standard deviation 1 in each query (constant ones: 0); also both, by slot.
+    """Values with mean 0 and standard deviation 1 per query (constant ones: 0); both statistics by slot.
 
-    Constant is what differs by less than 1e-9 of the largest value in the query, or of 1: sums over the experts can
-    cancel, and what is left of them then is rounding. (Item features, which are no sums, have `normalised`.)
+    Values that differ by less than 1e-9 of the largest value in the query, or of 1, count as constant: sums
+    over the experts can cancel to rounding error. (For item features, which are not sums, see
+    `normalize_by_query`.)
     """
     query, n = index.query_of_slot, np.maximum(index.sizes, 1)[:, None]
     mean = np.stack([np.bincount(query, weights=c, minlength=len(index)) for c in values.T], axis=1) / n
@@ -57,7 +58,7 @@ def standardize_by_query(index: ItemIndex, values: F8) -> tuple[F8, F8, F8]:
 
 
 def build_expert_features(preferences: Preferences, groups: I8, n: int, depth: float) -> ExpertFeatures:
-    """All views; `groups` numbers each expert (-1: left out) and `depth` is the rank that is worth nothing."""
+    """All features; `groups` numbers each expert (-1: excluded) and `depth` is the rank that scores 0."""
     lists, index = preferences.lists, preferences.index
     check_table_size(
         preferences, n * TABLES, ("use crf, or svd with ", Option("features", "hybrid", of="method"))
@@ -100,7 +101,7 @@ def build_expert_features(preferences: Preferences, groups: I8, n: int, depth: f
 def _sum_matrices(
     preferences: Preferences, groups: I8, n: int, transform: expert_matrices.Transform
 ) -> tuple[F8, F8]:
-    """Row and column sums of every expert's matrix: what it says for an item, and against it."""
+    """Row and column sums of every expert's matrix: its support for an item, and against it."""
     grouped = expert_matrices.build_expert_matrices(preferences, transform, groups)
     up, down = sum_rows_and_columns(grouped.matrices)
     return expert_matrices.build_group_table(grouped, up, n), expert_matrices.build_group_table(
@@ -109,7 +110,7 @@ def _sum_matrices(
 
 
 def _compute_statistics(high: F8, listed: F8) -> list[F8]:
-    """The best few of the experts' opinions, their median, mean and deviation: whoever they come from."""
+    """The best few of the experts' values, their median, mean and deviation, regardless of the expert."""
     best = -np.sort(-high, axis=1)
     picked = [best[:, min(k, best.shape[1] - 1)] for k in (0, 1, 2, 4, 7)]
     count = np.maximum(listed.sum(axis=1), 1)

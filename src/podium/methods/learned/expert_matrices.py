@@ -1,4 +1,4 @@
-"""Preferences as pairwise matrices, one for every query and group of experts."""
+"""Preferences as pairwise matrices, one per query and group of experts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = [
 ]
 
 Transform = Literal["binary", "rank", "log"]
-LIGHTEST, HEAVIEST = 1e-60, 1e60  # strengths of votes whose products neither vanish nor overflow
+LIGHTEST, HEAVIEST = 1e-60, 1e60  # strengths of votes whose products neither underflow nor overflow
 
 
 class ExpertMatrices(NamedTuple):
-    """Matrices in order of query and group, and the group of each."""
+    """Matrices ordered by query and group, and the group of each."""
 
     matrices: PreferenceMatrices
     group: I8
@@ -39,9 +39,9 @@ def build_expert_matrices(
 ) -> ExpertMatrices:
     """One matrix for every query and group of experts that has a list or a vote on it.
 
-    `groups` numbers the group of every expert code from 0, or is -1 for experts left out; None gives every expert
-    its own. Strengths are 1 (`binary`), the difference of ranks over the largest rank of the list (`rank`), or that of
-    log ranks (`log`); a vote counts its weight.
+    `groups` numbers the group of every expert code from 0, or is -1 for excluded experts; None gives every
+    expert its own. Strengths are 1 (`binary`), the difference of ranks over the largest rank of the list
+    (`rank`), or that of log ranks (`log`); a vote counts its weight.
 
     >>> p = Preferences.from_rows([0] * 3, ["e"] * 3, ["a", "c", "d"], rank=[7, 5, 15])
     >>> from podium.kernels.preference_svd import build_dense_matrix
@@ -88,13 +88,13 @@ def _check_weights(weight: F8) -> None:
     if len(weight) and not LIGHTEST <= weight.min() <= weight.max() <= HEAVIEST:
         worst = weight.min() if weight.min() < LIGHTEST else weight.max()
         raise InputError(
-            f"a vote has weight {worst:g}, and matrices of votes take {LIGHTEST:g} to {HEAVIEST:g}",
+            f"a vote has weight {worst:g}, and matrices of votes accept {LIGHTEST:g} to {HEAVIEST:g}",
             remedy="divide all weights by one number",
         )
 
 
 def scale_ranks(lists: Lists, transform: Transform) -> F8:
-    """The place of every row on the scale of its list."""
+    """The position of every row on the scale of its list."""
     rank = lists.rank.astype(np.float64)
     if transform == "binary":
         return rank
@@ -105,7 +105,7 @@ def scale_ranks(lists: Lists, transform: Transform) -> F8:
 
 
 def build_group_table(grouped: ExpertMatrices, values: npt.NDArray[Any], n_groups: int) -> F8:
-    """Values over (matrix, item) as an array (slot, group); 0 for what no matrix speaks of."""
+    """Values over (matrix, item) as an array (slot, group); 0 for cells in no matrix."""
     m = grouped.matrices
     sizes, starts = m.sizes, m.starts_out
     slot = np.arange(starts[-1]) + np.repeat(m.slots[m.query] - starts[:-1], sizes)
@@ -115,7 +115,7 @@ def build_group_table(grouped: ExpertMatrices, values: npt.NDArray[Any], n_group
 
 
 def find_unranked_cells(preferences: Preferences, groups: I8 | None, n_groups: int) -> B1:
-    """For every (slot, group): does no expert of the group list the item or vote on it?"""
+    """For every (slot, group): whether no expert of the group lists the item or votes on it."""
     lists, votes = preferences.lists, preferences.comparisons
     group = np.arange(len(preferences.experts)) if groups is None else np.asarray(groups, np.int64)
     absent = np.ones((len(preferences.index.items), n_groups), np.bool_)

@@ -1,4 +1,4 @@
-"""Everything that helps, in one model: LambdaRank over many views of the experts' lists, and item features."""
+"""All features in one model: LambdaRank over features of the experts' lists, and item features."""
 
 from __future__ import annotations
 
@@ -33,18 +33,19 @@ from podium.methods.learned.supervised_method import SupervisedAggregator, Train
 
 __all__ = ["FusedAggregator"]
 
-PARTS = 5  # for trees, scores of training queries come from models that did not see them
+PARTS = 5  # for trees, scores of training queries come from models fitted without them
 TREE_RATE = 0.03
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FusedAggregator(SupervisedAggregator, Learner):
-    """LambdaRank over many views of every expert, the consensus they add up to, and item features if there are any.
+    """LambdaRank over many features of every expert, their consensus, and item features if given.
 
-    The views are singular vectors, sums of preferences, reciprocal and log ranks, places in the list, and absence.
+    The features are singular vectors, sums of preferences, reciprocal and log ranks, places in the list, and
+    absence.
 
-    A linear scorer (the default) is a sum over experts, and its explanations are exact. `trees` grows so many boosted
-    trees on top of the linear scores (extra lightgbm).
+    A linear scorer (the default) is a sum over experts, and its explanations are exact. `trees` adds that
+    many boosted trees on top of the linear scores (extra lightgbm).
 
     >>> from podium import Labels, Preferences
     >>> lists = {q: {"good": ["a", "b", "c"], "bad": ["c", "b", "a"]} for q in range(4)}
@@ -73,10 +74,10 @@ class FusedAggregator(SupervisedAggregator, Learner):
 
     @property
     def explains_exactly(self) -> bool:
-        """A linear scorer without trees on top does."""
+        """True for a linear scorer without trees."""
         return self._is_linear and not self.trees
 
-    # -- columns -------------------------------------------------------------------------------------------------
+    # -- columns ---------------------------------------------------------------------------------------------
 
     def _build_expert_features(self, preferences: Preferences) -> ExpertFeatures:
         return build_expert_features(
@@ -118,7 +119,7 @@ class FusedAggregator(SupervisedAggregator, Learner):
             (values, standardize_by_query(preferences.index, np.stack(found.spread, axis=1))[0]), axis=1
         )
 
-    # -- learning ------------------------------------------------------------------------------------------------
+    # -- learning --------------------------------------------------------------------------------------------
 
     def _learn(self, training: Training) -> None:
         ranks = training.preferences.lists.rank
@@ -139,7 +140,7 @@ class FusedAggregator(SupervisedAggregator, Learner):
             self._grow_trees(task, rows)
 
     def _grow_trees(self, task: LearningTask, rows: F8) -> None:
-        """Trees that mend what the linear scorer gets wrong on queries it has not seen."""
+        """Trees that correct the linear scorer, fitted on queries it has not seen."""
         from podium.methods.learned import trees
 
         scores = self._predict_scores(task.values)
@@ -160,7 +161,7 @@ class FusedAggregator(SupervisedAggregator, Learner):
             grown = trees.train_trees(plain, self.trees, TREE_RATE, seed=self.seed + number, initial=start)
             self.grown_.append(grown.text)
 
-    # -- using it ------------------------------------------------------------------------------------------------
+    # -- scoring ---------------------------------------------------------------------------------------------
 
     def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
         found = self._build_expert_features(preferences)

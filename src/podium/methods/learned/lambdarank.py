@@ -33,11 +33,12 @@ LINEAR = (Option("hidden", 0, of="method"), ", ", Option("scorer", "lambdarank",
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LambdaRank(FeatureModel, Learner):
-    """A linear or feed-forward scorer of (query, item) features that raises a ranking metric.
+    """A linear or feed-forward scorer of (query, item) features that optimizes a ranking metric.
 
-    `normalise` makes features comparable inside each query first, as `LabelledFeatures` does. `prior` gives the weights
-    of features that are known or believed before any label is seen (the others 0), or a fitted `LabelledFeatures`:
-    training starts there, and `l2` pulls towards it instead of 0. It needs a linear scorer.
+    `normalise` first makes features comparable within each query, as in `LabelledFeatures`. `prior` gives
+    weights of features that are known or believed before any label is seen (0 for the others), or is a fitted
+    `LabelledFeatures`: training starts there, and `l2` shrinks towards it instead of 0. It needs a linear
+    scorer.
 
     >>> from podium import Features, Labels
     >>> x = Features.from_rows(["q"] * 3, ["a", "b", "c"], [[1.0, 0.0], [0.0, 1.0], [0.5, 0.2]], ["good", "bad"])
@@ -49,7 +50,7 @@ class LambdaRank(FeatureModel, Learner):
     """
 
     normalise: Annotated[
-        str, Choice("no", "range", "deviation"), "how features are made comparable inside each query"
+        str, Choice("no", "range", "deviation"), "normalization of features within each query"
     ] = "no"
     prior: Mapping[str, float] | LabelledFeatures | None = None
 
@@ -62,12 +63,12 @@ class LambdaRank(FeatureModel, Learner):
             raise ParameterError(
                 "LambdaRank: a prior gives weights of features, which only a linear scorer has; use ",
                 *LINEAR,
-                ", or leave the prior out",
+                ", or omit the prior",
             )
         if isinstance(self.prior, LabelledFeatures):
             if self.prior.normalise != self.normalise:
                 raise ParameterError(
-                    f"LambdaRank: the prior's weights are of features with normalise={self.prior.normalise!r}, not "
+                    f"LambdaRank: the prior's weights are for features with normalise={self.prior.normalise!r}, not "
                     f"{self.normalise!r}; set ",
                     Option("normalise", self.prior.normalise, of="method"),
                 )
@@ -84,10 +85,10 @@ class LambdaRank(FeatureModel, Learner):
         sample_weights: Mapping[Id, Mapping[Id, float]] | None = None,
         progress: Progress = no_progress,
     ) -> Self:
-        """Learn from labelled items; missing values count as 0. See `Learner` for what validation does.
+        """Learn from labeled items; missing values count as 0. `Learner` describes the use of validation data.
 
-        Queries and items weigh 1 unless `query_weights` (by query) or `sample_weights` (by query and item) say
-        otherwise; a pair of items weighs the product of the two.
+        Queries and items weigh 1 unless `query_weights` (by query) or `sample_weights` (by query and item)
+        define otherwise; the weight of a pair of items is the product of the two.
         """
         examples = Examples.from_labels(features.index, labels, dict(query_weights or {})).with_item_weights(
             sample_weights
@@ -100,7 +101,7 @@ class LambdaRank(FeatureModel, Learner):
                 task.values, examples, self._prepare_values(validation[0])[check.rows], check, progress
             )
         self._before = self._align_prior(features.names)
-        self.__dict__.pop("names_", None)  # what is begun is not fitted
+        self.__dict__.pop("names_", None)  # a partial fit must not look fitted
         self._train_scorer(task)
         self.names_ = list(features.names)
         return self
@@ -114,14 +115,15 @@ class LambdaRank(FeatureModel, Learner):
         progress: Progress = no_progress,
         cache: CacheOption = True,
     ) -> Self:
-        """Learn from shards, one in use while the next is made ready.
+        """Learn from shards, preparing the next one while one is in use.
 
-        A shard is a file (or several that belong together), a pair of features and labels, a Dataset, or a function
-        that returns one of these; a query lies whole in one shard. Every pass goes through the shards in a random
-        order, and a step never crosses from one to the next. One shard gives what `fit` gives.
+        A shard is a file (or several that belong together), a pair of features and labels, a Dataset, or a
+        function that returns one of these; a query lies in exactly one shard. Every pass visits the shards in
+        random order, and a step never crosses a shard boundary. With one shard the result equals that of
+        `fit`.
 
-        Shards are read once and kept as arrays in a temporary folder (`cache=True`), or in a folder that stays, where
-        the next run finds those of files that have not changed. `cache=False` reads them again in every pass.
+        Shards are read once and cached as arrays in a temporary folder (`cache=True`) or in a given folder,
+        where the next run reuses those of unchanged files. `cache=False` reads them again in every pass.
 
         >>> from podium import Features, Labels
         >>> def part(q):
@@ -135,7 +137,7 @@ class LambdaRank(FeatureModel, Learner):
             raise ParameterError("lambdamart needs all data in memory; use ", LINEAR[-1], ", or fit")
         with open_prepared_shards(shards, validation, cache, kind="features") as (train, check):
             course = ShardedObjective(self, train, check, query_weights or {}, progress)
-            self.__dict__.pop("names_", None)  # what is begun is not fitted
+            self.__dict__.pop("names_", None)  # a partial fit must not look fitted
             self._before = self._align_prior(course.names)
             self._set_scale(course.count, course.mean, course.spread)
             self._fit_members(course, progress)
@@ -149,11 +151,11 @@ class LambdaRank(FeatureModel, Learner):
         return self._predict_scores(self._prepare_values(features))
 
     def rank(self, features: Features, *, ties: TieRule = "item") -> Consensus:
-        """The items of every query by falling score."""
+        """The items of every query by descending score."""
         return Consensus.from_scores(features.index, self.predict(features), ties=ties, method="lambdarank")
 
     def weights(self) -> dict[str, float]:
-        """What each feature counts in a linear scorer."""
+        """The weight of each feature in a linear scorer."""
         self._check_fitted("fit(features, labels)")
         if not self._is_linear:
             raise InputError("only a linear scorer has weights by feature", remedy=("use ", *LINEAR))
@@ -171,7 +173,7 @@ class LambdaRank(FeatureModel, Learner):
         for name in self.prior:
             if name not in names:
                 raise ParameterError(
-                    f"LambdaRank: the prior names the feature {name!r}; {suggest_names(name, names)}"
+                    f"LambdaRank: the prior names the unknown feature {name!r}; {suggest_names(name, names)}"
                 )
         return np.array([float(self.prior.get(name, 0.0)) for name in names])
 

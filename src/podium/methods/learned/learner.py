@@ -38,27 +38,27 @@ __all__ = [
     "Rate",
 ]
 
-# declared once, so that a method can have other defaults
-Optimizer = Annotated[str, Choice("adam", "sgd"), "how steps are made"]
-Rate = Annotated[float, Range(0, 1000, open_low=True), Tune(0.001, 0.1, log=True), "size of the steps"]
-Decay = Annotated[float, Range(0, 1e6), "after so many passes steps are half as large; 0 keeps them"]
-Passes = Annotated[int, Range(1, 100_000), "passes over the queries, at most"]
-Batch = Annotated[int, Range(1, 1_000_000), "queries for one step"]
+# declared once, so that methods can have other defaults
+Optimizer = Annotated[str, Choice("adam", "sgd"), "optimizer"]
+Rate = Annotated[float, Range(0, 1000, open_low=True), Tune(0.001, 0.1, log=True), "learning rate"]
+Decay = Annotated[float, Range(0, 1e6), "passes after which the learning rate is halved; 0 keeps it constant"]
+Passes = Annotated[int, Range(1, 100_000), "maximum number of passes over the queries"]
+Batch = Annotated[int, Range(1, 1_000_000), "queries per step"]
 Penalty = Annotated[float, Range(0, 1e6), Tune(1e-5, 0.1, log=True), "penalty on the squared weights"]
 Average = Annotated[bool, "use the mean of the weights after each pass"]
-Members = Annotated[int, Range(1, 1000), "models, each with a seed of its own, whose mean is used"]
+Members = Annotated[int, Range(1, 1000), "number of models with different seeds, whose scores are averaged"]
 Device = Annotated[
     str,
     Choice("cpu", "cuda", "cuda64", "torch"),
     Fixed(),
-    "where to train: here, on a CUDA device in single or double precision, or by PyTorch on the processor "
+    "where to train: with NumPy, on a CUDA device in single or double precision, or with PyTorch on the CPU "
     "(extra torch)",
 ]
 
 
 @dataclass(frozen=True)
 class LearningTask:
-    """Features of the examples to learn from and, if there are any, of those to choose with."""
+    """Features of the training examples and, if any, of the validation examples."""
 
     values: F8
     examples: Examples
@@ -68,49 +68,50 @@ class LearningTask:
 
     @classmethod
     def from_training(cls, training: Training, values: Callable[[Training], F8]) -> LearningTask:
-        """What a method was given to learn from, as features of the examples."""
+        """Features of the training and validation examples that a method was given."""
         check = training.validation
         task = cls(values(training), training.examples, progress=training.progress)
         return task if check is None else replace(task, check_values=values(check), check=check.examples)
 
 
 class _TrainingStopped(Exception):
-    """A member gives up because another one failed."""
+    """A member stops because another one failed."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Learner:
-    """How to learn a scorer of features; the constructor only stores.
+    """Training settings of a scorer of features; the constructor only stores them.
 
-    `optimizer="sgd"` with `batch=1` visits query by query as the paper does; Adam on small batches needs fewer
-    passes. With validation data the best pass by `choose_by` is kept, and training ends after `patience` passes
-    without a better one; without them the last pass counts, or the mean of the passes with `average`.
+    `optimizer="sgd"` with `batch=1` steps after every query as in the paper; Adam on small batches needs
+    fewer passes. With validation data the best pass by `choose_by` is kept, and training ends after
+    `patience` passes without improvement; otherwise the last pass is used, or the mean of the passes with
+    `average`.
     """
 
     scorer: Annotated[
         str,
         Choice("lambdarank", "lambdamart"),
-        "LambdaRank here, or LightGBM's boosted trees (extra lightgbm)",
+        "built-in LambdaRank, or LightGBM's boosted trees (extra lightgbm)",
     ] = "lambdarank"
     metric: Annotated[
-        str, "metric to raise: ndcg (any dialect), err, map, rbp ..., with or without a cutoff"
+        str, "metric to optimize: ndcg (any dialect), err, map, rbp ..., with or without a cutoff"
     ] = "ndcg:exp"
-    choose_by: Annotated[str, "metric by which validation data choose the pass"] = "ndcg@10:exp"
+    choose_by: Annotated[str, "validation metric that selects the pass"] = "ndcg@10:exp"
     hidden: Annotated[int, Range(0, 4096), "units of each hidden layer; 0 makes a linear scorer"] = 0
-    layers: Annotated[int, Range(1, 8), "hidden layers, if there are units"] = 1
+    layers: Annotated[int, Range(1, 8), "number of hidden layers, if hidden > 0"] = 1
     optimizer: Optimizer = "adam"
     rate: Rate = 0.01
     decay: Decay = 0.0
     passes: Passes = 100
     patience: Annotated[
-        int, Range(0, 100_000), "passes without progress before stopping early; 0 never stops"
+        int, Range(0, 100_000), "passes without improvement before early stopping; 0 disables it"
     ] = 0
     batch: Batch = 8
     l2: Penalty = 0.0
     average: Average = False
     standardise: Annotated[bool, "divide features by their standard deviation in training"] = False
     members: Members = 1
-    seed: Annotated[int, Range(0, 2**31 - 1), "seed of all random choices"] = 0
+    seed: Annotated[int, Range(0, 2**31 - 1), "random seed"] = 0
     device: Device = "cpu"
 
     def _check_learner(self) -> None:
@@ -118,7 +119,7 @@ class Learner:
         parse(self.choose_by).check_cutoff()
         if self.scorer == "lambdamart" and str(parse(self.metric)) != "ndcg:exp":
             raise ParameterError(
-                f"lambdamart raises ndcg:exp only, not {self.metric}; use ",
+                f"lambdamart optimizes ndcg:exp only, not {self.metric}; use ",
                 Option("scorer", "lambdarank", of="method"),
             )
         if self.scorer == "lambdamart" and self.device != "cpu":
@@ -132,10 +133,10 @@ class Learner:
     def _is_linear(self) -> bool:
         return not self.hidden and self.scorer == "lambdarank"
 
-    # -- learning ------------------------------------------------------------------------------------------------
+    # -- learning --------------------------------------------------------------------------------------------
 
     def _train_scorer(self, task: LearningTask) -> None:
-        """Learn `parameters_` (a row per member), or `trees_`; `passes_` is the pass that was kept."""
+        """Learn `parameters_` (one row per member), or `trees_`; `passes_` is the pass that was kept."""
         self._measure_scale(task.values)
         if self.scorer == "lambdamart":
             self._train_trees(task)
@@ -154,14 +155,14 @@ class Learner:
         self.quality_ = [float(q) for _, _, q in found]
 
     def _measure_scale(self, values: F8) -> None:
-        """What features are centred at and divided by."""
+        """Set the values that features are centered at and divided by."""
         self.center_, self.scale_ = np.zeros(values.shape[1]), np.ones(values.shape[1])
         if self.standardise and len(values):
             self.center_, spread = values.mean(axis=0), values.std(axis=0)
             self.scale_ = np.where(spread > 1e-12, spread, 1.0)
 
     def _set_scale(self, count: int, mean: F8, squares: F8) -> None:
-        """The same from the mean and the sum of squares about it of so many rows."""
+        """The same from the mean and the centered sum of squares over `count` rows."""
         self.center_, self.scale_ = np.zeros(len(mean)), np.ones(len(mean))
         if self.standardise and count:
             self.center_, spread = mean, np.sqrt(squares / count)
@@ -170,13 +171,13 @@ class Learner:
     def _train_trees(self, task: LearningTask) -> None:
         from podium.methods.learned import trees
 
-        task.examples.learning_target(self.metric)  # an error where nothing can be learned
+        task.examples.learning_target(self.metric)  # raises where there is no training signal
         settings = {"patience": self.patience, "seed": self.seed, "choose_by": self.choose_by}
         grown = trees.train_trees(task, self.passes, self.rate, **settings)  # type: ignore[arg-type]
         self.trees_, self.passes_ = grown.text, [grown.rounds]
 
     def _train_members(self, course: Objective, progress: Progress) -> list[tuple[F8, int, float]]:
-        """All members, in threads if the course can; when one fails or the user interrupts, the others stop soon."""
+        """Train all members, in threads if possible; when one fails or the user interrupts, all stop soon."""
         stopped = threading.Event()
 
         def report_progress(done: int, total: int, what: str) -> None:
@@ -196,10 +197,10 @@ class Learner:
             try:
                 wait(jobs)
             except BaseException:
-                stopped.set()  # an interrupt reaches this thread, not theirs
+                stopped.set()  # an interrupt reaches only this thread
                 raise
         problems = [problem for job in jobs if (problem := job.exception()) is not None]
-        if problems:  # the cause rather than its effects
+        if problems:  # report the cause rather than its effects
             raise next((p for p in problems if not isinstance(p, _TrainingStopped)), problems[0])
         return [job.result() for job in jobs]
 
@@ -236,10 +237,10 @@ class Learner:
         return False
 
     def _penalty_center(self) -> F8 | None:
-        """Where the penalty pulls the parameters, if not to 0."""
+        """The point towards which the penalty shrinks the parameters, if not 0."""
         return None
 
-    # -- using what was learned ----------------------------------------------------------------------------------
+    # -- scoring ---------------------------------------------------------------------------------------------
 
     def _scale_values(self, values: F8) -> F8:
         if not self.standardise:
@@ -261,5 +262,5 @@ class Learner:
         return np.asarray(np.mean([network.compute_scores(p, scaled) for p in self.parameters_], axis=0))
 
     def _linear_weights(self) -> F8:
-        """The weights of a linear scorer on features as they are given, the mean of all members."""
+        """The weights of a linear scorer on unscaled features, averaged over all members."""
         return np.asarray(self.parameters_.mean(axis=0) / self.scale_)

@@ -1,4 +1,4 @@
-"""What a learner goes through: a pass over the queries and a look at validation data, wherever they are."""
+"""Training objectives: a pass over the queries and an evaluation on validation data."""
 
 from __future__ import annotations
 
@@ -25,32 +25,33 @@ __all__ = ["InMemoryObjective", "Objective"]
 
 
 class Objective(Protocol):
-    """Passes over examples with features of one width."""
+    """Training passes and validation over examples with a fixed number of features."""
 
     width: int
-    threads: bool  # may several members be trained at once?
+    threads: bool  # whether several members may be trained at once
 
     def run_pass(self, optimiser: OptimizerState, random: np.random.Generator) -> None:
-        """One pass in a random order; the weights of the optimiser are updated in place."""
+        """Run one pass in random order; the optimizer's weights are updated in place."""
 
     def validate(self, weights: F8) -> float | None:
-        """How good weights are on validation data, None if there are none."""
+        """The validation metric of the weights, None without validation data."""
 
 
 class InMemoryObjective:
-    """Examples in memory; on a device they are put there once. One of several `shards` need not teach anything."""
+    """Examples in memory, copied to a device once; with `shards` this one may lack a training signal."""
 
     def __init__(self, learner: Learner, task: LearningTask, metric: MetricSpec, *, shards: int = 0) -> None:
         self.learner, self.task, self.width = learner, task, task.values.shape[1]
         self.network = learner._build_network(self.width)
         self.target, self.useful = task.examples.learning_target(metric, teaches=not shards)
-        self.calls = learner.passes * max(shards, 1)  # of the kernels, which decides whether compiling pays
+        # number of kernel calls, which decides whether compiling pays off
+        self.calls = learner.passes * max(shards, 1)
         self.threads = learner.device == "cpu"
         self.there: Any = None
         self.check: Any = None
 
     def _move_to_device(self) -> None:
-        """Have everything on the device, if there is one; not before it is needed, as this may wait for its turn."""
+        """Copy everything to the device, if any; deferred until needed, as this may wait for the device."""
         if self.threads or self.there is not None:
             return
         from podium.kernels.device.lambdarank_training import DeviceObjective, DeviceScorer
@@ -94,7 +95,7 @@ def train_network_pass(
     batch: int,
     optimiser: OptimizerState,
 ) -> None:
-    """Visit queries in this order, a step after every `batch`, with hidden layers."""
+    """Visit queries in this order, with a step after every `batch`, for hidden layers."""
     for first in range(0, len(visit), batch):
         chosen = visit[first : first + batch]
         offsets, rows = segments.gather_segments(starts, chosen)

@@ -1,7 +1,7 @@
-"""Which labelled queries a model was fitted on, kept in the model as digests, so that others can be told from them.
+"""Digests of the labeled queries that a model was fitted on, stored in the model to detect them later.
 
-A query is known again by its id together with items that were labelled for it: data sets that number their queries from
-1 are not taken for one another, and labels that were added since change nothing.
+A query is recognized by its id together with items that were labeled for it: data sets that number their
+queries from 1 are not confused, and labels added later change nothing.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from podium.kernels.dispatch import B1
 
 __all__ = ["digest_queries", "find_fitted_queries", "forget_queries", "note_queries"]
 
-SAMPLE = 4  # labelled items of a query that are remembered
+SAMPLE = 4  # labeled items stored per query
 U8 = npt.NDArray[np.uint64]
 
 
 def note_queries(model: Any, labels: Iterable[Labels]) -> None:
-    """Remember in a model that it was fitted on (or chosen by) the queries of these labels."""
+    """Record in a model that it was fitted on (or selected by) the queries of these labels."""
     rows = np.concatenate([np.zeros((0, 1 + SAMPLE), np.uint64), *map(digest_queries, labels)])
     model.fitted_on_ = rows[np.lexsort(rows.T[::-1])]
 
 
 def forget_queries(model: Any) -> None:
-    """What an earlier fit noted is no longer so."""
+    """Remove the records of an earlier fit."""
     for name in ("fitted_on_", "validation_"):
         model.__dict__.pop(name, None)
 
 
 def digest_queries(labels: Labels) -> U8:
-    """One row per query with labels: a digest of its id, then digests of up to `SAMPLE` of its items, 0 for none.
+    """One row per labeled query: a digest of its id, then digests of up to `SAMPLE` of its items, 0 for none.
 
     >>> digest_queries(Labels.from_dict({"q": {"a": 1, "b": 0}, "r": {}})).shape
     (1, 5)
@@ -52,9 +52,9 @@ def digest_queries(labels: Labels) -> U8:
 
 
 def find_fitted_queries(model: Any, labels: Labels) -> B1 | None:
-    """For every query of the labels whether the model was fitted on it; None where the model does not say.
+    """For every query of the labels whether the model was fitted on it; None if the model has no record.
 
-    Models of methods that do not learn from labels were fitted on no query, unless labels chose their parameters.
+    Models of unsupervised methods were fitted on no query, unless labels selected their parameters.
     """
     kept = getattr(model, "fitted_on_", None)
     if kept is None:
@@ -71,6 +71,6 @@ def find_fitted_queries(model: Any, labels: Labels) -> B1 | None:
 
 
 def _digest_ids(*ids: Id) -> int:
-    """The same for the same ids on every machine; never 0, and 5 is not "5"."""
+    """A digest that is the same on every machine; never 0, and 5 differs from "5"."""
     text = "\0".join(f"{type(i).__name__}:{i}" for i in ids)
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") or 1

@@ -1,4 +1,4 @@
-"""The CRF over shards: who the experts are, the spread of what they say, then passes and a last look."""
+"""The CRF over shards: collect the experts, the spread of their statements, then train and validate."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def train_on_shards(
     weights: dict[Id, float],
     progress: Progress,
 ) -> ShardCounts:
-    """Set everything that fitting sets; how much there was."""
+    """Set all fitted attributes; returns the counts."""
     rounds = ShardedCrfObjective(model, train, check, weights, progress)
     rounds.measure_scale()
     model._set_weights(model._train_weights(rounds, progress), rounds.scale)
@@ -66,10 +66,10 @@ def train_on_shards(
 
 
 class ShardedCrfObjective:
-    """Passes over shards, in a random order.
+    """Passes over shards, in random order.
 
-    Two things are made of a shard: what the experts say of its labelled items, which knows no other shard, and from
-    this the potentials by groups of experts, which are told by all shards.
+    Each shard is prepared in two steps: the experts' statements about its labeled items, which depend on this
+    shard alone, and from them the potentials by groups of experts, which depend on all shards.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class ShardedCrfObjective:
     ) -> None:
         self.model, self.train, self.check, self.weights = model, train, check, weights
         self.scale: F8 = np.ones(3)
-        self.rows: dict[tuple[type, Id], int] = {}  # and votes of every expert
+        self.rows: dict[tuple[type, Id], int] = {}  # rows and votes of every expert
         self.experts: list[Ids] = []  # by shard
         survey = ShardScan()
         chosen = ShardScan(survey)
@@ -106,7 +106,7 @@ class ShardedCrfObjective:
         self.choose_by = fix_max_grade(model.choose_by, chosen.top)
 
     def _count_expert_rows(self, part: PreparedArrays) -> None:
-        """Who speaks in a shard and how much."""
+        """Experts of a shard, and their numbers of rows."""
         self.experts.append(_read_experts(part))
         for expert, count in zip(part.about["experts"], part.about["rows"], strict=True):
             key = (type(expert), expert)
@@ -115,22 +115,20 @@ class ShardedCrfObjective:
     def _find_groups(self, experts: Ids) -> I8:
         return self.model._find_groups_by_id(experts, np.ones(len(experts), np.bool_))
 
-    # -- what is made of a shard ---------------------------------------------------------------------------------
+    # -- preparing a shard -----------------------------------------------------------------------------------
 
     def _describe_recipe(self, shelf: PreparedShards) -> str:
         weights = weights_key(self.weights if shelf is self.train else {})
         return f"crf transform={self.model.transform} power={self.model.length_power} weights={weights}"
 
     def build_statement_loader(self, shelf: PreparedShards) -> Callable[[int], PreparedArrays]:
-        """What every expert says of the labelled items."""
+        """The statements of every expert about the labeled items."""
 
         def make_statements(number: int) -> PreparedArrays:
             content = shelf.content(number)
             preferences = Preferences.from_lists({}) if is_empty(content) else content.preferences
             if preferences is None:
-                raise InputError(
-                    "there are no preferences in it", remedy="give lists or votes with their labels"
-                )
+                raise InputError("it contains no preferences", remedy="give lists or votes with their labels")
             examples, part = extract_examples(
                 content, preferences, self.weights if shelf is self.train else {}
             )
@@ -167,7 +165,7 @@ class ShardedCrfObjective:
         return PreparedArrays(part.about | experts, part.arrays | columns)
 
     def _read_statements(self, part: PreparedArrays, codes: I8) -> tuple[ExpertStatements, Examples]:
-        """What experts with a code say, slots being the rows of the examples."""
+        """Statements of the experts with a code, slots being the rows of the examples."""
         examples, arrays = read_examples(part), part.arrays
         slot = arrays["row"].astype(np.int64)
         query = examples.labels.index.query_of_slot[slot]
@@ -177,7 +175,7 @@ class ShardedCrfObjective:
         return found.select_entries(np.flatnonzero(found.expert >= 0)), examples
 
     def read_training_statements(self, part: PreparedArrays) -> tuple[ExpertStatements, Examples]:
-        """What is said in a shard of training, experts numbered as in the model; those left out are not in it."""
+        """The statements of a training shard, experts numbered as in the model, without excluded experts."""
         experts = _read_experts(part)
         codes = self.model._match_expert_ids(experts, np.ones(len(experts), np.bool_))
         return self._read_statements(part, np.where(self.model.group_[codes] >= 0, codes, -1))
@@ -209,10 +207,10 @@ class ShardedCrfObjective:
         arrays = part.arrays
         return Potentials(arrays["first"], arrays["group"].astype(np.int64), arrays["values"] / self.scale)
 
-    # -- going through them --------------------------------------------------------------------------------------
+    # -- passes ----------------------------------------------------------------------------------------------
 
     def measure_scale(self) -> None:
-        """The spread of what is said, over all shards."""
+        """The spread of the statements, over all shards."""
         found, groups = [], self.model._count_groups()
         with closing(
             self.train.iterate_prepared(self._build_potential_loader(self.train), self.train.used)
@@ -225,7 +223,7 @@ class ShardedCrfObjective:
         self.scale = compute_scales(found)
 
     def iterate_objectives(self, order: list[int]) -> Generator[InMemoryCrfObjective]:
-        """The shards in this order, ready to be visited."""
+        """The shards in this order, ready for a pass."""
         load = self._build_potential_loader(self.train)
 
         def load_objective(number: int) -> InMemoryCrfObjective:
@@ -237,7 +235,7 @@ class ShardedCrfObjective:
         return self.train.iterate_prepared(load_objective, order)
 
     def run_pass(self, optimiser: OptimizerState, random: np.random.Generator) -> tuple[float, float]:
-        """One pass."""
+        """Run one pass."""
         lost, weight = 0.0, 0.0
         with closing(self.iterate_objectives(self.train.shuffle_order(random))) as visits:
             for visit in visits:

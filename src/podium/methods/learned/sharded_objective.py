@@ -1,4 +1,4 @@
-"""LambdaRank over shards: what all of them have in common first, then passes over one after another."""
+"""LambdaRank over shards: first statistics over all shards, then passes over one after another."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["ShardedObjective"]
 
 
 class ShardedObjective:
-    """A course over shards: a pass takes all of them in a random order; steps do not cross their borders."""
+    """Objective over shards: a pass visits all in random order; steps do not cross shard boundaries."""
 
     threads = False
 
@@ -64,7 +64,7 @@ class ShardedObjective:
     def _build_part_loader(
         self, shelf: PreparedShards, weights: dict[Id, float]
     ) -> Callable[[int], PreparedArrays]:
-        """A shard, prepared: features of the labelled items, missing ones 0, and the labels."""
+        """A prepared shard: features of the labeled items, missing values 0, and the labels."""
         recipe = f"LambdaRank normalise={self.model.normalise} weights={weights_key(weights)}"
 
         def make_part(number: int) -> PreparedArrays:
@@ -72,7 +72,7 @@ class ShardedObjective:
             features = Features.from_rows([], [], np.zeros((0, 0))) if is_empty(content) else content.features
             if features is None:
                 raise InputError(
-                    "there are no features in it", remedy="give a LETOR file, or a table with columns of them"
+                    "it contains no features", remedy="give a LETOR file, or a table with feature columns"
                 )
             examples, part = extract_examples(content, features, weights)
             part.arrays["values"] = self.model._prepare_values(features)[examples.rows]
@@ -91,13 +91,13 @@ class ShardedObjective:
         self.model._check_columns(features, self.names)
 
     def _scan_features(self, part: PreparedArrays) -> None:
-        """Names and moments of the features of a shard."""
+        """Collect names and moments of the features of a shard."""
         self._register_columns(part)
         if self.model.standardise and len(part.arrays["values"]):
             self._add_moments(part.arrays["values"])
 
     def _add_moments(self, values: F8) -> None:
-        """Add rows to the mean and the sum of squares about it (Chan, Golub & LeVeque 1983)."""
+        """Add rows to the running mean and centered sum of squares (Chan, Golub & LeVeque 1983)."""
         here, both = values.mean(axis=0), self.count + len(values)
         apart = here - self.mean
         self.spread += ((values - here) ** 2).sum(axis=0) + apart**2 * (self.count * len(values) / both)
@@ -117,7 +117,7 @@ class ShardedObjective:
         return load_task
 
     def run_pass(self, optimiser: OptimizerState, random: np.random.Generator) -> None:
-        """One pass."""
+        """Run one pass."""
         task, order = self._build_task_loader(self.train, self.weights), self.train.shuffle_order(random)
 
         def load_objective(number: int) -> InMemoryObjective:

@@ -1,4 +1,4 @@
-"""What methods that learn from labels share: checks before and after fitting, and who the experts were."""
+"""What supervised methods share: checks before and after fitting, and the experts of the training data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["SupervisedAggregator", "Training"]
 
 @dataclass(frozen=True)
 class Training:
-    """Everything `fit` was given, checked: what to learn from, what to choose with, whom to tell."""
+    """The validated arguments of `fit`: training data, validation data, and the progress callback."""
 
     preferences: Preferences
     examples: Examples
@@ -39,13 +39,13 @@ class Training:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SupervisedAggregator(Aggregator):
-    """Base of the methods that learn. A subclass computes `_learn(training)` and `_scores`."""
+    """Base of the supervised methods. A subclass computes `_learn(training)` and `_scores`."""
 
     unseen: Annotated[
         str,
         Choice("error", "ignore"),
         Fixed(),
-        "experts that training did not see: refuse them, or leave them out",
+        "unknown experts (not in training): raise an error, or ignore them",
     ] = "error"
 
     def fit(
@@ -58,15 +58,15 @@ class SupervisedAggregator(Aggregator):
         query_weights: Mapping[Id, float] | None = None,
         progress: Progress = no_progress,
     ) -> Self:
-        """Learn from labelled queries; `validation`, when given, chooses among what was learned on the way.
+        """Learn from labeled queries; `validation`, if given, selects among the models of the passes.
 
-        Queries weigh 1 unless `query_weights` says otherwise. `progress(done, total, what)` is called now and then.
-        With `validation`, `validation_` says how the model does on those queries beside a method that learns nothing,
-        and a `NoGainWarning` is given where it does worse. `fitted_on_` holds digests of all queries that were used, so
-        that they are not taken for held-out ones later.
+        Queries weigh 1 unless `query_weights` defines otherwise. `progress(done, total, what)` is called
+        during training. With `validation`, `validation_` compares the model with an unsupervised baseline on
+        those queries, and a `NoGainWarning` is issued where the model is worse. `fitted_on_` holds digests of
+        all queries that were used, so that they are not mistaken for held-out queries later.
         """
         self._check_forms(preferences)
-        # an expert that says nothing here is not trained on, although a larger table named it
+        # an expert without preferences here is not trained on, even if a larger table named it
         heard = np.flatnonzero(preferences.active_experts)
         preferences = preferences.with_experts(preferences.experts.take(heard).tolist())
         chosen = None
@@ -88,7 +88,7 @@ class SupervisedAggregator(Aggregator):
         try:
             self._learn(training)
         except BaseException:
-            del self.experts_  # what was begun is not fitted
+            del self.experts_  # a partial fit must not look fitted
             raise
         note_queries(self, [training.examples.labels, *([] if chosen is None else [chosen.examples.labels])])
         if validation is not None:
@@ -114,14 +114,14 @@ class SupervisedAggregator(Aggregator):
     def _learn(self, training: Training) -> None:
         """Set the learned state: attributes that end in `_`, arrays or plain values."""
 
-    # -- for aggregation -----------------------------------------------------------------------------------------
+    # -- for aggregation -------------------------------------------------------------------------------------
 
     @abstractmethod
     def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
         """Scores by slot, larger is better."""
 
     def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
-        """What each expert adds to every slot, where the model is a sum over experts; None where it is not."""
+        """Contributions of each expert to every slot, where the model is a sum over experts, or None."""
         return None
 
     def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
@@ -155,7 +155,7 @@ class SupervisedAggregator(Aggregator):
             )
 
     def _match_experts(self, preferences: Preferences) -> I8:
-        """For every expert here its number in training, -1 for those that training did not see."""
+        """For every expert here its number in training, -1 for unknown experts."""
         return self._match_expert_ids(preferences.experts, preferences.active_experts)
 
     def _match_expert_ids(self, experts: Ids, speaking: B1) -> I8:
@@ -171,11 +171,11 @@ class SupervisedAggregator(Aggregator):
                 f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}; "
                 "set ",
                 Option("unseen", "ignore", of="method"),
-                " to leave such experts out, or train with them",
+                " to ignore unknown experts, or train with them",
             )
         if len(codes) and (codes < 0).all():
             warnings.warn(
-                f"{self.name} was trained on none of these experts, so it leaves all of them out; trained on "
+                f"{self.name} was trained on none of these experts, so it ignores all of them; trained on "
                 f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}",
                 PodiumWarning,
                 stacklevel=3,

@@ -1,4 +1,4 @@
-"""Aggregation as learning to rank: every expert's pairwise matrix becomes a few features of each item."""
+"""Aggregation as learning to rank: every expert's pairwise matrix becomes a few features per item."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from podium.methods.learned.supervised_method import SupervisedAggregator, Train
 __all__ = ["POOLED", "SvdAggregator", "SvdColumns", "build_svd_columns"]
 
 POOLED = "(other experts)"  # in explanations: the experts that share one matrix
-LARGEST = 1 << 32  # bytes of features beyond which a table by expert is the wrong plan
+LARGEST = 1 << 32  # bytes of features beyond which a table by expert is impractical
 
 Transform = Annotated[
     str,
     Choice("log", "rank", "binary"),
-    "strength of a preference: difference of log ranks, of ranks, or just 1",
+    "strength of a preference: difference of log ranks, of ranks, or 1",
 ]
 
 
 class SvdColumns(NamedTuple):
-    """A table of features by slot, and the group of experts that each column speaks for."""
+    """A table of features by slot, and the group of experts of each column."""
 
     values: F8
     group: I8
 
     def sum_contributions(self, weights: F8, group: int) -> F8:
-        """What the columns of one group add to the scores."""
+        """Contributions of the columns of one group to the scores."""
         mine = self.group == group
         return np.asarray((self.values[:, mine] * weights[mine]).sum(axis=1))
 
@@ -60,10 +60,10 @@ def build_svd_columns(
     sizes: bool = False,
     device: str = "cpu",
 ) -> SvdColumns:
-    """U and V of every group's matrix and a mark for items the group leaves out; singular values if `sizes`.
+    """U and V of every group's matrix and an indicator for unlisted items; singular values if `sizes`.
 
-    The first component can be found on a device (see `Learner.device`). `scaled` multiplies U and V by the root of
-    their singular value, so that Y is about U V'.
+    The first component can be computed on a device (see `Learner.device`). `scaled` multiplies U and V by the
+    root of their singular value, so that Y is about U V'.
     """
     width = components * (3 if sizes else 2) + 1
     hybrid = ("use ", Option("features", "hybrid", of="method"), " with a larger min_preferences")
@@ -96,11 +96,11 @@ def _compute_leading_on_device(m: PreferenceMatrices, device: str) -> LeadingVec
 
 
 def check_table_size(preferences: Preferences, columns: int, remedy: MessageText) -> None:
-    """Refuse a table of features that would not fit in memory."""
+    """Reject a table of features that would not fit in memory."""
     items = len(preferences.index.items)
     if items * columns * 8 > LARGEST:
         raise InputError(
-            f"{len(preferences.experts):,} experts and {items:,} items make too large a table of features",
+            f"{len(preferences.experts):,} experts and {items:,} items make the table of features too large",
             remedy=remedy,
         )
 
@@ -109,9 +109,9 @@ def check_table_size(preferences: Preferences, columns: int, remedy: MessageText
 class SvdAggregator(SupervisedAggregator, Learner):
     """LambdaRank on the leading singular vectors of every expert's pairwise matrix ("LR").
 
-    `features="individual"` gives each expert features of its own, `"combined"` makes one matrix of all (any experts
-    may then take part), `"hybrid"` gives features of their own to experts with at least `min_preferences` rows in
-    training and one pooled matrix to all others.
+    `features="individual"` gives each expert its own features, `"combined"` builds one matrix from all
+    (unknown experts are then accepted), `"hybrid"` gives own features to experts with at least
+    `min_preferences` rows in training and one pooled matrix to all others.
 
     >>> from podium import Labels, Preferences
     >>> lists = {q: {"good": ["a", "b", "c"], "bad": ["c", "b", "a"]} for q in range(4)}
@@ -126,18 +126,25 @@ class SvdAggregator(SupervisedAggregator, Learner):
     tags = Tags(accepts=ALL_FORMS, supervised=True, weighted=False, additive=True)
 
     transform: Transform = "log"
-    components: Annotated[int, Range(1, 20), "singular vectors of each matrix that become features"] = 1
+    components: Annotated[int, Range(1, 20), "number of singular vectors per matrix used as features"] = 1
     vectors: Annotated[
-        str, Choice("unit", "scaled"), "singular vectors as they are, or times the root of the value"
+        str,
+        Choice("unit", "scaled"),
+        "unit singular vectors, or multiplied by the root of the singular value",
     ] = "scaled"
-    features: Annotated[str, Choice("individual", "combined", "hybrid"), "whose matrices become features"] = (
-        "individual"
-    )
+    features: Annotated[
+        str,
+        Choice("individual", "combined", "hybrid"),
+        "one matrix per expert, one for all, or per expert with enough data",
+    ] = "individual"
     min_preferences: Annotated[
-        int, Range(1, 10**9), Tune(20, 2000, log=True), "rows in training for features of one's own (hybrid)"
+        int,
+        Range(1, 10**9),
+        Tune(20, 2000, log=True),
+        "training rows an expert needs for its own features (hybrid)",
     ] = 500
     items: Annotated[
-        str, Choice("all", "labelled"), "items whose preferences make the features in training"
+        str, Choice("all", "labelled"), "items whose preferences define the features in training"
     ] = "all"
 
     def __post_init__(self) -> None:
@@ -146,13 +153,13 @@ class SvdAggregator(SupervisedAggregator, Learner):
 
     @property
     def explains_exactly(self) -> bool:
-        """A linear scorer does."""
+        """True for a linear scorer."""
         return self._is_linear
 
-    # -- features ------------------------------------------------------------------------------------------------
+    # -- features --------------------------------------------------------------------------------------------
 
     def _find_groups(self, preferences: Preferences) -> tuple[I8, int]:
-        """The group of every expert, and how many groups there are."""
+        """The group of every expert, and the number of groups."""
         if self.features == "combined":
             return np.zeros(len(preferences.experts), np.int64), 1
         if self.features == "individual":
@@ -162,14 +169,14 @@ class SvdAggregator(SupervisedAggregator, Learner):
         return np.array(codes, np.int64), len(own) + 1
 
     def _group_names(self) -> list[Id]:
-        """Who each group is, in explanations."""
+        """Names of the groups, for explanations."""
         if self.features == "individual":
             return self.experts_
         return [POOLED] if self.features == "combined" else [*self.own_, POOLED]
 
     def _build_columns(self, preferences: Preferences, device: str = "cpu") -> SvdColumns:
         groups, n_groups = self._find_groups(preferences)
-        # singular values are the same for all items of a query: a linear scorer cannot use them
+        # singular values are the same for all items of a query, so a linear scorer cannot use them
         return build_svd_columns(
             preferences,
             self.transform,
@@ -181,7 +188,7 @@ class SvdAggregator(SupervisedAggregator, Learner):
             device=device,
         )
 
-    # -- learning ------------------------------------------------------------------------------------------------
+    # -- learning --------------------------------------------------------------------------------------------
 
     def _learn(self, training: Training) -> None:
         lists, votes = training.preferences.lists, training.preferences.comparisons
@@ -193,7 +200,7 @@ class SvdAggregator(SupervisedAggregator, Learner):
         self._train_scorer(LearningTask.from_training(training, self._build_example_values))
 
     def _build_example_values(self, training: Training) -> F8:
-        """Features of the examples, from the preferences over all items or over the labelled ones alone."""
+        """Features of the examples, from the preferences over all items or over the labeled ones alone."""
         preferences, rows = training.preferences, training.examples.rows
         if self.items == "all":
             return np.asarray(self._build_columns(preferences, self.device).values[rows])
@@ -204,7 +211,7 @@ class SvdAggregator(SupervisedAggregator, Learner):
             self._build_columns(restrict_items(preferences, keep), self.device).values[place[rows]]
         )
 
-    # -- using it ------------------------------------------------------------------------------------------------
+    # -- scoring ---------------------------------------------------------------------------------------------
 
     def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
         return self._predict_scores(self._build_columns(preferences).values)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["BoostedTrees", "predict_trees", "train_trees"]
 
-LONGEST = 10_000  # items of a query, a limit of LightGBM
+LONGEST = 10_000  # items per query, a limit of LightGBM
 SETTINGS = {  # small trees and few leaves: training sets here have hundreds of queries, not millions
     "objective": "lambdarank",
-    "metric": "none",  # validation examples judge by `choose_by`
+    "metric": "none",  # validation examples are evaluated by `choose_by`
     "num_leaves": 8,
     "min_data_in_leaf": 50,
     "feature_fraction": 0.3,
@@ -44,7 +44,7 @@ def _import_lightgbm() -> Any:
 
 
 class BoostedTrees(NamedTuple):
-    """A boosted model as text, and how many rounds of it were kept."""
+    """A boosted model as text, and the number of rounds kept."""
 
     text: str
     rounds: int
@@ -60,9 +60,10 @@ def train_trees(
     initial: F8 | None = None,
     choose_by: MetricSpec = "ndcg@10:exp",
 ) -> BoostedTrees:
-    """Grow trees, on top of `initial` scores if there are any; validation examples choose how many to keep."""
+    """Grow trees, on top of `initial` scores if given; validation examples select the number of rounds."""
     lightgbm, examples = _import_lightgbm(), task.examples
     grades = np.unique(examples.labels.grades)
+    # LightGBM takes integer labels; a gain table per distinct grade supports fractions and negative grades
     settings = SETTINGS | {
         "learning_rate": rate,
         "seed": seed,
@@ -99,7 +100,7 @@ def train_trees(
 def _check_sizes(sizes: I8) -> None:
     if sizes.max(initial=0) > LONGEST:
         raise InputError(
-            f"a query has {sizes.max():,} labelled items, and LightGBM takes {LONGEST:,}",
+            f"a query has {sizes.max():,} labeled items, and LightGBM accepts {LONGEST:,}",
             remedy=("use ", Option("scorer", "lambdarank", of="method"), " and no trees, or label fewer"),
         )
 

@@ -1,4 +1,4 @@
-"""The coset-permutation stagewise model with learned experts."""
+"""The coset-permutation stagewise model with learned weights of the experts."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class StageChoices(NamedTuple):
     """Stages at which one of the items was to be chosen: rows of distances, stage after stage."""
 
     values: F8  # (row, expert)
-    chosen: B1  # by row: is it of the best grade left?
+    chosen: B1  # by row: whether it has the best remaining grade
     starts: I8  # rows of each stage
     weight: F8  # by stage
 
     @classmethod
     def from_training(cls, training: Training, places: F8, distance: str, normalise: bool) -> StageChoices:
-        """One stage for every query and grade but its lowest: the items of the grade against those below it."""
+        """One stage for every query and grade but its lowest: items of the grade against those below."""
         blocks = list(_iterate_stages(training.examples, places, distance, normalise))
         sizes = [len(chosen) for _, chosen, _ in blocks]
         return cls(
@@ -48,9 +48,8 @@ class StageChoices(NamedTuple):
     def compute_loss(self, theta: F8, l2: float) -> tuple[float, F8]:
         """The mean of -log P(chosen) plus l2 / 2 |theta|^2, and its gradient; convex in theta."""
         first, sizes = self.starts[:-1], np.diff(self.starts)
-        cost = np.einsum(
-            "ij,j->i", self.values, theta
-        )  # not BLAS, whose sums depend on the number of threads
+        # not BLAS, whose sums depend on the number of threads
+        cost = np.einsum("ij,j->i", self.values, theta)
         least = np.minimum.reduceat(cost, first)
         share = np.exp(np.repeat(least, sizes) - cost)
         total = np.add.reduceat(share, first)
@@ -68,7 +67,7 @@ class StageChoices(NamedTuple):
 def _iterate_stages(
     examples: Examples, places: F8, distance: str, normalise: bool
 ) -> Iterator[tuple[F8, B1, float]]:
-    """Distances, who was chosen, and the weight of every stage."""
+    """Distances, chosen items, and the weight of every stage."""
     starts, grades = examples.starts, examples.labels.grades
     for query in examples.find_useful_queries().tolist():
         rows = slice(int(starts[query]), int(starts[query + 1]))
@@ -83,16 +82,17 @@ def _iterate_stages(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class WeightedCps(SupervisedAggregator):
-    """Fills the ranking from the top, each time with the item that costs the experts least; their theta is learned.
+    """Fills the ranking from the top with the item of lowest total cost; the weights theta are learned.
 
-    Item x is chosen with probability proportional to exp(-sum_k theta_k d_k(x)), where d_k is the coset distance:
-    the mean distance (`kendall`, `spearman` or `footrule`) between expert k's list and all rankings that go on with x.
-    Items that an expert does not list share the places it left over. theta maximises the likelihood of the labels.
-    Items of one grade have no order among themselves, so each is taken as the first choice among its grade and all
-    below (as Breslow treats ties in Cox's regression); the problem stays convex.
+    Item x is chosen with probability proportional to exp(-sum_k theta_k d_k(x)), where d_k is the coset
+    distance: the mean distance (`kendall`, `spearman` or `footrule`) between expert k's list and all rankings
+    that continue with x. Items that an expert does not list share its remaining places. theta maximizes the
+    likelihood of the labels. Items of one grade have no order among themselves, so each is taken as the first
+    choice among its grade and all below (as Breslow treats ties in Cox's regression); the problem stays
+    convex.
 
-    `normalise` divides distances by the number of items (its square for `spearman`), so that long lists do not count
-    more than short ones; False is the published model. Validation data are not used.
+    `normalise` divides distances by the number of items (its square for `spearman`), so that long lists do
+    not count more than short ones; False is the published model. Validation data are not used.
 
     >>> from podium import Labels, Preferences
     >>> p = Preferences.from_lists({"q": {"good": ["a", "b", "c"], "bad": ["c", "b", "a"]}})
@@ -106,10 +106,10 @@ class WeightedCps(SupervisedAggregator):
     tags = Tags(accepts=LIST_FORMS, weighted=False, supervised=True, pairwise="items")
 
     distance: Distance = "kendall"
-    positive: Annotated[bool, "theta at or above 0: no expert is read upside down"] = True
+    positive: Annotated[bool, "restrict theta to nonnegative values: no expert is reversed"] = True
     normalise: Annotated[bool, "measure distances relative to the length of the ranking"] = True
     l2: Annotated[float, Range(0, 1e6), Tune(1e-5, 0.1, log=True), "penalty on the squared theta"] = 1e-3
-    max_iterations: Annotated[int, Range(1, 100_000), "steps of L-BFGS, at most"] = 300
+    max_iterations: Annotated[int, Range(1, 100_000), "maximum number of L-BFGS steps"] = 300
 
     def _learn(self, training: Training) -> None:
         places = _example_places(training, len(self.experts_))
@@ -157,7 +157,7 @@ class WeightedCps(SupervisedAggregator):
 
 
 def _example_places(training: Training, width: int) -> F8:
-    """Places among the labelled items of each query, in the order of the examples."""
+    """Places among the labeled items of each query, in the order of the examples."""
     given, rows = training.preferences, training.examples.rows
     keep = np.zeros(len(given.index.items), np.bool_)
     keep[rows] = True

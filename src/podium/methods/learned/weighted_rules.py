@@ -1,4 +1,4 @@
-"""Well-known rules with the weight of each expert learned from labels: the baselines that a learner has to beat."""
+"""Classical rules with expert weights learned from labels: the baselines that a learner has to beat."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from podium.metrics.base import measure, parse
 
 __all__ = ["WeightedBorda", "WeightedKemeny", "WeightedRrf", "points_by_expert", "select_weights"]
 
-TINY = 1e-300  # keeps what has no weight at 0
+TINY = 1e-300  # avoids division by 0 and keeps zero weights at 0
 
 
 def points_by_expert(rule: Aggregator, preferences: Preferences, codes: I8, width: int) -> F8:
-    """What an additive rule gives every slot from each of `width` experts; `codes` numbers them, -1 for strangers."""
+    """Points of an additive rule by slot and expert (`width` columns); `codes` numbers them, -1 if unknown."""
     points = np.zeros((len(preferences.index.items), width))
     for code in np.flatnonzero(codes >= 0).tolist():
         alone = np.zeros(len(codes))
@@ -42,14 +42,14 @@ def points_by_expert(rule: Aggregator, preferences: Preferences, codes: I8, widt
 
 
 def select_weights(learned: Mapping[Id, float], codes: I8) -> F8:
-    """The learned values of the experts with these numbers in training; 0 for strangers."""
+    """The learned values of the experts with these numbers in training; 0 for unknown experts."""
     values = np.array([*learned.values(), 0.0])
     return values[codes]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _WeightLearner(Learner):
-    """LambdaRank whose weights begin equal and stay at or above 0."""
+    """LambdaRank whose weights start equal and stay nonnegative."""
 
     def _init_weights(self, network: Network, random: np.random.Generator) -> F8:
         return np.ones(network.size)
@@ -60,16 +60,14 @@ class _WeightLearner(Learner):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class WeightedRule(SupervisedAggregator):
-    """An additive rule with learned weights. They begin equal, never fall below 0, and have mean 1 at the end."""
+    """An additive rule with learned weights. They start equal, stay nonnegative, and end with mean 1."""
 
-    metric: Annotated[str, "metric to raise: ndcg (any dialect), err, map, rbp ..."] = "ndcg:exp"
-    choose_by: Annotated[str, "metric by which validation data choose the pass"] = "ndcg@10:exp"
-    rate: Annotated[float, Range(0, 1000, open_low=True), Tune(0.001, 0.1, log=True), "size of the steps"] = (
-        0.01
-    )
-    passes: Annotated[int, Range(1, 100_000), "passes over the queries"] = 50
+    metric: Annotated[str, "metric to optimize: ndcg (any dialect), err, map, rbp ..."] = "ndcg:exp"
+    choose_by: Annotated[str, "validation metric that selects the pass"] = "ndcg@10:exp"
+    rate: Annotated[float, Range(0, 1000, open_low=True), Tune(0.001, 0.1, log=True), "learning rate"] = 0.01
+    passes: Annotated[int, Range(1, 100_000), "number of passes over the queries"] = 50
     l2: Annotated[float, Range(0, 1e6), Tune(1e-5, 0.1, log=True), "penalty on the squared weights"] = 0.0
-    seed: Annotated[int, Range(0, 2**31 - 1), "seed of the order in which queries are visited"] = 0
+    seed: Annotated[int, Range(0, 2**31 - 1), "seed of the order of the queries"] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,11 +75,11 @@ class WeightedRule(SupervisedAggregator):
 
     @abstractmethod
     def _make_rule(self) -> Aggregator:
-        """The rule itself, whose scores are sums over experts."""
+        """The underlying rule, whose scores are sums over experts."""
 
     @abstractmethod
     def _first_place_points(self, preferences: Preferences) -> F8:
-        """Points of a first place, for every slot: in these units what is learned does not depend on a query's size."""
+        """Points of a first place, by slot: in these units the weights do not depend on a query's size."""
 
     def _build_learner(self) -> _WeightLearner:
         return _WeightLearner(
@@ -124,9 +122,9 @@ class WeightedRule(SupervisedAggregator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class WeightedBorda(WeightedRule):
-    """Borda's points, weighted by expert; the weights raise a metric on labelled queries (by LambdaRank's gradients).
+    """Borda points weighted by expert; the weights optimize a metric on labeled queries (LambdaRank).
 
-    Items that an expert does not list share its left-over points. See `Borda`.
+    Items that an expert does not list share its remaining points. See `Borda`.
 
     >>> from podium import Labels, Preferences
     >>> p = Preferences.from_lists({"q": {"good": ["a", "b", "c"], "bad": ["c", "b", "a"]}})
@@ -149,7 +147,7 @@ class WeightedBorda(WeightedRule):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class WeightedRrf(WeightedRule):
-    """Sum of weight / (k + rank) over experts; the weights raise a metric on labelled queries (LambdaRank's gradients).
+    """Sum of weight / (k + rank) over experts; the weights optimize a metric on labeled queries (LambdaRank).
 
     >>> from podium import Labels, Preferences
     >>> p = Preferences.from_lists({"q": {"good": ["a", "b", "c"], "bad": ["c", "b", "a"]}})
@@ -173,12 +171,12 @@ class WeightedRrf(WeightedRule):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class WeightedKemeny(SupervisedAggregator, Kemeny):
-    """Kemeny's rule with every expert weighted by how well it agreed with the labels in training.
+    """Kemeny's rule with every expert weighted by its agreement with the training labels.
 
-    `agreement="tau"`: the pairs of labelled items it ordered as the grades do less those it ordered against them,
-    over both, from all queries; `"ndcg"`: the mean NDCG of its own order over the queries it answered, what it does
-    not speak of last and equal places counted at their worst. An expert that agrees no more than it disagrees, or of
-    whom nothing is known, has weight 0. See `Kemeny` for the rest.
+    `agreement="tau"`: the number of pairs of labeled items in the order of the grades minus those against it,
+    over their sum, from all queries; `"ndcg"`: the mean NDCG of the expert's own order over the queries it
+    answered, unlisted items last and ties in their worst order. An expert that agrees no more than it
+    disagrees, or without evidence, has weight 0. Otherwise as `Kemeny`.
 
     >>> from podium import Labels, Preferences
     >>> p = Preferences.from_lists({"q": {1: ["a", "b", "c"], 2: ["c", "b", "a"], 3: ["b", "a", "c"]}})
@@ -191,7 +189,7 @@ class WeightedKemeny(SupervisedAggregator, Kemeny):
     citation = "Subbian & Melville, SocialCom 2011"
     tags = Tags(accepts=ALL_FORMS, weighted=False, supervised=True, pairwise="items")
 
-    agreement: Annotated[str, Choice("tau", "ndcg"), "what makes an expert trusted"] = "tau"
+    agreement: Annotated[str, Choice("tau", "ndcg"), "agreement measure that defines the weights"] = "tau"
 
     def _learn(self, training: Training) -> None:
         if self.agreement == "tau":
@@ -210,7 +208,7 @@ class WeightedKemeny(SupervisedAggregator, Kemeny):
 
 
 def _agreement_in_pairs(preferences: Preferences, examples: Examples) -> F8:
-    """max(0, (agreed - disagreed) / (agreed + disagreed)) by expert, over pairs of labelled items of one query."""
+    """max(0, (agreed - disagreed) / (agreed + disagreed)) by expert, over pairs of labeled items."""
     level, weight = _encode_levels(preferences, examples)
     votes, experts = preferences.comparisons, len(preferences.experts)
     both = (level[votes.winner] >= 0) & (level[votes.loser] >= 0) & ~votes.tie
@@ -228,7 +226,7 @@ def _agreement_in_pairs(preferences: Preferences, examples: Examples) -> F8:
 
 
 def _encode_levels(preferences: Preferences, examples: Examples) -> tuple[I8, F8]:
-    """The grade of every slot as 0, 1, ... inside its query (-1: not labelled), and the weight of every query."""
+    """The grade of every slot as 0, 1, ... in its query (-1: unlabeled), and the weight of every query."""
     index, own = preferences.index, examples.labels.index
     grades, query = examples.labels.grades, own.query_of_slot
     new = np.concatenate(([False], (np.diff(query) == 0) & (np.diff(grades) != 0)))
@@ -237,14 +235,14 @@ def _encode_levels(preferences: Preferences, examples: Examples) -> tuple[I8, F8
     last = np.zeros(len(own), np.int64)
     last[filled] = rank[own.starts[filled + 1] - 1]
     level = np.full(len(index.items), -1, np.int64)
-    level[examples.rows] = last[query] - rank  # rows lie best grade first
+    level[examples.rows] = last[query] - rank  # rows are sorted by falling grade
     weight = np.zeros(len(index))
     weight[index.query_of_slot[examples.rows]] = examples.weight[query]
     return level, weight
 
 
 def _pairs_in_lists(preferences: Preferences, level: I8) -> tuple[F8, F8]:
-    """For every list: pairs of labelled items in the order of their grades, and pairs against it."""
+    """For every list: pairs of labeled items in the order of their grades, and pairs against it."""
     lists, index, count = preferences.lists, preferences.index, len(preferences.lists)
     of_row, row_level = lists.list_of_row, level[lists.item]
     base, end = lists.starts[of_row], lists.starts[of_row + 1]
@@ -268,7 +266,7 @@ def _pairs_in_lists(preferences: Preferences, level: I8) -> tuple[F8, F8]:
 
 
 def _mean_ndcg(training: Training) -> F8:
-    """The mean NDCG of each expert's own order, over the queries it answered from which something can be learned."""
+    """The mean NDCG of each expert's own order, over the answered queries with a training signal."""
     given, examples = training.preferences, training.examples
     labels, rows = examples.labels, examples.rows
     useful = np.zeros(len(labels.index), np.bool_)
@@ -277,7 +275,7 @@ def _mean_ndcg(training: Training) -> F8:
     for code, expert in enumerate(given.experts):
         one = given.with_experts([expert])
         scores = Copeland().aggregate(one).scores[rows]
-        # places that count, equal scores worst grade first: the labels' rows lie best grade first
+        # places that count, equal scores worst grade first: the labels' rows are sorted best grade first
         order = np.lexsort((-np.arange(len(rows)), -scores, labels.index.query_of_slot))
         place = np.empty(len(rows))
         place[order] = np.arange(len(rows))
