@@ -39,7 +39,7 @@ def _render_verdict(report: Report) -> str:
 
 def _render_contents(report: Report) -> str:
     titles = {
-        "trust": "Reliability checks",
+        "trust": "Can you trust it?",
         **{s.name: s.title for s in report.sections},
         "made": "Provenance",
     }
@@ -59,9 +59,7 @@ def _render_checks(findings: tuple[ReportFinding, ...]) -> str:
     counts = {w: sum(f.verdict == v for f in findings) for v, w in WORDS.items()}
     caption = ", ".join(f"{n} {w}" for w, n in counts.items() if n)
     table = f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{rows}</tbody></table>"
-    return (
-        f'<section id="trust"><h2>Reliability checks</h2><div class="scroll checks">{table}</div></section>'
-    )
+    return f'<section id="trust"><h2>Can you trust it?</h2><div class="scroll checks">{table}</div></section>'
 
 
 def _render_section(section: Section, interactive: bool) -> str:
