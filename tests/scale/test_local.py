@@ -292,7 +292,7 @@ def test_the_command_line(tmp_path):
     assert json.loads(run("apply", "--json", folder, f"{tmp_path}/out/").stdout)["found"] == 3
     podium.save(podium.make("rrf(k=7)"), tmp_path / "m.podium")
     done = run("apply", tmp_path / "m.podium", folder, "-o", tmp_path / "k7", "--engine", "local", "--top", 2)
-    assert "rrf(k=7): 3 shards done" in done.stderr
+    assert "rrf(k=7): 3 shards processed" in done.stderr
     assert max(results(tmp_path / "k7")["rank"].to_pylist()) == 2
     bad = run("apply", tmp_path / "m.podium", folder, tmp_path / "out", "--engine", "local")
     assert bad.exit_code == 2
@@ -498,7 +498,7 @@ def test_links_and_names_of_methods(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "borda").mkdir()  # a folder of that name is no shard
     done = run("apply", "borda", "in/", "out-borda/")
-    assert done.stderr.startswith("borda: 1 shards done")
+    assert done.stderr.startswith("borda: 1 shards processed")
 
 
 def test_results_are_not_there_twice(tmp_path):

@@ -90,8 +90,8 @@ def test_a_link_out_of_a_folder_is_not_opened(root, monkeypatch):
     assert [p.name for p in kept] == ["a.run"]
     words = " ".join(left_out)
     assert "of a file outside" not in words
-    assert "inside.run was left out: it is a link to a.run" in words
-    assert all(f"{name} was left out: it is a link" in words for name in ("far", "link.run", "loop"))
+    assert "inside.run was skipped: it links to a.run" in words
+    assert all(f"{name} was skipped: it links to" in words for name in ("far", "link.run", "loop"))
     assert [name for name, _ in shown] == ["a.run", "inside.run", "notes.md"]
     assert set(looked_at) == {root / "runs" / "a.run", root / "runs" / "notes.md"}
 

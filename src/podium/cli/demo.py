@@ -75,7 +75,7 @@ def _print_results(
     missing = 1 - p.lists.rows / (p.index.sizes.sum() * len(p.experts))
     size = f"{len(p)} queries, {len(p.index.items):,} documents, {len(p.experts)} engines"
     click.echo(f"{size}; {missing:.0%} of the ranks are missing.\n")
-    columns = ["", "ndcg@10", "map", "ndcg@10 vs. best engine", "p (Holm)"]
+    columns = ["", "ndcg@10", "map", "ndcg@10 against the best engine", "p (Holm)"]
     rows = []
     for name in results:
         ndcg, ap = found.row(name, "ndcg@10"), found.row(name, "map")

@@ -161,4 +161,4 @@ def resolve_id(text: str, ids: Ids, what: str) -> Id:
     for candidate in (text, whole):
         if candidate is not None and ids.code_of(candidate) is not None:
             return candidate
-    raise ParameterError(f"no {what} {text[:100]!r}; choose one from the list")
+    raise ParameterError(f"there is no {what} {text[:100]!r}; choose one from the list")
