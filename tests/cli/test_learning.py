@@ -174,7 +174,7 @@ def test_what_cannot_be_learned(files, toy):
     features = run(
         "fit", *runs, "-q", files / "qrels.txt", "-m", "trust", "--features", files / "qrels.txt", "-o", out
     )
-    assert "holds no item features" in features.stderr
+    assert "contains no item features" in features.stderr
     assert not out.exists()
 
 

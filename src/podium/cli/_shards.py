@@ -131,4 +131,4 @@ def refuse_options(**given: object) -> None:
     """Refuse options that shards do not support."""
     named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
     if named:
-        raise ParameterError(f"{', '.join(named)} cannot be combined with shards; leave it out")
+        raise ParameterError(f"{', '.join(named)} cannot be used with shards; leave it out")

@@ -60,7 +60,7 @@ def verb(
     \b
     podium apply model.podium bm25.run dense.run -o fused.run
     podium apply believed.podium features.txt -o ranking.run
-    podium apply model.podium in/*.parquet out/            one shard at a time per core
+    podium apply model.podium in/*.parquet out/            one result per shard, on all cores
     podium apply rrf --engine ray --address auto in/ out/
     """
     from podium import models

@@ -37,7 +37,7 @@ METRIC = "ndcg@10"
     help="Validation input with other queries, for model selection; may be repeated.",
 )
 @click.option("--validation-share", type=click.FloatRange(0, 1, max_open=True), help="Share of the judged queries "
-              f"held out for validation.  [default: {SHARE} of {ENOUGH} or more, else none]")  # fmt: skip
+              f"held out for validation.  [default: {SHARE} if there are {ENOUGH} or more, else 0]")  # fmt: skip
 @common.features_option
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the validation split."

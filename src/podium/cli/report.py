@@ -62,8 +62,8 @@ def verb(
 ) -> None:
     """Write one HTML file about the input: the verdict, checks of its reliability, and the figures behind it.
 
-    The file is self-contained, needs no network and can be printed. It accepts rankings, ratings or votes,
-    with or without judgements; the sections depend on the data.
+    The file is self-contained, needs no network and can be printed. The input is rankings, ratings or
+    votes, with or without judgements; the sections depend on the data.
 
     \b
     podium report *.run --qrels qrels.txt -o report.html

@@ -91,7 +91,9 @@ def _has_relevant_item(found: ReportInputs, codes: I8) -> B1:
 def _find_middle(values: F8, sizes: F8) -> int:
     """The index of the value nearest to the median; ties go to the query of the most typical size."""
     apart = np.abs(values - np.nanmedian(values))
+    # sizes are compared by ratio: 5 against 10 items is as far as 50 against 100
     usual = np.abs(np.log(np.maximum(sizes, 1)) - np.log(max(float(np.median(sizes)), 1)))
+    # rounding makes distances that differ only by float error tie, so the size decides
     return int(np.lexsort((usual, np.where(np.isnan(apart), np.inf, np.round(apart, 9))))[0])
 
 
