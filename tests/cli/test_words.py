@@ -140,7 +140,9 @@ def test_ids_that_do_not_meet_are_shown_side_by_side(files):
     lines = {line.split("\t")[0]: line.split("\t")[1:] for line in done.stdout.splitlines()}
     assert lines["judged queries"][0] == "ok"
     assert lines["judged items"][0] == "WRONG"
-    assert "the ids do not match: the input has ['a', 'b', 'c'], the judgements have ['A', 'B']" in done.stdout
+    assert (
+        "the ids do not match: the input has ['a', 'b', 'c'], the judgements have ['A', 'B']" in done.stdout
+    )
     assert "distinct grades" not in lines
     (files / "queries.txt").write_text("Q1 0 a 1\n")
     done = run("doctor", files / "bm25.run", "-q", files / "queries.txt")

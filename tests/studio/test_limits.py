@@ -172,8 +172,7 @@ def test_only_what_compares_all_pairs_is_refused_on_long_queries(client):
         refused = status("aggregate", method, **listed)
         assert refused.status_code == 413, method
         assert (
-            refused.json()["error"]["message"]
-            == f"a query has 6 items, and {method} may compare all pairs"
+            refused.json()["error"]["message"] == f"a query has 6 items, and {method} may compare all pairs"
         )
         assert status("aggregate", method, votes=votes).status_code == 200, method
     for method in ("copeland", "mc4", "kemeny"):

@@ -29,7 +29,9 @@ def select_queries(found: ReportInputs) -> list[SelectedQuery]:
         known = set(p.queries)
         for query in found.asked.queries:
             if query not in known:
-                raise ParameterError(f"there is no query {query!r}; {suggest_names(str(query), map(str, p.queries))}")
+                raise ParameterError(
+                    f"there is no query {query!r}; {suggest_names(str(query), map(str, p.queries))}"
+                )
         return [
             SelectedQuery(q, "requested")
             for q in found.asked.queries

@@ -130,7 +130,9 @@ def build_preferences(given: request_models.PreferenceRequest, limits: Limits) -
         raise ParameterError(f"candidates cannot be combined with {forms[0]}; send the lists as `lists`")
     if given.votes is not None:
         if given.unlisted == "below":
-            raise ParameterError("unlisted is 'below', which applies to lists, but these are votes; leave it out")
+            raise ParameterError(
+                "unlisted is 'below', which applies to lists, but these are votes; leave it out"
+            )
         return build_votes(given.votes, limits)
     if given.lists is not None:
         return _build_lists(given, given.lists, limits)
