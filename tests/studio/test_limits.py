@@ -58,7 +58,7 @@ def test_bombs():
         bounded_decompress(gzip.compress(bytes(30_000_000)), Limits())
     with pytest.raises(TooLarge, match="5,000 bytes"):
         bounded_decompress(gzip.compress(bytes(6000)), Limits(decompressed_bytes=5000))
-    with pytest.raises(InputError, match="cut short"):
+    with pytest.raises(InputError, match="truncated"):
         bounded_decompress(gzip.compress(b"abc" * 100)[:-9], Limits())
     with pytest.raises(InputError, match="damaged"):
         bounded_decompress(gzip.compress(b"abc") + b"rubbish", Limits())

@@ -59,7 +59,7 @@ def test_below_a_root(root):
     assert resolve_allowed_path([root / "runs" / "a.run"], 0, "") == root / "runs" / "a.run"
     kept, left_out = find_readable_files([root], root / "runs")
     assert [p.name for p in kept] == ["a.run"]
-    assert left_out[0].startswith("notes.md was left out: ")
+    assert left_out[0].startswith("notes.md was skipped: ")
     assert recheck_allowed_path([root], str(root / "runs" / "a.run")) == root / "runs" / "a.run"
 
 

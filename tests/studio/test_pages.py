@@ -242,9 +242,9 @@ def test_options_of_reading_are_kept(client):
         ("x.csv", b"", "empty"),
         ("x.run", b"\0\0\0\0", "binary"),
         ("x.zip", b"PK\x03\x04" + b"\0" * 50, "zip"),
-        ("q.txt", QRELS, "labels only"),
+        ("q.txt", QRELS, "only labels"),
         ("b.gz", gzip.compress(bytes(20_000_000), mtime=0), "decompress"),
-        ("b.gz", gzip.compress(VOTES, mtime=0)[:50], "cut short"),
+        ("b.gz", gzip.compress(VOTES, mtime=0)[:50], "truncated"),
         ("p.parquet", b"PAR1" + b"\0" * 100 + b"PAR1", "Parquet"),
         ("n.jsonl", b'{"a":' * 200_000, ""),
         ("l.run", b"q Q0 d 1 nan e\n", ""),
@@ -439,7 +439,7 @@ def test_a_link_to_a_file_outside_discloses_nothing_of_it(tmp_path):
         assert opened.status_code == 303
         shown = page(client, opened.headers["location"]).text
         listed = client.get("/files/0").text
-    assert "link.txt was left out" in shown
+    assert "link.txt was skipped" in shown
     assert "hunter2" not in shown
     assert "link.txt" not in listed
 
