@@ -173,7 +173,7 @@ def test_what_cannot_be_done(folder, method):
     (folder / "train" / "part-5.parquet").write_bytes(b"PAR1")
     assert "part-5.parquet" in said()
     if method == "lambdarank":
-        assert "learns from item features alone; give their files as shards" in said(
+        assert "learns from item features alone; give one or more feature files as shards" in said(
             train=[folder / "train" / "part-0.parquet"]
         )
         assert "no experts; leave --weights out" in said("--weights", "a=1")
