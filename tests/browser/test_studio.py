@@ -61,7 +61,7 @@ def test_open_the_demo_fuse_and_download(open_page, shot, tmp_path):
     assert "Fused by rrf(k=20)" in page.locator("h1").inner_text()
     shot(page, "fuse-1280")
     with page.expect_download() as coming:
-        page.get_by_role("link", name="Download all places as CSV").click()
+        page.get_by_role("link", name="Download the full ranking as CSV").click()
     coming.value.save_as(tmp_path / "fused.csv")
     with open(tmp_path / "fused.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -95,7 +95,7 @@ def test_move_a_weight_and_read_why(open_page, address, shot):
     assert places(again) == after
     assert again.get_by_label("echo-2", exact=True).input_value() == "3"
     with page.expect_response("**/rank.json**"):
-        page.get_by_role("button", name="All back to 1").click()
+        page.get_by_role("button", name="Reset all to 1").click()
     until(page, "document.getElementById('told').textContent.includes('as without')")
     assert places(page) == before
     assert "w%3A" not in page.url
@@ -115,7 +115,7 @@ def test_weights_can_be_moved_without_scripts(open_page, address):
     before = places(page)
     page.get_by_label("echo-2", exact=True).focus()
     page.keyboard.press("End")
-    page.get_by_role("button", name="Rank again").click()
+    page.get_by_role("button", name="Update ranking").click()
     assert places(page) != before
     assert "another place" in page.locator("#told").inner_text()
 
@@ -158,7 +158,7 @@ def test_upload_votes_and_see_the_leaderboard(open_page, shot, tmp_path):
     page.get_by_label("Pairs").fill("3")
     page.get_by_role("button", name="Show").click()
     settled(page)
-    assert page.locator("table", has_text="What to ask next").locator("tbody tr").count() == 3
+    assert page.locator("table", has_text="What to compare next").locator("tbody tr").count() == 3
     with page.expect_download() as coming:
         page.get_by_role("link", name="CSV", exact=True).click()
     assert coming.value.suggested_filename == "podium-leaderboard.csv"

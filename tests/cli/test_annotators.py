@@ -113,7 +113,7 @@ def test_errors_in_words(votes, words, message):
 def test_labels_alone_are_no_judgements(gold):
     done = run(gold)
     assert done.exit_code == 2
-    assert "holds labels, no lists or comparisons" in done.stderr
+    assert "contains labels but no lists or comparisons" in done.stderr
     assert run().exit_code == 2
 
 

@@ -48,7 +48,7 @@ def test_beliefs_about_a_table_are_learned_reported_and_written(files):
     assert weights["bm25"][0] == "+2"
     assert weights["tf"][0] == ""
     assert weights["bm25"][1] > weights["tf"][1] > 0 > weights["length"][1]
-    assert "mean Kendall tau to the graded sum" in out.stdout
+    assert "mean Kendall tau with the graded sum" in out.stdout
     assert "judged queries, learned" in out.stdout
     run_lines = (files / "r.run").read_text().splitlines()
     assert len(run_lines) == 24
@@ -110,7 +110,7 @@ def test_contradictions_are_warned_of(files):
         (["-b", "bm25=5"], "numbers from -2"),
         (["-b", "bm25=0"], "nonzero grade"),
         (["-b", "bm25=1", "-b", "bm25=2"], "graded twice"),
-        ([], "nothing is believed"),
+        ([], "no beliefs"),
         (["-b", "bm25=1", "-p", "keep=1"], "did you mean kept"),
         (["-b", "bm25=1", "--names", "names"], "cannot be read"),
         (["-b", "bm25=1", "-o", "-"], "file name"),
@@ -158,4 +158,4 @@ def test_a_run_holds_no_features(tmp_path):
     (tmp_path / "a.run").write_text("q Q0 d 1 1.0 a\n")
     out = run("believe", tmp_path / "a.run", "-b", "x=1")
     assert out.exit_code == 2
-    assert "holds no item features; give a LETOR file" in out.stderr
+    assert "contains no item features; give a LETOR file" in out.stderr

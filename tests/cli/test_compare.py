@@ -145,15 +145,15 @@ def test_a_saved_model_is_a_method_on_queries_it_was_not_fitted_on(words, files,
     assert "every.podium is left out: it was fitted on all 12 labelled queries" in done.stderr
     alone = run(*words, "-m", every)
     assert alone.exit_code == 2
-    assert "cannot be measured here: it was fitted on all 12 labelled queries" in alone.stderr
+    assert "cannot be evaluated on this input: it was fitted on all 12 labelled queries" in alone.stderr
 
 
 @pytest.mark.parametrize(("more", "said"), [
     (["-m", "rrff"], "rrf"),
     (["-m", "rrf", "--baseline", "bordaa"], "bordaa"),
     (["-M", "ndgc@10"], "ndcg"),
-    (["-m", "rrf", "-o", "table.doc"], "end the name in"),
-    (["-m", "rrf", "-o", "noplace/table.md"], "no folder"),
+    (["-m", "rrf", "-o", "table.doc"], "use a suffix of"),
+    (["-m", "rrf", "-o", "noplace/table.md"], "folder noplace does not exist"),
     (["-m", "rrf", "-M", "tau", "--curve"], "no cutoff"),
     (["-m", "svd"], "fit"),
 ])  # fmt: skip

@@ -70,8 +70,8 @@ def test_fit_tells_and_saves(folder, method):
     done = fit(folder, method, "--validation", folder / "vali")
     assert done.exit_code == 0, done.stderr
     facts = dict(line.split("\t") for line in done.stdout.splitlines()[1:])
-    assert facts["learned from"].startswith("24 judged queries of 3 shard(s) in ")
-    assert facts["chosen with"] == "8 other judged queries of 1 shard(s)"
+    assert facts["trained on"].startswith("24 judged queries of 3 shard(s) in ")
+    assert facts["validated on"] == "8 other judged queries of 1 shard(s)"
     (quality,) = (
         value for name, value in facts.items() if name.endswith("on validation queries, this model")
     )
@@ -122,7 +122,7 @@ def test_labels_in_one_file_or_one_for_each_shard(folder, method):
     assert "part-0.parquet): it contains no labels" in without.stderr
     (folder / "qrels" / "part-1.txt").unlink()
     missing = fit(folder, method, "-q", folder / "qrels", out="x.podium")
-    assert "holds no labels for the shard" in missing.stderr
+    assert "contains no labels for the shard" in missing.stderr
     assert "part-1.parquet" in missing.stderr
 
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_done(folder, method):
         assert "Traceback" not in done.stderr
         return done.stderr
 
-    assert "svd cannot be trained over shards, only crf, lambdarank" in said(name="svd")
+    assert "svd cannot be trained on shards, only crf, lambdarank" in said(name="svd")
     assert "no method is called" in said(name="nothing")
     assert "has no parameter 'passs'; did you mean passes" in said("-p", "passs=3")
     assert "--features, --validation-share cannot be used with shards" in said(
@@ -173,7 +173,7 @@ def test_what_cannot_be_done(folder, method):
     (folder / "train" / "part-5.parquet").write_bytes(b"PAR1")
     assert "part-5.parquet" in said()
     if method == "lambdarank":
-        assert "learns from item features alone; give their files as shards" in said(
+        assert "learns from item features alone; give one or more feature files as shards" in said(
             train=[folder / "train" / "part-0.parquet"]
         )
         assert "no experts; leave --weights out" in said("--weights", "a=1")

@@ -78,7 +78,7 @@ def test_what_intervals_are_over_is_decided_and_written_beside_a_pipe(tmp_path):
     path = votes_of_judges(tmp_path / "votes.csv", (0.2, 0.5, 0.6, 0.9))
     done = run(path)
     assert "podium: intervals are over 4 experts (votes of one expert vary" in done.stderr
-    assert "(--over votes: as if votes were independent)" in done.stderr
+    assert "(--over votes treats votes as independent)" in done.stderr
     plain = run(path, "--over", "votes")
     assert "intervals are over" not in plain.stderr
     widths = []
@@ -233,7 +233,7 @@ def test_it_fits_a_terminal_of_100_columns(arena):
     assert process.returncode == 0
     lines = shown.decode().splitlines()
     assert any("ok  connected: all items are linked" in line for line in lines)
-    assert any("ask next" in line for line in lines)
+    assert any("compare next" in line for line in lines)
     table = [line for line in lines if "model-" in line and ".." in line]
     assert len(table) == 2
     assert max(map(len, table)) <= 100
@@ -298,7 +298,7 @@ def test_queries_with_items_of_their_own(topics):
 def test_what_belongs_to_one_board_is_refused_by_query(topics, words):
     done = run(topics, "--by", "query", *words)
     assert done.exit_code == 2
-    assert "is for one leaderboard" in done.stderr
+    assert "applies to a single leaderboard" in done.stderr
 
 
 def test_a_run_with_too_many_documents_is_refused_at_once(tmp_path, monkeypatch):

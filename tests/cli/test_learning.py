@@ -73,8 +73,8 @@ def test_fit_says_what_was_learned_and_apply_uses_it(files, toy):
     done = fit(files, "-m", "trust")
     assert done.exit_code == 0, done.stderr
     facts = dict(line.split("\t") for line in done.stdout.splitlines()[1:])
-    assert facts["learned from"].startswith("24 judged queries")
-    assert facts["chosen with"] == "6 other judged queries"
+    assert facts["trained on"].startswith("24 judged queries")
+    assert facts["validated on"] == "6 other judged queries"
     assert facts["passes kept"] == "1"
     assert facts["ndcg@10 on validation queries, this model"] == "1.0000"
 
@@ -130,7 +130,7 @@ def test_fit_says_that_a_model_is_worse_than_rrf(tmp_path):
 def test_few_queries_are_all_learned_from(files, toy):
     (files / "qrels.txt").write_text("".join(f"q{q} 0 z 1\nq{q} 0 b 0\n" for q in range(24)))
     done = fit(files, "-m", "trust")
-    assert "chosen with\tnothing: the last pass was kept" in done.stdout
+    assert "validated on\tnothing: the last pass was kept" in done.stdout
 
 
 def test_validation_files_of_their_own(files, toy):
@@ -144,7 +144,7 @@ def test_validation_files_of_their_own(files, toy):
     assert (done["queries"], done["validation_queries"]) == (20, 10)
     wrong = fit(files, "-m", "trust", *check, "--overwrite")
     assert wrong.exit_code == 2
-    assert "query 'q20' is in the input and in --validation" in wrong.stderr
+    assert "query 'q20' is in both the input and --validation" in wrong.stderr
     assert "not both" in fit(files, "-m", "trust", *check, "--validation-share", "0.2", "--overwrite").stderr
 
 
@@ -153,7 +153,7 @@ def test_a_method_that_does_not_learn_can_be_saved(files):
     assert done.exit_code == 0, done.stderr
     saved = models.load(files / "m.podium")
     assert (saved.k, saved.weights) == (7, {"good": 2.0, "bad": 1.0})
-    assert "learned from" not in done.stdout
+    assert "trained on" not in done.stdout
     bare = run("fit", files / "good.run", "-m", "borda", "-o", files / "b.podium")
     assert bare.exit_code == 0, bare.stderr
 
@@ -161,7 +161,7 @@ def test_a_method_that_does_not_learn_can_be_saved(files):
 def test_what_cannot_be_learned(files, toy):
     out = files / "x.podium"
     runs = (files / "good.run", files / "bad.run")
-    assert "give them with --qrels" in run("fit", *runs, "-m", "trust", "-o", out).stderr
+    assert "give --qrels FILE" in run("fit", *runs, "-m", "trust", "-o", out).stderr
     (files / "flat.txt").write_text("q1 0 z 1\nq1 0 b 1\n")
     assert (
         "all labels have the same grade"
@@ -174,7 +174,7 @@ def test_what_cannot_be_learned(files, toy):
     features = run(
         "fit", *runs, "-q", files / "qrels.txt", "-m", "trust", "--features", files / "qrels.txt", "-o", out
     )
-    assert "holds no item features" in features.stderr
+    assert "contains no item features" in features.stderr
     assert not out.exists()
 
 
@@ -201,7 +201,7 @@ def test_explain(files):
     assert (done["exact"], done["items"][0]["of"]) == (True, 3)
     words = ("--weights", "good=2,bad=1", "--query", "q1", "--item", "z", "--over", "c")
     text = run("explain", *runs, "-m", "rrf(k=1)", *words).stdout.splitlines()
-    assert text[0] == "expert\trank of z\trank of c\tspeaks for z"
+    assert text[0] == "expert\trank of z\trank of c\tfavors z"
     assert [line.split("\t")[:3] for line in text[1:]] == [["good", "1", "3"], ["bad", "3", "1"]]
     first = json.loads(
         run("explain", *runs, "-m", "rrf", "--weights", "good=2,bad=1", "--query", "q1", "--json").stdout
@@ -281,8 +281,8 @@ def test_fit_and_explain_of_every_method(files, method):
     assert done.exit_code == 0, done.stderr
     facts = dict(line.split("\t") for line in done.stdout.splitlines()[1:])
     chooses = method != "weighted_kemeny"  # it has no passes to choose among
-    assert ("passes kept" in facts) == ("chosen with" in facts) == chooses
-    assert ("set aside" in facts) != chooses
+    assert ("passes kept" in facts) == ("validated on" in facts) == chooses
+    assert ("held out" in facts) != chooses
     shown = run(
         "explain", files / "good.run", files / "bad.run", "-m", files / "m.podium", "--query", "q0", "--json"
     )
@@ -314,7 +314,7 @@ def test_fit_refuses_before_it_learns_and_keeps_a_query_to_learn_from(files):
         "fit", files / "good.run", "-q", files / "qrels.txt", "-m", "svd", "-o", files / "none" / "m.podium"
     )
     assert done.exit_code == 2
-    assert "there is no folder" in done.stderr
+    assert "does not exist; create it" in done.stderr
     done = fit(files, "-m", "svd", "-p", "passes=2", "--validation-share", "0.999", "--json")
     assert json.loads(done.stdout)["queries"] == 1
 

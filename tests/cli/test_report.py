@@ -95,16 +95,16 @@ def test_report_with_a_model_and_tuning(runs):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "nothing to write"),
+        ([], "no output"),
         (["-o", "{}/x.html"], "give input files"),
         (["{}/bm25.run", "--demo", "-o", "{}/x.html"], "give input files"),
-        (["{}/bm25.run", "-o", "{}/no/such/x.html"], "no folder"),
+        (["{}/bm25.run", "-o", "{}/no/such/x.html"], "does not exist"),
         (["{}/bm25.run", "-o", "{}/x.html", "-m", "nonsense"], "nonsense"),
         (["{}/bm25.run", "-o", "{}/x.html", "--query", "77"], "there is no query '77'"),
         (["{}/bm25.run", "-o", "{}/x.html", "--tuning", "{}/qrels"], "is not JSON"),
         (["{}/bm25.run", "-o", "{}/x.html", "-m", "rrf", "-m", "rrf"], "twice"),
         (["{}/bm25.run", "-o", "{}/x.html", "--features", "{}/qrels"], "no method here uses item features"),
-        (["{}/qrels", "-o", "{}/x.html"], "holds labels"),
+        (["{}/qrels", "-o", "{}/x.html"], "contains labels"),
     ],
 )
 def test_report_refuses(runs, words, said):
@@ -182,7 +182,7 @@ def test_explain_draws(runs):
 def test_explain_in_a_pipe_is_a_table(runs):
     found = run("explain", *files(runs), "--query", "1", "--item", "a", "--over", "b")
     lines = found.stdout.splitlines()
-    assert lines[0].split("\t") == ["expert", "rank of a", "rank of b", "speaks for a"]
+    assert lines[0].split("\t") == ["expert", "rank of a", "rank of b", "favors a"]
     assert len(lines) == 4
 
 

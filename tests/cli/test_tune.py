@@ -51,7 +51,7 @@ def test_the_verdict_comes_first_and_the_command_it_prints_works(files, monkeypa
     assert [line.split("\t")[0] for line in lines[2:6]] == [
         "tuned", "rrf", "best expert in training", "best expert in hindsight (good)",
     ]  # fmt: skip
-    assert lines[6].startswith("best configurations\tndcg@10, too high: chosen by it")
+    assert lines[6].startswith("best configurations\tndcg@10 (optimistic: selected on it)")
     command = lines[-1].removeprefix("apply it with: ")
     words = shlex.split(command)
     assert words[:2] == ["podium", "apply"]
@@ -129,7 +129,7 @@ def test_bad_input_is_one_line(files):
     (files / "other.txt").write_text("z9 0 d1 1\n")
     (files / "old.podium").write_text("x")
     for words, message in [
-        ((*runs,), "there are no judgements"),
+        ((*runs,), "no judgements"),
         ((*runs, "-q", files / "other.txt"), "no item that was ranked has a label"),
         ((*runs, "-q", qrels, "-m", "nosuch"), "no method is called 'nosuch'"),
         ((*runs, "-q", qrels, "-o", files / "old.podium"), "exists; choose another name"),

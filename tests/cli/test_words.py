@@ -140,13 +140,15 @@ def test_ids_that_do_not_meet_are_shown_side_by_side(files):
     lines = {line.split("\t")[0]: line.split("\t")[1:] for line in done.stdout.splitlines()}
     assert lines["judged queries"][0] == "ok"
     assert lines["judged items"][0] == "WRONG"
-    assert "the ids do not meet: the input has ['a', 'b', 'c'], the judgements have ['A', 'B']" in done.stdout
-    assert "grades differ" not in lines
+    assert (
+        "the ids do not match: the input has ['a', 'b', 'c'], the judgements have ['A', 'B']" in done.stdout
+    )
+    assert "distinct grades" not in lines
     (files / "queries.txt").write_text("Q1 0 a 1\n")
     done = run("doctor", files / "bm25.run", "-q", files / "queries.txt")
     assert done.exit_code == 1
     assert (
-        done.stdout.count("the ids do not meet: the input has ['q1', 'q2'], the judgements have ['Q1']") == 1
+        done.stdout.count("the ids do not match: the input has ['q1', 'q2'], the judgements have ['Q1']") == 1
     )
     same = run("doctor", files / "bm25.run", "-q", files / "qrels.txt")
     assert "do not meet" not in same.stdout
@@ -156,7 +158,7 @@ def test_tune_refuses_a_second_metric(files):
     words = ("tune", files / "bm25.run", files / "dense.run", "-q", files / "qrels.txt")
     done = run(*words, "-M", "map", "-M", "ndcg@5")
     assert done.exit_code == 2
-    assert "tune raises one metric, and there are 2: map, ndcg@5; give one -M" in done.stderr
+    assert "tune maximizes one metric, but 2 are given: map, ndcg@5; give one -M" in done.stderr
 
 
 @pytest.mark.parametrize(

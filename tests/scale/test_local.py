@@ -292,7 +292,7 @@ def test_the_command_line(tmp_path):
     assert json.loads(run("apply", "--json", folder, f"{tmp_path}/out/").stdout)["found"] == 3
     podium.save(podium.make("rrf(k=7)"), tmp_path / "m.podium")
     done = run("apply", tmp_path / "m.podium", folder, "-o", tmp_path / "k7", "--engine", "local", "--top", 2)
-    assert "rrf(k=7): 3 shards done" in done.stderr
+    assert "rrf(k=7): 3 shards processed" in done.stderr
     assert max(results(tmp_path / "k7")["rank"].to_pylist()) == 2
     bad = run("apply", tmp_path / "m.podium", folder, tmp_path / "out", "--engine", "local")
     assert bad.exit_code == 2
@@ -300,7 +300,7 @@ def test_the_command_line(tmp_path):
     assert (
         "cannot be used with shards" in run("apply", "rrf", folder, f"{tmp_path}/o/", "--to", "trec").stderr
     )
-    assert "give shards" in run("apply", "rrf", f"{tmp_path}/o/", "--engine", "local").stderr
+    assert "give the shards" in run("apply", "rrf", f"{tmp_path}/o/", "--engine", "local").stderr
     assert Path(tmp_path / "out" / "_podium").is_dir()
     assert os.listdir(tmp_path / "k7")
 
@@ -498,7 +498,7 @@ def test_links_and_names_of_methods(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "borda").mkdir()  # a folder of that name is no shard
     done = run("apply", "borda", "in/", "out-borda/")
-    assert done.stderr.startswith("borda: 1 shards done")
+    assert done.stderr.startswith("borda: 1 shards processed")
 
 
 def test_results_are_not_there_twice(tmp_path):
@@ -576,7 +576,9 @@ def test_workers_end_with_the_process_that_began_them(tmp_path):
 def test_the_command_says_what_to_do(tmp_path):
     shards(tmp_path / "in", 1)
     assert run("apply", "rrf", tmp_path / "in", tmp_path / "out").exit_code == 0
-    assert "all 1 shards were done before" in run("apply", "rrf", tmp_path / "in", tmp_path / "out").stderr
+    assert (
+        "all 1 shards are already up to date" in run("apply", "rrf", tmp_path / "in", tmp_path / "out").stderr
+    )
     done = run("apply", "rrf", tmp_path / "in" / "part-000.parquet", tmp_path / "new")
     assert done.exit_code == 2
     assert "rrf is a method, not a saved model; use podium fuse -m 'rrf'" in done.stderr

@@ -84,9 +84,9 @@ def test_names_that_stand_twice(client):
         b'{"lists": [{"a": 1, "a": 2}]}',
         b'{"lists": [["a"]], "parameters": {"k": 1, "k": 2}}',
     ):
-        assert "stands twice" in refused(client.post("/v1/fuse", content=body, headers=JSON))["message"]
+        assert "occurs twice" in refused(client.post("/v1/fuse", content=body, headers=JSON))["message"]
     twice = b'{"rankings": {"q": {"e": ["a"]}, "q": {"e": ["b"]}}}'
-    assert "stands twice" in refused(client.post("/v1/aggregate", content=twice, headers=JSON))["message"]
+    assert "occurs twice" in refused(client.post("/v1/aggregate", content=twice, headers=JSON))["message"]
     assert (
         client.post("/v1/fuse", content=b'{"lists": [["lists", "a\\n{"]]}', headers=JSON).status_code == 200
     )

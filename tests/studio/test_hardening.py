@@ -52,7 +52,7 @@ def test_a_long_text_that_stands_in_every_row_counts_each_time():
     said = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), pa.array(["x" * 5000]))
     packed = parquet(pa.table({"query": said, "item": said}), store_schema=False)
     assert len(packed) < 20_000
-    with pytest.raises(TooLarge, match="unpacks to more than"):
+    with pytest.raises(TooLarge, match="decompresses to more than"):
         unpack_upload("a.parquet", packed, Limits())
 
 

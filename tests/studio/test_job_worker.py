@@ -152,7 +152,7 @@ def test_a_fitted_model_is_measured_on_other_queries_only(store, files):
     job_worker.run_jobs(store)
     done = store.job(job)
     assert done.state == "done", done.words
-    assert "Cross-validated, on 20 queries that it was not fitted on, its ndcg@10 is" in done.words
+    assert "Cross-validated on 20 held-out queries, its ndcg@10 is" in done.words
     data = open_input(files)
     model = models.model_files.loads(store.model_bytes(done.result["model"]))
     training = evaluate(model.aggregate(data.preferences), data.labels, "ndcg@10").mean()["ndcg@10"]
@@ -193,7 +193,7 @@ def test_bad_input_ends_in_words(store):
     only = store.add_upload("p", [("a.run", b"q1 Q0 d1 1 2.5 bm25\n")])
     job = job_worker.queue_job(store, only, "fit", {"method": "crf"})
     job_worker.run_jobs(store)
-    assert "there are none" in store.job(job).words
+    assert "the project has none" in store.job(job).words
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_labels_are_kept_and_go_with_their_project(tmp_path):
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ([("b.run", RUN)], "holds no labels"),
+        ([("b.run", RUN)], "contains no labels"),
         ([("qrels.txt", QRELS.replace(b"q", b"Q"))], "the labels are for other queries"),
         (
             [("qrels.txt", QRELS.replace(b"d", b"D"))],
@@ -112,7 +112,7 @@ def test_labels_are_kept_and_go_with_their_project(tmp_path):
         ([("qrels.txt", b"q0 0 d0 1\nq0 0 d1 1e999\n")], "qrels.txt:2: the grade is"),
         ([("qrels.txt", b"\0\1\2")], "binary"),
         ([("x.json", b"[" * 100_000)], ""),
-        ([], "no file was chosen"),
+        ([], "no file; choose"),
     ],
 )
 def test_what_is_no_label_is_refused_and_nothing_is_kept(client, files, words):
@@ -330,7 +330,7 @@ def test_a_store_refuses_the_same_labels_at_once(tmp_path):
     [known] = store.project(project).options["labels"]
     with pytest.raises(ParameterError, match="already"):
         store.add_labels(project, [("q", QRELS)], [known])
-    with pytest.raises(ParameterError, match="meanwhile"):
+    with pytest.raises(ParameterError, match="in the meantime"):
         store.add_labels(project, [("r", QRELS[:10])], [])
     assert [f.name for f in store.project(project).files] == ["a.run", "q"]
     store.close()

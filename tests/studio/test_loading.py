@@ -59,7 +59,7 @@ def test_below_a_root(root):
     assert resolve_allowed_path([root / "runs" / "a.run"], 0, "") == root / "runs" / "a.run"
     kept, left_out = find_readable_files([root], root / "runs")
     assert [p.name for p in kept] == ["a.run"]
-    assert left_out[0].startswith("notes.md was left out: ")
+    assert left_out[0].startswith("notes.md was skipped: ")
     assert recheck_allowed_path([root], str(root / "runs" / "a.run")) == root / "runs" / "a.run"
 
 
@@ -90,8 +90,8 @@ def test_a_link_out_of_a_folder_is_not_opened(root, monkeypatch):
     assert [p.name for p in kept] == ["a.run"]
     words = " ".join(left_out)
     assert "of a file outside" not in words
-    assert "inside.run was left out: it is a link to a.run" in words
-    assert all(f"{name} was left out: it is a link" in words for name in ("far", "link.run", "loop"))
+    assert "inside.run was skipped: it links to a.run" in words
+    assert all(f"{name} was skipped: it links to" in words for name in ("far", "link.run", "loop"))
     assert [name for name, _ in shown] == ["a.run", "inside.run", "notes.md"]
     assert set(looked_at) == {root / "runs" / "a.run", root / "runs" / "notes.md"}
 

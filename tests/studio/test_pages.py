@@ -170,7 +170,7 @@ def test_two_methods_are_compared_with_each_other(client):
 
 def test_votes_have_a_leaderboard_and_what_to_ask(client, votes):
     text = page(client, f"/p/{votes}/leaderboard?top=1&count=3").text
-    assert "What to ask next" in text
+    assert "What to compare next" in text
     told = client.get(f"/p/{votes}/leaderboard.json?count=3").json()
     assert {r["item"] for r in told["rows"]} == {"m0", "m1", "m2", "m3"}
     assert len(told["next"]) == 3
@@ -242,9 +242,9 @@ def test_options_of_reading_are_kept(client):
         ("x.csv", b"", "empty"),
         ("x.run", b"\0\0\0\0", "binary"),
         ("x.zip", b"PK\x03\x04" + b"\0" * 50, "zip"),
-        ("q.txt", QRELS, "labels only"),
-        ("b.gz", gzip.compress(bytes(20_000_000), mtime=0), "unpack"),
-        ("b.gz", gzip.compress(VOTES, mtime=0)[:50], "cut short"),
+        ("q.txt", QRELS, "only labels"),
+        ("b.gz", gzip.compress(bytes(20_000_000), mtime=0), "decompress"),
+        ("b.gz", gzip.compress(VOTES, mtime=0)[:50], "truncated"),
         ("p.parquet", b"PAR1" + b"\0" * 100 + b"PAR1", "Parquet"),
         ("n.jsonl", b'{"a":' * 200_000, ""),
         ("l.run", b"q Q0 d 1 nan e\n", ""),
@@ -273,7 +273,7 @@ def test_a_parquet_file_that_stands_for_too_much_is_refused(client):
     assert len(made.getvalue()) < 2_000_000
     answer = send(client, ("big.parquet", made.getvalue()))
     assert answer.status_code == 413
-    assert "unpacks to more than" in answer.text
+    assert "decompresses to more than" in answer.text
 
 
 def parquet():
@@ -350,7 +350,7 @@ def test_files_on_the_server_below_its_roots(client, tmp_path_factory):
     assert opened.status_code == 303
     shown = page(client, opened.headers["location"])
     assert shown.status_code == 200
-    assert "README.md was left out" in shown.text
+    assert "README.md was skipped" in shown.text
     assert client.post("/open/path", data={**form, "root": "1", "at": ""}).status_code == 303
     wrong = client.post("/open/path", data={**form, "at": "votes.csv", "format": "trec"})
     assert wrong.status_code == 422
@@ -359,9 +359,9 @@ def test_files_on_the_server_below_its_roots(client, tmp_path_factory):
 
 
 ASKED = {
-    "duplicates": ("Items listed twice", "first", b"q Q0 a 1 3 x\nq Q0 a 2 2 x\nq Q0 b 3 1 x\n"),
+    "duplicates": ("Duplicate items", "first", b"q Q0 a 1 3 x\nq Q0 a 2 2 x\nq Q0 b 3 1 x\n"),
     "encoding": ("Encoding", "latin-1", "q Q0 caf\xe9 1 3 x\nq Q0 b 2 1 x\n".encode("latin-1")),
-    "missing": ("Cells without a value", "none", b"query,worker,item,rating\nq,x,a,-1\nq,x,b,2\n"),
+    "missing": ("Missing values", "none", b"query,worker,item,rating\nq,x,a,-1\nq,x,b,2\n"),
 }
 
 
@@ -397,7 +397,7 @@ def test_runs_of_one_tag_are_told_apart_by_their_files(client):
 def test_other_options_have_a_field_too(client):
     odd = ("odd.csv", b"frage,wer,was,platz\nq,x,a,1\nq,x,b,2\n")
     refused = send(client, odd, format="csv")
-    assert "\u201cFurther options\u201d: query=..." in refused.text
+    assert "\u201cMore options\u201d: query=..." in refused.text
     named = "query=frage expert=wer item=was rank=platz"
     assert send(client, odd, format="csv", options=named).status_code == 303
     for wrong in ("query", "=x", "colour=red", "item='a", "rank=a rank=b"):
@@ -439,7 +439,7 @@ def test_a_link_to_a_file_outside_discloses_nothing_of_it(tmp_path):
         assert opened.status_code == 303
         shown = page(client, opened.headers["location"]).text
         listed = client.get("/files/0").text
-    assert "link.txt was left out" in shown
+    assert "link.txt was skipped" in shown
     assert "hunter2" not in shown
     assert "link.txt" not in listed
 

@@ -54,8 +54,8 @@ def test_without_the_extra(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--host", "0.0.0.0"], "there is no token"),
-        (["--host", "::"], "there is no token"),
+        (["--host", "0.0.0.0"], "a token is required"),
+        (["--host", "::"], "a token is required"),
         (["--port", "99999"], "0<=x<=65535"),
         (["nowhere"], "does not exist"),
         (["--token-file", "nowhere"], "does not exist"),

@@ -207,11 +207,11 @@ def test_a_folder_of_a_newer_podium_is_refused(tmp_path):
 @pytest.mark.parametrize("content", [b"not a database at all", b"SQLite format 3\0" + b"\xff" * 5000])
 def test_a_damaged_database_is_said(tmp_path, content):
     (tmp_path / "studio.sqlite").write_bytes(content)
-    with pytest.raises(InputError, match="folder of the studio"):
+    with pytest.raises(InputError, match="cannot be used for the studio"):
         Store(tmp_path)
 
 
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(InputError, match="folder of the studio"):
+    with pytest.raises(InputError, match="cannot be used for the studio"):
         Store(tmp_path / "file")

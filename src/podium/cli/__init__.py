@@ -1,7 +1,7 @@
-"""The command line: one file per verb, found by itself; nothing heavy is imported before a verb runs.
+"""The command line: one file per verb, discovered automatically; heavy imports wait until a verb runs.
 
-Exit codes: 0 done, 1 done but the answer is no (`doctor` found a fault), 2 bad usage or bad input, 70 a bug of
-ours, 130 interrupted.
+Exit codes: 0 success, 1 a check failed (`doctor` reports a fault), 2 bad usage or bad input, 70 internal
+error, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["main"]
 
 
 class Verbs(click.Group):
-    """All commands of the modules in this package; a module joins by having a command called `verb`."""
+    """The commands of the modules in this package; each module defines one, called `verb`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the verbs."""
@@ -38,7 +38,7 @@ class Verbs(click.Group):
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """As usual, with a suggestion for a verb that does not exist."""
+        """Resolve the command as click does; suggest similar names for an unknown verb."""
         from podium.core.params import suggest_names
 
         if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
@@ -46,7 +46,7 @@ class Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a verb; our own errors become one line and exit code 2, anything else is a bug and says so."""
+        """Run a verb. A PodiumError becomes one line and exit code 2; anything else is reported as a bug."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", PodiumWarning)
             warnings.showwarning = _show_warning
@@ -64,13 +64,13 @@ class Verbs(click.Group):
                 raise _Failure(f"{name}{error.strerror or error}", 2) from None
             except MemoryError:
                 raise _Failure(
-                    "not enough memory for this input; split it by query and run the parts", 2
+                    "not enough memory for this input; split it by query and process the parts separately", 2
                 ) from None
             except Exception as error:
                 if os.environ.get("PODIUM_DEBUG"):
                     raise
-                text = f"this is a bug in Podium ({type(error).__name__}: {error}); set PODIUM_DEBUG=1 for the details"
-                raise _Failure(text, 70) from None
+                text = f"this is a bug in Podium ({type(error).__name__}: {error})"
+                raise _Failure(f"{text}; set PODIUM_DEBUG=1 for the traceback", 70) from None
 
 
 class _Failure(click.ClickException):
@@ -94,13 +94,13 @@ def program() -> None:
     """Many rankings in, one consensus out.
 
     \b
-    podium demo                                          see what it does, on data of its own
+    podium demo                                          see what it does, on generated data
     podium fuse bm25.run dense.run -o fused.run          fuse runs
-    podium eval fused.run --qrels qrels.txt              judge a run
+    podium eval fused.run --qrels qrels.txt              evaluate a run
     podium compare *.run --qrels qrels.txt -m rrf -m combmnz
-    podium tune *.run --qrels qrels.txt -o best.podium             which method, which parameters, is it real?
-    podium report *.run --qrels qrels.txt -o report.html           one file for your boss
-    podium fit *.run --qrels qrels.txt -m svd -o model.podium      learn whom to trust
+    podium tune *.run --qrels qrels.txt -o best.podium             best method and parameters, with a test
+    podium report *.run --qrels qrels.txt -o report.html           one HTML file to share
+    podium fit *.run --qrels qrels.txt -m svd -o model.podium      learn which experts to trust
     podium apply model.podium new/*.run -o fused.run
     """
 
@@ -110,6 +110,6 @@ def main() -> None:
     try:
         program()
     except BrokenPipeError:
-        # the reader of our output went away (as in `podium ... | head`); that is not an error
+        # the consumer closed the pipe (as in `podium ... | head`); that is not an error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

@@ -1,4 +1,4 @@
-"""What the verbs share: options, reading, tables that suit a person or a pipe, progress."""
+"""Shared by the verbs: options, reading input, tables for a terminal or a pipe, progress."""
 
 from __future__ import annotations
 
@@ -45,28 +45,28 @@ __all__ = [
 
 METRICS_HELP = (
     "A metric; may be repeated. One of ndcg, map, p, mrr, recall, rprec, success, bpref, rbp, err, judged, most with a "
-    "cutoff, as in p@10. Grades from 1 on are relevant; map(relevant=2), 'p(relevant=2)@10' and so on set another "
-    "limit. ndcg@10:exp and ndcg@10:letor have other gains, rbp(p=0.95) another patience, err(max_grade=4) the "
-    "highest grade there can be."
+    "cutoff, as in p@10. Grades of 1 and above are relevant; map(relevant=2) or 'p(relevant=2)@10' set another "
+    "threshold. ndcg@10:exp and ndcg@10:letor use other gains, rbp(p=0.95) sets the persistence, "
+    "err(max_grade=4) the highest possible grade."
 )
 FILES = click.Path(allow_dash=True, dir_okay=True)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def json_option(command: F) -> F:
-    """The option every verb has."""
+    """Add `--json`, which every verb has."""
     return click.option("--json", "json_", is_flag=True, help="Print JSON instead of a table.")(command)
 
 
 def input_options(command: F) -> F:
-    """Options of verbs that read files."""
-    command = click.option(
-        "-f", "--format", "format_", help="Format of the input; found out when not given."
-    )(command)
+    """Add the options of verbs that read files."""
+    command = click.option("-f", "--format", "format_", help="Format of the input; detected by default.")(
+        command
+    )
     command = click.option(
         "--unlisted",
         type=click.Choice(["below", "unknown"]),
-        help="What it means that an expert does not list an item.  [default: as the format says]",
+        help="How to treat items that an expert does not list.  [default: set by the format]",
     )(command)
     return click.option(
         "-O",
@@ -80,19 +80,19 @@ def input_options(command: F) -> F:
 
 
 def qrels_option(command: F) -> F:
-    """Judgements, for verbs that cannot do without."""
+    """Add `--qrels`, for verbs that require judgements."""
     text = "Judgements; not needed when the input holds them (LETOR)."
     return click.option("-q", "--qrels", type=FILES, help=text)(command)
 
 
 def features_option(command: F) -> F:
-    """Item features, for verbs that take any method."""
+    """Add `--features`, for verbs that accept any method."""
     text = "Item features, for a method or model that uses them; may be repeated."
     return click.option("--features", type=FILES, multiple=True, help=text)(command)
 
 
 def metrics_option(*default: str) -> Callable[[F], F]:
-    """The metrics to report."""
+    """Add `--metric`: the metrics to report."""
     return click.option(
         "-M",
         "--metric",
@@ -105,7 +105,7 @@ def metrics_option(*default: str) -> Callable[[F], F]:
 
 
 def parse_assignments(given: Iterable[str], what: str) -> dict[str, str]:
-    """NAME=VALUE words; a name twice is an error."""
+    """Parse NAME=VALUE arguments; a repeated name is an error."""
     found: dict[str, str] = {}
     for word in given:
         name, equals, value = word.strip().rpartition("=") if what == "weight" else word.partition("=")
@@ -120,7 +120,7 @@ def parse_assignments(given: Iterable[str], what: str) -> dict[str, str]:
 def read_input(
     files: Sequence[str], format_: str | None, options: Sequence[str], unlisted: str | None = None
 ) -> Content:
-    """Read input files as the options say."""
+    """Read the input files with the given options."""
     from podium import formats
 
     if not files:
@@ -129,25 +129,25 @@ def read_input(
 
 
 def parse_reading_options(options: Sequence[str], unlisted: str | None) -> dict[str, Any]:
-    """What `-O` and `--unlisted` say, for `formats.read`."""
+    """The values of `-O` and `--unlisted`, for `formats.read`."""
     given: dict[str, Any] = dict(parse_assignments(options, "option"))
     if "format" in given:
-        raise ParameterError("the format is given with -f, not with -O")
+        raise ParameterError("set the format with -f, not with -O")
     return given if unlisted is None else given | {"unlisted": unlisted}
 
 
 def require_preferences(content: Content, files: Sequence[str]) -> Preferences:
-    """The preferences in what was read, or an error that says what there was instead."""
+    """The preferences in the input, or an error that says what it holds instead."""
     if content.preferences is None:
         got = "labels" if content.labels is not None else "features"
         raise ParameterError(
-            f"{', '.join(files)}: holds {got}, no lists or comparisons; give runs, ratings or votes"
+            f"{', '.join(files)}: contains {got} but no lists or comparisons; give runs, ratings or votes"
         )
     return content.preferences
 
 
 def resolve_features(method: Aggregator, content: Content, paths: Sequence[str] = ()) -> Features | None:
-    """Item features from `--features`, or those that came with the input; None for a method that uses none."""
+    """Item features from `--features` or from the input; None for a method that uses none."""
     found = read_feature_files(paths).features if paths else content.features
     if paths and not method.tags.uses_features:
         raise ParameterError(f"{method.name} does not use item features; leave --features out")
@@ -157,7 +157,7 @@ def resolve_features(method: Aggregator, content: Content, paths: Sequence[str] 
 def read_feature_files(
     files: Sequence[str], format_: str | None = None, options: Sequence[str] = ()
 ) -> Content:
-    """What files of item features hold; a table is told that its columns are features, other formats know it."""
+    """Read item features; tables need the role of their columns, other formats define it themselves."""
     from podium import formats
     from podium.core import registry
 
@@ -168,28 +168,30 @@ def read_feature_files(
     if content.features is None:
         given = ", ".join(files)
         raise ParameterError(
-            f"{given} holds no item features; give a LETOR file, or a table with columns of them"
+            f"{given} contains no item features; give a LETOR file, or a table with feature columns"
         )
     return content
 
 
 def refuse_overwrite(path: str, overwrite: bool) -> None:
-    """Refuse to replace a file unasked, or to write where there is no folder, before any work is done."""
+    """Check before any work: do not overwrite unless asked, and the target folder must exist."""
     if os.path.exists(path) and not overwrite:
         raise ParameterError(f"{path} exists; choose another name, or give --overwrite to replace it")
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
-        raise ParameterError(f"{path}: there is no folder {folder}; make it first, or choose another name")
+        raise ParameterError(f"{path}: folder {folder} does not exist; create it, or choose another name")
 
 
 def make_method(spec: str, parameters: Sequence[str] = (), weights: str | None = None) -> Aggregator:
-    """A method from `-m`, `-p` and `--weights`; a path of a file is a saved model."""
+    """Make the method from `-m`, `-p` and `--weights`; a file path is a saved model."""
     from podium import models
     from podium.methods.base import make
 
     if spec.endswith(".podium") or os.path.isfile(spec):
         if parameters or weights:
-            raise ParameterError(f"{spec} is a saved model; it brings its own parameters and weights")
+            raise ParameterError(
+                f"{spec} is a saved model with its own parameters and weights; leave -p and --weights out"
+            )
         loaded: Aggregator = models.load(spec)
         return loaded
     given: dict[str, Any] = {}
@@ -210,7 +212,7 @@ def _parse_weight(name: str, value: str) -> float:
 
 
 def match_weights(method: Aggregator, preferences: Preferences) -> Aggregator:
-    """The method with weights named as the experts are: what was typed is text, and an expert may be a number."""
+    """Match the weights to expert ids: command-line names are text, but an expert id may be a number."""
     if not isinstance(method.weights, Mapping):
         return method
     numbers = {str(e): e for e in preferences.experts if not isinstance(e, str)}
@@ -220,7 +222,7 @@ def match_weights(method: Aggregator, preferences: Preferences) -> Aggregator:
 
 
 def format_number(value: float | None, digits: int = 4) -> str:
-    """A figure for a table."""
+    """Format a number for a table."""
     return "" if value is None else f"{value:.{digits}f}"
 
 
@@ -239,9 +241,9 @@ def print_json(document: Any) -> None:
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", left: int = 1
 ) -> None:
-    """A drawn table on a terminal, tab-separated values in a pipe; the first `left` columns are text.
+    """Print a drawn table on a terminal, tab-separated values to a pipe; the first `left` columns are text.
 
-    Counts such as 14,514 lose their commas in a pipe, where another program reads them.
+    In a pipe, counts such as 14,514 lose their commas so that programs can parse them.
     """
     lines = list(rows)
     if not sys.stdout.isatty():
@@ -261,7 +263,7 @@ def print_table(
     for line in lines:
         drawn.add_row(*(Text(cell) for cell in line))
     console = Console()
-    if title:  # not the table's own, which would be folded to the width of the table
+    if title:  # printed separately: rich wraps a table's own title to the table's width
         console.print(Text(title, style="bold"))
     console.print(drawn)
 
@@ -271,6 +273,6 @@ def _strip_commas(cell: str) -> str:
 
 
 def echo_if_tty(text: str) -> None:
-    """A line for a person; a pipe does not get it."""
+    """Print a line on a terminal; print nothing to a pipe."""
     if sys.stdout.isatty():
         click.echo(text)

@@ -1,4 +1,4 @@
-"""What verbs over feature files share: reading them, and calling columns by names."""
+"""Shared by verbs that read feature files: reading them and naming columns."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 names_option = click.option(
     "--names",
     type=click.Path(dir_okay=False),
-    help="Names of the columns: a text file with one name a line, or lines of a column's number and its name.",
+    help="Names of the columns: a text file with one name per line, or one column number and name per line.",
 )
 
 
 def read_features(
     files: Sequence[str], format_: str | None, options: Sequence[str], names: str | None
 ) -> tuple[Content, Features]:
-    """Feature files of any format, with their columns renamed as a file says."""
+    """Read feature files of any format; rename their columns if a file of names is given."""
     content = common.read_feature_files(files, format_, options)
     features = content.features
     assert features is not None
@@ -34,7 +34,7 @@ def read_features(
 
 
 def rename_columns(features: Features, path: str) -> Features:
-    """The same features under the names in a file."""
+    """The same features with the column names in a file."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -52,7 +52,7 @@ def rename_columns(features: Features, path: str) -> Features:
         raise InputError(
             f"{len(lines)} names for {len(features.names)} columns",
             source=path,
-            remedy="give one name a line for every column, or lines of a column's number and its name",
+            remedy="give one name per line for every column, or one column number and name per line",
         )
     if len(set(new)) < len(new):
         twice = next(n for n in new if new.count(n) > 1)

@@ -1,4 +1,4 @@
-"""`podium fit` on shards: training over files that are taken one after another."""
+"""`podium fit` on shards: training that reads one file at a time."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class TrainingShardOptions(NamedTuple):
-    """What the options of shards say."""
+    """The values of the shard options."""
 
     shards: bool
     cache: str | None
     no_cache: bool
 
     def is_requested(self, files: Sequence[str]) -> bool:
-        """Whether the input is shards: an option of theirs is given, or a folder."""
+        """Whether the input is shards: a shard option or a folder is given."""
         return any(self) or any(map(os.path.isdir, files))
 
 
 def training_shard_options(command: F) -> F:
-    """Options of training over shards."""
+    """Add the options of training on shards."""
     options = (
         click.option(
             "--shards",
             is_flag=True,
-            help="The input is shards, files or folders of files that each hold whole queries; they are never in memory"
-            " together. For crf and lambdarank. --qrels may be a folder with a file of the same name for each shard.",
+            help="The input is shards: files of whole queries, or folders of them, loaded one at a time. For crf and"
+            " lambdarank. --qrels may be a folder with one file per shard, of the same name.",
         ),
         click.option(
             "--cache",
             type=click.Path(file_okay=False),
             metavar="FOLDER",
-            help="Keep prepared shards there for the next run.  [default: a temporary folder]",
+            help="Keep prepared shards in this folder for the next run.  [default: a temporary folder]",
         ),
         click.option(
-            "--no-cache", is_flag=True, help="Read shards again in every pass, if there is no room on disk."
+            "--no-cache", is_flag=True, help="Re-read the shards in every pass, to save disk space."
         ),
     )
     for option in reversed(options):
@@ -66,7 +66,7 @@ def fit_shards(
     overwrite: bool,
     json_: bool,
 ) -> None:
-    """Train, save, and say what came of it."""
+    """Train, save, and print a summary."""
     from podium import models
 
     facts = {"model": output, **train_on_shards(model, given, how)}
@@ -78,7 +78,7 @@ def fit_shards(
 
 
 def train_on_shards(model: Any, given: TrainingShardInput, how: TrainingShardOptions) -> dict[str, Any]:
-    """Train a model over shards; what came of it."""
+    """Train a model on shards; return the facts to report."""
     if how.cache is not None and how.no_cache:
         raise click.UsageError("give --cache or --no-cache, not both")
     begin = time.perf_counter()
@@ -98,15 +98,15 @@ def train_on_shards(model: Any, given: TrainingShardInput, how: TrainingShardOpt
 
 
 def print_summary(facts: dict[str, Any]) -> None:
-    """What came of it, for a person."""
+    """Print the summary as a table."""
     learned = (
         f"{facts['queries']:,} judged queries of {facts['shards']:,} shard(s) in {facts['seconds']:.1f} s"
     )
     held = f"{facts['validation_queries']:,} other judged queries of {facts['validation_shards']:,} shard(s)"
     rows = [
         ("method", facts["method"]),
-        ("learned from", learned),
-        ("chosen with", held if facts["validation_shards"] else "nothing: the last pass was kept"),
+        ("trained on", learned),
+        ("validated on", held if facts["validation_shards"] else "nothing: the last pass was kept"),
         ("passes kept", ", ".join(map(str, facts["passes"]))),
     ]
     if "metric" in facts:
@@ -119,7 +119,7 @@ def print_summary(facts: dict[str, Any]) -> None:
 
 
 def find_learner(spec: str) -> type | None:
-    """The model over features alone that a method names, such as lambdarank in any case; None if it names none."""
+    """The feature-only model of this name, such as lambdarank, ignoring case; None if there is none."""
     from podium.core import registry
 
     name = parse_spec(spec)[0].lower()
@@ -129,21 +129,21 @@ def find_learner(spec: str) -> type | None:
 
 
 def list_streaming_learners() -> dict[str, type]:
-    """The models over features alone that can be trained over shards, by their names on the command line."""
+    """The feature-only models that can be trained on shards, by command-line name."""
     from podium.core import registry
 
     return {n.lower(): cls for n, cls in registry.learners.all().items() if hasattr(cls, "fit_stream")}
 
 
 def make_streaming_learner(spec: str, parameters: Sequence[str], weights: str | None) -> Any:
-    """The method, if it can be trained over shards."""
+    """The method, if it can be trained on shards."""
     cls = find_learner(spec)
     if cls is None:
         method = common.make_method(spec, parameters, weights)
         if not hasattr(method, "fit_stream"):
             raise ParameterError(
-                f"{method.name} cannot be trained over shards, only {', '.join(_list_trainable())}; "
-                "leave --shards out and name the files, which then have to fit in memory"
+                f"{method.name} cannot be trained on shards, only {', '.join(_list_trainable())}; "
+                "leave --shards out and give files that fit in memory"
             )
         return method
     if weights is not None:
@@ -169,7 +169,7 @@ def _list_trainable() -> list[str]:
 
 
 class TrainingShardInput(NamedTuple):
-    """Where shards are, and how they are read."""
+    """Where the shards are and how to read them."""
 
     train: Sequence[str]
     validation: Sequence[str]
@@ -178,7 +178,7 @@ class TrainingShardInput(NamedTuple):
     options: dict[str, Any]
 
     def find_files(self) -> tuple[list[ShardFiles], list[ShardFiles]]:
-        """Those to learn from and those to choose with."""
+        """The training and validation shards."""
         from podium.scale.shards import find_shards
 
         if not self.train:
@@ -188,7 +188,7 @@ class TrainingShardInput(NamedTuple):
         return [self._build_files(s, labels) for s in train], [self._build_files(s, labels) for s in check]
 
     def _find_labels(self) -> SharedLabels | dict[str, str] | None:
-        """Labels outside the shards: in one file for all, or in files of a folder, called after the shards."""
+        """Labels outside the shards: one file for all, or a folder of files named like the shards."""
         from podium.learning.training_shards import SharedLabels
         from podium.scale.shards import find_shards
 
@@ -206,7 +206,7 @@ class TrainingShardInput(NamedTuple):
         mine = labels.get(_shard_basename(shard))
         if mine is None:
             raise ParameterError(
-                f"{self.qrels} holds no labels for the shard {shard.path}; put them there in a file of that name"
+                f"{self.qrels} contains no labels for the shard {shard.path}; add a file of that name"
             )
         return ShardFiles((shard.path,), self.format, self.options, mine)
 

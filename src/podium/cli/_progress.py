@@ -1,4 +1,4 @@
-"""How far a verb is, on standard error: a bar on a terminal, a line now and then anywhere else."""
+"""Progress on standard error: a bar on a terminal, periodic lines elsewhere."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["ProgressLines", "progress_bar", "show_progress_lines", "track_progre
 T = TypeVar("T")
 FIRST, EVERY = 10.0, 30.0  # seconds before the first line, and between lines
 VARIABLE = "PODIUM_PROGRESS"  # seconds between lines instead; 0 for none
-ENDLESS = frozenset({"serve"})  # verbs that are meant to go on
+ENDLESS = frozenset({"serve"})  # verbs that run until stopped
 
 
 class ProgressLines:
-    """Lines that a thread of its own writes while a verb runs.
+    """Progress lines, written by a separate thread while a verb runs.
 
-    A verb that counts its steps calls `update`; of any other verb the lines give the time.
+    A verb that counts its steps calls `update`; otherwise the lines show only the elapsed time.
     """
 
     def __init__(self, name: Callable[[], str | None], first: float = FIRST, every: float = EVERY) -> None:
@@ -35,7 +35,7 @@ class ProgressLines:
         self._thread = threading.Thread(target=self._write_lines, name="podium-progress", daemon=True)
 
     def start(self) -> None:
-        """Write the first line when its time has come."""
+        """Start the thread; it writes the first line after the initial delay."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -44,11 +44,11 @@ class ProgressLines:
         self._thread.join()
 
     def update(self, done: int, total: int, what: str) -> None:
-        """Take note of a step; any thread may call this."""
+        """Record a step; thread-safe."""
         self._share, self._what = done / max(total, 1), what
 
     def format_line(self, seconds: float) -> str:
-        """What is known after so many seconds.
+        """Format the progress after the given number of seconds.
 
         >>> lines = ProgressLines(lambda: "tune")
         >>> lines.format_line(40)
@@ -71,12 +71,12 @@ class ProgressLines:
             wait = self._every
 
 
-_lines: list[ProgressLines] = []  # of the verb that runs
+_lines: list[ProgressLines] = []  # of the running verb
 
 
 @contextlib.contextmanager
 def show_progress_lines(name: Callable[[], str | None]) -> Iterator[None]:
-    """Lines about the verb that runs inside, unless standard error is a terminal; `name` gives its name."""
+    """Write progress lines for the running verb, unless stderr is a terminal; `name` returns its name."""
     first, every = _read_intervals()
     if sys.stderr.isatty() or not every:
         yield
@@ -92,7 +92,7 @@ def show_progress_lines(name: Callable[[], str | None]) -> Iterator[None]:
 
 
 def _read_intervals() -> tuple[float, float]:
-    """Seconds before the first line and between lines, as the environment says."""
+    """Seconds before the first line and between lines, from the environment."""
     given = os.environ.get(VARIABLE, "")
     if not given:
         return FIRST, EVERY
@@ -106,7 +106,7 @@ def _read_intervals() -> tuple[float, float]:
 
 
 def track_progress(work: Sequence[T], label: str) -> Iterator[T]:
-    """The same work, with its progress shown when there is more than a moment of it."""
+    """Iterate over the work and show progress when it takes more than a moment."""
     if not sys.stderr.isatty() or len(work) < 2:
         with progress_bar() as tell:
             for done, one in enumerate(work):
@@ -121,7 +121,7 @@ def track_progress(work: Sequence[T], label: str) -> Iterator[T]:
 
 @contextlib.contextmanager
 def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
-    """A function `(done, total, what)` that moves a progress bar on the terminal, or informs the lines elsewhere."""
+    """A function `(done, total, what)` that updates a progress bar on a terminal, or the progress lines."""
     if not sys.stderr.isatty():
         from podium.learning.examples import no_progress
 

@@ -1,4 +1,4 @@
-"""What `fuse` and `apply` share: how a consensus is written or shown."""
+"""Shared by `fuse` and `apply`: writing or showing a consensus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class OutputOptions(NamedTuple):
-    """Where the result goes, and how much of it."""
+    """Where to write the result, and how much of it."""
 
     output: str | None
     to: str | None
@@ -30,16 +30,16 @@ class OutputOptions(NamedTuple):
 
 
 def output_options(command: F) -> F:
-    """Options of verbs that write a consensus."""
+    """Add the options of verbs that write a consensus."""
     options = (
         click.option(
             "-o",
             "--output",
             type=click.Path(allow_dash=True),
-            help="Where to write; the suffix says the format.",
+            help="The file to write; its suffix sets the format.",
         ),
-        click.option("--to", "to", help="Format of the output  [default: from the suffix, else trec]"),
-        click.option("--top", type=click.IntRange(1, 2**31), help="Keep so many items of each query."),
+        click.option("--to", "to", help="Format of the output.  [default: from the suffix, else trec]"),
+        click.option("--top", type=click.IntRange(1, 2**31), help="Keep this many items per query."),
         click.option("--tag", default="podium", show_default=True, help="Name of the fused run."),
         click.option(
             "--ties", type=click.Choice(["item", "trec", "input"]), default="item", show_default=True
@@ -54,7 +54,7 @@ def output_options(command: F) -> F:
 def write_consensus(consensus: Consensus, method: str, wanted: OutputOptions, reading: str = "") -> None:
     """Write the consensus to a file, print it as JSON, show it on a terminal, or write a run into a pipe.
 
-    `reading` says how items that an expert does not list were read.
+    `reading` describes how unlisted items were treated.
     """
     if not consensus.diagnostics.converged:
         click.echo(

@@ -1,4 +1,4 @@
-"""`podium apply` on shards: one file of results for each, by an engine."""
+"""`podium apply` on shards: an engine writes one result file per shard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ShardOptions(NamedTuple):
-    """What the options of large input say."""
+    """The values of the shard options."""
 
     engine: str | None
     address: str | None
@@ -29,33 +29,35 @@ class ShardOptions(NamedTuple):
     regroup: str | None
 
     def is_requested(self, files: Sequence[str]) -> bool:
-        """Whether the input is shards: an option of theirs is given, a folder is, or the last name is to be one."""
+        """Whether the input is shards: a shard option or folder is given, or the last name is a folder."""
         folder = any(os.path.isdir(f) for f in files)
         return any(self) or folder or bool(files and files[-1].endswith(("/", os.sep)))
 
 
 def shard_options(command: F) -> F:
-    """Options of verbs that can work on shards."""
+    """Add the options of verbs that can process shards."""
     options = (
         click.option(
             "--engine",
             type=click.Choice(["local", "ray", "spark"]),
-            help="Rank shards (files or folders of whole queries) into the folder named last; what is done there"
-            " already is left alone.  [default for folders: local]",
+            help="Rank shards (files or folders of whole queries) into the last folder named; results that are up to"
+            " date are kept.  [default for folders: local]",
         ),
-        click.option("--address", help="Address of a running Ray cluster, or the Spark master."),
-        click.option("--workers", type=click.IntRange(1), help="How many shards at once.  [default: cores]"),
+        click.option("--address", help="Address of a running Ray cluster or of the Spark master."),
+        click.option(
+            "--workers", type=click.IntRange(1), help="Shards processed in parallel.  [default: one per core]"
+        ),
         click.option(
             "--partition-by",
             "partition_by",
             multiple=True,
             metavar="COLUMN",
-            help="Write results into folders COLUMN=value; may be repeated.",
+            help="Partition results into COLUMN=value folders; may be repeated.",
         ),
         click.option(
             "--regroup",
             metavar="FOLDER",
-            help="First write the rows there as shards of whole queries; for input that has a query in several files.",
+            help="First regroup the rows there into shards of whole queries; for queries split across files.",
         ),
     )
     for option in reversed(options):
@@ -66,16 +68,16 @@ def shard_options(command: F) -> F:
 def run_shards(
     model: str, files: Sequence[str], how: ShardOptions, output: str | None, json_: bool, **options: Any
 ) -> None:
-    """Rank shards into a folder and say what was done."""
+    """Rank shards into a folder and print a summary."""
     from podium import scale
 
-    # an existing file that is neither a method nor a model is a shard, and the method the usual one
+    # an existing file that is neither a method nor a model is a shard; the default method applies
     if os.path.exists(model) and not is_method(model) and not model.endswith(".podium"):
         model, files = "rrf", [model, *files]
     method = common.make_method(model)
     *shards, out = [*files, output] if output is not None else files or [""]
     if not shards:
-        raise click.UsageError("give shards, and last (or with -o) the folder for the results")
+        raise click.UsageError("give the shards, then the result folder (last, or with -o)")
     if how.regroup is not None:
         shards, options = _regroup_shards(shards, how.regroup, options)
     with common.progress_bar() as tell:
@@ -99,7 +101,7 @@ def run_shards(
 def _regroup_shards(
     shards: Sequence[str], folder: str, options: dict[str, Any]
 ) -> tuple[list[str], dict[str, Any]]:
-    """Shards of whole queries, and the options that are left for them: the others were for reading the files."""
+    """Shards of whole queries, and the options still needed; the others were used to read the files."""
     from podium import scale
 
     given = dict(options["options"])
@@ -112,21 +114,21 @@ def _regroup_shards(
 
 def _format_summary(done: Summary) -> str:
     if done.found == done.shards:
-        return f"{done.method}: all {done.shards:,} shards were done before; results in {done.out}"
-    speed = f", {done.rows / done.seconds:,.0f} rows a second" if done.rows else ""
+        return f"{done.method}: all {done.shards:,} shards are already up to date; results in {done.out}"
+    speed = f", {done.rows / done.seconds:,.0f} rows per second" if done.rows else ""
     return (
-        f"{done.method}: {done.shards - done.found:,} shards done, {done.found:,} found done; {done.rows:,} rows of"
-        f" {done.queries:,} queries gave {done.results:,} results in {done.out}{speed}"
+        f"{done.method}: {done.shards - done.found:,} shards processed, {done.found:,} already up to date;"
+        f" {done.rows:,} rows of {done.queries:,} queries gave {done.results:,} results in {done.out}{speed}"
     )
 
 
 def is_method(name: str) -> bool:
-    """Whether this names a method, perhaps with parameters."""
+    """Whether the text names a method, with or without parameters."""
     return name.partition("(")[0] in registry.aggregators.all()
 
 
 def refuse_options(**given: object) -> None:
-    """Options that do not go with shards."""
+    """Refuse options that shards do not support."""
     named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
     if named:
         raise ParameterError(f"{', '.join(named)} cannot be used with shards; leave it out")

@@ -1,4 +1,4 @@
-"""How options that a message asks for are typed."""
+"""Command-line spelling of the options that messages suggest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["spell_option"]
 
 
 def spell_option(option: Option) -> str:
-    """An option of the library as a word of the command line.
+    """Spell a library option as a command-line argument.
 
     >>> tuple(map(spell_option, (Option("duplicates", "first", "sum"), Option("missing", ()), Option("columns"))))
     ('-O duplicates=first or -O duplicates=sum', '-O missing=', '-O columns=')

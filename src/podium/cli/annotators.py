@@ -1,4 +1,4 @@
-"""podium annotators: who judges well, who guesses, who misleads, and how sure that is."""
+"""podium annotators: the quality of annotators, random and malicious ones, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from podium.analysis.annotators import Annotator, Annotators
     from podium.data.labels import Labels
 
-WIDE = ("pairs", "queries", "peers", "weight")  # columns that a terminal has no room for
-OPTIONAL = {  # column -> the attribute, and its digits
+WIDE = ("pairs", "queries", "peers", "weight")  # columns omitted on a terminal
+OPTIONAL = {  # column -> attribute and number of digits
     "consensus": ("agreement", 2),
     "peers": ("peers", 2),
     "gold": ("accuracy", 2),
@@ -25,16 +25,18 @@ OPTIONAL = {  # column -> the attribute, and its digits
 }
 
 
-@click.command(name="annotators", short_help="How good annotators are, with reasons.")
+@click.command(name="annotators", short_help="Estimate the quality of annotators.")
 @click.argument("files", nargs=-1, type=common.FILES)
 @click.option("-q", "--qrels", type=common.FILES, help="Gold judgements, to measure annotators against.")
-@click.option("-m", "--method", help="Method of the consensus they are compared with.  [default: crowdagg]")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
-@click.option("--top", type=click.IntRange(1), metavar="N", help="Show the first N annotators only.")
+@click.option("-m", "--method", help="Consensus method to compare annotators with.  [default: crowdagg]")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level.")
+@click.option("--top", type=click.IntRange(1), metavar="N", help="Show only the first N annotators.")
 @click.option(
-    "--flag", metavar="WORD", help="Only those with this verdict or flag, such as malicious or copies."
+    "--flag",
+    metavar="WORD",
+    help="Show only annotators with this verdict or flag, such as malicious or copies.",
 )
-@click.option("--plot", type=click.Path(), help="Draw it: a .svg, .png or .html file.")
+@click.option("--plot", type=click.Path(), help="Draw the qualities: a .svg, .png or .html file.")
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 @common.input_options
 @common.json_option
@@ -52,11 +54,12 @@ def verb(
     options: tuple[str, ...],
     json_: bool,
 ) -> None:
-    """Who judges well, who guesses, who answers the other way round, and how sure that is.
+    """Estimate which annotators are reliable, random or malicious, with confidence intervals.
 
-    Judgements are tables of votes or ratings with a column of annotators. The quality of an annotator is the chance
-    that a pair is judged as the others, taken together, judge it; those who need a look come first. A verdict is given
-    where the interval of the quality excludes the others; else it says whether judgements or overlap are missing.
+    Judgements are tables of votes or ratings with an annotator column. An annotator's quality is the
+    probability of judging a pair as the consensus of the others does; annotators to check come first. A
+    verdict needs an interval that excludes the others; otherwise it says whether judgements or overlap are
+    missing.
 
     \b
     podium annotators judgments.csv
@@ -90,14 +93,14 @@ def verb(
 
 
 def _read_optional_labels(qrels: str | None, content: Any) -> Labels | None:
-    """Gold labels from `--qrels`, or those that came with the judgements, or none."""
+    """Gold labels from `--qrels` or from the input, if any."""
     from podium.cli.eval import read_labels
 
     return None if qrels is None and content.labels is None else read_labels(qrels, content)
 
 
 def _print_verdict(found: Annotators) -> None:
-    """The verdict first; beside a pipe, so that the table stays a table."""
+    """Print the verdict first; for a pipe, on standard error to keep the table clean."""
     for line in found.lines:
         click.echo(line, err=not sys.stdout.isatty())
 
@@ -123,12 +126,12 @@ def _print_annotators(found: Annotators, top: int | None) -> None:
         for row in rows
     ]
     table = [[*head, *columns], *lines]
-    if sys.stdout.isatty():  # a person gets what fits; a pipe and --json get everything
+    if sys.stdout.isatty():  # a terminal gets what fits; a pipe and --json get everything
         shown = [i for i, name in enumerate(table[0]) if name not in WIDE]
         table = [[line[i] for i in shown] for line in table]
     common.print_table(table[0], table[1:], title=f"{len(found):,} annotators", left=3)
     if len(rows) < len(found):
-        common.echo_if_tty(f"{len(found) - len(rows):,} more; leave out --top to see all of them")
+        common.echo_if_tty(f"{len(found) - len(rows):,} more; omit --top to see all")
 
 
 def _format_row(row: Annotator) -> list[str]:

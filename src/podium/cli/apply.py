@@ -1,4 +1,4 @@
-"""podium apply: a saved model on new input."""
+"""podium apply: rank new input with a saved model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--unseen",
     type=click.Choice(["error", "ignore"]),
-    help="What to do with experts that the model was not trained on.  [default: as fitted]",
+    help="What to do with unknown experts (not in the training data).  [default: as fitted]",
 )
 @names_option
 @shard_options
@@ -60,7 +60,7 @@ def verb(
     \b
     podium apply model.podium bm25.run dense.run -o fused.run
     podium apply believed.podium features.txt -o ranking.run
-    podium apply model.podium in/*.parquet out/            shard by shard, on all cores
+    podium apply model.podium in/*.parquet out/            one result per shard, on all cores
     podium apply rrf --engine ray --address auto in/ out/
     """
     from podium import models
@@ -80,10 +80,10 @@ def verb(
         )
     aggregator = models.load(model)
     wanted = OutputOptions(output, to, top, tag, overwrite, json_)
-    if hasattr(aggregator, "rank"):  # a model over features alone
+    if hasattr(aggregator, "rank"):  # a feature-only model
         if features or unseen is not None or unlisted is not None:
             raise ParameterError(
-                f"{aggregator.name} ranks by features alone; give their files, and no other option"
+                f"{aggregator.name} ranks by features alone; give only feature files, and no other option"
             )
         _, described = read_features(files, format_, options, names)
         write_consensus(aggregator.rank(described, ties=ties), repr(aggregator), wanted)
@@ -105,10 +105,10 @@ def _rank_with_model(
     unseen: str | None,
     ties: Any,
 ) -> Consensus:
-    """The consensus of a model over lists."""
+    """The consensus of a model that reads lists."""
     if unseen is not None:
         if not hasattr(aggregator, "unseen"):
-            raise ParameterError(f"{aggregator.name} does not learn experts; leave --unseen out")
+            raise ParameterError(f"{aggregator.name} does not learn about experts; leave --unseen out")
         aggregator.unseen = unseen
     preferences = common.require_preferences(content, files)
     described = common.resolve_features(aggregator, content, features)

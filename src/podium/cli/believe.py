@@ -1,4 +1,4 @@
-"""podium believe: rank by features from what is believed of them, without judgements."""
+"""podium believe: learn to rank from beliefs about features, without judgements."""
 
 from __future__ import annotations
 
@@ -20,20 +20,18 @@ if TYPE_CHECKING:
     from podium.methods.feature.labelled_features import LabelledFeatures
 
 
-@click.command(name="believe", short_help="Rank by features you believe in, without judgements.")
+@click.command(name="believe", short_help="Rank from beliefs about features, without judgements.")
 @click.argument("files", nargs=-1, type=common.FILES)
 @click.option("-b", "--believe", "believed", multiple=True, metavar="FEATURE=GRADE",
-              help="A belief: a grade from -2 (surely bad) to 2 (surely good); may be repeated.")  # fmt: skip
+              help="A belief: a grade from -2 (certainly bad) to 2 (certainly good); may be repeated.")  # fmt: skip
 @click.option("--beliefs", type=click.Path(dir_okay=False), help="A CSV or TSV file of features and grades.")
 @click.option("-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE",
               help="A parameter of the learner, such as kept=0 or l2=0.1.")  # fmt: skip
 @names_option
-@click.option("--model", type=click.Path(dir_okay=False), help="Save what was learned, for `podium apply`.")
-@click.option(
-    "-q", "--qrels", type=common.FILES, help="Judgements to measure by; nothing is learned from them."
-)
+@click.option("--model", type=click.Path(dir_okay=False), help="Save the model, for `podium apply`.")
+@click.option("-q", "--qrels", type=common.FILES, help="Judgements for evaluation only, not for training.")
 @click.option("--most", type=click.IntRange(1, 10_000), default=10, show_default=True,
-              help="How many weights, from the top and from the bottom, and changed queries to show.")  # fmt: skip
+              help="How many of the highest and lowest weights and of the changed queries to show.")  # fmt: skip
 @output_options
 @common.input_options
 @common.json_option
@@ -57,7 +55,7 @@ def verb(
     options: tuple[str, ...],
     json_: bool,
 ) -> None:
-    """Learn to rank from grades of features instead of judgements, and report what came of them.
+    """Learn to rank from graded beliefs about features instead of judgements, and report the result.
 
     \b
     podium believe features.txt -b bm25_title=2 -b pagerank=1 --names names.txt -o ranking.run
@@ -68,7 +66,7 @@ def verb(
     from podium.analysis.feature_beliefs import belief_report
 
     if unlisted is not None:
-        raise click.UsageError("--unlisted is about lists; features have none")
+        raise click.UsageError("--unlisted applies to lists, not to features; leave it out")
     if output == "-":
         raise click.UsageError("the report goes to standard output; give -o a file name")
     for path in filter(None, (output, model)):
@@ -94,7 +92,7 @@ def verb(
 
 
 def _useful(labels: Labels | None) -> Labels | None:
-    """Labels that came with the features; LETOR files without judgements hold zeros."""
+    """Labels in the feature files; LETOR files without judgements hold zeros."""
     return labels if labels is not None and (labels.grades > 0).any() else None
 
 
@@ -113,7 +111,7 @@ def _build_learner(believed: Sequence[str], path: str | None, parameters: Sequen
             raise ParameterError(f"{name.strip()!r} is graded twice; grade it once")
         grades[name.strip()] = _parse_grade(grade, name)
     if not grades:
-        raise click.UsageError("nothing is believed; give -b FEATURE=GRADE, or --beliefs FILE")
+        raise click.UsageError("no beliefs; give -b FEATURE=GRADE or --beliefs FILE")
     given: dict[str, Any] = {}
     known = [f.name for f in dataclasses.fields(LabelledFeatures) if f.name != "beliefs"]
     for name, value in common.parse_assignments(parameters, "parameter").items():
@@ -124,7 +122,7 @@ def _build_learner(believed: Sequence[str], path: str | None, parameters: Sequen
 
 
 def _read_beliefs(path: str) -> dict[str, float]:
-    """Rows of a feature and its grade; a first row without a number is a header."""
+    """Read rows of feature and grade; a first row without a number is a header."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             text = file.read()
@@ -166,15 +164,15 @@ def _parse_grade(text: str, name: str, source: str | None = None, line: int | No
 def _print_report(report: BeliefReport, most: int) -> None:
     state = "" if report.converged else ", NOT CONVERGED"
     common.echo_if_tty(
-        f"learned from {report.items:,} items of {report.queries:,} queries in {report.passes} passes{state}"
+        f"trained on {report.items:,} items of {report.queries:,} queries in {report.passes} passes{state}"
     )
     shown = report.weights
     if len(shown) > 2 * most:
         graded = [w for w in shown[most:-most] if w.grade]
         shown = (*shown[:most], *graded, *shown[-most:])
     rows = [(w.feature, f"{w.grade:+g}" if w.grade else "", f"{w.weight:+.4f}") for w in shown]
-    common.print_table(["feature", "grade", "weight"], rows, title="weights, from the largest")
-    facts = [("mean Kendall tau to the graded sum", f"{report.tau:.4f}")]
+    common.print_table(["feature", "grade", "weight"], rows, title="weights, largest first")
+    facts = [("mean Kendall tau with the graded sum", f"{report.tau:.4f}")]
     if report.quality is not None:
         q = report.quality
         where = f"{q.metric} on {q.queries:,} judged queries"
@@ -182,9 +180,9 @@ def _print_report(report: BeliefReport, most: int) -> None:
     common.print_table(["fact", "value"], facts)
     changed = [(str(c.query), f"{c.tau:.4f}", str(c.naive_top), str(c.learned_top)) for c in report.changed]
     if changed:
-        title = "the queries that changed most"
+        title = "queries that changed most"
         common.print_table(
-            ["query", "tau", "top by the graded sum", "top as learned"], changed, title=title, left=4
+            ["query", "tau", "top by the graded sum", "top by the model"], changed, title=title, left=4
         )
     for conflict in report.conflicts:
         click.echo(f"podium: warning: {conflict.text}", err=True)

@@ -1,4 +1,4 @@
-"""podium compare: several methods on the same input, with honest differences."""
+"""podium compare: several methods on the same input, with confidence intervals and tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from podium.formats import Content
     from podium.methods.base import Aggregator
 
-ROOM = 100  # characters that the tables take
+ROOM = 100  # width of the tables in characters
 SHORT = {
     "difference": "diff",
     "95 % interval": "95 %",
@@ -34,39 +34,35 @@ SHORT = {
     "won/tied/lost": "w/t/l",
     "p (Holm)": "p",
 }
-BEST = 3  # single runs shown beside the methods
+BEST = 3  # single runs shown with the methods
 WRITERS = {"md": "to_markdown", "tex": "to_latex", "csv": "to_csv", "json": "to_json", "html": "to_html"}
 ENDINGS = {"markdown": "md", "latex": "tex", "htm": "html"}
 
 
-@click.command(name="compare", short_help="Compare methods, and the runs themselves, on judgements.")
+@click.command(name="compare", short_help="Compare methods and single runs against judgements.")
 @click.argument("files", nargs=-1, type=common.FILES)
 @common.qrels_option
 @click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated; `all`: every "
-              "method that need not learn (slow).  [default: rrf, borda, combmnz, condorcet, mc4, for votes also "
-              "bradley_terry: those that can read the input]")  # fmt: skip
+              "method that needs no training (slow).  [default: those of rrf, borda, combmnz, condorcet, mc4 and, "
+              "for votes, bradley_terry that can read the input]")  # fmt: skip
 @click.option("--runs", type=click.Choice(["all", "best", "none"]), default="best", show_default=True,
-              help="Which single runs to show beside the methods; best: the best three, and the baseline.")  # fmt: skip
-@click.option("--no-runs", "runs", flag_value="none", help="The same as --runs none.")
+              help="Which single runs to include; best: the best three and the baseline.")  # fmt: skip
+@click.option("--no-runs", "runs", flag_value="none", help="Same as --runs none.")
 @common.features_option
-@click.option(
-    "--baseline", help="The method or run the others are compared with.  [default: the first method]"
-)
+@click.option("--baseline", help="The method or run to compare the others with.  [default: the first method]")
 @common.metrics_option("ndcg@10", "map")
 @click.option("--test", type=click.Choice(["t", "randomisation", "wilcoxon"]), default="t", show_default=True,
-              help="The paired test; t and randomisation come with intervals that agree with them.")  # fmt: skip
-@click.option("--pairs", is_flag=True, help="Test all pairs, not only those with the baseline.")
-@click.option("--curve", is_flag=True, help="Show the first metric by depth, 1 to 20.")
-@click.option(
-    "--per-query", is_flag=True, help="Show the first metric query by query, largest difference first."
-)
-@click.option("--top", type=click.IntRange(1), metavar="N", help="With --per-query, show N queries only.")
+              help="The paired test; the intervals of t and randomisation agree with the test.")  # fmt: skip
+@click.option("--pairs", is_flag=True, help="Test all pairs, not only against the baseline.")
+@click.option("--curve", is_flag=True, help="Show the first metric at depths 1 to 20.")
+@click.option("--per-query", is_flag=True, help="Show the first metric per query, largest difference first.")
+@click.option("--top", type=click.IntRange(1), metavar="N", help="With --per-query, show only N queries.")
 @click.option("--plot", type=click.Path(), help="Draw curves and differences: a .svg, .png or .html file.")
 @click.option(
     "-o", "--output", type=click.Path(), help="Write the tables: a .md, .tex, .csv, .json or .html file."
 )
 @click.option(
-    "--as", "as_", type=click.Choice([*WRITERS, *ENDINGS]), help="What to write  [default: by the suffix]"
+    "--as", "as_", type=click.Choice([*WRITERS, *ENDINGS]), help="Output format.  [default: from the suffix]"
 )
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 @click.option("--ties", type=click.Choice(["trec", "item", "input"]), default="trec", show_default=True)
@@ -95,11 +91,11 @@ def verb(
     options: tuple[str, ...],
     json_: bool,
 ) -> None:
-    """Compare methods, and the runs themselves, on judgements.
+    """Compare methods and single runs against judgements.
 
-    Each row: the mean, how much of what the metric looks at was judged at all, the difference to the baseline with a
-    95 % interval, the Holm-corrected p-value of a paired test, and queries won / tied / lost. Below the table: what can
-    be concluded, and what cannot. A method that fails on the input is left out, with the reason in a note.
+    Each row: the mean, the judged share of the items that the metric reads, the difference from the baseline
+    with a 95 % interval, the Holm-corrected p-value of a paired test, and queries won / tied / lost. The text
+    below says what can and cannot be concluded. A method that fails on the input is excluded, with a note.
 
     \b
     podium compare *.run --qrels qrels.txt -m rrf -m 'combmnz(normalizer=zscore)' --baseline rrf
@@ -134,7 +130,7 @@ def verb(
     remarks = tuple(filter(None, (describe_unlisted_rule(preferences), doubt)))
     found = replace(found, left_out=left_out, remarks=remarks)
     has_depth = asked[0].cutoff_rule != "none"
-    with capture_warnings():  # the comparison has said it
+    with capture_warnings():  # the comparison already reports them
         lines = curves(results, labels, asked[0]) if curve or (plot and has_depth) else ()
     if plot is not None:
         from podium.evaluate.comparison_chart import plot_comparison as draw
@@ -154,7 +150,7 @@ def verb(
 
 
 def _check_targets(output: str | None, as_: str | None, plot: str | None, overwrite: bool) -> str:
-    """Refuse what cannot be written before any work is done; returns the kind of table."""
+    """Refuse what cannot be written before any work is done; return the output format."""
     from podium.core.errors import ParameterError
 
     if plot is not None:
@@ -167,7 +163,7 @@ def _check_targets(output: str | None, as_: str | None, plot: str | None, overwr
     if kind not in WRITERS:
         wanted = ", ".join(f".{w}" for w in WRITERS)
         raise ParameterError(
-            f"cannot tell what to write from {output!r}; end the name in {wanted}, or give --as"
+            f"cannot detect the output format from {output!r}; use a suffix of {wanted}, or give --as"
         )
     if output is not None and output != "-":
         common.refuse_overwrite(output, overwrite)
@@ -175,7 +171,7 @@ def _check_targets(output: str | None, as_: str | None, plot: str | None, overwr
 
 
 def _check_held_out(results: dict[str, Consensus], held: HeldOutLabels) -> None:
-    """Say on which queries the figures are, and refuse a comparison of models on nothing but their training queries."""
+    """Report which queries are held out; refuse to compare models only on their training queries."""
     from podium.core.errors import ParameterError
 
     absent = [f"{name} is left out: {reason}" for name, reason in held.left_out.items()]
@@ -183,13 +179,13 @@ def _check_held_out(results: dict[str, Consensus], held: HeldOutLabels) -> None:
         click.echo(f"podium: warning: {note}", err=True)
     if not results:
         name, reason = next(iter(held.left_out.items()))
-        raise ParameterError(f"{name} cannot be measured here: {reason}")
+        raise ParameterError(f"{name} cannot be evaluated on this input: {reason}")
 
 
 def _make_methods(
     methods: Sequence[str], preferences: Preferences, content: Content, features: Sequence[str]
 ) -> tuple[dict[str, Aggregator], Features | None]:
-    """The methods, by what was typed, and the item features for those that use some."""
+    """The methods by specification, and the item features if any method uses them."""
     from podium.core.errors import ParameterError
     from podium.evaluate.comparison import USUAL, usual_methods
 
@@ -206,7 +202,7 @@ def _make_methods(
 def _aggregate_methods(
     made: dict[str, Aggregator], preferences: Preferences, described: Features | None, ties: Any
 ) -> tuple[dict[str, Consensus], dict[str, str]]:
-    """The results of the methods, and why the others gave none."""
+    """The results of the methods, and for each failed method the reason."""
     from podium.evaluate.result_rankings import aggregate_methods
 
     work = common.track_progress(list(made.items()), "aggregating")
@@ -217,7 +213,7 @@ def _aggregate_methods(
 def _resolve_baseline(
     given: str | None, preferences: Preferences, results: dict[str, Consensus], left_out: dict[str, str]
 ) -> str | None:
-    """The name of the row: a run may be named without the word before it."""
+    """The name of the baseline row; a run may be given without its `run` prefix."""
     from podium.core.errors import ParameterError
 
     if given in left_out:
@@ -234,7 +230,7 @@ def _rank_single_runs(
     ties: Any,
     baseline: str | None = None,
 ) -> dict[str, Consensus]:
-    """The runs as results of their own: all of them, the best by the first metric, or none; always the baseline."""
+    """Single runs as results: all, the best by the first metric, or none; always the baseline."""
     from podium.evaluate import expert_rankings
     from podium.evaluate.evaluation import mean_of
     from podium.metrics.base import measure
@@ -267,7 +263,7 @@ def list_unsupervised_methods(forms: frozenset[Any]) -> list[str]:
 
 
 class _ExtraTables(NamedTuple):
-    """Tables that are shown on demand."""
+    """Tables that are shown on request."""
 
     lines: Sequence[Curve]
     pairs: bool
@@ -276,7 +272,7 @@ class _ExtraTables(NamedTuple):
 
 
 def _format_file(found: Comparison, extra: _ExtraTables, kind: str) -> str:
-    """The content of a file; a .csv file holds the one table that was asked for."""
+    """The content of the output file; a .csv file holds exactly one table."""
     from podium.core import tables
     from podium.core.errors import ParameterError
 
@@ -319,7 +315,7 @@ def _build_document(found: Comparison, extra: _ExtraTables) -> dict[str, Any]:
 
 
 def _build_extra_grids(found: Comparison, extra: _ExtraTables, *, short: bool = False) -> list[Grid]:
-    """The tables asked for; a person gets a few depths side by side, a pipe and a file get all."""
+    """The requested tables; a terminal gets a few depths side by side, a pipe or file gets all depths."""
     from podium.core.tables import Grid
     from podium.evaluate import comparison_tables as text
 
@@ -333,7 +329,7 @@ def _build_extra_grids(found: Comparison, extra: _ExtraTables, *, short: bool = 
 
 
 def print_comparison(found: Comparison, further: Sequence[Grid] = ()) -> None:
-    """The tables, metric by metric, best first, each with its verdict; words go beside a pipe."""
+    """Print one table per metric, best first, with its verdict; for a pipe, text goes to standard error."""
     for metric, grid in zip(found.metrics, found.grids(), strict=True):
         _print_grid(grid)
         click.echo(found.verdict(metric), err=not sys.stdout.isatty())
@@ -345,7 +341,7 @@ def print_comparison(found: Comparison, further: Sequence[Grid] = ()) -> None:
 
 
 def _print_grid(grid: Grid) -> None:
-    """A table, with shorter headings and without zeros before the point where the terminal is narrow."""
+    """Print a table; on a narrow terminal, shorten headings and drop zeros before the decimal point."""
     head, rows = list(grid.head), [list(row) for row in grid.rows]
     if sys.stdout.isatty() and shutil.get_terminal_size().columns < ROOM:
         head = [SHORT.get(name, name) for name in head]

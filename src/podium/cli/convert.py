@@ -1,4 +1,4 @@
-"""podium convert: from one file format to another."""
+"""podium convert: convert between file formats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podium.cli import _common as common
 @click.command(name="convert", short_help="Convert between file formats.")
 @click.argument("files", nargs=-1, type=common.FILES)
 @click.option(
-    "-o", "--output", type=click.Path(allow_dash=True), help="Where to write; the suffix says the format."
+    "-o", "--output", type=click.Path(allow_dash=True), help="The file to write; its suffix sets the format."
 )
 @click.option("--to", "to", help="Format of the output.  [default: from the suffix]")
 @click.option(
@@ -36,7 +36,7 @@ def verb(
     options: tuple[str, ...],
     json_: bool,
 ) -> None:
-    """Convert between file formats; - is standard input or output, gzip is undone.
+    """Convert between file formats; - is standard input or output, gzip input is decompressed.
 
     \b
     podium convert A1.txt A2.txt -o ranks.csv

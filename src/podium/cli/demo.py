@@ -1,4 +1,4 @@
-"""podium demo: the main job end to end, on data made by Podium itself."""
+"""podium demo: the main workflow end to end, on generated data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILES = ("engines.run", "qrels.txt", "fused.run")
 METHODS = ("rrf", "borda", "combmnz", "rbc", "condorcet", "copeland", "mc4")
 
 
-@click.command(name="demo", short_help="See what Podium does, on data of its own.")
+@click.command(name="demo", short_help="See what Podium does, on generated data.")
 @click.option(
     "-o",
     "--output",
@@ -29,7 +29,7 @@ METHODS = ("rrf", "borda", "combmnz", "rbc", "condorcet", "copeland", "mc4")
 @click.option("--overwrite", is_flag=True, help="Replace those files if they exist.")
 @common.json_option
 def verb(output: str | None, overwrite: bool, json_: bool) -> None:
-    """Fuse 25 made-up engines over 200 queries, judge the result, and say why one item is on top."""
+    """Fuse 25 synthetic engines over 200 queries, evaluate the result, and explain one first place."""
     if output is not None and Path(output).is_dir():  # before any work is done
         for name in FILES:
             common.refuse_overwrite(str(Path(output) / name), overwrite)
@@ -92,7 +92,7 @@ def _print_results(
     listing = ", ".join(f"{e} {100 * v / first.score:.0f} %" for e, v in top)
     heard = sum(v > 0 for v in shares.values())
     click.echo(
-        f"\nWhy {first.item} is first for {query} (rrf): {heard} engines list it; most from {listing}."
+        f"\nWhy {first.item} is first for {query} (rrf): {heard} engines list it; largest shares: {listing}."
     )
     click.echo(f"Done in {seconds:.1f} s.")
     if output is None:

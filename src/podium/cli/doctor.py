@@ -1,4 +1,4 @@
-"""podium doctor: is this installation, and are these files, in good health?"""
+"""podium doctor: check the installation and input files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DoctorFinding(NamedTuple):
     detail: str
 
 
-@click.command(name="doctor", short_help="Check the installation, and input files.")
+@click.command(name="doctor", short_help="Check the installation and input files.")
 @click.argument("files", nargs=-1, type=common.FILES)
 @click.option("-q", "--qrels", type=common.FILES, help="Judgements to check against the input.")
 @common.input_options
@@ -38,7 +38,7 @@ def verb(
     options: tuple[str, ...],
     json_: bool,
 ) -> None:
-    """Check the installation; with files, also what is in them. Exit code 1 when something is wrong.
+    """Check the installation and, if files are given, their content. Exit code 1 if a check fails.
 
     \b
     podium doctor
@@ -71,9 +71,9 @@ def _check_installation() -> Iterator[DoctorFinding]:
     yield DoctorFinding("podium", None, f"{__version__} on Python {sys.version.split()[0]}")
     for name in ("numpy", "scipy", "numba", "pyarrow", "narwhals", "click", "rich", "safetensors"):
         yield _run_check(name, lambda name=name: metadata.version(name))  # type: ignore[misc]
-    yield DoctorFinding("threads", None, f"{dispatch.count_threads()} (PODIUM_THREADS sets it)")
+    yield DoctorFinding("threads", None, f"{dispatch.count_threads()} (set by PODIUM_THREADS)")
     yield _run_check("compiled kernels", _check_kernel_cache)
-    yield _run_check("same answer on both paths", _compare_kernel_paths)
+    yield _run_check("kernels agree", _compare_kernel_paths)
 
 
 def _run_check(what: str, work: Callable[[], str]) -> DoctorFinding:
@@ -90,7 +90,7 @@ def _check_kernel_cache() -> str:
     return (
         f"cached in {folder}"
         if os.access(folder, os.W_OK)
-        else f"cache {folder} is not writable: slow first calls"
+        else f"cache {folder} is not writable: first calls are slow"
     )
 
 
@@ -107,8 +107,8 @@ def _compare_kernel_paths() -> str:
     finally:
         dispatch.SMALL = small
     if plain.scores.tobytes() != compiled.scores.tobytes():
-        raise RuntimeError("compiled and plain kernels differ")
-    return "20 queries fused by numpy and by the compiled kernels"
+        raise RuntimeError("compiled and numpy kernels give different results")
+    return "numpy and compiled kernels agree on 20 queries"
 
 
 def _check_data(preferences: Preferences, labels: Labels | None) -> Iterator[DoctorFinding]:
@@ -127,10 +127,10 @@ def _check_data(preferences: Preferences, labels: Labels | None) -> Iterator[Doc
                 f"answers {answered[code]} of {len(index)} queries",
             )
         listings = np.bincount(lists.item, minlength=len(index.items))
-        yield DoctorFinding("experts share items", bool((listings > 1).any()) or len(preferences.experts) == 1,
+        yield DoctorFinding("shared items", bool((listings > 1).any()) or len(preferences.experts) == 1,
                       f"{(listings > 1).mean():.1%} of the items are listed by two or more experts")  # fmt: skip
         yield DoctorFinding(
-            "unlisted items", None, f"{int((listings == 0).sum())} candidates are listed by nobody"
+            "unlisted items", None, f"{int((listings == 0).sum())} candidates are listed by no expert"
         )
     if labels is not None:
         theirs = set(labels.queries)
@@ -149,11 +149,11 @@ def _check_data(preferences: Preferences, labels: Labels | None) -> Iterator[Doc
         )
         found = np.unique(grades[known])
         if len(found):
-            yield DoctorFinding("grades differ", len(found) > 1, f"distinct grades: {found[:10].tolist()}")
+            yield DoctorFinding("distinct grades", len(found) > 1, f"{found[:10].tolist()}")
 
 
 def _describe_mismatch(ours: Ids, theirs: Ids, shared: int) -> str:
-    """Ids that do not meet, side by side: nearly always one thing written in two ways."""
+    """Unmatched ids side by side: usually the same ids in two notations."""
     if shared:
         return ""
-    return f"; the ids do not meet: the input has {ours[:3]}, the judgements have {theirs[:3]}"
+    return f"; the ids do not match: the input has {ours[:3]}, the judgements have {theirs[:3]}"

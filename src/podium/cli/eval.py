@@ -1,4 +1,4 @@
-"""podium eval: how good runs are, by judgements."""
+"""podium eval: evaluate runs against judgements."""
 
 from __future__ import annotations
 
@@ -15,32 +15,34 @@ if TYPE_CHECKING:
 
 
 def read_labels(path: str | None, content: Any) -> Labels:
-    """Labels from `--qrels`, or those that came with the input (LETOR files hold both)."""
+    """Labels from `--qrels` or from the input (LETOR files hold both)."""
     from podium import formats
     from podium.core.errors import ParameterError
 
     if path is None:
         if content.labels is None:
-            raise ParameterError("there are no judgements; give them with --qrels FILE")
+            raise ParameterError("no judgements; give --qrels FILE")
         found: Labels = content.labels
         return found
     labels = formats.read(path).labels
     if labels is None:
-        raise ParameterError(f"{path} holds no judgements; give a qrels file, or a table with a grade column")
+        raise ParameterError(
+            f"{path} contains no judgements; give a qrels file, or a table with a grade column"
+        )
     return labels
 
 
 def apply_tie_rule(result: Consensus, ties: Any) -> Consensus:
-    """The result under a tie rule; `trec` also compares scores as 32-bit floats, as trec_eval does."""
+    """Apply a tie rule; `trec` also compares scores as 32-bit floats, as trec_eval does."""
     return result.with_ties(ties, single=ties == "trec")
 
 
-@click.command(name="eval", short_help="Measure runs against judgements.")
+@click.command(name="eval", short_help="Evaluate runs against judgements.")
 @click.argument("files", nargs=-1, type=common.FILES)
 @common.qrels_option
 @common.metrics_option("ndcg@10", "map", "p@10", "mrr")
 @click.option("--queries", type=click.Choice(["judged", "all"]), default="all", show_default=True,
-              help="all: a judged query that a run lacks counts as 0.")  # fmt: skip
+              help="all: a judged query missing from a run counts as 0.")  # fmt: skip
 @click.option("--ties", type=click.Choice(["trec", "item", "input"]), default="trec", show_default=True)
 @click.option("--per-query", is_flag=True, help="One row per run and query.")
 @common.input_options
@@ -57,7 +59,7 @@ def verb(
     options: tuple[str, ...],
     json_: bool,
 ) -> None:
-    """Measure runs against judgements as trec_eval -c does: a judged query that a run lacks counts as 0.
+    """Evaluate runs against judgements as trec_eval -c does: a judged query missing from a run counts as 0.
 
     \b
     podium eval bm25.run dense.run --qrels qrels.txt
@@ -76,7 +78,7 @@ def verb(
             apply_tie_rule(expert_rankings(preferences, expert), ties), labels, metrics, queries=queries
         )
     if not any(len(e) > e.missing for e in found.values()):
-        raise ParameterError("no run shares a judged query with the judgements; see `podium doctor`")
+        raise ParameterError("no query of the runs is judged; see `podium doctor`")
     if json_:
         common.print_json([_build_document(name, e, per_query) for name, e in found.items()])
     elif per_query:

@@ -1,4 +1,4 @@
-"""podium experts: what the experts are like: agreement, copies, coverage, who helps, whose ids do not meet."""
+"""podium experts: agreement, copies, coverage, which experts help, whose ids do not match."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ import click
 
 from podium.cli import _common as common
 
-WIDE = ("queries", "length", "moved", "judged", "interval")  # columns that a narrow terminal has no room for
-ROOM = 125  # characters that the whole table takes
+WIDE = ("queries", "length", "moved", "judged", "interval")  # columns dropped on a narrow terminal
+ROOM = 125  # width of the whole table in characters
 
 if TYPE_CHECKING:
     from podium.analysis.experts import Diagnosis
     from podium.core.tables import Grid
 
 
-@click.command(name="experts", short_help="Diagnose the experts: agreement, copies, coverage, who helps.")
+@click.command(name="experts", short_help="Diagnose the experts: agreement, copies, coverage, effect.")
 @click.argument("files", nargs=-1, type=common.FILES)
-@click.option("-q", "--qrels", type=common.FILES, help="Judgements, to measure what each expert is worth.")
-@click.option("-m", "--method", help="Method of the consensus.  [default: rrf; copeland for votes]")
+@click.option("-q", "--qrels", type=common.FILES, help="Judgements, to measure the effect of each expert.")
+@click.option("-m", "--method", help="Consensus method.  [default: rrf; copeland for votes]")
 @click.option(
-    "-M", "--metric", default="ndcg@10", show_default=True, help="Measured where there are judgements."
+    "-M", "--metric", default="ndcg@10", show_default=True, help="Metric to report when judgements are given."
 )
 @common.features_option
 @click.option("--matrix", type=click.Choice(["agreement", "overlap", "shared"]), multiple=True,
               help="Show a matrix instead of the table; may be repeated.")  # fmt: skip
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option(
+    "--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals."
+)
 @click.option("--plot", type=click.Path(), help="Draw the agreement: a .svg, .png or .html file.")
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 @common.input_options
@@ -47,11 +49,11 @@ def verb(
     options: tuple[str, ...],
     json_: bool,
 ) -> None:
-    """Who agrees with whom, who copies whom, who lists what nobody else does, who helps the consensus, whose ids never
-    meet the others'.
+    """Which experts agree, copy each other, list items that no other expert lists, help the consensus, or use
+    ids that do not match the others'.
 
-    `effect` is the metric of the consensus of all experts less that of the consensus without this one: positive means
-    that the expert helps. `moved` says how far the consensus moves without it, from 0 to 1.
+    `effect` is the metric of the consensus of all experts minus that of the consensus without this one:
+    positive means that the expert helps. `moved` is how far the consensus moves without it, from 0 to 1.
 
     \b
     podium experts *.run
@@ -83,7 +85,7 @@ def verb(
 
 
 def _fit_to_terminal(grid: Grid) -> Grid:
-    """The table without its less important columns where a terminal has no room for them; a pipe gets all."""
+    """The table; a narrow terminal drops the less important columns, a pipe gets all of them."""
     import shutil
 
     from podium.core.tables import Grid
@@ -96,7 +98,7 @@ def _fit_to_terminal(grid: Grid) -> Grid:
 
 
 def _print_diagnosis(found: Diagnosis, matrix: tuple[str, ...]) -> None:
-    """The table or the matrices, then the warnings; beside a pipe, so that the table stays a table."""
+    """Print the table or the matrices, then the warnings; for a pipe, warnings go to standard error."""
     for grid in [found.matrix_grid(name) for name in matrix] or [_fit_to_terminal(found.grid())]:
         common.print_table(grid.head, grid.rows, title=grid.title, left=grid.left)
     for text in found.warnings:
@@ -105,4 +107,4 @@ def _print_diagnosis(found: Diagnosis, matrix: tuple[str, ...]) -> None:
         common.echo_if_tty(f"{found.metric} of {found.method} with all experts: {found.value:.4f}")
     if found.reading:
         click.echo(found.reading, err=not sys.stdout.isatty())
-    common.echo_if_tty(f"agreement: {found.measure}; see --matrix, --plot and --json for more")
+    common.echo_if_tty(f"agreement: {found.measure}; use --matrix, --plot or --json for details")

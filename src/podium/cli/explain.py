@@ -1,4 +1,4 @@
-"""podium explain: why an item is where it is, and what would change that."""
+"""podium explain: why an item has its rank, and what would change it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from podium.methods.base import Aggregator
 
 
-@click.command(name="explain", short_help="Say why an item is where it is.")
+@click.command(name="explain", short_help="Explain the rank of an item.")
 @click.argument("files", nargs=-1, type=common.FILES)
 @click.option("-m", "--method", default="rrf", show_default=True, help="A method, or a model file.")
 @click.option(
@@ -25,12 +25,16 @@ if TYPE_CHECKING:
 @click.option("--weights", metavar="NAME=W,...", help="Weights of the experts, such as bm25=1,dense=2.")
 @click.option("--query", required=True, help="The query.")
 @click.option("--item", help="The item.  [default: the first of the ranking]")
-@click.option("--over", help="Another item: why is the first one above (or below) this one?")
+@click.option("--over", help="Another item: explain why the first one is above (or below) it.")
 @common.features_option
-@click.option("-q", "--qrels", type=common.FILES, help="Judgements, to be shown in the heatmap.")
-@click.option("--plot", type=click.Path(), help="Draw what each expert adds: a .svg, .png or .html file.")
+@click.option("-q", "--qrels", type=common.FILES, help="Judgements to show in the heatmap.")
 @click.option(
-    "--heatmap", type=click.Path(), help="Draw where each expert puts each item: a .svg, .png or .html file."
+    "--plot", type=click.Path(), help="Draw the contribution of each expert: a .svg, .png or .html file."
+)
+@click.option(
+    "--heatmap",
+    type=click.Path(),
+    help="Draw the rank that each expert gives each item: a .svg, .png or .html file.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 @common.input_options
@@ -46,10 +50,10 @@ def verb(
     json_: bool,
     **asked: Any,
 ) -> None:
-    """Say what each expert adds to the score of an item, or how much it speaks for one item rather than another.
+    """Show how much each expert adds to an item's score, or how much it favors one item over another.
 
-    With --over also what would have to change for the two to swap: the weight of an expert, a place in one list, more
-    votes. Each change that is told has been tried.
+    With --over, also show what would swap the two items: an expert's weight, a rank in one list, more votes.
+    Each reported change has been verified by recomputing the ranking.
 
     \b
     podium explain *.run --query 301                           why is the first item first
@@ -83,7 +87,7 @@ def verb(
 def _explain_item(
     aggregator: Aggregator, preferences: Preferences, features: Any, asked: dict[str, Any]
 ) -> Explanation:
-    """Of what was typed."""
+    """The ids given on the command line."""
     from podium.analysis.explain import explain
 
     query = resolve_id(asked["query"], preferences.queries.tolist(), "query")
@@ -96,7 +100,7 @@ def _explain_item(
 
 
 def resolve_id(given: Id, ids: list[Id], what: str, of: str = "") -> Id:
-    """The id that was meant: what is typed is text, and an id may be a number."""
+    """Resolve an id: command-line text may denote a number."""
     from podium.core.errors import ParameterError
 
     by_text = {str(k): k for k in reversed(ids)}
@@ -127,15 +131,15 @@ def _save_heatmap(
 
 
 def _print_explanation(found: Explanation) -> None:
-    """The table and, for a person, the sentences around it."""
+    """Print the table and the sentences around it."""
     for line in found.lines:
-        click.echo(f"{line}.", err=not sys.stdout.isatty())  # beside a pipe, so that the table stays a table
+        click.echo(f"{line}.", err=not sys.stdout.isatty())  # keeps a piped table clean
     items = [r.item for r in (found.item, found.over) if r is not None]
-    value = "adds" if found.over is None else f"speaks for {items[0]}"
+    value = "adds" if found.over is None else f"favors {items[0]}"
     votes = any(v.votes for v in found.voices)
     columns = ["expert", *(f"rank of {i}" for i in items), *(["votes"] if votes else []), value]
     common.print_table(columns, [_format_row(v, votes) for v in found.voices])
-    how = "a sum over the experts" if found.exact else "the score less the score without the expert"
+    how = "a sum over the experts" if found.exact else "the score minus the score without the expert"
     common.echo_if_tty(f"{found.method}: {how}.")
 
 

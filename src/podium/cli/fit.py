@@ -1,4 +1,4 @@
-"""podium fit: learn from judgements how to aggregate, and save what was learned."""
+"""podium fit: train a model on judgements and save it."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
     from podium.data.dataset import Dataset
     from podium.methods.base import Aggregator
 
-ENOUGH = 25  # labelled queries from which some are set aside unasked
+ENOUGH = 25  # labelled queries from which a validation share is held out by default
 SHARE = 0.2
 METRIC = "ndcg@10"
 
 
-@click.command(name="fit", short_help="Learn from judgements, and save the model.")
+@click.command(name="fit", short_help="Train a model on judgements and save it.")
 @click.argument("files", nargs=-1, type=common.FILES)
 @common.qrels_option
 @click.option("-m", "--method", required=True, help="A method, such as svd or 'rrf(k=20)'.")
 @click.option(
     "-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the method."
 )
-@click.option("--weights", metavar="NAME=W,...", help="Weights of the experts, for a method that has them.")
+@click.option("--weights", metavar="NAME=W,...", help="Expert weights, for a method that supports them.")
 @click.option(
     "--validation",
     type=common.FILES,
     multiple=True,
-    help="Input of other queries to choose with; may be repeated.",
+    help="Validation input with other queries, for model selection; may be repeated.",
 )
-@click.option("--validation-share", type=click.FloatRange(0, 1, max_open=True), help="Share of the judged queries to "
-              f"choose with.  [default: {SHARE} of {ENOUGH} or more, else none]")  # fmt: skip
+@click.option("--validation-share", type=click.FloatRange(0, 1, max_open=True), help="Share of the judged queries "
+              f"held out for validation.  [default: {SHARE} if there are {ENOUGH} or more, else 0]")  # fmt: skip
 @common.features_option
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Which queries are set aside."
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the validation split."
 )
 @click.option(
     "-o", "--output", type=click.Path(), required=True, help="The model file to write, such as m.podium."
@@ -69,7 +69,7 @@ def verb(
     options: tuple[str, ...],
     json_: bool,
 ) -> None:
-    """Learn from judgements how to aggregate, and save what was learned.
+    """Train a model on judgements and save it.
 
     \b
     podium fit *.run --qrels qrels.txt -m svd -o model.podium
@@ -120,12 +120,12 @@ def _make_method(method: str, parameters: tuple[str, ...], weights: str | None) 
         if _fit_shards.find_learner(method) is None:
             raise
         raise ParameterError(
-            f"{method} learns from item features alone; give their files as shards (--shards), one or many"
+            f"{method} learns from item features alone; give one or more feature files as shards (--shards)"
         ) from None
 
 
 def _fit_and_measure(model: Aggregator, train: Dataset, held: Dataset | None) -> dict[str, Any]:
-    """Fit the model, and say what came of it."""
+    """Fit the model and return the facts to report."""
     begin = time.perf_counter()
     _fit_model(model, train, held)
     return {
@@ -141,7 +141,7 @@ def _fit_and_measure(model: Aggregator, train: Dataset, held: Dataset | None) ->
 
 
 def _collect_notes(model: Aggregator, train: Dataset) -> dict[str, Any]:
-    """What a method that learns without labels says of its result."""
+    """The facts reported by a method that learns without labels."""
     if model.tags.supervised:
         return {}
     notes = model.aggregate(train.preferences, train.features).diagnostics.notes
@@ -156,7 +156,7 @@ def _read_validation(
     data: Dataset,
     reading: tuple[Any, Any, Any],
 ) -> Dataset:
-    """Validation data from files of their own; queries that were trained on cannot choose."""
+    """Validation data from separate files; training queries must not be among them."""
     from podium.core.errors import ParameterError
     from podium.data.dataset import Dataset
 
@@ -166,7 +166,7 @@ def _read_validation(
     both = [q for q in preferences.queries if q in known]
     if both:
         raise ParameterError(
-            f"query {both[0]!r} is in the input and in --validation; choose with queries that are not trained on"
+            f"query {both[0]!r} is in both the input and --validation; validate on queries not used for training"
         )
     labels = read_labels(qrels, content)
     return Dataset(preferences, labels, common.resolve_features(model, content, features))
@@ -198,7 +198,7 @@ def _fit_model(model: Aggregator, train: Dataset, held: Dataset | None) -> None:
 
 
 def _measure_quality(model: Aggregator, train: Dataset) -> dict[str, Any]:
-    """The model beside a method that learns nothing, on queries it did not learn from; nothing where there are none."""
+    """Compare the model with an unsupervised baseline on held-out queries, if there are any."""
     if not model.tags.supervised:
         return _measure_unsupervised(model, train)
     found: dict[str, Any] = getattr(model, "validation_", {})
@@ -210,7 +210,7 @@ def _measure_quality(model: Aggregator, train: Dataset) -> dict[str, Any]:
 
 
 def _measure_unsupervised(model: Aggregator, data: Dataset) -> dict[str, Any]:
-    """The same for a method that was fitted without labels: all of them are held out."""
+    """The same for a method fitted without labels: all labelled queries are held out."""
     from podium.evaluate import evaluate
     from podium.methods.learned.baseline_comparison import make_baseline
 
@@ -234,12 +234,12 @@ def _print_summary(facts: dict[str, Any], model: Aggregator) -> None:
     held = facts["validation_queries"]
     rows = [("method", facts["method"])]
     if learned:
-        rows.append(("learned from", f"{facts['queries']:,} judged queries in {facts['seconds']:.1f} s"))
-        chooses = facts["passes"] is not None  # a method without passes has nothing to choose among
+        rows.append(("trained on", f"{facts['queries']:,} judged queries in {facts['seconds']:.1f} s"))
+        chooses = facts["passes"] is not None  # without passes there is nothing to select
         if held:
-            rows.append(("chosen with" if chooses else "set aside", f"{held:,} other judged queries"))
+            rows.append(("validated on" if chooses else "held out", f"{held:,} other judged queries"))
         elif chooses:
-            rows.append(("chosen with", "nothing: the last pass was kept"))
+            rows.append(("validated on", "nothing: the last pass was kept"))
     if facts["passes"] is not None:
         rows.append(("passes kept", ", ".join(map(str, facts["passes"]))))
     if "metric" in facts:
@@ -252,7 +252,7 @@ def _print_summary(facts: dict[str, Any], model: Aggregator) -> None:
                 ("VERDICT", f"WORSE than {better}: use {better}, label more queries, or see `podium tune`")
             )
     elif learned:
-        rows.append(("held out", "nothing, so nothing says whether it is better than a method that learns nothing; "
+        rows.append(("held out", "nothing, so the model cannot be compared with an unsupervised method; "
                      "give --validation FILE or --validation-share SHARE"))  # fmt: skip
     rows += [("note", note) for note in facts.get("notes", ())]
     common.print_table(["fact", "value"], [*rows, ("saved as", facts["model"])], left=2)

@@ -1,4 +1,4 @@
-"""podium fuse: many lists in, one out."""
+"""podium fuse: combine many lists into one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def verb(
     """Fuse runs, ratings or votes into one ranking per query.
 
     \b
-    podium fuse bm25.run dense.run                         a look at the first queries
+    podium fuse bm25.run dense.run                         show the first queries
     podium fuse *.run -m 'rrf(k=20)' -o fused.run          a TREC run
     podium fuse *.run --weights bm25=1,dense=2 -o fused.csv
     podium fuse *.run -m retargeting --features items.csv -o fused.run

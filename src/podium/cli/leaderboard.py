@@ -1,4 +1,4 @@
-"""podium leaderboard: who is best, how sure that is, and what to ask next."""
+"""podium leaderboard: scores with confidence intervals, checks, and what to compare next."""
 
 from __future__ import annotations
 
@@ -16,53 +16,53 @@ if TYPE_CHECKING:
     from podium.data.ids import Id
     from podium.data.preferences import Preferences
 
-ASKED = ["ask next", "against", "first wins", "nats", "votes"]
-MARKS = {"ok": "ok", "warning": "LOOK", "unknown": "?"}
+ASKED = ["compare next", "against", "first wins", "nats", "votes"]
+MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
 
 
 @click.command(name="leaderboard", short_help="A leaderboard from votes, with intervals and checks.")
 @click.argument("files", nargs=-1, type=common.FILES)
 @click.option("--model", type=click.Choice(["bradley_terry", "thurstone"]), help="[default: bradley_terry]")
 @click.option("--ties", type=click.Choice(["half", "davidson", "rao_kupper", "ignore"]),
-              help="What a tie is: half a win each, an outcome, nothing.  [default: half]")  # fmt: skip
-@click.option("--l2", type=float, help="Weight of the ridge prior.  [default: that of bradley_terry]")
+              help="A tie is half a win each, an outcome, or ignored.  [default: half]")  # fmt: skip
+@click.option("--l2", type=float, help="Weight of the ridge prior.  [default: as in bradley_terry]")
 @click.option("--errors", type=click.Choice(["sandwich", "fisher"]), help="[default: sandwich]")
 @click.option(
-    "--bootstrap", type=click.IntRange(0), metavar="N", help="Intervals from N rounds of votes drawn again."
+    "--bootstrap", type=click.IntRange(0), metavar="N", help="Intervals from N bootstrap resamples."
 )
 @click.option("--over", type=click.Choice(["auto", "votes", "experts", "queries"]),
-              help="What intervals are over; auto: experts or queries, where their votes vary more than "
-                   "independent votes.  [default: auto]")  # fmt: skip
+              help="Sampling unit of the intervals; auto: experts or queries if votes within them are "
+                   "correlated.  [default: auto]")  # fmt: skip
 @click.option("--vote-weights", type=click.Choice(["auto", "frequency", "importance"]),
-              help="A vote of weight w is w votes (frequency) or one vote (importance; also for inverse-probability "
-                   "weights); auto: importance where a weight is not a whole number.  [default: auto]")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0), help="Of all that is drawn.  [default: 0]")
-@click.option("--level", type=float, help="Of intervals and tests.  [default: 0.95]")
-@click.option("--simultaneous", is_flag=True, default=None, help="Intervals that hold all at once.")
+              help="A vote of weight w is w votes (frequency) or one vote (importance; also for inverse-"
+                   "probability weights); auto: importance if weights are not integers.  [default: auto]")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0), help="Random seed.  [default: 0]")
+@click.option("--level", type=float, help="Confidence level of intervals and tests.  [default: 0.95]")
+@click.option("--simultaneous", is_flag=True, default=None, help="Simultaneous intervals: all hold jointly.")
 @click.option("--scale", type=click.Choice(["elo", "natural"]), help="[default: elo]")
 @click.option("--anchor", metavar="NUMBER or ITEM=NUMBER", help="The mean score, or that of an item.")
 @click.option("--judges", type=click.Choice(["equal", "discounted"]),
-              help="discounted: judges who go together share one voice.  [default: equal]")  # fmt: skip
+              help="discounted: correlated judges share one vote.  [default: equal]")  # fmt: skip
 @click.option(
     "--sides", type=click.Choice(["ignore", "fit"]), help="fit: estimate the advantage of the first side."
 )
 @click.option(
-    "--without", multiple=True, metavar="JUDGE", help="Leave out the votes of a judge; may be repeated."
+    "--without", multiple=True, metavar="JUDGE", help="Exclude the votes of a judge; may be repeated."
 )
 @click.option(
-    "--top", type=click.IntRange(1), help="Show the first K only, with the probability to be among them."
+    "--top", type=click.IntRange(1), help="Show only the first K, with the probability of being among them."
 )
 @click.option(
-    "--next", "next_", type=click.IntRange(1), metavar="N", help="The N comparisons that would tell most."
+    "--next", "next_", type=click.IntRange(1), metavar="N", help="The N most informative next comparisons."
 )
 @click.option(
     "--by",
     type=click.Choice(["query"]),
-    help="One leaderboard per query, for queries with items of their own.",
+    help="One leaderboard per query, for queries with separate items.",
 )
-@click.option("--plot", type=click.Path(), help="Draw it: a .svg, .png or .html file.")
+@click.option("--plot", type=click.Path(), help="Draw the leaderboard: a .svg, .png or .html file.")
 @click.option("--load", type=click.Path(exists=True), help="Add the votes to those of a saved leaderboard.")
-@click.option("--save", type=click.Path(), help="Keep votes and scores, to add more later.")
+@click.option("--save", type=click.Path(), help="Save votes and scores, to add more later.")
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 @common.input_options
 @common.json_option
@@ -83,15 +83,15 @@ def verb(
     json_: bool,
     **settings: Any,
 ) -> None:
-    """A leaderboard from votes: scores with intervals, ranks that the votes leave open, and checks.
+    """Rank items from votes: scores with confidence intervals, ranges of ranks, and checks.
 
-    Votes are tables with winner and loser, or with two items and the winner (model_a, model_b, winner), counts of
-    wins (JSON with models, X, Y), lists, or PrefLib elections.
+    Votes are tables with winner and loser, or with two items and the winner (model_a, model_b, winner),
+    counts of wins (JSON with models, X, Y), lists, or PrefLib elections.
 
     \b
     podium leaderboard votes.csv --bootstrap 1000 --over experts
-    podium leaderboard votes.jsonl --top 10 --next 5             and what to ask next
-    podium leaderboard arguments.csv --by query                  each topic has items of its own
+    podium leaderboard votes.jsonl --top 10 --next 5             and what to compare next
+    podium leaderboard arguments.csv --by query                  each topic has its own items
     podium leaderboard monday.csv --save board.podium
     podium leaderboard tuesday.csv --load board.podium --save board.podium --overwrite
     """
@@ -110,7 +110,7 @@ def verb(
 
 
 def _check_paths(plot: str | None, save: str | None, overwrite: bool) -> None:
-    """Before any work is done."""
+    """Check the output files before any work is done."""
     for path in filter(None, (plot, save)):
         common.refuse_overwrite(path, overwrite)
     if plot is not None:
@@ -133,7 +133,7 @@ def _save_outputs(
 
 
 def _parse_anchor(given: str | None) -> dict[str, Any]:
-    """`1000`, or `ITEM=1000`."""
+    """Parse `1000` or `ITEM=1000`."""
     if given is None:
         return {}
     item, equals, number = given.rpartition("=")
@@ -172,9 +172,9 @@ def _build_board(
     assert tally is not None
     tally = tally.without_experts(without) if without else tally
     reference = given.get("reference")
-    if reference is not None and tally.items.code_of(reference) is None:  # what was typed is text
+    if reference is not None and tally.items.code_of(reference) is None:  # command-line ids are text
         given["reference"] = {str(i): i for i in tally.items}.get(str(reference), reference)
-    with capture_warnings():  # the checks say it
+    with capture_warnings():  # the checks report the same
         return leaderboard(tally, settings=LeaderboardSettings(**given), start=start)
 
 
@@ -182,11 +182,11 @@ def _build_board(
 
 
 def _refuse_with_by(**given: Any) -> None:
-    """What belongs to one leaderboard."""
+    """Refuse options that apply to a single leaderboard."""
     for name, value in given.items():
         if value is not None:
             what = "--anchor ITEM=NUMBER" if name == "anchor" else f"--{name}"
-            raise click.UsageError(f"{what} is for one leaderboard; leave it out, or leave out --by")
+            raise click.UsageError(f"{what} applies to a single leaderboard; leave it out, or leave out --by")
 
 
 def _build_boards_by_query(
@@ -196,7 +196,7 @@ def _build_boards_by_query(
 
     for judge in without:
         votes = votes.without_expert(judge)
-    with capture_warnings() as heard:  # the checks of each leaderboard say the rest
+    with capture_warnings() as heard:  # the checks of each leaderboard report the others
         boards = leaderboards_by_query(votes, settings=LeaderboardSettings(**given))
     for text in heard:
         if text.startswith("no leaderboard"):
@@ -226,7 +226,7 @@ def _print_boards_by_query(
 
 
 def _print_doubts_by_query(boards: dict[Id, Leaderboard]) -> None:
-    """Each doubt once, with the first query that has it."""
+    """Print each warning once, with the first query that has it."""
     doubts: dict[str, list[tuple[Id, str]]] = {}
     for query, board in boards.items():
         for check in board.checks:
@@ -237,7 +237,7 @@ def _print_doubts_by_query(boards: dict[Id, Leaderboard]) -> None:
         click.echo(f"podium: warning: {name}: in {count}, such as {query}: {text}", err=True)
 
 
-# -- what is printed -------------------------------------------------------------------------------------------------
+# -- output ----------------------------------------------------------------------------------------------------------
 
 
 def _build_document(board: Leaderboard, top: int | None, next_: int | None) -> dict[str, Any]:
@@ -276,9 +276,9 @@ def _print_board(board: Leaderboard, top: int | None, next_: int | None, json_: 
 
 
 def _print_checks(board: Leaderboard) -> None:
-    """All checks for a person; where the output is a pipe, the doubts and what was decided for the user beside it."""
+    """Print all checks on a terminal; for a pipe, only warnings and automatic choices, on standard error."""
     decided = board.settings.over == "auto" and board.scheme.over != "votes"
-    words = board.scheme.text + (" (--over votes: as if votes were independent)" if decided else "")
+    words = board.scheme.text + (" (--over votes treats votes as independent)" if decided else "")
     if sys.stdout.isatty():
         click.echo(f"{words[:1].upper()}{words[1:]}.\n")
         for check in board.checks:
@@ -292,7 +292,7 @@ def _print_checks(board: Leaderboard) -> None:
 
 
 def _build_table(board: Leaderboard, top: int | None) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Head and rows: a person gets few columns, a pipe all figures."""
+    """Head and rows; a terminal gets rounded numbers, a pipe more digits."""
     digits = 3 if board.settings.scale == "natural" else 0 if sys.stdout.isatty() else 2
     columns = [
         "rank",

@@ -1,4 +1,4 @@
-"""podium methods: what there is to choose from."""
+"""podium methods: list and describe the methods."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from podium.cli import _common as common
 from podium.cli._fit_shards import list_streaming_learners
 
 
-@click.command(name="methods", short_help="List the methods, or explain one.")
+@click.command(name="methods", short_help="List the methods, or describe one.")
 @click.argument("name", required=False)
 @common.json_option
 def verb(name: str | None, json_: bool) -> None:
-    """List the methods, or explain one with its parameters.
+    """List the methods, or describe one and its parameters.
 
     \b
     podium methods
@@ -38,7 +38,7 @@ def verb(name: str | None, json_: bool) -> None:
             (f["name"], f["summary"], ", ".join(f["accepts"]), "yes" if f["weighted"] else "") for f in facts
         ]
         common.print_table(["method", "what it does", "reads", "weights"], rows, left=4)
-        common.echo_if_tty("podium methods NAME explains one.")
+        common.echo_if_tty("podium methods NAME describes one.")
     else:
         _print_method(facts[0], inspect.getdoc(found[name]) or "")
 

@@ -1,4 +1,4 @@
-"""podium report: everything worth knowing about some input, as one HTML file."""
+"""podium report: an analysis of the input as one HTML file."""
 
 from __future__ import annotations
 
@@ -20,27 +20,31 @@ if TYPE_CHECKING:
 
 @click.command(name="report", short_help="One HTML file: verdict, checks, curves, heatmaps, experts.")
 @click.argument("files", nargs=-1, type=common.FILES)
-@click.option("-o", "--output", type=click.Path(allow_dash=True), help="The page to write, or - .")
+@click.option(
+    "-o", "--output", type=click.Path(allow_dash=True), help="The HTML file to write; - for standard output."
+)
 @common.qrels_option
 @click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated.  "
-              "[default: with judgements all that are quick on the input, else a few]")  # fmt: skip
+              "[default: with judgements all that are fast on the input, else a few]")  # fmt: skip
 @click.option("--model", "models", multiple=True, type=click.Path(exists=True, dir_okay=False),
-              help="A saved model, beside the methods; may be repeated.")  # fmt: skip
+              help="A saved model to compare with the methods; may be repeated.")  # fmt: skip
 @common.metrics_option("ndcg@10", "map")
 @click.option(
     "--query", "queries", multiple=True, help="A query to show in full; may be repeated.  [default: three]"
 )
 @common.features_option
 @click.option(
-    "--tuning", type=click.Path(exists=True, dir_okay=False), help="What `podium tune --json` printed."
+    "--tuning", type=click.Path(exists=True, dir_okay=False), help="The output of `podium tune --json`."
 )
 @click.option("--learn/--no-learn", default=True, show_default=True,
-              help="Learn a model to show whom it trusts, if there are labels enough and no --model.")  # fmt: skip
+              help="Fit a model to show expert weights, if there are enough labels and no --model.")  # fmt: skip
 @click.option(
-    "--figures", type=click.Path(file_okay=False), help="Also write every picture as .svg and .png here."
+    "--figures",
+    type=click.Path(file_okay=False),
+    help="Also write each figure to this folder as .svg and .png.",
 )
-@click.option("--interactive", is_flag=True, help="Pictures with tooltips; the page grows by a megabyte.")
-@click.option("--title", default="", help="The heading.")
+@click.option("--interactive", is_flag=True, help="Figures with tooltips; adds about 1 MB to the page.")
+@click.option("--title", default="", help="Title of the report.")
 @click.option("--demo", is_flag=True, help="Use the embedded data instead of files.")
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 @common.input_options
@@ -56,10 +60,10 @@ def verb(
     json_: bool,
     **asked: Any,
 ) -> None:
-    """One HTML file on some input: the verdict, whether to trust it, and the pictures behind it.
+    """Write one HTML file about the input: the verdict, checks of its reliability, and the figures behind it.
 
-    It opens by a double click, needs no network and prints. Rankings, ratings and votes will do, with judgements or
-    without; the sections follow from what the data are.
+    The file is self-contained, needs no network and can be printed. The input is rankings, ratings or
+    votes, with or without judgements; the sections depend on the data.
 
     \b
     podium report *.run --qrels qrels.txt -o report.html
@@ -68,7 +72,7 @@ def verb(
     podium report --demo -o report.html
     """
     if output is None and figures is None and not json_:
-        raise click.UsageError("nothing to write; give -o report.html, --figures FOLDER or --json")
+        raise click.UsageError("no output; give -o report.html, --figures FOLDER or --json")
     if output not in (None, "-"):
         common.refuse_overwrite(output, overwrite)
     if asked["demo"] == bool(files):
@@ -77,7 +81,9 @@ def verb(
         found = _build_report(files, _make_methods(methods, models), asked)
         if figures is not None:
             found.save_figures(figures, overwrite=overwrite)
-        if output is not None and not (json_ and output == "-"):  # standard output holds one of them
+        if output is not None and not (
+            json_ and output == "-"
+        ):  # standard output can hold only one of the two
             found.save(output, interactive=interactive, overwrite=overwrite)
     if json_:
         common.print_json(found.to_dict())
@@ -86,7 +92,7 @@ def verb(
 
 
 def _show_status() -> contextlib.AbstractContextManager[Any]:
-    """A sign of life on the terminal; nothing elsewhere."""
+    """Show a spinner on a terminal; do nothing elsewhere."""
     if not sys.stderr.isatty():
         return contextlib.nullcontext()
     from rich.console import Console
@@ -95,7 +101,7 @@ def _show_status() -> contextlib.AbstractContextManager[Any]:
 
 
 def _make_methods(methods: tuple[str, ...], models: tuple[str, ...]) -> dict[str, Aggregator]:
-    """By what was typed; a model by the name of its file."""
+    """The methods by specification; a model by the name of its file."""
     named: dict[str, Aggregator] = {}
     for spec in (*methods, *models):
         name = os.path.basename(spec).removesuffix(".podium") if os.path.isfile(spec) else spec
@@ -114,7 +120,10 @@ def _build_report(files: tuple[str, ...], named: dict[str, Aggregator], asked: d
     preferences = common.require_preferences(content, files)
     labels = _read_optional_labels(asked["qrels"], content)
     if named and all(m.tags.supervised for m in named.values()):
-        named = {**choose_methods(preferences, labels).methods, **named}  # a model alone says little
+        named = {
+            **choose_methods(preferences, labels).methods,
+            **named,
+        }  # a model needs methods to compare with
     user = next((m for m in named.values() if m.tags.uses_features), None)
     if asked["features"] and user is None:
         raise ParameterError(
@@ -169,14 +178,16 @@ def _read_tuning(path: str | None) -> Any:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
     except (ValueError, RecursionError) as error:
-        raise ParameterError(f"{path} is not JSON: {error}; give what `podium tune --json` printed") from None
+        raise ParameterError(
+            f"{path} is not JSON: {error}; give the output of `podium tune --json`"
+        ) from None
     return check_document(found, path)
 
 
 def _print_summary(found: Report, output: str | None, figures: str | None) -> None:
     for line in found.verdict:
         click.echo(line)
-    marks = {"wrong": "WRONG", "look": "LOOK"}
+    marks = {"wrong": "WRONG", "look": "CHECK"}
     for finding in found.findings:
         if finding.verdict in marks:
             click.echo(f"{marks[finding.verdict]:>6}  {finding.name}: {finding.text}")

@@ -1,4 +1,4 @@
-"""podium reproduce: published tables, computed again."""
+"""podium reproduce: recompute published tables."""
 
 from __future__ import annotations
 
@@ -16,20 +16,23 @@ if TYPE_CHECKING:
     from podium_papers import Reproduction
 
 
-@click.command(name="reproduce", short_help="Compute a published table again.")
+@click.command(name="reproduce", short_help="Recompute a published table.")
 @click.argument("table", required=False)
 @click.option("--data", envvar="PODIUM_DATA", type=click.Path(),
-              help="Folder with the data sets.  [default: the variable PODIUM_DATA]")  # fmt: skip
+              help="Folder with the data sets.  [default: $PODIUM_DATA]")  # fmt: skip
 @click.option("--only", multiple=True, metavar="ROW", help="Only this row; may be repeated.")
 @click.option("--sets", "sets", multiple=True, metavar="SET", help="Only this data set; may be repeated.")
 @click.option(
-    "-o", "--output", metavar="NAME", help="Write NAME.md, NAME.csv and NAME.json, or the one NAME ends in."
+    "-o",
+    "--output",
+    metavar="NAME",
+    help="Write NAME.md, NAME.csv and NAME.json, or only the one that NAME ends in.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @click.option("--resume", type=click.Path(file_okay=False),
-              help="Folder in which results are kept, to go on after an interruption.")  # fmt: skip
+              help="Folder for intermediate results, to resume after an interruption.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True,
-              help="Seed of random splits, and of methods that have one.")  # fmt: skip
+              help="Seed of random splits and of randomized methods.")  # fmt: skip
 @common.json_option
 def verb(
     table: str | None,
@@ -42,7 +45,7 @@ def verb(
     seed: int,
     json_: bool,
 ) -> None:
-    """Compute a published table again, beside the published figures; without TABLE, list the tables.
+    """Recompute a published table and show the published numbers beside it; without TABLE, list the tables.
 
     \b
     podium reproduce
@@ -58,7 +61,7 @@ def verb(
     what = papers.find_table(table)
     if data is None and not what.generated:
         raise ParameterError(
-            "the data sets are not given; name their folder with --data, or in the variable PODIUM_DATA"
+            "no folder of data sets; give it with --data or the environment variable PODIUM_DATA"
         )
     for path in papers.output_paths(output) if output else []:
         common.refuse_overwrite(path, overwrite)
@@ -76,7 +79,7 @@ def verb(
 
 
 def load_papers() -> Any:
-    """The published tables: an installed plug-in, or the folder `papers` of the checkout that podium runs from."""
+    """The published tables: an installed plug-in, or the folder `papers` of the checkout in use."""
     from importlib.metadata import entry_points
 
     from podium.core.errors import ParameterError
@@ -125,7 +128,7 @@ def _print_reproduction(papers: Any, found: Reproduction) -> None:
 
 
 def _print_titled_table(name: str, head: Sequence[str], body: Sequence[Sequence[str]], title: str) -> None:
-    """A table under its title; a pipe gets no titles, so there the data set is a column."""
+    """Print a table with its title; a pipe gets no titles, so the data set becomes a column."""
     if sys.stdout.isatty():
         common.print_table(head, body, title=title, left=2)
     else:

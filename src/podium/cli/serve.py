@@ -1,4 +1,4 @@
-"""podium serve: the service and the studio, on this machine."""
+"""podium serve: run the HTTP service and the studio."""
 
 from __future__ import annotations
 
@@ -18,29 +18,27 @@ if TYPE_CHECKING:
 MISSING = "podium serve needs the extra `studio`; install it with: pip install 'podium-rank[studio]'"
 
 
-@click.command(name="serve", short_help="Serve fusion over HTTP, and the studio in a browser.")
+@click.command(name="serve", short_help="Serve the HTTP API and the studio.")
 @click.argument("files", nargs=-1, type=click.Path(exists=True))
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True,
-              help="0: any that is free.")  # fmt: skip
-@click.option(
-    "--folder", type=click.Path(file_okay=False), help="Where projects are kept.  [default: ~/.podium]"
-)
+              help="Port to listen on; 0: any free port.")  # fmt: skip
+@click.option("--folder", type=click.Path(file_okay=False), help="Folder for projects.  [default: ~/.podium]")
 @click.option("--token-file", type=click.Path(exists=True, dir_okay=False),
-              help="File with the token that requests must bear; or set PODIUM_TOKEN.")  # fmt: skip
+              help="File with the bearer token that requests must send; or set PODIUM_TOKEN.")  # fmt: skip
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME",
-              help="A further name by which the server is addressed; may be repeated.")  # fmt: skip
-@click.option("--seconds", type=click.FloatRange(0.1), help="Time for one request.  [default: 30]")
-@click.option("--concurrent", type=click.IntRange(1), help="Requests at once.  [default: 64]")
-@click.option("--workers", type=click.IntRange(1), help="Computations at once.  [default: one per core]")
-@click.option("--body-mb", type=click.IntRange(1), help="Size of a request to the service.  [default: 16]")
-@click.option("--quiet", is_flag=True, help="No line per request.")
+              help="Another host name of the server; may be repeated.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(0.1), help="Timeout per request.  [default: 30]")
+@click.option("--concurrent", type=click.IntRange(1), help="Concurrent requests.  [default: 64]")
+@click.option("--workers", type=click.IntRange(1), help="Concurrent computations.  [default: one per core]")
+@click.option("--body-mb", type=click.IntRange(1), help="Maximum size of an API request.  [default: 16]")
+@click.option("--quiet", is_flag=True, help="Do not log requests.")
 @common.json_option
 def verb(files: tuple[str, ...], json_: bool, quiet: bool, **given: Any) -> None:
-    """Serve fusion over HTTP (/v1), and the studio in a browser.
+    """Serve the HTTP API (/v1) and the studio, a browser interface.
 
-    Without --host, only this machine can reach it. Any other address needs a token. The studio opens the files and
-    folders that are named here, and what is uploaded to it; nothing else.
+    By default only this machine can connect; any other --host requires a token. The studio reads only the
+    files and folders named here and what users upload.
 
     \b
     podium serve                                           http://127.0.0.1:8765
@@ -53,14 +51,14 @@ def verb(files: tuple[str, ...], json_: bool, quiet: bool, **given: Any) -> None
         from podium.studio.app import create_app
         from podium.studio.server import format_address, listen, serve
     except ImportError as error:
-        raise ParameterError(f"{MISSING} ({error.name} is not there)") from None
+        raise ParameterError(f"{MISSING} ({error.name} is not installed)") from None
     logs.log_to_stderr(quiet)
     app, socket = create_app(settings), listen(settings)
     where = format_address(socket)
     if json_:
         common.print_json({"address": where, "pid": os.getpid()})
     else:
-        click.echo(f"{where}  (documentation: {where}/docs; Ctrl-C ends it)")
+        click.echo(f"{where}  (documentation: {where}/docs; Ctrl-C stops the server)")
     sys.stdout.flush()
     serve(app, socket)
 
@@ -86,8 +84,8 @@ def _build_settings(files: tuple[str, ...], given: dict[str, Any]) -> ServerSett
 
 
 def _read_token(path: str | None) -> str | None:
-    """From the file or the environment; never from the command line, which everybody on the machine can read."""
+    """The token from the file or the environment, not the command line, which other local users can read."""
     token = os.environ.get("PODIUM_TOKEN") if path is None else Path(path).read_text().strip()
     if path is not None and not token:
-        raise ParameterError(f"{path} is empty; write a token into it, such as `openssl rand -hex 32` makes")
+        raise ParameterError(f"{path} is empty; write a token to it, for example with `openssl rand -hex 32`")
     return token or None

@@ -1,4 +1,4 @@
-"""podium tune: which method, parameters and weights to use, by judgements, with an honest estimate of the gain."""
+"""podium tune: choose method, parameters and weights by judgements, with an unbiased estimate of the gain."""
 
 from __future__ import annotations
 
@@ -23,33 +23,29 @@ SHOWN = 5  # configurations in the table
 @click.argument("files", nargs=-1, type=common.FILES)
 @common.qrels_option
 @click.option(
-    "-M", "--metric", "metrics", multiple=True, help="The metric to raise, one.  [default: ndcg@10]"
+    "-M", "--metric", "metrics", multiple=True, help="The metric to maximize; one only.  [default: ndcg@10]"
 )
-@click.option("-m", "--method", "methods", multiple=True, help="A method to search, perhaps with values that stay, as "
-              "in 'combsum(normalizer=zscore)'; may be repeated.  [default: all that are quick here]")  # fmt: skip
-@click.option(
-    "--supervised", is_flag=True, help="Without -m: also the methods that learn from labels (slow)."
-)
-@click.option(
-    "--weights/--no-weights", default=True, show_default=True, help="Search weights of the experts."
-)
+@click.option("-m", "--method", "methods", multiple=True, help="A method to search; parameters given stay fixed, as in "
+              "'combsum(normalizer=zscore)'; may be repeated.  [default: all that are fast on this input]")  # fmt: skip
+@click.option("--supervised", is_flag=True, help="Without -m: include methods that learn from labels (slow).")
+@click.option("--weights/--no-weights", default=True, show_default=True, help="Also search expert weights.")
 @click.option(
     "--search", type=click.Choice(["random", "grid", "halving"]), default="random", show_default=True
 )
 @click.option(
     "--trials", type=click.IntRange(1), default=200, show_default=True, help="Configurations to try."
 )
-@click.option("--folds", type=click.IntRange(2), help="Parts the queries are dealt into.  [default: 5]")
-@click.option("--baseline", help="What the result is held against.  [default: rrf]")
+@click.option("--folds", type=click.IntRange(2), help="Cross-validation folds.  [default: 5]")
+@click.option("--baseline", help="The method to compare the result with.  [default: rrf]")
 @click.option("--limit", type=click.FloatRange(0, min_open=True), default=0.05, show_default=True,
-              help="Without -m: processor seconds that a configuration may take.")  # fmt: skip
+              help="Without -m: maximum CPU seconds per configuration.")  # fmt: skip
 @click.option("--budget", type=click.FloatRange(0), default=300, show_default=True, metavar="SECONDS",
-              help="Time for the search: after it, no further configuration is begun; 0: no limit.")  # fmt: skip
+              help="Seconds for the search; after that, no new configuration starts; 0: no limit.")  # fmt: skip
 @click.option("--ties", type=click.Choice(["trec", "item", "input"]), default="trec", show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--workers", type=click.IntRange(1), help="Threads.  [default: one per core]")
 @click.option("--resume", type=click.Path(file_okay=False),
-              help="Folder in which results are kept, to go on after an interruption.")  # fmt: skip
+              help="Folder for intermediate results, to resume after an interruption.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(), help="The model file to write, such as best.podium.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @common.input_options
@@ -68,13 +64,13 @@ def verb(
     budget: float,
     **settings: Any,
 ) -> None:
-    """Find method, parameters and weights by judgements, and say what they are worth on queries not seen.
+    """Find method, parameters and weights by judgements, and estimate their quality on unseen queries.
 
-    The estimate comes from cross-validation in which the whole search is made again for every fold. If the result
-    cannot be told from the baseline, the verdict says so; the model is written all the same.
+    The estimate comes from nested cross-validation: the whole search is repeated in every fold. If the result
+    is not significantly better than the baseline, the verdict says so; the model is written anyway.
 
-    The search has a time budget of 300 seconds (--budget). If that ends it, a note says how many configurations were
-    tried; what has begun is finished, so the command may take a little longer.
+    The search has a time budget of 300 seconds (--budget). If the budget runs out, a note says how many
+    configurations were tried; running ones are finished, so the command may take a little longer.
 
     \b
     podium tune *.run --qrels qrels.txt -M map -o best.podium
@@ -109,7 +105,7 @@ def _select_metric(metrics: tuple[str, ...]) -> str:
 
     if len(metrics) > 1:
         raise ParameterError(
-            f"tune raises one metric, and there are {len(metrics)}: {', '.join(metrics)}; give one -M"
+            f"tune maximizes one metric, but {len(metrics)} are given: {', '.join(metrics)}; give one -M"
         )
     return metrics[0] if metrics else "ndcg@10"
 
@@ -123,7 +119,7 @@ def _read_dataset(files: tuple[str, ...], qrels: str | None, reading: tuple[Any,
 
 
 def _can_write_run(preferences: Preferences) -> bool:
-    """Whether a run file can hold these ids; one with a blank cannot be told from two."""
+    """Whether a run file can hold these ids; blanks separate its columns, so ids must not contain any."""
     from podium.core.errors import InputError
     from podium.formats.text_ids import format_plain_ids
 
@@ -143,7 +139,7 @@ def _format_apply_command(
     unlisted: str | None,
     target: str,
 ) -> str:
-    """What applies the model to this input, ready for a shell."""
+    """The shell command that applies the model to this input."""
     words = ["podium", "apply", output, *files]
     words += ["-f", format_] if format_ else []
     words += ["--unlisted", unlisted] if unlisted else []
@@ -153,20 +149,20 @@ def _format_apply_command(
 
 
 def _print_tuning(found: Tuning, command: str | None) -> None:
-    """The verdict, the estimate, the best configurations, what was left out, how to go on."""
+    """Print the verdict, the estimate, the best configurations, what was excluded, and the next step."""
     click.echo(found.sentence())
     grid = found.grid()
     common.print_table(grid.head, grid.rows)
     best = [
         (t.config, common.format_number(t.mean), str(t.queries)) for t in found.trials[:SHOWN] if not t.failed
     ]
-    # a pipe gets no titles of tables
+    # table titles are not printed to a pipe
     limit = "no time budget" if found.budget is None else f"time budget {found.budget:g} s"
     made = f"{found.search} search, {found.folds} folds, seed {found.seed}, {limit}"
     summary = f"{len(found.trials)} configurations, {made}"
     if not sys.stdout.isatty():
         click.echo(summary, err=True)
-    head = ["best configurations", f"{found.metric}, too high: chosen by it", "queries"]
+    head = ["best configurations", f"{found.metric} (optimistic: selected on it)", "queries"]
     common.print_table(head, best, title=summary)
     if found.weights:
         grid = found.weights_grid()
@@ -178,7 +174,7 @@ def _print_tuning(found: Tuning, command: str | None) -> None:
         common.print_table(["not tried", "why"], list(found.left_out.items()), left=2)
         names = " ".join(f"-m {name}" for name in sorted({t.method for t in found.trials}))
         common.echo_if_tty(
-            f"Times differ between machines; to repeat this search exactly, name its methods: {names}"
+            f"Run times differ between machines; to repeat this search exactly, name its methods: {names}"
         )
     if command is not None:
         click.echo(f"apply it with: {command}")

@@ -1,4 +1,4 @@
-"""One report on preferences: the verdict, whether to trust it, and the pictures behind it; as one HTML file."""
+"""A report on preferences as one HTML file: the verdict, checks of its reliability, and the figures."""
 
 from podium.reporting.blocks import Figure, Report, ReportFinding, ReportTable, Section
 from podium.reporting.build_report import report

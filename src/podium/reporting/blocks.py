@@ -1,4 +1,4 @@
-"""What a report is made of, before anybody thinks of HTML."""
+"""The content of a report, independent of HTML."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = (".svg", ".png")
 
 @dataclass(frozen=True)
 class ReportFinding:
-    """One answer to "can you trust it": `ok`, `look` (read before you decide), `wrong`, `unknown`."""
+    """The result of one check: `ok`, `look` (read before you decide), `wrong`, `unknown`."""
 
     name: str
     verdict: FindingVerdict
@@ -30,7 +30,7 @@ class ReportFinding:
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A picture (an Altair chart) with the words under it; `name` is also that of its file."""
+    """An Altair chart with its caption; `name` is also the file name."""
 
     name: str
     chart: Any
@@ -39,18 +39,18 @@ class Figure:
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table, of which a page shows the first `most` rows."""
+    """A table; pages show its first `most` rows."""
 
     grid: Grid
     most: int | None = None
 
 
-Block = str | tuple[str, ...] | Figure | ReportTable  # a paragraph, a list of points, a picture, a table
+Block = str | tuple[str, ...] | Figure | ReportTable  # a paragraph, a bullet list, a figure, a table
 
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A heading and what is under it."""
+    """A heading and its content."""
 
     name: str  # of the anchor
     title: str
@@ -59,7 +59,7 @@ class Section:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """The verdict in a sentence or two, the findings, the sections, and how it was made."""
+    """The verdict in a sentence or two, the findings, the sections, and the provenance."""
 
     title: str
     verdict: tuple[str, ...]
@@ -71,14 +71,14 @@ class Report:
         return f"Report({self.title!r}: {' '.join(self.verdict)})"
 
     def _repr_html_(self) -> str:
-        """The verdict and the checks; the whole page is `to_html()`, or a file by `save`."""
+        """The verdict and the checks; `to_html()` gives the whole page, `save` writes it."""
         rows = tuple((f.name, f.verdict, f.text) for f in self.findings)
         checks = tables.render_table(tables.Grid(("check", "verdict", "why"), rows, 3))
         return tables.render_block(self.title, *map(tables.render_paragraph, self.verdict), checks)
 
     @property
     def figures(self) -> list[Figure]:
-        """All pictures in their order."""
+        """All figures in order."""
         return [b for s in self.sections for b in s.blocks if isinstance(b, Figure)]
 
     def to_html(self, *, interactive: bool = False) -> str:
@@ -90,13 +90,13 @@ class Report:
     def save(
         self, path: str | os.PathLike[str], *, interactive: bool = False, overwrite: bool = False
     ) -> None:
-        """Write the page, whole or not at all."""
+        """Write the page atomically."""
         from podium.storage.files import write_atomically
 
         write_atomically([self.to_html(interactive=interactive).encode()], path, overwrite=overwrite)
 
     def save_figures(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> list[Path]:
-        """Every picture as .svg and .png in a folder, which is made if it is not there."""
+        """Write every figure as .svg and .png to a folder, which is created if needed."""
         target = Path(folder)
         paths = [(f, target / (f.name + kind)) for f in self.figures for kind in KINDS]
         there = [path for _, path in paths if path.exists()]
@@ -110,7 +110,7 @@ class Report:
         return [path for _, path in paths]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the pictures as plain values."""
+        """Everything but the figures as plain values."""
         document: dict[str, Any] = replace_nonfinite(
             {
                 "title": self.title,

@@ -1,4 +1,4 @@
-"""From preferences to a report."""
+"""Build a report from preferences."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def report(
     title: str = "",
     made: Mapping[str, str] | None = None,
 ) -> Report:
-    """Everything worth knowing about preferences and what methods make of them.
+    """Analyze preferences and the methods that aggregate them.
 
-    Labels, when given, decide; without them the report says how far methods and experts agree. `methods` are names,
-    aggregators or fitted models (default: a few that suit the data), `queries` those to be shown in full (default: up
-    to three that tell most), `times` seconds by annotator, `tuning` a document of a search over parameters, `made` what
-    the last section should say besides. With `learn`, a model is fitted to show which experts it trusts, if there are
-    enough labels. The same input gives the same page.
+    Labels decide which method is best; without them the report shows how much methods and experts agree.
+    `methods` are names, aggregators or fitted models (default: a few that suit the data); `queries` are shown
+    in full (default: up to three informative ones); `times` are seconds per annotator; `tuning` is the document
+    of a parameter search; `made` adds entries to the last section. With `learn` and enough labels, a model is
+    fitted to show which experts it trusts. The same input gives the same page.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "c"]}})
     >>> found = report(p, methods=["rrf", "borda"])
     >>> found.verdict[0]
-    'There are no labels, so nothing says which method is better.'
+    'There are no labels, so the methods cannot be compared.'
     >>> [s.name for s in found.sections]
     ['methods', 'queries', 'experts']
     """
@@ -82,7 +82,7 @@ def _resolve_methods(
 
 
 def _describe_provenance(found: ReportInputs) -> dict[str, str]:
-    """What it takes to make the same report again."""
+    """The facts needed to reproduce the report."""
     from podium.core.version import __version__
 
     p, labels = found.preferences, found.asked.labels
@@ -97,8 +97,8 @@ def _describe_provenance(found: ReportInputs) -> dict[str, str]:
     if found.comparison is not None:
         c = found.comparison
         facts["tests"] = (
-            f"paired {c.test} test; {100 * c.level:g} % intervals {INTERVALS[c.test]}; Holm's correction in tables, "
-            "in the verdict maxT over all pairs of the methods; ties and precision of scores as in trec_eval; a judged "
-            "query without an answer is 0"
+            f"paired {c.test} test; {100 * c.level:g} % intervals {INTERVALS[c.test]}; tables use Holm's correction, "
+            "the verdict maxT over all pairs of methods; ties and score precision as in trec_eval; a judged "
+            "query without results counts as 0"
         )
     return facts

@@ -1,4 +1,4 @@
-"""Can you trust it: checks as data, each with a verdict and a reason."""
+"""Checks of the report's reliability, each with a verdict and a reason."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from podium.reporting.inputs import ReportInputs
 
 __all__ = ["collect_findings"]
 
-WELL, POORLY = 0.8, 0.4  # judged share of the top from which figures are good, below which they are guesswork
+WELL, POORLY = 0.8, 0.4  # judged share of the top: reliable from the first, unreliable below the second
 MANY, FEW = 50, 10  # queries
-TIED = 0.2  # share of tied items in the top from which the tie rule decides much
-ABSENT = 0.5  # share of the queries below which an expert answers few
-LUCK = 0.01  # of the mean of the best method that is due to its choice, from which a reader should know
-BAD_JUDGES = 0.1  # share of the judgements that are random or malicious
+TIED = 0.2  # share of tied items in the top from which the tie rule matters
+ABSENT = 0.5  # share of queries below which an expert counts as sparse
+LUCK = 0.01  # selection bias, relative to the best method's mean, from which it is reported
+BAD_JUDGES = 0.1  # share of random or malicious judgements that is reported
 TOP = 10
-FLAGS: dict[str, tuple[FindingVerdict, str, str]] = {  # said of one expert, and of several
+FLAGS: dict[str, tuple[FindingVerdict, str, str]] = {  # verb for one expert, predicate for several
     "strange ids": ("wrong", "shares", "share no query or item with the others"),
     "unjudged": ("wrong", "has", "have no judged item"),
-    "upside down": ("wrong", "orders", "order things mostly the other way round"),
-    "all tied": ("look", "puts", "put all items in one place"),
-    "silent": ("look", "says", "say nothing"),
+    "upside down": ("wrong", "orders", "order most pairs the opposite way"),
+    "all tied": ("look", "puts", "put all items at one rank"),
+    "silent": ("look", "gives", "give no answers"),
 }
 WORDS: dict[str, FindingVerdict] = {"ok": "ok", "warning": "look", "unknown": "unknown"}
 ORDER: tuple[FindingVerdict, ...] = ("wrong", "look", "unknown", "ok")
 
 
 def collect_findings(found: ReportInputs) -> tuple[ReportFinding, ...]:
-    """All checks, the gravest first."""
+    """All checks, most severe first."""
     every = [
         *_check_labels(found),
         *_check_experts(found),
@@ -49,23 +49,25 @@ def collect_findings(found: ReportInputs) -> tuple[ReportFinding, ...]:
 def _check_labels(found: ReportInputs) -> Iterator[ReportFinding]:
     labels, p = found.asked.labels, found.preferences
     if labels is None:
-        yield ReportFinding("labels", "unknown", "there are none, so nothing says which method is better")
+        yield ReportFinding("labels", "unknown", "there are none, so the methods cannot be compared")
         return
     yield from _check_held_out(found)
     if found.comparison is None:
         if found.held is None:
-            yield ReportFinding("labels", "wrong", _strangers(found, labels))
+            yield ReportFinding("labels", "wrong", _describe_unmatched_queries(found, labels))
         return
     count = found.comparison.queries
     verdict: FindingVerdict = "ok" if count >= MANY else "look" if count >= FEW else "wrong"
-    words = "one query proves nothing" if count == 1 else f"{count:,} queries are measured"
+    words = "one query is not evidence" if count == 1 else f"{count:,} queries are evaluated"
     yield ReportFinding(
-        "enough queries", verdict, words if count >= FEW else f"{words}; few differences can be shown"
+        "enough queries",
+        verdict,
+        words if count >= FEW else f"{words}; only large differences can be detected",
     )
     here = len(p) - int((labels.queries.codes_of(p.queries) >= 0).sum())
     if here:
         yield ReportFinding(
-            "labelled queries", "look", f"{here:,} of {len(p):,} queries have no labels and are left out"
+            "labelled queries", "look", f"{here:,} of {len(p):,} queries have no labels and are excluded"
         )
     lacking = int((~found.comparison.evaluations[found.best_method].answered).sum())
     if lacking:
@@ -79,40 +81,43 @@ def _check_labels(found: ReportInputs) -> Iterator[ReportFinding]:
 
 
 def _check_held_out(found: ReportInputs) -> Iterator[ReportFinding]:
-    """What models were fitted on says nothing of them."""
+    """Scores on training queries say nothing about a model's quality."""
     held = found.held
     if held is None:
         return
     for name, reason in held.left_out.items():
-        yield ReportFinding("held-out queries", "look", f"{name} has no figures here: {reason}")
+        yield ReportFinding("held-out queries", "look", f"{name} is not evaluated: {reason}")
     yield from (ReportFinding("held-out queries", "look", note) for note in held.notes)
     if held.checked and not held.used:
         verb = "was" if len(held.checked) == 1 else "were"
-        text = f"{', '.join(held.checked)} {verb} fitted on none of these queries"
+        text = f"{', '.join(held.checked)} {verb} not fitted on any of these queries"
         yield ReportFinding("held-out queries", "ok", text)
 
 
 def _check_choice(found: ReportInputs) -> Iterator[ReportFinding]:
-    """How many methods the best was chosen from, what that adds to its mean, and which were not tried."""
+    """The number of methods compared, the selection bias of the best one, and the methods not tried."""
     assert found.comparison is not None
     count, metric = len(found.measured_methods), found.comparison.metrics[0]
     if count > 1 and found.has_judged_items and found.expected_mean == found.expected_mean:
         mean = found.comparison.row(found.best_method, metric).mean
         text = (
             f"{found.best_method} is the best of {count} on these queries, with {metric} {format_decimal(mean)}; "
-            "choosing by all "
-            f"other queries gives {format_decimal(found.expected_mean)} on a query"
+            f"leave-one-out selection gives {format_decimal(found.expected_mean)}"
         )
         luck = mean - found.expected_mean > LUCK
         yield ReportFinding(
-            "choice of the best", "look" if luck else "ok", text + ("; expect that" if luck else "")
+            "choice of the best",
+            "look" if luck else "ok",
+            text + ("; expect that on new queries" if luck else ""),
         )
     if found.asked.slow:
-        text = f"{count} methods were compared; these take long on these data, and are compared when named: "
+        text = (
+            f"{count} methods were compared; these are slow on these data and are compared only when named: "
+        )
         yield ReportFinding("methods tried", "ok", text + ", ".join(found.asked.slow))
 
 
-def _strangers(found: ReportInputs, labels: Labels) -> str:
+def _describe_unmatched_queries(found: ReportInputs, labels: Labels) -> str:
     ours, theirs = found.preferences.queries[:3], labels.queries[:3]
     return f"they are for other queries: the input has {ours}, the labels have {theirs}; ids are compared exactly"
 
@@ -125,7 +130,7 @@ def _check_judged_share(found: ReportInputs) -> ReportFinding:
     where = "of the ranking" if cutoff is None else f"of the top {cutoff}"
     if not found.has_judged_items:
         return ReportFinding(
-            "judged items", "wrong", f"no item {where} of any result is judged; the figures say nothing"
+            "judged items", "wrong", f"no item {where} of any result is judged; the scores are meaningless"
         )
     verdict: FindingVerdict = "ok" if share >= WELL else "look" if share >= POORLY else "wrong"
     text = f"{format_percent(share)} {where} of {found.best_method} is judged"
@@ -137,12 +142,10 @@ def _check_judged_share(found: ReportInputs) -> ReportFinding:
 def _check_experts(found: ReportInputs) -> Iterator[ReportFinding]:
     d, p = found.diagnosis, found.preferences
     if len(p.experts) == 1:
-        yield ReportFinding(
-            "experts", "unknown", "there is one expert only; there is nobody to agree or disagree with"
-        )
+        yield ReportFinding("experts", "unknown", "there is only one expert; agreement cannot be measured")
     if d is None:
         if found.crowd is None and len(p.experts) > 1:
-            text = f"{len(p.experts):,} experts are too many to be looked at one by one"
+            text = f"{len(p.experts):,} experts are too many for a diagnosis of each"
             yield ReportFinding("experts", "unknown", text)
         return
     for flag, (verdict, verb, words) in FLAGS.items():
@@ -150,10 +153,10 @@ def _check_experts(found: ReportInputs) -> Iterator[ReportFinding]:
         if who:
             said = words if len(who) > 1 else " ".join((verb, *words.split()[1:]))
             yield ReportFinding(flag, verdict, f"{_join_names(who)} {said}")
-    worth = f"{len(d):,} experts are worth about {d.effective:.1f} independent ones"
+    worth = f"effective number of independent experts: {d.effective:.1f} of {len(d):,}"
     if d.copies:
         pairs = [f"{c.first} and {c.second}" for c in d.copies]
-        yield ReportFinding("copies", "look", f"{worth}; these say nearly the same: {_join_names(pairs)}")
+        yield ReportFinding("copies", "look", f"{worth}; near-duplicates: {_join_names(pairs)}")
     else:
         half = d.effective < len(d) / 2
         yield ReportFinding("independent experts", "look" if half else "ok", worth)
@@ -175,9 +178,9 @@ def _check_results(found: ReportInputs) -> Iterator[ReportFinding]:
     place = np.arange(len(best.order)) - best.index.starts[best.index.query_of_slot]
     top = place < TOP
     share = float(best.tied[top].mean()) if top.any() else 0.0
-    text = f"{format_percent(share)} of the first {TOP} places of {found.best_method} are tied"
+    text = f"{format_percent(share)} of the top {TOP} ranks of {found.best_method} are tied"
     if share > TIED:
-        yield ReportFinding("ties", "look", f"{text}; there the tie rule decides, not the experts")
+        yield ReportFinding("ties", "look", f"{text}; the tie rule, not the experts, orders these items")
     else:
         yield ReportFinding("ties", "ok", text)
 
@@ -191,17 +194,19 @@ def _check_annotators(found: ReportInputs) -> Iterator[ReportFinding]:
     share = sum(r.judgements for r in bad) / total
     text = f"{len(bad)} of {len(crowd):,} annotators look random or malicious: {format_percent(share)} of judgements"
     yield ReportFinding("annotators", "look" if share > BAD_JUDGES else "ok", text)
-    worth = f"by volume and independence they are worth {crowd.effective:.1f} judges"
+    worth = f"effective number of independent judges, by volume: {crowd.effective:.1f}"
     if crowd.copies:
         groups = [
             " and ".join(map(str, g[:4])) + (f" and {len(g) - 4} more" if len(g) > 4 else "")
             for g in crowd.copies
         ]
         yield ReportFinding(
-            "copies", "look", f"{worth}; these answer alike, mistakes included: {_join_names(groups)}"
+            "copies",
+            "look",
+            f"{worth}; these give the same answers, including mistakes: {_join_names(groups)}",
         )
     else:
-        yield ReportFinding("copies", "ok", f"{worth}; nobody copies")
+        yield ReportFinding("copies", "ok", f"{worth}; no copies detected")
 
 
 def _check_leaderboard(found: ReportInputs) -> Iterator[ReportFinding]:

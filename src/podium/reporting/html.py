@@ -1,4 +1,4 @@
-"""A report as one HTML file: pictures are inside it, nothing is fetched, and it prints."""
+"""Render a report as one self-contained, printable HTML file with embedded figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from podium.reporting.blocks import Block, Figure, Report, ReportFinding, Report
 
 __all__ = ["render_page"]
 
-WORDS = {"ok": "ok", "look": "look", "wrong": "wrong", "unknown": "not known"}
+WORDS = {"ok": "ok", "look": "check", "wrong": "wrong", "unknown": "unknown"}
 DRAW = (
     "for (const holder of document.querySelectorAll('figure script[type=\"application/json\"]')) {"
     "const target = holder.previousElementSibling;"
@@ -21,7 +21,7 @@ DRAW = (
 
 
 def render_page(report: Report, *, interactive: bool = False) -> str:
-    """The page. Pictures are SVG; `interactive` adds what a browser needs to draw them itself, with tooltips."""
+    """Render the page. Figures are SVG; `interactive` adds scripts that redraw them with tooltips."""
     style = importlib.resources.files(__package__).joinpath("style.css").read_text("utf-8")
     parts = [_render_verdict(report), _render_contents(report), _render_checks(report.findings)]
     parts += [_render_section(s, interactive) for s in report.sections]
@@ -41,7 +41,7 @@ def _render_contents(report: Report) -> str:
     titles = {
         "trust": "Can you trust it?",
         **{s.name: s.title for s in report.sections},
-        "made": "How this was made",
+        "made": "Provenance",
     }
     links = "".join(
         f'<li><a href="#{name}">{tables.escape_html(title)}</a></li>' for name, title in titles.items()
@@ -94,4 +94,6 @@ def _render_provenance(report: Report) -> str:
     body = "".join(
         f"<tr><td>{tables.escape_html(k)}</td><td>{tables.escape_html(v)}</td></tr>" for k, v in rows
     )
-    return f'<section id="made"><h2>How this was made</h2><table class="made"><tbody>{body}</tbody></table></section>'
+    return (
+        f'<section id="made"><h2>Provenance</h2><table class="made"><tbody>{body}</tbody></table></section>'
+    )

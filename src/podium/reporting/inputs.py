@@ -1,4 +1,4 @@
-"""Everything a report is about, computed once: results, comparison, diagnosis, leaderboard, annotators."""
+"""The inputs of a report, computed once: results, comparison, diagnosis, leaderboard, annotators."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from podium.metrics.base import MetricSpec, parse
 
 __all__ = ["ReportInputs", "ReportRequest", "choose_methods", "collect_inputs", "default_methods"]
 
-EXPERTS = 150  # for which experts are looked at one by one, at most
-WORK = 50_000_000  # experts x rows, likewise
-GRADES = 11  # distinct ratings up to which ratings are judgements and not scores of engines
-LEARN_QUERIES, LEARN_ROWS, LEARN_EXPERTS = 20, 400_000, 60  # when a model is learned to see whom it trusts
+EXPERTS = 150  # maximum number of experts for a diagnosis of each expert
+WORK = 50_000_000  # maximum of experts x rows for the same
+GRADES = 11  # distinct ratings up to which ratings count as judgements, not as engine scores
+LEARN_QUERIES, LEARN_ROWS, LEARN_EXPERTS = 20, 400_000, 60  # limits for fitting a model for expert weights
 DEPTHS = range(1, 11)
-DRAWN = 8  # lines in a picture of curves
+DRAWN = 8  # lines in a chart of curves
 
 
 @dataclass(frozen=True, eq=False)
 class ReportRequest:
-    """What the reader of the report wants to know about."""
+    """What the report is to cover."""
 
     preferences: Preferences
     labels: Labels | None = None
@@ -52,13 +52,13 @@ class ReportRequest:
     metrics: Sequence[MetricSpec] = ("ndcg@10", "map")
     queries: Sequence[Id] = ()
     learn: bool = True
-    slow: Sequence[str] = ()  # methods that were not tried as they take long on these data
-    pairs: bool = True  # whether annotators and leaderboards are computed, which compare each item with each
+    slow: Sequence[str] = ()  # methods skipped because they are slow on these data
+    pairs: bool = True  # whether to compute annotators and leaderboards, whose cost is quadratic in the items
 
 
 @dataclass(frozen=True, eq=False)
 class ReportInputs:
-    """What was found; None where the data are not of that kind."""
+    """The computed parts; None where a part does not apply to the data."""
 
     asked: ReportRequest
     results: Mapping[str, Consensus]  # by method
@@ -68,25 +68,25 @@ class ReportInputs:
     board: Leaderboard | None = None
     crowd: Annotators | None = None
     weighers: Mapping[str, Aggregator] = field(default_factory=dict)  # models whose weights are shown
-    shown_only: bool = False  # they were learned for the picture alone
-    run: str | None = None  # the row of the best expert in the comparison
-    held: HeldOutLabels | None = None  # which labelled queries no model was fitted on
-    said: tuple[str, ...] = ()  # warnings that came up on the way
+    shown_only: bool = False  # they were trained for the figure only
+    run: str | None = None  # the comparison row of the best expert
+    held: HeldOutLabels | None = None  # labelled queries that no model was fitted on
+    said: tuple[str, ...] = ()  # warnings collected on the way
 
     @property
     def preferences(self) -> Preferences:
-        """What it is all about."""
+        """The preferences of the request."""
         return self.asked.preferences
 
     @property
     def has_judged_items(self) -> bool:
-        """Whether the figures by labels say anything: some item that a metric looks at has a grade."""
+        """Whether label-based scores are meaningful: some item that a metric reads has a grade."""
         found = self.comparison
         return found is not None and any(r.judged > 0 for r in found.rows)
 
     @property
     def measured_methods(self) -> list[str]:
-        """The methods that have figures by labels."""
+        """The methods with label-based scores."""
         known = {} if self.comparison is None else self.comparison.evaluations
         return [n for n in self.results if n in known]
 
@@ -101,7 +101,7 @@ class ReportInputs:
 
     @property
     def leading_methods(self) -> list[str]:
-        """The methods that are drawn and looked at query by query: the best few."""
+        """The best few methods, which are drawn and analyzed per query."""
         return (
             self.measured_methods
             if self.comparison is None
@@ -110,7 +110,7 @@ class ReportInputs:
 
     @functools.cached_property
     def leads(self) -> tuple[Lead, ...]:
-        """How far the best method is above every other one and the best expert, all of them considered."""
+        """The lead of the best method over each other method and the best expert, with joint p-values."""
         assert self.comparison is not None
         c = self.comparison
         return compute_leads(
@@ -123,7 +123,7 @@ class ReportInputs:
 
     @functools.cached_property
     def expected_mean(self) -> float:
-        """The mean that choosing the best of these methods can be expected to give on further queries."""
+        """The expected mean on new queries when the best of these methods is chosen."""
         return estimate_choice_value(self._values_by_method(self.measured_methods))
 
     def _values_by_method(self, names: Sequence[str]) -> dict[str, F8]:
@@ -131,7 +131,7 @@ class ReportInputs:
         return {n: self.comparison.evaluations[n][self.comparison.metrics[0]] for n in names}
 
     def compute_similarity(self) -> F8:
-        """By query: mean RBO of the rankings of all pairs of methods; 1 for a single method."""
+        """Mean RBO over all pairs of methods, per query; 1 for a single method."""
         pairs = list(combinations(self.results.values(), 2))
         found = [np.nan_to_num(compute_rbo_by_query(a, b), nan=1.0) for a, b in pairs]
         return np.mean(found, axis=0) if found else np.ones(len(self.preferences))
@@ -147,8 +147,7 @@ def default_methods(preferences: Preferences) -> dict[str, Aggregator]:
 
 
 def choose_methods(preferences: Preferences, labels: Labels | None = None) -> MethodScreen:
-    """The methods that are compared where nobody names any: all that are quick where labels can choose among them,
-    else a few well-known ones."""
+    """The default methods: with labels, all that are fast on these data; without, a few well-known ones."""
     first = default_methods(preferences)
     if labels is None or not _share_queries(preferences, labels):
         return MethodScreen(first, ())
@@ -156,7 +155,7 @@ def choose_methods(preferences: Preferences, labels: Labels | None = None) -> Me
 
 
 def is_crowd(preferences: Preferences) -> bool:
-    """Whether the experts are people or models that judge: votes of several, or ratings on a short scale."""
+    """Whether the experts are annotators: several voters, or ratings on a short scale."""
     if len(preferences.experts) < 3:
         return False
     if Form.COMPARISON in preferences.forms:
@@ -168,7 +167,7 @@ def is_crowd(preferences: Preferences) -> bool:
 
 
 def has_board(preferences: Preferences) -> bool:
-    """Whether votes are on the same items again and again, so that there can be one leaderboard."""
+    """Whether votes compare the same items repeatedly, so that one leaderboard makes sense."""
     index = preferences.index
     if Form.COMPARISON not in preferences.forms:
         return False
@@ -176,9 +175,9 @@ def has_board(preferences: Preferences) -> bool:
 
 
 def collect_inputs(asked: ReportRequest) -> ReportInputs:
-    """All of it; what cannot be computed for want of data is left out, what was refused is said."""
+    """Compute all parts; those without enough data are omitted, refusals become warnings."""
     if not len(asked.preferences) or not asked.preferences.forms:
-        raise ParameterError("there is nothing in the preferences; give lists or votes of some experts")
+        raise ParameterError("the preferences are empty; give lists or votes")
     with capture_warnings() as said:
         found = _compute_inputs(asked)
     return replace(found, said=tuple(dict.fromkeys((*found.said, *said))))
@@ -210,7 +209,7 @@ def _compute_inputs(asked: ReportRequest) -> ReportInputs:
 
 
 def _try_part(found: ReportInputs, what: str, work: Any) -> ReportInputs:
-    """With one more part, or with the reason why there is none."""
+    """Add one part, or the reason why it is missing."""
     try:
         return replace(found, **{what: work()})
     except PodiumError as error:
@@ -232,7 +231,7 @@ def _crowd_consensus(results: Mapping[str, Consensus]) -> Consensus | None:
 def _diagnose_experts(asked: ReportRequest) -> Diagnosis | None:
     p = asked.preferences
     rows = p.lists.rows + len(p.comparisons)
-    if is_crowd(p):  # annotators say too little each for this, and have a report of their own
+    if is_crowd(p):  # annotators have too few rows each for a diagnosis, and their own section
         return None
     if not 1 < len(p.experts) <= EXPERTS or len(p.experts) * rows > WORK:
         return None
@@ -241,7 +240,7 @@ def _diagnose_experts(asked: ReportRequest) -> Diagnosis | None:
 
 
 def _add_comparison(found: ReportInputs, labels: Labels) -> ReportInputs:
-    """With the comparison by labels (the best expert among the rows) and the curves, both on held-out queries."""
+    """Add the label-based comparison (with the best expert) and the curves, both on held-out queries."""
     held = exclude_fitted_queries(found.asked.methods, labels)
     found, labels = replace(found, held=held), held.labels
     ranked = {n: c.with_ties("trec", single=True) for n, c in found.results.items() if n not in held.left_out}
@@ -266,7 +265,7 @@ def _add_comparison(found: ReportInputs, labels: Labels) -> ReportInputs:
 
 
 def _select_best(comparison: Comparison, names: Sequence[str], most: int = DRAWN) -> list[str]:
-    """The best of some results by the first metric, in the order of the rows."""
+    """The best results by the first metric, in row order."""
     mean = {n: comparison.row(n, comparison.metrics[0]).mean for n in names}
     best = sorted(mean, key=lambda n: -mean[n] if mean[n] == mean[n] else np.inf)[:most]
     return [n for n in names if n in best]
@@ -278,7 +277,7 @@ def _best_expert(diagnosis: Diagnosis | None) -> Id | None:
 
 
 def _add_weight_models(found: ReportInputs) -> ReportInputs:
-    """With models that tell weights by expert: those asked for, or one learned on each half of the labelled queries."""
+    """Add models with expert weights: those requested, or one trained per half of the labelled queries."""
     from podium.analysis.figures import weight_table
 
     told = {}
@@ -301,5 +300,5 @@ def _add_weight_models(found: ReportInputs) -> ReportInputs:
     try:
         models = {n: make("crf").fit(p.select(q), labels) for n, q in halves.items()}
     except PodiumError as error:
-        return replace(found, said=(*found.said, f"no weights were learned: {error}"))
+        return replace(found, said=(*found.said, f"expert weights could not be learned: {error}"))
     return replace(found, weighers=models, shown_only=True)

@@ -1,4 +1,4 @@
-"""Which queries a reader should see: where methods differ most, where the best one fails, and a usual one."""
+"""Select queries to show: where methods differ most, where the best one is worst, and a typical one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SelectedQuery(NamedTuple):
 
 
 def select_queries(found: ReportInputs) -> list[SelectedQuery]:
-    """The queries asked for, or up to three that tell something; only such that somebody gave a list for."""
+    """The requested queries, or up to three informative ones; only queries with lists."""
     p = found.preferences
     if found.asked.queries:
         known = set(p.queries)
@@ -33,13 +33,13 @@ def select_queries(found: ReportInputs) -> list[SelectedQuery]:
                     f"there is no query {query!r}; {suggest_names(str(query), map(str, p.queries))}"
                 )
         return [
-            SelectedQuery(q, "asked for")
+            SelectedQuery(q, "requested")
             for q in found.asked.queries
             if _has_lists(found)[p.index.query_code(q)]
         ]
     listed = np.flatnonzero(_has_lists(found))
     if len(listed) < 2:
-        return [SelectedQuery(p.queries[int(q)], "the only one with lists") for q in listed]
+        return [SelectedQuery(p.queries[int(q)], "the only query with lists") for q in listed]
     picked = (
         _select_by_labels(found, listed) if found.has_judged_items else _select_by_agreement(found, listed)
     )
@@ -71,15 +71,18 @@ def _select_by_labels(found: ReportInputs, listed: I8) -> list[SelectedQuery]:
     )
     picked.append(
         SelectedQuery(
-            queries[int(np.where(usable, own, np.inf).argmin())], f"{found.best_method} does worst here"
+            queries[int(np.where(usable, own, np.inf).argmin())], f"{found.best_method} scores lowest here"
         )
     )
     middle = _find_middle(np.where(usable, own, np.nan), p.index.sizes[codes].astype(np.float64))
-    return [*picked, SelectedQuery(queries[middle], f"a usual query: {found.best_method} is near its median")]
+    return [
+        *picked,
+        SelectedQuery(queries[middle], f"a typical query: {found.best_method} is near its median"),
+    ]
 
 
 def _has_relevant_item(found: ReportInputs, codes: I8) -> B1:
-    """Queries that have an item of a grade above 0; on others every ranking is as good as any."""
+    """Queries with an item of a grade above 0; on others all rankings score the same."""
     assert found.asked.labels is not None
     index = found.preferences.index
     good = found.asked.labels.align(index) > 0
@@ -88,9 +91,11 @@ def _has_relevant_item(found: ReportInputs, codes: I8) -> B1:
 
 
 def _find_middle(values: F8, sizes: F8) -> int:
-    """The value nearest to the median; among equals the one of the most usual size."""
+    """The index of the value nearest to the median; ties go to the query of the most typical size."""
     apart = np.abs(values - np.nanmedian(values))
+    # sizes are compared by ratio: 5 against 10 items is as far as 50 against 100
     usual = np.abs(np.log(np.maximum(sizes, 1)) - np.log(max(float(np.median(sizes)), 1)))
+    # rounding makes distances that differ only by float error tie, so the size decides
     return int(np.lexsort((usual, np.where(np.isnan(apart), np.inf, np.round(apart, 9))))[0])
 
 
@@ -100,4 +105,4 @@ def _select_by_agreement(found: ReportInputs, listed: I8) -> list[SelectedQuery]
     picked = []
     if len(found.results) > 1 and alike.min() < 1 - 1e-9:
         picked.append(SelectedQuery(queries[int(listed[alike.argmin()])], "the methods differ most here"))
-    return [*picked, SelectedQuery(queries[int(listed[_find_middle(alike, sizes)])], "a usual query")]
+    return [*picked, SelectedQuery(queries[int(listed[_find_middle(alike, sizes)])], "a typical query")]

@@ -1,4 +1,4 @@
-"""The sections of a report, in their order; each is left out when there is nothing to say in it."""
+"""The sections of a report, in order; empty sections are omitted."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from podium.reporting.query_selection import SelectedQuery, select_queries
 
 __all__ = ["build_section", "build_sections", "tuning_blocks"]
 
-COLUMNS = 4  # methods beside a heatmap
-ROWS = 25  # of a table
-AGREEMENT = 60  # experts up to which a matrix of agreement can be read
-EXPLAINED = 20_000  # rows up to which places are explained, for methods that look at all of them
-VOICES = 200  # experts on a query up to which they are
+COLUMNS = 4  # methods shown in a heatmap
+ROWS = 25  # rows per table
+AGREEMENT = 60  # experts up to which an agreement matrix is legible
+EXPLAINED = 20_000  # rows up to which ranks are explained, for methods that read all rows
+MAX_EXPLAINED_EXPERTS = 200  # experts per query up to which ranks are explained
 
 
 def build_section(found: ReportInputs, name: str) -> Section:
-    """One of them by its name, perhaps with nothing in it."""
+    """Build one section by name; it may be empty."""
     title, blocks = PARTS[name]
     if name == "methods" and not found.has_judged_items:
-        title = "How far the methods agree"
+        title = "Agreement of the methods"
     return Section(name, title, blocks(found))
 
 
 def build_sections(found: ReportInputs, tuning: Any = None) -> tuple[Section, ...]:
-    """All that have something in them."""
+    """Build all non-empty sections."""
     first = ["methods", "leaderboard"] if found.has_judged_items else ["leaderboard", "methods"]
     every = [
         *(build_section(found, name) for name in first),
-        Section("tuning", "What tuning found", tuning_blocks(tuning)),
+        Section("tuning", "Tuning results", tuning_blocks(tuning)),
         *(build_section(found, name) for name in PARTS if name not in first),
     ]
     return tuple(s for s in every if s.blocks)
@@ -56,17 +56,17 @@ def _build_methods(found: ReportInputs) -> list[Block]:
     if found.lines:
         metric, band = (
             found.lines[0].metric,
-            "; bands hold the mean in 95 % of such samples" if c.queries > 1 else "",
+            "; bands are 95 % confidence intervals of the mean" if c.queries > 1 else "",
         )
         caption = f"{metric} at every depth, mean over {c.queries:,} queries{band}."
         blocks.append(Figure("curves", draw_curves(found.lines), caption))
     for metric in c.metrics:
         grid = metric_grid(c, metric)
         blocks.append(
-            ReportTable(dataclasses.replace(grid, title=f"{grid.title}; differences to {c.baseline}"), ROWS)
+            ReportTable(dataclasses.replace(grid, title=f"{grid.title}; differences from {c.baseline}"), ROWS)
         )
     if found.run is not None:
-        blocks.append(f"The {found.run} was chosen by these labels, which flatters it.")
+        blocks.append(f"The {found.run} was chosen on these labels, so its score is optimistic.")
     notes = (*c.notes, *_held_notes(found))
     if notes:
         blocks.append(notes)
@@ -81,10 +81,10 @@ def _held_notes(found: ReportInputs) -> tuple[str, ...]:
 
 
 def _build_agreement(found: ReportInputs) -> list[Block]:
-    """Without labels: how much the methods agree."""
+    """The agreement of the methods, for data without labels."""
     alike = found.compute_similarity()
     rows = [(str(name), f"{int(c.tied.sum()):,}") for name, c in found.results.items()]
-    text = f"Mean RBO of the rankings of two methods: {alike.mean():.3f}"
+    text = f"Mean RBO between the rankings of two methods: {alike.mean():.3f}"
     text += f"; on the query where they differ most, {alike.min():.3f}." if len(alike) > 1 else "."
     return [text, ReportTable(Grid(("method", "tied items"), tuple(rows), 1, "Methods"))]
 
@@ -104,7 +104,7 @@ def _build_differences(found: ReportInputs) -> list[Block]:
         return [f"{best} and {other} are equal on every query."]
     up, down = sum(r.difference > 0 for r in moved), sum(r.difference < 0 for r in moved)
     counts = f"better on {up:,}, worse on {down:,}, equal on {len(rows) - up - down:,}"
-    caption = f"{best} less {other} in {metric}, one bar per query: {counts}."
+    caption = f"{best} minus {other} in {metric}, one bar per query: {counts}."
     lines = tuple(
         (
             str(r.query),
@@ -147,7 +147,7 @@ def _build_query(found: ReportInputs, chosen: SelectedQuery, number: int) -> lis
 
 
 def _choose_methods(found: ReportInputs, chosen: SelectedQuery) -> list[str]:
-    """The best method, and those that do most differently on this query."""
+    """The best method and those that differ most from it on this query."""
     best, names = found.best_method, found.leading_methods or list(found.results)
     apart = dict.fromkeys(names, 0.0)
     if found.comparison is not None and found.has_judged_items:
@@ -172,12 +172,12 @@ def _format_figures(found: ReportInputs, chosen: SelectedQuery, order: list[str]
 
 
 def _explain_first_place(found: ReportInputs, chosen: SelectedQuery) -> list[Block]:
-    """Why the first item is first, and what would put the second one there."""
+    """Explain why the first item is first and what would put the second item there."""
     method = found.asked.methods[found.best_method]
     p = found.preferences
     places = found.results[found.best_method].ranking(chosen.query, 2)
     rows = p.lists.rows + len(p.comparisons)
-    many = int(p.select([chosen.query]).active_experts.sum()) > VOICES
+    many = int(p.select([chosen.query]).active_experts.sum()) > MAX_EXPLAINED_EXPERTS
     if len(places) < 2 or many or (not method.tags.per_query and rows > EXPLAINED):
         return []
     features = found.asked.features if method.tags.uses_features else None
@@ -197,11 +197,11 @@ def _build_weights(found: ReportInputs) -> list[Block]:
     chart = weight_matrix(found.weighers)
     if found.shown_only:
         caption = (
-            "Weights of a conditional random field (crf) learned on one half of the labelled queries and on the other, "
-            "for this picture alone: what both halves show is not luck."
+            "Weights of a conditional random field (crf) trained for this figure only, once on each half of the "
+            "labelled queries: patterns that appear in both halves are unlikely to be chance."
         )
     else:
-        caption = f"Weights by expert of {', '.join(found.weighers)}."
+        caption = f"Expert weights of {', '.join(found.weighers)}."
     readings = [_describe_readings(name, model) for name, model in found.weighers.items()]
     return [Figure("weights", chart, caption), *[r for r in readings if r]]
 
@@ -226,15 +226,19 @@ def _build_experts(found: ReportInputs) -> list[Block]:
         return []
     from podium.analysis.experts.chart import draw_agreement
 
-    words = "alone: share of its items that nobody else lists; moved: how far the consensus moves without it"
-    effect = f"; effect: {d.metric} of {d.method} of everybody, less without the expert" if d.metric else ""
+    words = (
+        "alone: share of its items that no other expert lists; moved: how far the consensus moves without it"
+    )
+    effect = (
+        f"; effect: {d.metric} of {d.method} with all experts, minus without this one" if d.metric else ""
+    )
     blocks: list[Block] = [
         ReportTable(dataclasses.replace(d.grid(), title=f"{d.headline()} ({words}{effect})"), 60)
     ]
     if d.warnings:
         blocks.insert(0, tuple(f"{w}." for w in d.warnings))
     if 2 < len(d) <= AGREEMENT:
-        caption = f"How much experts agree, like ones side by side: {d.measure} of what both list"
+        caption = f"Agreement of experts, similar ones adjacent: {d.measure} of the items that both list"
         blocks.append(
             Figure(
                 "agreement",
@@ -269,10 +273,10 @@ def _build_leaderboard(found: ReportInputs) -> list[Block]:
             draw_leaderboard(board),
             f"Scores with {level} intervals, {board.tally.votes:,.10g} votes; {board.scheme.text}.",
         ),
-        ReportTable(Grid(head, lines, 2, "Standings; ranks: what the votes leave open"), 60),
+        ReportTable(Grid(head, lines, 2, "Standings; ranks: the range consistent with the votes"), 60),
     ]
-    advice = f"To settle the whole order, {board.stopping()[1]}."
-    blocks.append(f"{advice} Ask next: {', '.join(asked)}." if asked else advice)
+    advice = f"To determine the whole order, {board.stopping()[1]}."
+    blocks.append(f"{advice} Compare next: {', '.join(asked)}." if asked else advice)
     return blocks
 
 
@@ -305,9 +309,11 @@ def _build_annotators(found: ReportInputs) -> list[Block]:
         tuple(head[i] for i in kept),
         tuple(tuple(row[i] for i in kept) for row in lines),
         3,
-        "Those that need a look first",
+        "Annotators to check first",
     )
-    caption = f"Quality (1: always as the others, 0.5: random, 0: always against them), {level} intervals."
+    caption = (
+        f"Quality (1: always agrees with the others, 0.5: random, 0: always disagrees), {level} intervals."
+    )
     said = tuple(f"{line[:1].upper()}{line[1:]}." for line in crowd.lines)
     return [said, Figure("annotators", draw_annotators(crowd), caption), ReportTable(grid, 40)]
 
@@ -316,7 +322,7 @@ def _build_annotators(found: ReportInputs) -> list[Block]:
 
 
 def tuning_blocks(found: Any) -> list[Block]:
-    """The document of a tuning run (or any other): words first, plain values as points, records as tables."""
+    """Render the document of a tuning run: sentences first, plain values as bullets, records as tables."""
     if not isinstance(found, Mapping):
         return []
     words = {"sentence": "", "recommended": "Recommended: "}
@@ -345,11 +351,11 @@ def _format_cell(value: Any) -> str:
 
 
 PARTS: dict[str, tuple[str, Callable[[ReportInputs], list[Block]]]] = {
-    "methods": ("How good the methods are", _build_methods),
+    "methods": ("Quality of the methods", _build_methods),
     "leaderboard": ("Leaderboard", _build_leaderboard),
-    "weights": ("Whom a learned model trusts", _build_weights),
-    "queries": ("Queries to look at", _build_queries),
-    "differences": ("Query by query", _build_differences),
-    "experts": ("The experts", _build_experts),
-    "annotators": ("The annotators", _build_annotators),
+    "weights": ("Experts that a learned model trusts", _build_weights),
+    "queries": ("Queries to inspect", _build_queries),
+    "differences": ("Differences per query", _build_differences),
+    "experts": ("Experts", _build_experts),
+    "annotators": ("Annotators", _build_annotators),
 }

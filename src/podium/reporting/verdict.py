@@ -1,4 +1,4 @@
-"""The verdict: which method, how sure that is, and what to do."""
+"""The verdict: which method to use, how certain that is, and what to do next."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from podium.reporting.inputs import ReportInputs
 
 __all__ = ["describe_verdict"]
 
-ALIKE = 0.9  # mean RBO from which it matters little which method is taken
+ALIKE = 0.9  # mean RBO from which the choice of method matters little
 NAMED = 3
 
 
 def describe_verdict(found: ReportInputs, checks: tuple[ReportFinding, ...]) -> tuple[str, ...]:
-    """One to three sentences."""
+    """The verdict in one to three sentences."""
     if found.has_judged_items and found.comparison is not None:
         said = _describe_by_labels(found, found.comparison)
     elif found.board is not None:
@@ -26,7 +26,9 @@ def describe_verdict(found: ReportInputs, checks: tuple[ReportFinding, ...]) -> 
         said = _describe_without_labels(found)
     wrong = [c.name for c in checks if c.verdict == "wrong"]
     if wrong:
-        said.append(f"Mend this first, or do not trust the figures: {', '.join(dict.fromkeys(wrong))}.")
+        said.append(
+            f"Fix this first; until then the scores are unreliable: {', '.join(dict.fromkeys(wrong))}."
+        )
     return tuple(said)
 
 
@@ -35,14 +37,14 @@ def _describe_by_labels(found: ReportInputs, c: Comparison) -> list[str]:
     mean = c.row(best, metric).mean
     if c.queries < 2:
         return [
-            f"On the one query that has labels, {best} has {metric} {format_decimal(mean)}; one query decides nothing."
+            f"On the one query that has labels, {best} has {metric} {format_decimal(mean)}; one query is not evidence."
         ]
     rivals = [lead for lead in found.leads if lead.over != found.run]
     against = _describe_best_expert(found, c.level)
     if rivals and all(lead.wins == lead.losses == 0 for lead in rivals):
         count = len(found.measured_methods)
-        same = f"All {count} methods do equally well on every query ({metric} {format_decimal(mean)})"
-        return [f"{same}; take the simplest.", *against]
+        same = f"All {count} methods score equally on every query ({metric} {format_decimal(mean)})"
+        return [f"{same}; use the simplest.", *against]
     return [
         _describe_winner(best, mean, metric, rivals, c.level),
         *against,
@@ -51,7 +53,7 @@ def _describe_by_labels(found: ReportInputs, c: Comparison) -> list[str]:
 
 
 def _describe_learned_winner(found: ReportInputs, c: Comparison) -> list[str]:
-    """A model that may have been trained on what it is measured by may win for nothing."""
+    """Warn if the winner may have been trained on the labels that it is evaluated on."""
     methods = found.asked.methods
     if found.held is None or found.best_method not in found.held.silent:
         return []
@@ -61,9 +63,9 @@ def _describe_learned_winner(found: ReportInputs, c: Comparison) -> list[str]:
     other = (
         ""
         if top is None
-        else f" The best that learned nothing is {top} ({format_decimal(c.row(top, metric).mean)})."
+        else f" The best unsupervised method is {top} ({format_decimal(c.row(top, metric).mean)})."
     )
-    return [f"{found.best_method} learned from labels: if from these, measure it on others first.{other}"]
+    return [f"{found.best_method} was trained on labels; if on these, evaluate it on others first.{other}"]
 
 
 def _describe_winner(best: str, mean: float, metric: str, rivals: list[Lead], level: float) -> str:
@@ -72,12 +74,12 @@ def _describe_winner(best: str, mean: float, metric: str, rivals: list[Lead], le
     open_ = [lead.over for lead in rivals if not _is_significant(lead, level)]
     first = f"Use {best}: its {metric} of {format_decimal(mean)} is the highest of {len(rivals) + 1} methods"
     if not open_:
-        return f"{first}, and by more than luck (nearest: {rivals[0].over}, {_format_lead(rivals[0])})."
+        return f"{first}, and significantly so (nearest: {rivals[0].over}, {_format_lead(rivals[0])})."
     more = f" and {len(open_) - NAMED} more" if len(open_) > NAMED else ""
     names = ", ".join(open_[:NAMED]) + more
     if len(open_) == len(rivals):
-        return f"{first}, but no difference to {names} can be shown: any of them will do."
-    return f"{first}; no difference to {names} can be shown, all others are worse."
+        return f"{first}, but it is statistically tied with {names}: any of them will do."
+    return f"{first}; it is statistically tied with {names}, and all others are worse."
 
 
 def _describe_best_expert(found: ReportInputs, level: float) -> list[str]:
@@ -86,15 +88,13 @@ def _describe_best_expert(found: ReportInputs, level: float) -> list[str]:
         return []
     if not _is_significant(lead, level):
         if lead.difference < 0:
-            return [
-                f"That fusing beats the {found.run} cannot be shown: that one is ahead ({_format_lead(lead)})."
-            ]
-        return [f"That fusing beats the {found.run} cannot be shown ({_format_lead(lead)})."]
+            return [f"Fusion is not shown to beat the {found.run}, which is ahead ({_format_lead(lead)})."]
+        return [f"Fusion is not significantly better than the {found.run} ({_format_lead(lead)})."]
     if lead.difference < 0:
         return [
-            f"The {found.run} alone is better ({_format_lead(lead)}): fusing does harm here; look at the experts."
+            f"The {found.run} alone is better ({_format_lead(lead)}): fusion hurts here; inspect the experts."
         ]
-    return [f"Fusing pays: it is above the {found.run} by {_format_lead(lead)}."]
+    return [f"Fusion beats the {found.run} by {_format_lead(lead)}."]
 
 
 def _is_significant(lead: Lead, level: float) -> bool:
@@ -102,7 +102,7 @@ def _is_significant(lead: Lead, level: float) -> bool:
 
 
 def _format_lead(lead: Lead) -> str:
-    """A difference with its interval and p, turned so that it is positive."""
+    """Format a difference with its interval and p-value, with the sign made positive."""
     ends = (lead.low, lead.high) if lead.difference >= 0 else (-lead.high, -lead.low)
     low, high, p = *(format_decimal(end, sign=True) for end in ends), format_p_value(lead.p)
     span = f" [{low}, {high}]" if low and high else ""
@@ -120,37 +120,35 @@ def _describe_by_votes(found: ReportInputs) -> list[str]:
     stop, why = board.stopping(top=1)
     if others:
         more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
-        said = f"{first.item} leads, but cannot be told apart from {', '.join(others[:NAMED])}{more}."
+        said = f"{first.item} leads, but is statistically tied with {', '.join(others[:NAMED])}{more}."
     else:
-        said = (
-            f"{first.item} leads, and can be told apart from all others ({100 * board.settings.level:g} %)."
-        )
-    return [said] if stop and not others else [said, f"To settle who is first, {why}."]
+        said = f"{first.item} leads significantly over all others ({100 * board.settings.level:g} %)."
+    return [said] if stop and not others else [said, f"To determine the first place, {why}."]
 
 
 def _describe_without_labels(found: ReportInputs) -> list[str]:
     why = _explain_no_figures(found)
     if found.crowd is not None:
-        return [f"{why}, so the annotators are measured against each other: {found.crowd.lines[0]}.",
-                f"Take {found.best_method}; annotators that need a look are listed below."]  # fmt: skip
+        return [f"{why}, so the annotators are compared with each other: {found.crowd.lines[0]}.",
+                f"Use {found.best_method}; annotators to check are listed below."]  # fmt: skip
     if len(found.results) < 2:
-        return [f"{why}, so nothing says how good {found.best_method} is."]
+        return [f"{why}, so the quality of {found.best_method} is unknown."]
     alike = float(found.compute_similarity().mean())
-    said = [f"{why}, so nothing says which method is better."]
+    said = [f"{why}, so the methods cannot be compared."]
     names = f"the {len(found.results)} methods"
     if alike >= ALIKE:
         return [
             *said,
-            f"It matters little: the rankings of {names} agree (mean RBO {alike:.2f}); take {found.best_method}.",
+            f"The choice matters little: {names} agree (mean RBO {alike:.2f}); use {found.best_method}.",
         ]
-    return [*said, f"It matters: the rankings of {names} differ (mean RBO {alike:.2f}); judge some queries, "
-            "first those on which they differ most."]  # fmt: skip
+    return [*said, f"The choice matters: {names} differ (mean RBO {alike:.2f}); judge some queries, "
+            "starting with those where they differ most."]  # fmt: skip
 
 
 def _explain_no_figures(found: ReportInputs) -> str:
-    """Why labels do not decide."""
+    """Why labels cannot rank the methods."""
     if found.asked.labels is None:
         return "There are no labels"
     if found.held is not None and found.held.left_out and not found.measured_methods:
-        return "The labels are those that the models were fitted on"
-    return "The labels say nothing about these results"
+        return "The labels are the ones that the models were fitted on"
+    return "The labels do not cover these results"

@@ -1,4 +1,4 @@
-"""The web side: an HTTP service under /v1 and the studio's pages, in one server (`podium serve`).
+"""The web server (`podium serve`): an HTTP API under /v1 and the pages of the studio.
 
-Nothing here is imported by `import podium`; it needs the extra `studio`.
+`import podium` imports nothing from here; it needs the extra `studio`.
 """

@@ -1,4 +1,4 @@
-"""The server put together: the gate, the service, the pages, and what they share."""
+"""Assemble the server: middleware, API, pages, and their shared state."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["create_app"]
 
 
 def create_app(settings: ServerSettings) -> FastAPI:
-    """An ASGI application; `app.state` has settings, store, guard, meters and pool."""
+    """Build the ASGI application; `app.state` has settings, store, guard, meters and pool."""
     guard, meters = Guard(settings), RequestMetrics()
     app = FastAPI(
         title="Podium",
         version=__version__,
         summary="Many rankings in, one consensus out.",
-        docs_url=None,  # FastAPI's pages load scripts from other machines; ours are made here
+        docs_url=None,  # FastAPI's pages load scripts from a CDN; ours are rendered locally
         redoc_url=None,
         openapi_url=None,
         lifespan=_lifespan,
@@ -43,7 +43,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    with capture_warnings():  # one swap of the filters for all requests
+    with capture_warnings():  # swap the warning filters once, not per request
         app.state.ready = True
         yield
     app.state.ready = False

@@ -1,4 +1,4 @@
-"""The fields of the form by which files are opened, and how messages name them."""
+"""The fields of the open-files form, and how messages refer to them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = [
     "spell_option",
 ]
 
-FURTHER = "options"  # the field for whatever has none of its own
-NOTHING = "none"  # typed where the answer is "no cell at all", as an empty field is no answer
+FURTHER = "options"  # the field for options without their own field
+NOTHING = "none"  # means "no cell is missing"; an empty field means "not given"
 
 
 class FormField(NamedTuple):
-    """One field: what it is called, what may be chosen in it (nothing: any text), and a word of help."""
+    """One field: its label, its choices (empty: free text), and a short help text."""
 
     label: str
     choices: tuple[tuple[str, str], ...] = ()
@@ -36,33 +36,33 @@ def _build_choices(*words: str) -> tuple[tuple[str, str], ...]:
 
 
 FIELDS: dict[str, FormField] = {
-    "format": FormField("Format"),  # its choices are the formats that are registered
+    "format": FormField("Format"),  # the choices are the registered formats
     "kind": FormField(
-        "What it holds", _build_choices("lists", "votes", "ratings", "labels", "features", "ranks", "scores")
+        "Content", _build_choices("lists", "votes", "ratings", "labels", "features", "ranks", "scores")
     ),
-    "columns": FormField("Columns of a table without a heading", help="with commas between them"),
-    "expert": FormField("Experts", help="the column that names them; file: the files are the experts"),
+    "columns": FormField("Columns of a table without a header", help="separated by commas"),
+    "expert": FormField("Experts", help="the column with their names; file: each file is an expert"),
     "unlisted": FormField(
-        "Items an expert does not list are", (("below", "below those it lists"), ("unknown", "unknown to it"))
+        "Unlisted items are", (("below", "below the listed items"), ("unknown", "unknown to the expert"))
     ),
-    "duplicates": FormField("Items listed twice", _build_choices("first", "best", "sum")),
+    "duplicates": FormField("Duplicate items", _build_choices("first", "best", "sum")),
     "missing": FormField(
-        "Cells without a value", help=f"what stands in them, with commas between them; {NOTHING}: no cell is"
+        "Missing values", help=f"cell texts that mean missing, separated by commas; {NOTHING}: no text does"
     ),
     "encoding": FormField("Encoding", help="such as latin-1, cp1252 or utf-16"),
-    FURTHER: FormField("Further options", help="such as item=document score=s, with spaces between them"),
+    FURTHER: FormField("More options", help="such as item=document score=s, separated by spaces"),
 }
 
 
 @functools.cache
 def list_reading_options() -> frozenset[str]:
-    """Names of all options that some format has to read."""
+    """Names of the reading options of all formats."""
     every = {name for cls in registry.formats.all().values() for name in cls().options("read")}
     return frozenset(every | {"format", "encoding"})
 
 
 def parse_entered_options(form: Mapping[str, str]) -> dict[str, str]:
-    """What was entered in the fields, by the name of the option; empty fields are no answers.
+    """The entered values by option name; empty fields are ignored.
 
     >>> parse_entered_options({"duplicates": "first", "format": "", "options": "item=document score='my score'"})
     {'duplicates': 'first', 'item': 'document', 'score': 'my score'}
@@ -72,13 +72,15 @@ def parse_entered_options(form: Mapping[str, str]) -> dict[str, str]:
     try:
         words = shlex.split(form.get(FURTHER, ""))
     except ValueError:
-        raise ParameterError(f"“{label}” has a quotation mark without an end; close it") from None
+        raise ParameterError(f"“{label}” has an unclosed quotation mark; close it") from None
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise ParameterError(f"“{label}” has {word[:50]!r}; write name=value")
         if name not in list_reading_options():
-            raise ParameterError(f"“{label}” has {name[:50]!r}, which no format has; see the formats")
+            raise ParameterError(
+                f"“{label}” has {name[:50]!r}, which is not an option of any format; see the formats"
+            )
         if name in found:
             raise ParameterError(f"{name} is given twice; give it once")
         found[name] = value
@@ -90,18 +92,18 @@ def parse_entered_options(form: Mapping[str, str]) -> dict[str, str]:
 
 
 def select_reading_options(entered: Mapping[str, Any]) -> dict[str, Any]:
-    """What `formats.read` takes, of what a project was opened with."""
+    """The arguments of `formats.read` among the options of a project."""
     known = {name: value for name, value in entered.items() if name in list_reading_options()}
     return known | ({"missing": ()} if known.get("missing") == NOTHING else {})
 
 
 def spell_option(option: Option) -> str:
-    """An option that a message asks for, by the field in which it is given.
+    """Spell an option that a message suggests as the form field that sets it.
 
     >>> tuple(map(spell_option, (Option("duplicates", "first", "sum"), Option("encoding"), Option("missing", ()))))
-    ('“Items listed twice”: first or sum', '“Encoding”', '“Cells without a value”: none')
+    ('“Duplicate items”: first or sum', '“Encoding”', '“Missing values”: none')
     >>> spell_option(Option("item", "...")), spell_option(Option("scorer", "lambdarank", of="method"))
-    ('“Further options”: item=...', 'scorer=lambdarank')
+    ('“More options”: item=...', 'scorer=lambdarank')
     """
     values = [NOTHING if v == () else str(v) for v in option.values]
     if option.of != "reading":

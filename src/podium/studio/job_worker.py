@@ -1,10 +1,10 @@
-"""Long work in a process of its own: claimed from the store, with signs of life, resumed after an end that was not its.
+"""Long jobs in a separate process: claimed from the store, with heartbeats, resumed after a crash.
 
-A server never works on a job itself. Its keeper starts `python -m podium.studio.job_worker FOLDER` while jobs wait; the
-worker claims them one by one and ends when none is left. A worker that is killed falls silent, and after `STALE`
-seconds its job is claimed again (tuning goes on where it stopped) or marked as interrupted (fitting begins anew).
-A server that ends kills its worker and then puts the job back itself: that needs nothing of the worker, which on a busy
-machine may not get to run in time.
+A server never runs a job itself. Its supervisor starts `python -m podium.studio.job_worker FOLDER` while jobs
+are queued; the worker claims them one by one and exits when the queue is empty. A killed worker sends no
+heartbeats; after `STALE` seconds its job is claimed again (tuning resumes where it stopped) or marked as
+interrupted (fitting cannot resume). A server that shuts down kills its worker and requeues the job itself,
+because the worker may not get to run in time on a busy machine.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from podium.studio.store_records import Job
 
 __all__ = ["KINDS", "RESUMABLE", "JobStopped", "WorkerSupervisor", "queue_job", "run_jobs"]
 
-STALE = 20.0  # seconds of silence after which an owner counts as gone
-BEAT = 1.0  # seconds between signs of life
-LOOK, PAUSE = 2.0, 60.0  # seconds between looks of a server for work to start; at most, after failures
-TRIES = 5  # beginnings of a job that breaks off again and again
+STALE = 20.0  # seconds without a heartbeat after which an owner counts as dead
+BEAT = 1.0  # seconds between heartbeats
+LOOK, PAUSE = 2.0, 60.0  # seconds between a server's checks for jobs; the maximum after failures
+TRIES = 5  # starts of a job that keeps being interrupted
 RESUMABLE = ("tune",)
 TRIALS = (1, 5_000)
-METRIC = "ndcg@10"  # by which a fitted model is held against one that learns nothing
+METRIC = "ndcg@10"  # for comparing a fitted model with an unsupervised one
 
 ProgressCallback = Callable[[int, int, str], None]
 log = logging.getLogger("podium.studio")
 
 
 class JobStopped(Exception):
-    """The work must end now: somebody asked for it, or another process has the job."""
+    """The job must stop now: a user stopped it, or another process owns it."""
 
 
-# -- what can be asked for -----------------------------------------------------------------------------------------
+# -- job submission ------------------------------------------------------------------------------------------------
 
 
 def queue_job(store: Store, project: str, kind: str, settings: dict[str, Any]) -> str:
-    """Put a job into the queue, after a look at what it is asked to do."""
+    """Validate the settings of a job and queue it."""
     if kind not in KINDS:
-        raise ParameterError(f"there is no work of the kind {kind!r}; accepted: {', '.join(KINDS)}")
+        raise ParameterError(f"unknown job kind {kind!r}; accepted: {', '.join(KINDS)}")
     return store.add_job(project, kind, KINDS[kind][0](settings))
 
 
@@ -91,7 +91,7 @@ def _parse_whole_number(value: Any, what: str, low: int, high: int) -> int:
     return number
 
 
-# -- doing it ------------------------------------------------------------------------------------------------------
+# -- execution -----------------------------------------------------------------------------------------------------
 
 
 def _run_tuning(store: Store, job: Job, data: Any, tell: ProgressCallback) -> tuple[str, Any, Any]:
@@ -119,9 +119,7 @@ def _run_fit(_: Store, job: Job, data: Any, tell: ProgressCallback) -> tuple[str
     tell(0, 1, f"fitting {method!r}")
     features = data.features if method.tags.uses_features else None
     if method.tags.supervised and data.labels is None:
-        raise ParameterError(
-            f"{method.name} learns from labels, and there are none; add qrels to the project"
-        )
+        raise ParameterError(f"{method.name} learns from labels, but the project has none; add qrels")
     method.fit(data.preferences, data.labels, features)
     words, document = f"{method!r} was fitted on {len(data.preferences):,} queries.", {"method": repr(method)}
     if method.tags.supervised:
@@ -132,7 +130,7 @@ def _run_fit(_: Store, job: Job, data: Any, tell: ProgressCallback) -> tuple[str
 
 
 def _measure_held_out(method: str, data: Any, tell: ProgressCallback) -> tuple[str, Any]:
-    """What the method is worth on queries it was not fitted on, beside one that learns nothing: cross-validated."""
+    """Cross-validate the method on held-out queries and compare it with an unsupervised method."""
     from podium.evaluate.crossvalidation import cross_validate
     from podium.methods.learned.baseline_comparison import make_baseline
 
@@ -142,11 +140,11 @@ def _measure_held_out(method: str, data: Any, tell: ProgressCallback) -> tuple[s
             data, {plain: plain, "model": method}, [METRIC], progress=tell, choose_by=METRIC
         ).compare(plain)
     except PodiumError as error:
-        return f"It was not measured on queries it was not fitted on: {error}", None
+        return f"It was not evaluated on held-out queries: {error}", None
     row, base = found.row("model", METRIC), found.row(plain, METRIC)
     worse = row.mean < base.mean
     words = (
-        f"Cross-validated, on {found.queries:,} queries that it was not fitted on, its {METRIC} is {row.mean:.4f}, "
+        f"Cross-validated on {found.queries:,} held-out queries, its {METRIC} is {row.mean:.4f}, "
         f"that of {plain} {base.mean:.4f}"
     )
     words += f": it is WORSE; use {plain}, or label more queries." if worse else "."
@@ -160,23 +158,23 @@ KINDS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], Callable[...,
 
 
 class _HeartbeatThread(threading.Thread):
-    """Signs of life with the latest progress; `lost` is set when the job is to be ended."""
+    """Heartbeats with the latest progress; `lost` is set when the job must stop."""
 
     def __init__(self, store: Store, job: Job, owner: str) -> None:
         super().__init__(daemon=True)
         self._store, self._job, self._owner = store, job, owner
-        self._latest = (job.done, job.total, "starting" if job.tries < 2 else "going on")
+        self._latest = (job.done, job.total, "starting" if job.tries < 2 else "resuming")
         self._end, self.lost = threading.Event(), threading.Event()
 
     def report_progress(self, done: int, total: int, words: str) -> None:
-        """Progress of the work; the place where it stops when it has to."""
+        """Record progress; raise if the job must stop."""
         self._latest = (int(done), int(total), str(words))
         if self.lost.is_set():
             raise JobStopped
 
     def run(self) -> None:
         while True:
-            with contextlib.suppress(sqlite3.Error):  # such as a lock held for long; the next beat tells
+            with contextlib.suppress(sqlite3.Error):  # such as a long-held lock; the next heartbeat retries
                 if not self._store.beat(self._job.id, self._owner, *self._latest):
                     self.lost.set()
             if self._end.wait(BEAT):
@@ -191,7 +189,7 @@ class _HeartbeatThread(threading.Thread):
 def run_jobs(
     store: Store, roots: Sequence[Path] = (), *, stale: float = STALE, owner: str | None = None
 ) -> int:
-    """Claim jobs and do them until none is left; how many."""
+    """Claim and run jobs until the queue is empty; return their number."""
     count = 0
     owner = owner or _make_owner_name()
     while (job := store.claim(owner, stale, RESUMABLE, TRIES)) is not None:
@@ -201,7 +199,7 @@ def run_jobs(
 
 
 def _make_owner_name() -> str:
-    """A name for one worker process that no other has."""
+    """A unique name for a worker process."""
     return f"{os.getpid()}-{secrets.token_hex(8)}"
 
 
@@ -227,58 +225,60 @@ def _run_job(store: Store, job: Job, owner: str, roots: Sequence[Path]) -> None:
         store.finish(job.id, owner, "done", words, {"model": kept, "document": result})
     except JobStopped:
         pulse.stop()
-        store.finish(job.id, owner, "cancelled", "it was stopped")
+        store.finish(job.id, owner, "cancelled", "stopped by the user")
     except PodiumError as error:
         pulse.stop()
         store.finish(job.id, owner, "failed", error.format_message(spell_option))
     except Exception as error:
         pulse.stop()
-        store.finish(job.id, owner, "failed", f"an error in Podium itself: {type(error).__name__}: {error}")
+        store.finish(job.id, owner, "failed", f"internal error: {type(error).__name__}: {error}")
 
 
-# -- a server's part -----------------------------------------------------------------------------------------------
+# -- supervision ---------------------------------------------------------------------------------------------------
 
 
 class WorkerSupervisor:
-    """Starts a worker process whenever jobs wait; one at a time for each server."""
+    """Starts a worker process whenever jobs are queued; one at a time per server."""
 
     def __init__(self, store: Store, roots: Sequence[Path] = (), *, stale: float = STALE) -> None:
         self._store, self._roots, self._stale = store, tuple(roots), stale
         self._look, self._end = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._watch_jobs, daemon=True, name="podium-jobs")
         self.worker: subprocess.Popen[bytes] | None = None
-        self._owner = ""  # by which the worker claims jobs
+        self._owner = ""  # the name under which the worker claims jobs
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start watching the queue."""
         self._thread.start()
 
     def wake(self) -> None:
-        """Look now: there is something new."""
+        """Check the queue now."""
         self._look.set()
 
     def stop(self) -> None:
-        """Stop watching, end the worker, and put its job back."""
+        """Stop watching, kill the worker, and requeue its job."""
         self._end.set()
         self._look.set()
         self._thread.join()
         if self.worker is None:
             return
-        self.worker.kill()  # no signal that it may answer or not: a job may be broken off anywhere
+        self.worker.kill()  # not SIGTERM: jobs may be interrupted at any point
         self.worker.wait()
         try:
-            self._store.release(self._owner, "the server was ended; it goes on when a server runs again")
+            self._store.release(
+                self._owner, "the server was stopped; the job resumes when a server runs again"
+            )
         except sqlite3.Error as error:  # such as a full disk
-            log.warning("a job could not be put back (%s); it is claimed again once it is stale", error)
+            log.warning("a job could not be requeued (%s); it is claimed again once it is stale", error)
 
     def _watch_jobs(self) -> None:
         pause = LOOK
         while not self._end.is_set():
-            with contextlib.suppress(sqlite3.Error, OSError):  # such as a full disk; it is tried again
+            with contextlib.suppress(sqlite3.Error, OSError):  # such as a full disk; retried later
                 ended = None if self.worker is None else self.worker.poll()
                 if ended:
-                    log.warning("a worker ended with status %d", ended)
-                    pause = min(2 * pause, PAUSE)  # one that cannot even begin is not started again and again
+                    log.warning("a worker exited with status %d", ended)
+                    pause = min(2 * pause, PAUSE)  # back off from a worker that cannot start
                 elif ended == 0:
                     pause = LOOK
                 if (self.worker is None or ended is not None) and self._store.has_waiting_job(self._stale):
@@ -300,7 +300,7 @@ class WorkerSupervisor:
             str(self._stale),
         ]
         words += [self._owner, *map(str, self._roots)]
-        quiet = subprocess.DEVNULL  # what went wrong is told in the job; warnings may hold ids of the data
+        quiet = subprocess.DEVNULL  # errors are stored in the job; warnings may contain ids of the data
         own = {name: value for name, value in os.environ.items() if name != "PODIUM_TOKEN"}
         return subprocess.Popen(
             words, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, env=own
@@ -309,7 +309,7 @@ class WorkerSupervisor:
 
 @contextlib.contextmanager
 def supervise_worker(store: Store, roots: Sequence[Path] = ()) -> Iterator[WorkerSupervisor]:
-    """A keeper for as long as a server runs."""
+    """Run a supervisor for the lifetime of a server."""
     keeper = WorkerSupervisor(store, roots)
     keeper.start()
     try:
@@ -319,10 +319,10 @@ def supervise_worker(store: Store, roots: Sequence[Path] = ()) -> Iterator[Worke
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The worker process: a folder, seconds of silence, its name as an owner, and the roots of its server."""
+    """The worker process; arguments: folder, seconds until stale, owner name, roots of the server."""
     folder, stale, owner, *roots = arguments
     with contextlib.suppress(OSError, AttributeError):
-        os.nice(5)  # pages and the service come first
+        os.nice(5)  # pages and the API have priority
     store = Store(folder)
     try:
         run_jobs(store, [Path(root) for root in roots], stale=float(stale), owner=owner)

@@ -1,4 +1,4 @@
-"""Packed bodies and files of a bounded size, counted while they are unpacked; work of a bounded size."""
+"""Bounds on decompressed size, checked during decompression, and on the amount of work."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 __all__ = ["TooLarge", "bounded_decompress", "check_pairs"]
 
 PIECE = 1 << 16
-FREE = 1 << 20  # what unpacks to less than this is no bomb, whatever its ratio
+FREE = 1 << 20  # decompressed sizes below this are safe at any ratio
 
 
 class TooLarge(InputError):
-    """More than the server takes."""
+    """The input exceeds a limit of the server."""
 
 
 def check_pairs(limits: Limits, preferences: Preferences, method: Aggregator | None = None) -> None:
-    """Refuse what would compare each with each of very many items: a method, or without one whatever does."""
+    """Refuse all-pairs work on too many items: by the given method or, without one, by any analysis."""
     what = "items" if method is None else method.tags.pairwise
     sizes = preferences.index.sizes
     widest = int(sizes[_find_compared_queries(preferences, what)].max(initial=0))
     if widest > limits.query_items:
-        who = "" if method is None else f", and {method.name} may compare each with each"
+        who = "" if method is None else f", and {method.name} may compare all pairs"
         raise TooLarge(
             f"a query has {widest:,} items{who}",
             remedy=f"send at most {limits.query_items:,}, or use a method like rrf",
@@ -42,20 +42,20 @@ def check_pairs(limits: Limits, preferences: Preferences, method: Aggregator | N
 
 
 def _find_compared_queries(preferences: Preferences, what: Pairwise) -> B1:
-    """The queries in which items are compared each with each."""
+    """The queries in which all pairs of items are compared."""
     listed = np.diff(preferences.lists.query_starts) > 0
     return np.full(len(listed), what == "items") | (listed & (what == "lists"))
 
 
 def bounded_decompress(source: bytes | str | os.PathLike[str], limits: Limits) -> bytes:
-    """The bytes of gzip data (or of data that are not packed), never more than the limits allow.
+    """Decompress gzip data (other data pass unchanged), never beyond the limits.
 
     >>> import gzip
     >>> bounded_decompress(gzip.compress(b"a,b"), Limits())
     b'a,b'
     >>> bounded_decompress(gzip.compress(bytes(10**7)), Limits())
     Traceback (most recent call last):
-    podium.studio.limits.TooLarge: the data unpack to more than 200 times their size; send them unpacked
+    podium.studio.limits.TooLarge: the data decompress to more than 200 times their size; send them uncompressed
     """
     packed = source if isinstance(source, bytes) else Path(source).read_bytes()
     if packed[:2] != b"\x1f\x8b":
@@ -65,18 +65,19 @@ def bounded_decompress(source: bytes | str | os.PathLike[str], limits: Limits) -
         found += piece
         if len(found) > limits.decompressed_bytes:
             raise TooLarge(
-                f"the data unpack to more than {limits.decompressed_bytes:,} bytes",
-                remedy="send less at a time",
+                f"the data decompress to more than {limits.decompressed_bytes:,} bytes",
+                remedy="send less per request",
             )
         if len(found) > max(FREE, limits.ratio * len(packed)):
             raise TooLarge(
-                f"the data unpack to more than {limits.ratio} times their size", remedy="send them unpacked"
+                f"the data decompress to more than {limits.ratio} times their size",
+                remedy="send them uncompressed",
             )
     return bytes(found)
 
 
 def _iterate_unpacked(packed: bytes) -> Iterator[bytes]:
-    """What the members of gzip data hold, in small pieces; padding after the last one is passed over."""
+    """The content of all gzip members in small pieces; padding after the last one is ignored."""
     at = 0
     while packed[at : at + 1].strip(b"\0"):
         machine = zlib.decompressobj(31)
@@ -88,8 +89,8 @@ def _iterate_unpacked(packed: bytes) -> Iterator[bytes]:
             try:
                 piece = machine.decompress(part, PIECE)
             except zlib.error:
-                raise InputError("the gzip data are damaged", remedy="pack them again") from None
+                raise InputError("the gzip data are damaged", remedy="compress them again") from None
             if not part and not piece:
-                raise InputError("the gzip data are cut short", remedy="send all of them")
+                raise InputError("the gzip data are truncated", remedy="send all of them")
             yield piece
         at -= len(machine.unused_data)

@@ -1,4 +1,4 @@
-"""From files to data: uploads, and files on the server below the folders that it may show."""
+"""Load data from uploads and from server files below the allowed folders."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ __all__ = [
     "unpack_upload",
 ]
 
-MOST_FILES = 2_000  # of a folder
-CELL = 4  # bytes that a cell of a Parquet file needs in memory, at least
+MOST_FILES = 2_000  # files read per folder
+CELL = 4  # minimum bytes in memory per Parquet cell
 
 
 @dataclass(frozen=True, eq=False)
 class ProjectData:
-    """What some input holds, and what a reader of it must know."""
+    """The content of an input, and notes for its reader."""
 
     preferences: Preferences
     labels: Labels | None = None
@@ -48,7 +48,7 @@ class ProjectData:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A digest of all of it."""
+        """A digest of all content."""
         from podium.data.dataset import Dataset
         from podium.evaluate.checkpoints import digest_dataset
 
@@ -56,7 +56,7 @@ class ProjectData:
 
     @functools.cached_property
     def kinds(self) -> frozenset[str]:
-        """What else there is to see: "leaderboard" for votes, "annotators" for people that judge."""
+        """The extra views that apply: "leaderboard" for votes, "annotators" for judges."""
         from podium.reporting.inputs import has_board, is_crowd
 
         found = {"leaderboard": has_board, "annotators": is_crowd}
@@ -66,7 +66,7 @@ class ProjectData:
 def open_input(
     inputs: Sequence[Path | tuple[str, bytes]], options: Mapping[str, Any] | None = None
 ) -> ProjectData:
-    """Read files together: paths, or names with bytes. A name is only what messages and experts are called by.
+    """Read files together: paths, or names with bytes. Names are used only in messages and as expert ids.
 
     >>> open_input([("a.run", b"q1 Q0 d1 1 2.5 bm25\\n")]).preferences
     Preferences(1 query, 1 item, 1 expert, 1 list of 1 row)
@@ -74,7 +74,7 @@ def open_input(
     from podium import formats
 
     if not inputs:
-        raise ParameterError("no file was given; choose at least one")
+        raise ParameterError("no file; choose at least one")
     given = select_reading_options(options or {})
     encoding = given.pop("encoding", "utf-8")
     with capture_warnings(spell_option) as said:
@@ -83,19 +83,18 @@ def open_input(
             content = formats.read(sources, given.pop("format", None), **given)
         except RecursionError:
             raise InputError(
-                "the input is nested too deeply", remedy="give a table, one row a line"
+                "the input is nested too deeply", remedy="give a table with one row per line"
             ) from None
     if content.preferences is None:
         got = "labels" if content.labels is not None else "features"
-        raise InputError(f"the input holds {got} only", remedy="add runs, ratings or votes to it")
+        raise InputError(f"the input contains only {got}", remedy="add runs, ratings or votes")
     if not len(content.preferences) or not content.preferences.forms:
-        raise InputError("the input holds no list and no vote", remedy="give runs, ratings or votes")
+        raise InputError("the input contains no lists or votes", remedy="give runs, ratings or votes")
     return ProjectData(content.preferences, content.labels, content.features, content.seconds, tuple(said))
 
 
 def open_labels(data: ProjectData, files: Sequence[tuple[str, bytes]], *, check: bool = False) -> ProjectData:
-    """The same data with the labels of further files, which are read by themselves; with `check`, some must be for
-    items of the data.
+    """Add the labels of further files, read separately; with `check`, some must match items of the data.
 
     >>> data = open_input([("a.run", b"q1 Q0 d1 1 2.5 bm25\\n")])
     >>> open_labels(data, [("qrels", b"q1 0 d1 1\\n")]).labels
@@ -113,7 +112,7 @@ def open_labels(data: ProjectData, files: Sequence[tuple[str, bytes]], *, check:
                 raise
             plain = InputError(
                 error.problem, remedy=error.remedies
-            )  # a row of all files together helps nobody
+            )  # a row number over all files would mislead
             raise _build_duplicate_error(data.labels, files) or plain from None
     if check:
         _check_shared_items(data.preferences.index, new.index)
@@ -121,7 +120,7 @@ def open_labels(data: ProjectData, files: Sequence[tuple[str, bytes]], *, check:
 
 
 def _check_shared_items(here: ItemIndex, new: ItemIndex) -> None:
-    """Refuse labels none of which is for an item of the data."""
+    """Refuse labels that match no item of the data."""
     remedy = "ids are compared exactly, case and type included"
     shared = here.queries.codes_of(new.queries)
     if not (shared >= 0).any():
@@ -139,7 +138,7 @@ def _check_shared_items(here: ItemIndex, new: ItemIndex) -> None:
 
 
 def _read_labels(files: Sequence[tuple[str, bytes]]) -> Labels:
-    """What files of labels hold together."""
+    """Read label files together."""
     from podium import formats
 
     try:
@@ -148,7 +147,7 @@ def _read_labels(files: Sequence[tuple[str, bytes]]) -> Labels:
         raise InputError("the input is nested too deeply", remedy="give a qrels file") from None
     if new.labels is None or new.preferences is not None:
         raise InputError(
-            f"{files[0][0]} holds no labels, or more than labels",
+            f"{files[0][0]} contains no labels, or other data besides labels",
             remedy="choose a qrels file, or a table of query, item and grade",
         )
     return new.labels
@@ -160,14 +159,14 @@ def _list_labeled_pairs(labels: Labels) -> list[tuple[Id, Id]]:
 
 
 def _build_duplicate_error(known: Labels | None, files: Sequence[tuple[str, bytes]]) -> InputError | None:
-    """The error for an item with a label in one of these files and another elsewhere; None where there is none."""
+    """The error for an item labelled in one of these files and elsewhere too; None if there is none."""
     owner = {} if known is None else dict.fromkeys(_list_labeled_pairs(known), "the project")
     for name, content in files:
         found = _list_labeled_pairs(_read_labels([(name, content)]))
         if not owner.keys().isdisjoint(found):
             line, (query, item) = _find_first_line(name, content, owner.keys())
             return InputError(
-                f"item {item!r} is labelled twice for query {query!r}: it has a label in {owner[query, item]} already",
+                f"item {item!r} is labelled twice for query {query!r}: it already has a label in {owner[query, item]}",
                 source=name,
                 line=line,
                 remedy="keep one label per item",
@@ -179,7 +178,7 @@ def _build_duplicate_error(known: Labels | None, files: Sequence[tuple[str, byte
 def _find_first_line(
     name: str, content: bytes, taken: Set[tuple[Id, Id]]
 ) -> tuple[int | None, tuple[Id, Id]]:
-    """The first line with a label of the pairs `taken`, and the pair; no line for files that are not read by lines."""
+    """The first line with a label for a pair in `taken`, and the pair; no line for files not read by line."""
     lines = content.splitlines(keepends=True)
 
     def find_clashes(count: int) -> list[tuple[Id, Id]]:
@@ -189,7 +188,7 @@ def _find_first_line(
                 for pair in _list_labeled_pairs(_read_labels([(name, b"".join(lines[:count]))]))
                 if pair in taken
             ]
-        except PodiumError:  # a heading alone, or an object that is cut
+        except PodiumError:  # only a header, or a truncated object
             return []
 
     at = bisect.bisect_left(range(len(lines)), True, key=lambda count: bool(find_clashes(count)))
@@ -200,11 +199,11 @@ def _find_first_line(
 def _build_source(given: Path | tuple[str, bytes], encoding: str) -> Source:
     if isinstance(given, tuple):
         return Source(*given, encoding)
-    return replace(open_source(given, encoding), name=given.name)  # where it lies is not for every reader
+    return replace(open_source(given, encoding), name=given.name)  # do not expose the full path
 
 
 def unpack_upload(name: str, content: bytes, limits: Limits) -> bytes:
-    """The bytes of an upload as the readers take them; refused if they would grow beyond the limits."""
+    """The bytes of an upload for the readers; refused if they decompress beyond the limits."""
     found = bounded_decompress(content, limits)
     if found[:4] == b"PAR1":
         _check_parquet_size(name, found, limits)
@@ -212,7 +211,7 @@ def unpack_upload(name: str, content: bytes, limits: Limits) -> bytes:
 
 
 def _check_parquet_size(name: str, content: bytes, limits: Limits) -> None:
-    """Parquet is packed inside: a few bytes may stand for millions of rows."""
+    """Check the decompressed size: a few bytes of Parquet may encode millions of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -226,14 +225,14 @@ def _check_parquet_size(name: str, content: bytes, limits: Limits) -> None:
         raise InputError("the Parquet file is damaged", source=name, remedy="write it again") from None
     if size > limits.decompressed_bytes or about.num_rows < 0:
         raise TooLarge(
-            f"the Parquet file unpacks to more than {limits.decompressed_bytes:,} bytes",
+            f"the Parquet file decompresses to more than {limits.decompressed_bytes:,} bytes",
             source=name,
             remedy="send less at a time",
         )
 
 
 def _count_text_bytes(content: bytes) -> int:
-    """Bytes of the texts of a Parquet file in all cells: a long one that is kept once may stand in every row."""
+    """Total bytes of text over all cells: dictionary encoding may store a long text once for every row."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -241,7 +240,7 @@ def _count_text_bytes(content: bytes) -> int:
     schema = pq.ParquetFile(pa.BufferReader(content)).schema
     leaves = [schema.column(n) for n in range(len(schema))]
     if any(leaf.max_repetition_level for leaf in leaves):
-        raise pa.ArrowInvalid("a cell that is a list may be of any length, and no reader takes one")
+        raise pa.ArrowInvalid("list cells may have any length, and no reader supports them")
     texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     file, size = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts), 0
     for group in range(file.num_row_groups):
@@ -257,8 +256,8 @@ def _count_text_bytes(content: bytes) -> int:
 
 
 def resolve_allowed_path(roots: Sequence[Path], root: int, inside: str) -> Path:
-    """A file or folder below a root, links followed; refused when it is not there or lies outside."""
-    refused = InputError("there is no such file below the folders that the server may show")
+    """Resolve a file or folder below a root, following links; refuse missing ones and those outside."""
+    refused = InputError("no such file in the folders that the server may show")
     try:
         if root < 0 or "\0" in inside:
             raise refused
@@ -272,7 +271,7 @@ def resolve_allowed_path(roots: Sequence[Path], root: int, inside: str) -> Path:
 
 
 def recheck_allowed_path(roots: Sequence[Path], path: str) -> Path:
-    """A path that was opened before, if it is still below a root."""
+    """A previously opened path, if it is still below a root."""
     for number, root in enumerate(roots):
         try:
             inside = os.path.relpath(path, root.resolve())
@@ -280,27 +279,27 @@ def recheck_allowed_path(roots: Sequence[Path], path: str) -> Path:
         except InputError:
             continue
     raise InputError(
-        f"{Path(path).name} is not below the folders that this server may show",
-        remedy="start podium serve with the folder it is in",
+        f"{Path(path).name} is not in the folders that this server may show",
+        remedy="start podium serve with its folder",
     )
 
 
 def _list_inside_roots(roots: Sequence[Path], folder: Path) -> tuple[list[tuple[str, Path]], list[str]]:
-    """What a folder holds below the roots, by its name there and where it lies, links followed; and what is not.
+    """The entries of a folder by name, links resolved, that are below the roots; and the names of the others.
 
-    Nothing is known of a place outside the roots but its name here: nobody may look at it, not even to see what it is.
+    For targets outside the roots only the name is returned: they must not be accessed, even for their type.
     """
     kept, outside = [], []
     for entry in sorted(p for p in folder.iterdir() if not p.name.startswith("."))[:MOST_FILES]:
         try:
             kept.append((entry.name, recheck_allowed_path(roots, str(entry.resolve()))))
-        except (InputError, OSError, RuntimeError):  # a link that leads out, nowhere, or to itself
+        except (InputError, OSError, RuntimeError):  # a link that is external, broken or circular
             outside.append(entry.name)
     return kept, outside
 
 
 def list_folder(roots: Sequence[Path], folder: Path) -> list[tuple[str, bool]]:
-    """Names in a folder, folders first (True), without hidden ones and those that lead out of the roots."""
+    """Names in a folder, folders first (True), without hidden ones and links out of the roots."""
     found = [(name, place.is_dir()) for name, place in _list_inside_roots(roots, folder)[0]]
     return sorted(found, key=lambda pair: (not pair[1], pair[0]))
 
@@ -308,7 +307,7 @@ def list_folder(roots: Sequence[Path], folder: Path) -> list[tuple[str, bool]]:
 def find_readable_files(
     roots: Sequence[Path], path: Path, encoding: str = "utf-8"
 ) -> tuple[list[Path], list[str]]:
-    """The files of a folder that can be read (or the file itself), and words on those left out."""
+    """The readable files of a folder (or the file itself), and notes on those skipped."""
     from podium import formats
 
     if path.is_file():
@@ -316,20 +315,20 @@ def find_readable_files(
     found, outside = _list_inside_roots(roots, path)
     kept, left_out = (
         [],
-        [f"{name} was left out: it is a link to a place that this server may not show" for name in outside],
+        [f"{name} was skipped: it links to a place that this server may not show" for name in outside],
     )
     for name, place in found:
         if not place.is_file():
             continue
         if place in kept:
-            left_out.append(f"{name} was left out: it is a link to {place.name}, which is opened")
+            left_out.append(f"{name} was skipped: it links to {place.name}, which is already opened")
             continue
         try:
             formats.sniff(place, encoding)
             kept.append(place)
         except PodiumError as error:
             left_out.append(
-                f"{name} was left out: {error.format_message(spell_option).removeprefix(f'{place}: ')}"
+                f"{name} was skipped: {error.format_message(spell_option).removeprefix(f'{place}: ')}"
             )
     if not kept:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Where a browser gives the token of a server that needs one; programs send it with every request instead."""
+"""Login page for browsers; programs send the token with every request instead."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from podium.studio.security import SESSION, RequestRefused, check_csrf, csrf_tok
 __all__ = ["router"]
 
 router = APIRouter(include_in_schema=False)
-LONGEST = 8192  # bytes of the form
+LONGEST = 8192  # maximum bytes of the form
 
 
 @router.get("/login")
 async def show_login(request: Request) -> Response:
-    """The form."""
+    """Show the form."""
     return _render_login(request, "")
 
 
 @router.post("/login")
 async def submit_token(request: Request) -> Response:
-    """Check the token; the browser gets a cookie that is good until the server ends."""
+    """Check the token; set a cookie that is valid until the server stops."""
     body = b""
     try:
-        # all of it: this address is open to those without a token, who could hold every place by sending slowly
+        # the timeout covers the whole body: this route needs no token, and slow senders could fill all slots
         async with asyncio.timeout(request.app.state.settings.limits.seconds):
             async for part in request.stream():
                 body += part
                 if len(body) > LONGEST:
-                    return _render_login(request, "This is too long for a token.", 413)
+                    return _render_login(request, "The token is too long.", 413)
     except TimeoutError:
         raise RequestRefused(408, "the form did not arrive in time", "send it faster") from None
     fields = parse_qs(body.decode("latin-1"), max_num_fields=5)
     check_csrf(request, fields.get("csrf", [""])[0])
     guard = request.app.state.guard
     if not guard.is_valid_token(fields.get("token", [""])[0].strip()):
-        return _render_login(request, "That is not the token of this server.", 401)
+        return _render_login(request, "Wrong token.", 401)
     request.scope.setdefault("podium.cookies", {})[SESSION] = guard.session_cookie()
     return RedirectResponse("/", 303)
 
@@ -53,8 +53,8 @@ def _render_login(request: Request, problem: str, status: int = 200) -> Response
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="stylesheet" href="/docs/style.css"></head><body><main><h1>Podium</h1>'
         f'{said}<form method="post" action="/login"><input type="hidden" name="csrf" value="{csrf_token(request)}">'
-        '<p><label for="token">Token of this server</label><br>'
+        '<p><label for="token">Server token</label><br>'
         '<input id="token" name="token" type="password" autocomplete="current-password" required autofocus></p>'
-        '<p><button type="submit">Go on</button></p></form></main></body></html>',
+        '<p><button type="submit">Log in</button></p></form></main></body></html>',
         status,
     )

@@ -1,4 +1,4 @@
-"""The one door: every request is checked, bounded, counted and logged here, whatever answers it."""
+"""Middleware: checks, limits, counts and logs every request."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 SERVICE = "/v1/"
-WATCHED = frozenset({"/healthz", "/readyz", "/metrics"})  # answered however busy the server is
-HEAD = 1 << 16  # bytes of address and headers
+WATCHED = frozenset({"/healthz", "/readyz", "/metrics"})  # exempt from the concurrency limit
+HEAD = 1 << 16  # maximum bytes of URL and headers
 COOKIE = "Path=/; HttpOnly; SameSite=Strict"
 
 
 def error_document(kind: str, message: str, remedy: str = "") -> dict[str, Any]:
-    """What every error of the service looks like."""
+    """The JSON document of every API error."""
     return {"error": {"type": kind, "message": message, "remedy": remedy}}
 
 
 class RequestMiddleware:
-    """ASGI middleware. Refuses what `Guard` refuses, holds the limits, and writes the headers of every answer."""
+    """ASGI middleware: applies `Guard`, enforces the limits, and sets the headers of every response."""
 
     def __init__(self, app: Any, settings: ServerSettings, guard: Guard, meters: RequestMetrics) -> None:
         self._app, self._settings, self._guard, self._meters = app, settings, guard, meters
         self._running = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Process one request."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
-            return  # there are no web sockets here
+            return  # web sockets are not supported
         begin, out = time.perf_counter(), _ResponseSender(scope, send)
         self._running += 1
         self._meters.running.set(self._running)
@@ -52,7 +52,7 @@ class RequestMiddleware:
             await self._admit_request(scope, receive, out)
         except RequestRefused as no:
             if no.status == 401 and _is_page(scope):
-                await out.send_error(303, "give the token first", "see /login", {"location": "/login"})
+                await out.send_error(303, "log in first", "see /login", {"location": "/login"})
             else:
                 await out.send_error(no.status, no.problem, no.remedy, no.headers)
         except TooLarge as no:
@@ -61,7 +61,7 @@ class RequestMiddleware:
             await out.send_error(400, no.problem, no.remedy or "")
         except Exception as error:
             logs.log_failure(_route_pattern(scope), error)
-            await out.send_error(500, "this is a fault of the server", "see its log")
+            await out.send_error(500, "internal server error", "see the server log")
         finally:
             self._running -= 1
             self._meters.running.set(self._running)
@@ -73,15 +73,15 @@ class RequestMiddleware:
         headers = dict(scope["headers"])
         path: str = scope["path"]
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD or len(path) > HEAD:
-            raise RequestRefused(431, "the headers are too long", "send less of them")
+            raise RequestRefused(431, "the headers are too long", "send shorter headers")
         if [name for name, _ in scope["headers"]].count(b"host") != 1:
-            raise RequestRefused(400, "the request does not name one host", "send one Host header")
+            raise RequestRefused(400, "the request does not have exactly one Host header", "send one")
         self._guard.check_request(scope["method"], path, headers)
         limits = self._settings.limits
         if self._running > limits.concurrent and path not in WATCHED:
             raise RequestRefused(
                 429,
-                f"{limits.concurrent} requests are being answered",
+                f"{limits.concurrent} requests are already running",
                 "try again later",
                 {"retry-after": "1"},
             )
@@ -89,18 +89,18 @@ class RequestMiddleware:
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length[:20]) > most:
             raise _build_length_error(most)
-        with capture_warnings():  # warnings may hold ids, and do not go to the log
+        with capture_warnings():  # warnings may contain ids and must not reach the log
             await self._app(scope, _limit_body(receive, most, limits.seconds), out)
 
 
 def _limit_body(receive: Receive, most: int, seconds: float) -> Receive:
-    """The body as it comes, given up when it is too long or stops coming."""
+    """Receive the body; refuse it when it is too long or stalls."""
     size, more = 0, True
 
     async def receive_limited() -> Message:
         nonlocal size, more
         if not more:
-            return await receive()  # whoever asks again waits for the end of the connection
+            return await receive()  # further calls wait for the disconnect
         try:
             async with asyncio.timeout(seconds):
                 message = await receive()
@@ -118,23 +118,23 @@ def _limit_body(receive: Receive, most: int, seconds: float) -> Receive:
 
 def _build_length_error(most: int) -> RequestRefused:
     return RequestRefused(
-        413, f"the body is longer than {most:,} bytes", "send less at a time", {"connection": "close"}
+        413, f"the body is longer than {most:,} bytes", "send less per request", {"connection": "close"}
     )
 
 
 def _route_pattern(scope: Message) -> str:
-    """The pattern of the address, so that no id ends up in a label or a log."""
+    """The route pattern, so that no id appears in a label or a log."""
     return getattr(scope.get("route"), "path", None) or "other"
 
 
 def _is_page(scope: Message) -> bool:
-    """Whether a person in a browser is looking for a page, rather than a program for an answer."""
+    """Whether a browser requests a page, as opposed to a program calling the API."""
     accepted = dict(scope["headers"]).get(b"accept", b"")
     return scope["method"] == "GET" and not scope["path"].startswith(SERVICE) and b"text/html" in accepted
 
 
 class _ResponseSender:
-    """`send` that adds the headers, and remembers what was sent."""
+    """Wrap `send`: add headers and record what was sent."""
 
     def __init__(self, scope: Message, send: Send) -> None:
         self._scope, self._send = scope, send
@@ -157,7 +157,7 @@ class _ResponseSender:
     async def send_error(
         self, status: int, problem: str, remedy: str, headers: dict[str, str] | None = None
     ) -> None:
-        """An error: JSON for the service, a line of text for the pages; nothing if an answer has begun."""
+        """Send an error: JSON for the API, plain text for pages; nothing if the response has started."""
         if self._begun:
             return
         if self._scope["path"].startswith(SERVICE):

@@ -1,4 +1,4 @@
-"""Who may ask: token, Host and Origin checks, the headers of every answer, and protection of forms."""
+"""Authentication and request checks: token, Host, Origin, security headers, CSRF protection."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ HEADERS = (
     (b"content-security-policy", CSP.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"same-origin"),  # with no-referrer, forms would come from Origin: null
+    (b"referrer-policy", b"same-origin"),  # with no-referrer, browsers send Origin: null with forms
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
-SHORTEST = 24  # characters of a token
+SHORTEST = 24  # minimum characters of a token
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})  # methods that change nothing
-ELSEWHERE = frozenset({b"cross-site", b"same-site"})  # pictures and scripts there have no business here
-OPEN = frozenset({"/healthz", "/readyz", "/login", "/docs/style.css"})  # what needs no token
+ELSEWHERE = frozenset({b"cross-site", b"same-site"})  # refused Sec-Fetch-Site values
+OPEN = frozenset({"/healthz", "/readyz", "/login", "/docs/style.css"})  # routes without authentication
 SESSION, FORMS = "podium_session", "podium_forms"  # cookies
 
 
 class RequestRefused(PodiumError):
-    """A request that is not answered, with the status that says why."""
+    """A refused request, with its HTTP status."""
 
     def __init__(
         self, status: int, problem: str, remedy: str, headers: Mapping[str, str] | None = None
@@ -48,21 +48,21 @@ class RequestRefused(PodiumError):
 
 
 def new_token() -> str:
-    """A token nobody can guess: 256 random bits."""
+    """A random token of 256 bits."""
     return secrets.token_urlsafe(32)
 
 
 def hash_token(token: str) -> str:
-    """What is kept of a token: a salted hash. A token is long and random, so a slow hash would only help those who
-    try wrong ones to keep the server busy.
+    """A salted hash of a token. Tokens are long and random, so a slow hash would only help denial-of-service
+    attacks.
 
     >>> hash_token("short")
     Traceback (most recent call last):
-    podium.core.errors.ParameterError: the token has 5 characters; accepted: 24 or more, such as ...
+    podium.core.errors.ParameterError: the token has 5 characters; accepted: 24 or more, as ...
     """
     if len(token) < SHORTEST:
         raise ParameterError(
-            f"the token has {len(token)} characters; accepted: {SHORTEST} or more, such as `openssl rand -hex 32` makes"
+            f"the token has {len(token)} characters; accepted: {SHORTEST} or more, as from `openssl rand -hex 32`"
         )
     salt = secrets.token_bytes(16)
     return f"{salt.hex()}:{_hash_with_salt(token, salt).hex()}"
@@ -92,14 +92,14 @@ class Guard:
             self._check_token(headers)
 
     def _check_host(self, host: str) -> None:
-        """A page of another site can make its own name point here; its requests then carry that name."""
+        """Refuse unknown hosts: with DNS rebinding, another site's requests arrive under its own name."""
         name = _without_port(host)
         if name in self._names or (not is_loopback(self._settings.host) and _is_address(name)):
             return
         raise RequestRefused(
             421,
-            "the request is addressed to a host that this server does not answer for",
-            "use the address that `podium serve` printed, or allow the name with --allow-host",
+            "the Host header does not name this server",
+            "use the URL that `podium serve` printed, or allow the name with --allow-host",
         )
 
     def _check_token(self, headers: Mapping[bytes, bytes]) -> None:
@@ -111,24 +111,24 @@ class Guard:
             return
         raise RequestRefused(
             401,
-            "this server needs a token",
+            "this server requires a token",
             "send the header Authorization: Bearer TOKEN",
             {"www-authenticate": "Bearer"},
         )
 
     def is_valid_token(self, token: str) -> bool:
-        """Whether this is the token; compared in constant time."""
+        """Whether the token is correct; compared in constant time."""
         salt, _, kept = (self._settings.token_hash or "").partition(":")
         return bool(kept) and hmac.compare_digest(
             _hash_with_salt(token, bytes.fromhex(salt)), bytes.fromhex(kept)
         )
 
     def session_cookie(self) -> str:
-        """The value of the cookie of a browser that has given the token; void when the server ends."""
+        """The session cookie of a logged-in browser; invalid after the server stops."""
         return hmac.digest(self._key, b"session", "sha256").hex()
 
     def compute_form_token(self, cookie: str) -> str:
-        """What a form must carry for a browser with this cookie."""
+        """The CSRF token for a browser with this cookie."""
         return hmac.digest(self._key, b"form:" + cookie.encode(errors="replace"), "sha256").hex()
 
 
@@ -157,7 +157,7 @@ def _is_address(name: str) -> bool:
 
 
 def _check_origin(host: str, headers: Mapping[bytes, bytes]) -> None:
-    """Browsers say where a request comes from; other programs say nothing, and hold no cookies of ours."""
+    """Refuse cross-site requests; browsers send their origin, and other programs hold no session cookies."""
     site = headers.get(b"sec-fetch-site", b"none")
     origin = headers.get(b"origin")
     own = {f"http://{host}".encode("latin-1"), f"https://{host}".encode("latin-1")}
@@ -175,7 +175,7 @@ def parse_cookies(headers: Mapping[bytes, bytes]) -> dict[str, str]:
 
 
 def csrf_token(request: Any) -> str:
-    """What a form of ours must send back as `csrf`; the browser gets the cookie that belongs to it."""
+    """The value that a form must send as `csrf`; also sets the matching cookie."""
     kept: dict[str, str] = request.scope.setdefault("podium.cookies", {})
     mine = kept.get(FORMS) or request.cookies.get(FORMS)
     if not mine or len(mine) > 100:
@@ -185,7 +185,7 @@ def csrf_token(request: Any) -> str:
 
 
 def check_csrf(request: Any, token: object) -> None:
-    """Raise `RequestRefused` (403) for a form that was not made for this browser by this server."""
+    """Raise `RequestRefused` (403) for a form that this server did not issue to this browser."""
     cookie = request.cookies.get(FORMS, "")
     expected = request.app.state.guard.compute_form_token(cookie)
     if (
@@ -193,6 +193,4 @@ def check_csrf(request: Any, token: object) -> None:
         or not isinstance(token, str)
         or not hmac.compare_digest(token.encode(errors="replace"), expected.encode())
     ):
-        raise RequestRefused(
-            403, "the form is not one of this server's, or an old one", "load the page again"
-        )
+        raise RequestRefused(403, "the form is not from this server, or has expired", "reload the page")

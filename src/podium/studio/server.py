@@ -1,4 +1,4 @@
-"""Uvicorn, told what we need: one process, bounded headers, no lines of its own."""
+"""Uvicorn configuration: one process, bounded headers, no access log."""
 
 from __future__ import annotations
 
@@ -17,21 +17,19 @@ if TYPE_CHECKING:
 
 __all__ = ["create_server", "format_address", "listen", "serve"]
 
-IDLE = (
-    20  # seconds that a connection may wait for its next request, and the end of the server for its last ones
-)
+IDLE = 20  # seconds: keep-alive timeout, and grace period at shutdown
 CONNECTIONS = 1000
 WAITING = 1024
 
 
 def listen(settings: ServerSettings) -> socket.socket:
-    """A socket on the address of the settings."""
+    """Bind a socket to the address in the settings."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((settings.host, settings.port))
-        found.listen(WAITING)  # whoever reads the address can connect at once
+        found.listen(WAITING)  # clients can connect as soon as the URL is printed
     except OSError as error:
         found.close()
         raise ParameterError(
@@ -41,20 +39,20 @@ def listen(settings: ServerSettings) -> socket.socket:
 
 
 def format_address(found: socket.socket) -> str:
-    """Where a browser finds it."""
+    """The URL of the server."""
     host, port = found.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def serve(app: FastAPI, found: socket.socket) -> None:
-    """Until told to stop."""
+    """Serve until stopped."""
     gc.collect()
-    gc.freeze()  # what is loaded now stays: looking through it again and again costs answers tens of milliseconds
+    gc.freeze()  # exclude loaded modules from garbage collection, which would add tens of ms to responses
     create_server(app).run([found])
 
 
 def create_server(app: FastAPI) -> uvicorn.Server:
-    """The server."""
+    """Configure the server."""
     config = uvicorn.Config(
         app,
         http=_select_protocol(),
@@ -72,7 +70,7 @@ def create_server(app: FastAPI) -> uvicorn.Server:
 
 
 def _select_protocol() -> Any:
-    """The fast parser, which takes headers without end, with an end; the slow one has its own."""
+    """Bound the header size of the fast parser, which has no limit; the slow parser has one."""
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
     except ImportError:

@@ -1,8 +1,8 @@
-"""Projects, files, models and jobs in one folder: SQLite for facts, content-addressed files for bytes.
+"""Projects, files, models and jobs in one folder: records in SQLite, bytes in content-addressed files.
 
-Several processes may use a folder at once: every change is one transaction, files are renamed into place while the
-write lock is held, and a file whose name is its digest is never written twice. Ids and names given by a user are
-values in the database, never paths.
+Several processes may share a folder: every change is one transaction, files are renamed into place under the
+write lock, and a file named by its digest is never written twice. Ids and names given by users are database
+values, never paths.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from podium.studio.store_records import (
 
 __all__ = ["DEMO", "Job", "Project", "ProjectFile", "RecordNotFound", "Store", "StoredModel"]
 
-DEMO = "demo"  # the project that is always there
+DEMO = "demo"  # the built-in project
 VERSION = 1  # of the tables
-WAIT = 15.0  # seconds for which a writer waits for another
+WAIT = 15.0  # seconds that a writer waits for the lock
 TABLES = """
 CREATE TABLE projects (
   id TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, options TEXT NOT NULL, made REAL NOT NULL);
@@ -55,25 +55,25 @@ CREATE TABLE models (
 
 
 class Store:
-    """Everything the studio remembers, in a folder that is made if it is not there."""
+    """The persistent state of the studio, in a folder that is created if needed."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # uploads are nobody else's business
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # uploads are private
             (self.folder / "blobs").mkdir(exist_ok=True, mode=0o700)
             self._anchor = self._open_database()  # keeps the write-ahead log in place between sessions
             self._prepare_tables()
         except (OSError, sqlite3.Error) as error:
             reason = getattr(error, "strerror", None) or error
             raise InputError(
-                f"this cannot be a folder of the studio: {reason}",
+                f"this folder cannot be used for the studio: {reason}",
                 source=str(folder),
                 remedy="give another folder",
             ) from None
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._anchor.close()
 
     def _open_database(self) -> sqlite3.Connection:
@@ -85,7 +85,7 @@ class Store:
         return db
 
     def _prepare_tables(self) -> None:
-        for _ in range(100):  # another process may be doing the same; there is no waiting for this lock
+        for _ in range(100):  # retry: another process may do the same, and this lock has no timeout
             with contextlib.suppress(sqlite3.OperationalError):
                 self._anchor.execute("PRAGMA journal_mode = WAL")
                 break
@@ -112,7 +112,7 @@ class Store:
 
     @contextlib.contextmanager
     def _write_transaction(self) -> Iterator[sqlite3.Connection]:
-        """One transaction that holds the write lock from its beginning; undone when anything is raised."""
+        """A transaction that takes the write lock first; rolled back on any exception."""
         with contextlib.closing(self._open_database()) as db:
             db.execute("BEGIN IMMEDIATE")
             try:
@@ -128,15 +128,15 @@ class Store:
         return self.folder / "blobs" / digest[:2] / digest
 
     def blob_path(self, digest: str) -> Path:
-        """Where the bytes of a digest are."""
+        """The path of the bytes with a digest."""
         path = self._locate_blob(digest)
         if not path.is_file():
-            raise RecordNotFound("the file of this project is gone from the studio folder; upload it again")
+            raise RecordNotFound("the project's file is missing from the studio folder; upload it again")
         return path
 
     @contextlib.contextmanager
     def _stage_files(self, contents: Sequence[bytes]) -> Iterator[list[tuple[str, TemporaryFile]]]:
-        """Bytes on the disk under names of their own, with the digests they are to be called by."""
+        """Write bytes under temporary names; yield them with their digests."""
         staged: list[tuple[str, TemporaryFile]] = []
         try:
             for content in contents:
@@ -152,7 +152,7 @@ class Store:
                 beside.discard()
 
     def _publish_staged(self, staged: Sequence[tuple[str, TemporaryFile]]) -> list[str]:
-        """Give staged files their names; to be called while the write lock is held."""
+        """Rename staged files to their digests; call with the write lock held."""
         for digest, beside in staged:
             target = self._locate_blob(digest)
             target.parent.mkdir(exist_ok=True, mode=0o700)
@@ -160,7 +160,7 @@ class Store:
         return [digest for digest, _ in staged]
 
     def _remove_unused_blobs(self, db: sqlite3.Connection, digests: Sequence[str | None]) -> None:
-        """Remove bytes that nothing refers to any more; to be called while the write lock is held."""
+        """Remove unreferenced bytes; call with the write lock held."""
         asked = "SELECT 1 FROM files WHERE digest = :d UNION SELECT 1 FROM models WHERE digest = :d"
         for digest in {d for d in digests if d is not None}:
             if db.execute(asked, {"d": digest}).fetchone() is None:
@@ -171,20 +171,20 @@ class Store:
     def add_upload(
         self, name: str, files: Sequence[tuple[str, bytes]], options: dict[str, Any] | None = None
     ) -> str:
-        """A project of uploaded files; the same bytes are kept once."""
+        """Create a project of uploaded files; equal bytes are stored once."""
         with self._stage_files([content for _, content in files]) as staged, self._write_transaction() as db:
             digests = self._publish_staged(staged)
             named = [ProjectFile(n, digest=d) for (n, _), d in zip(files, digests, strict=True)]
             return self._insert_project(db, name, "upload", named, options or {})
 
     def add_paths(self, name: str, paths: Sequence[Path], options: dict[str, Any] | None = None) -> str:
-        """A project of files that stay where they are."""
+        """Create a project of server files, which are not copied."""
         with self._write_transaction() as db:
             named = [ProjectFile(p.name, path=str(p)) for p in paths]
             return self._insert_project(db, name, "files", named, options or {})
 
     def add_labels(self, project: str, files: Sequence[tuple[str, bytes]], known: Sequence[str]) -> None:
-        """Further files of a project, which hold its labels; they were checked beside those `known` then."""
+        """Add label files to a project; they were checked against the labels `known` at that time."""
         with self._stage_files([content for _, content in files]) as staged, self._write_transaction() as db:
             self._check_project(db, project)
             digests = self._publish_staged(staged)
@@ -193,9 +193,11 @@ class Store:
             )
             there = options.setdefault("labels", [])
             if not set(there).isdisjoint(digests):
-                raise ParameterError("these labels are in the project already")
+                raise ParameterError("the project already has these labels")
             if there != list(known):
-                raise ParameterError("other labels were added meanwhile; look at the project, and try again")
+                raise ParameterError(
+                    "other labels were added in the meantime; check the project and try again"
+                )
             there += digests
             db.execute("UPDATE projects SET options = ? WHERE id = ?", (json.dumps(options), project))
             [[place]] = db.execute("SELECT coalesce(max(place), -1) FROM files WHERE project = ?", (project,))
@@ -204,14 +206,14 @@ class Store:
             db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?)", rows)
 
     def remove_labels(self, project: str) -> None:
-        """Take back all labels that were added; those among the first files stay."""
+        """Remove all added labels; those in the original files stay."""
         with self._write_transaction() as db:
             self._check_project(db, project)
             [[text]] = db.execute("SELECT options FROM projects WHERE id = ?", (project,))
             options = json.loads(text)
             digests = options.pop("labels", [])
             if not digests:
-                raise ParameterError("no labels were added to this project; there is nothing to remove")
+                raise ParameterError("no labels were added to this project; nothing to remove")
             db.execute("UPDATE projects SET options = ? WHERE id = ?", (json.dumps(options), project))
             gone = "DELETE FROM files WHERE project = ? AND digest = ?"
             db.executemany(gone, [(project, digest) for digest in digests])
@@ -239,28 +241,28 @@ class Store:
             asked = "SELECT name, digest, path FROM files WHERE project = ? ORDER BY place"
             files = tuple(ProjectFile(*f) for f in db.execute(asked, (project,)))
         if row is None:
-            raise RecordNotFound("there is no such project; it may have been removed")
+            raise RecordNotFound("no such project; it may have been removed")
         return _build_project(row, files)
 
     def _check_project(self, db: sqlite3.Connection, project: str) -> None:
         if db.execute("SELECT 1 FROM projects WHERE id = ?", (project,)).fetchone() is None:
-            raise RecordNotFound("there is no such project; it may have been removed")
+            raise RecordNotFound("no such project; it may have been removed")
 
     def projects(self) -> list[Project]:
-        """All projects, the newest first, without their files."""
+        """All projects, newest first, without their files."""
         with self._read_transaction() as db:
             return [_build_project(r) for r in db.execute("SELECT * FROM projects ORDER BY made DESC, id")]
 
     def remove_project(self, project: str) -> None:
-        """Forget a project, its jobs and models; uploaded bytes go when no other project has the same."""
+        """Remove a project with its jobs and models, and uploaded bytes that no other project uses."""
         if project == DEMO:
-            raise ParameterError("the embedded data stay; there is nothing to remove")
+            raise ParameterError("the embedded data cannot be removed")
         with self._write_transaction() as db:
             asked = "SELECT digest FROM files WHERE project = :p UNION SELECT digest FROM models WHERE project = :p"
             digests = [r[0] for r in db.execute(asked, {"p": project})]
             jobs = [r[0] for r in db.execute("SELECT id FROM jobs WHERE project = ?", (project,))]
             if not db.execute("DELETE FROM projects WHERE id = ?", (project,)).rowcount:
-                raise RecordNotFound("there is no such project; it may have been removed")
+                raise RecordNotFound("no such project; it may have been removed")
             self._remove_unused_blobs(db, digests)
         for job in jobs:
             shutil.rmtree(self.job_folder(job), ignore_errors=True)
@@ -268,7 +270,7 @@ class Store:
     # -- models ------------------------------------------------------------------------------------------------
 
     def add_model(self, project: str, name: str, method: str, content: bytes, job: str | None = None) -> str:
-        """Keep a model file; with the job that made it, once only."""
+        """Store a model file; at most one per job."""
         model = secrets.token_hex(6)
         with self._stage_files([content]) as staged, self._write_transaction() as db:
             known = db.execute("SELECT id FROM models WHERE job = ?", (job,)).fetchone()
@@ -285,11 +287,11 @@ class Store:
         with self._read_transaction() as db:
             row = db.execute("SELECT * FROM models WHERE id = ?", (model,)).fetchone()
         if row is None:
-            raise RecordNotFound("there is no such model; it may have been removed with its project")
+            raise RecordNotFound("no such model; it may have been removed with its project")
         return StoredModel(*row)
 
     def models(self, project: str | None = None) -> list[StoredModel]:
-        """Models (of a project), the newest first."""
+        """Models (of a project), newest first."""
         with self._read_transaction() as db:
             asked = "SELECT * FROM models WHERE :p IS NULL OR project = :p ORDER BY made DESC, id"
             return [StoredModel(*row) for row in db.execute(asked, {"p": project})]
@@ -301,7 +303,7 @@ class Store:
     # -- jobs --------------------------------------------------------------------------------------------------
 
     def add_job(self, project: str, kind: str, settings: dict[str, Any]) -> str:
-        """Ask for long work."""
+        """Queue a job."""
         job = secrets.token_hex(6)
         row = (job, project, kind, json.dumps(settings), time.time())
         with self._write_transaction() as db:
@@ -313,7 +315,7 @@ class Store:
         return job
 
     def job_folder(self, job: str) -> Path:
-        """Where a job keeps what it knows already; a job's id is made here, never given."""
+        """The folder for intermediate results of a job; job ids are generated here, never given."""
         return self.folder / "jobs" / job
 
     def job(self, job: str) -> Job:
@@ -321,23 +323,23 @@ class Store:
         with self._read_transaction() as db:
             row = db.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
         if row is None:
-            raise RecordNotFound("there is no such job; it may have been removed with its project")
+            raise RecordNotFound("no such job; it may have been removed with its project")
         return _build_job(row)
 
     def jobs(self, project: str | None = None) -> list[Job]:
-        """Jobs (of a project), the newest first."""
+        """Jobs (of a project), newest first."""
         with self._read_transaction() as db:
             asked = "SELECT * FROM jobs WHERE :p IS NULL OR project = :p ORDER BY made DESC, id"
             return [_build_job(row) for row in db.execute(asked, {"p": project})]
 
     def has_waiting_job(self, stale: float) -> bool:
-        """Whether there is a job to claim or one whose owner is gone."""
+        """Whether a job is queued or has a dead owner."""
         asked = "SELECT 1 FROM jobs WHERE state = 'queued' OR (state = 'running' AND beat < ?) LIMIT 1"
         with self._read_transaction() as db:
             return db.execute(asked, (time.time() - stale,)).fetchone() is not None
 
     def claim(self, owner: str, stale: float, resumable: Sequence[str], tries: int) -> Job | None:
-        """The oldest job that waits, now the owner's; jobs of owners that fell silent wait again or are given up."""
+        """Claim the oldest queued job; first, jobs of dead owners are requeued or marked as interrupted."""
         now = time.time()
         with self._write_transaction() as db:
             silent = db.execute("SELECT * FROM jobs WHERE state = 'running' AND beat < ?", (now - stale,))
@@ -357,37 +359,37 @@ class Store:
             db.execute("UPDATE jobs SET state = 'queued', owner = NULL WHERE id = ?", (job.id,))
             return
         why = (
-            f"it was broken off {job.tries} times; look at the memory of the machine, then start it again"
+            f"interrupted {job.tries} times; check the machine's memory, then start the job again"
             if job.kind in resumable
-            else "the process that ran it is gone, and this kind of work cannot go on in the middle; start it again"
+            else "the worker process died, and this kind of job cannot resume; start it again"
         )
         end = "UPDATE jobs SET state = 'interrupted', words = ?, ended = ?, owner = NULL WHERE id = ?"
         db.execute(end, (why, now, job.id))
 
     def beat(self, job: str, owner: str, done: int, total: int, words: str) -> bool:
-        """A sign of life with progress; False when the job is no longer the owner's, or is to be stopped."""
+        """Record a heartbeat with progress; False if the owner lost the job or it must stop."""
         with self._write_transaction() as db:
             told = "UPDATE jobs SET beat = ?, done = ?, total = ?, words = ? WHERE id = ? AND owner = ? AND stop = 0"
             row = (time.time(), done, total, words, job, owner)
             return db.execute(told + " AND state = 'running'", row).rowcount == 1
 
     def finish(self, job: str, owner: str, state: JobState, words: str, result: Any = None) -> bool:
-        """End a job, if it is still the owner's."""
+        """Finish a job, if the owner still holds it."""
         with self._write_transaction() as db:
             end = "UPDATE jobs SET state = ?, words = ?, result = ?, ended = ?, owner = NULL WHERE id = ? AND owner = ?"
             row = (state, words, json.dumps(result), time.time(), job, owner)
             return db.execute(end + " AND state = 'running'", row).rowcount == 1
 
     def release(self, owner: str, words: str) -> None:
-        """Put the job of an owner back, as that one has to go; it was not the job's fault."""
+        """Requeue the job of an owner that shuts down, without counting a failed try."""
         with self._write_transaction() as db:
             back = "UPDATE jobs SET state = 'queued', owner = NULL, words = ?, tries = tries - 1"
             db.execute(back + " WHERE owner = ? AND state = 'running'", (words, owner))
 
     def cancel(self, job: str) -> None:
-        """Stop a job: at once if it waits, else as soon as its worker looks."""
+        """Stop a job: at once if queued, otherwise at its next heartbeat."""
         with self._write_transaction() as db:
-            end = "UPDATE jobs SET state = 'cancelled', words = 'stopped before it began', ended = ? WHERE id = ?"
+            end = "UPDATE jobs SET state = 'cancelled', words = 'stopped before it started', ended = ? WHERE id = ?"
             if not db.execute(end + " AND state = 'queued'", (time.time(), job)).rowcount:
                 db.execute("UPDATE jobs SET stop = 1 WHERE id = ? AND state = 'running'", (job,))
 

@@ -1,4 +1,4 @@
-"""What the studio remembers, one class for each kind of thing."""
+"""Records of the store, one class per table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ProjectFile:
 
 @dataclass(frozen=True)
 class Project:
-    """Some input that was opened, and how it is read."""
+    """An opened input and its reading options."""
 
     id: str
     name: str
@@ -40,7 +40,7 @@ class Project:
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A fitted model that was kept."""
+    """A stored fitted model."""
 
     id: str
     project: str
@@ -53,7 +53,7 @@ class StoredModel:
 
 @dataclass(frozen=True)
 class Job:
-    """Long work: what was asked for, how far it is, and who works on it."""
+    """A job: its settings, progress and owner."""
 
     id: str
     project: str
@@ -73,10 +73,10 @@ class Job:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will happen."""
+        """Whether the job has ended."""
         return self.state not in ("queued", "running")
 
     @property
     def share(self) -> float:
-        """How much is done, from 0 to 1."""
+        """The completed share, from 0 to 1."""
         return 1.0 if self.state == "done" else self.done / self.total if self.total else 0.0

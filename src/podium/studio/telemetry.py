@@ -1,4 +1,4 @@
-"""Counters for Prometheus. Labels are routes, methods and status codes; nothing that a user sends."""
+"""Prometheus metrics. Labels are routes, methods and status codes, never user data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 
 
 class RequestMetrics:
-    """The counters of one server; each has a registry of its own, so that several can live in one process."""
+    """The metrics of one server, with its own registry so that several servers fit in one process."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -25,10 +25,10 @@ class RequestMetrics:
         )
         self._kept: dict[
             tuple[str, str, int], tuple[Counter, Histogram]
-        ] = {}  # looking them up by label is slow
-        self.running = Gauge("podium_requests_running", "Requests at this moment", registry=self._registry)
+        ] = {}  # cached: lookup by label is slow
+        self.running = Gauge("podium_requests_running", "Requests in progress", registry=self._registry)
         self.computing = Gauge(
-            "podium_computations_running", "Computations at this moment", registry=self._registry
+            "podium_computations_running", "Computations in progress", registry=self._registry
         )
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -41,7 +41,7 @@ class RequestMetrics:
         meters[1].observe(seconds)
 
     def text(self) -> bytes:
-        """All of them as Prometheus reads them."""
+        """All metrics in the Prometheus text format."""
         return generate_latest(self._registry)
 
 

@@ -1,4 +1,4 @@
-"""What is expensive, kept in memory for a while: data of projects, what was found in them, pictures."""
+"""In-memory cache of expensive values: project data, analyses, results, figures."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from podium.studio.store_records import Project
 
 __all__ = ["Workspace", "load_project"]
 
-DATA, FOUND, FUSED, DRAWN = 6, 24, 16, 120  # projects, materials, results and pictures kept
+DATA, FOUND, FUSED, DRAWN = 6, 24, 16, 120  # cached projects, analyses, results and figures
 
 
 class FutureCache:
-    """Values by key, the least recently used forgotten first; one that is being computed is waited for."""
+    """An LRU cache; concurrent requests for a value share one computation."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -35,7 +35,7 @@ class FutureCache:
     def get(
         self, key: Hashable, make: Callable[[], Any], pool: ThreadPoolExecutor | None = None
     ) -> Future[Any]:
-        """The value, made here (or in the pool) when nobody has made it; what fails is not kept."""
+        """The value, computed here (or in the pool) if absent; failures are not cached."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
@@ -52,7 +52,7 @@ class FutureCache:
 
     def _compute_value(self, key: Hashable, future: Future[Any], make: Callable[[], Any]) -> None:
         try:
-            with capture_warnings():  # what nobody asked for stays out of the log
+            with capture_warnings():  # warnings must not reach the log
                 found = make()
             future.set_result(found)
         except BaseException as error:
@@ -63,7 +63,7 @@ class FutureCache:
 
 
 def load_project(store: Store, project: Project, roots: Sequence[Path]) -> ProjectData:
-    """The data of a project, read now."""
+    """Read the data of a project."""
     if project.kind == "demo":
         from podium.data.demo import demo
 
@@ -86,7 +86,7 @@ def load_project(store: Store, project: Project, roots: Sequence[Path]) -> Proje
 
 @dataclass
 class Workspace:
-    """Shared by all requests of a server."""
+    """State shared by all requests of a server."""
 
     store: Store
     settings: ServerSettings
@@ -100,7 +100,7 @@ class Workspace:
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "podium-studio"))
 
     def warm_up(self) -> None:
-        """Load what the first page needs while nobody waits for it."""
+        """Preload what the first page needs."""
         if not self._warmed:
             self._warmed = True
             self._pool.submit(self._load_first_page)
@@ -113,12 +113,12 @@ class Workspace:
             self.collect_inputs(self.data(self.store.project(DEMO)).result())
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         for pool in (self._pool, self._readers, self._fusers):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def data(self, project: Project) -> Future[Any]:
-        """The data of a project, on their way; read again when a file on the server has changed."""
+        """A future of a project's data; re-read when a server file has changed."""
         key = (project.id, *((f.digest, _read_file_stamp(f.path)) for f in project.files))
         return self._data.get(
             key, lambda: load_project(self.store, project, self.settings.roots), self._readers
@@ -127,7 +127,7 @@ class Workspace:
     def collect_inputs(
         self, data: ProjectData, methods: Sequence[str] = (), metrics: Sequence[str] = ("ndcg@10", "map")
     ) -> Future[Any]:
-        """What a report would be made of, on its way: wait for it as long as you like."""
+        """A future of the report inputs."""
         key = (data.fingerprint, tuple(methods), tuple(metrics))
         return self._found.get(key, lambda: self._collect_inputs(data, methods, metrics), self._pool)
 
@@ -157,7 +157,7 @@ class Workspace:
         return replace(found, said=(*found.said, *(f"{what} is left out: {words}" for what in absent)))
 
     def _describe_excess(self, data: ProjectData) -> str:
-        """Why nothing that compares each item with each is computed for these data, or nothing."""
+        """Why all-pairs analyses are skipped for these data; empty if they are not."""
         try:
             check_pairs(self.settings.limits, data.preferences)
         except TooLarge as error:
@@ -165,11 +165,11 @@ class Workspace:
         return ""
 
     def choose_methods(self, data: ProjectData) -> dict[str, Any]:
-        """The methods that are shown to those who name none: those that suit the data and are not too much work."""
+        """The default methods: those that suit the data and are not too expensive."""
         return dict(self._screen_methods(data)[0].methods)
 
     def _screen_methods(self, data: ProjectData) -> tuple[MethodScreen, list[str]]:
-        """These, and the names of the well-known ones that would compare too many items."""
+        """The default methods, and the names of well-known ones that would compare too many items."""
         from podium.reporting.inputs import choose_methods, default_methods
 
         found = choose_methods(data.preferences, data.labels)
@@ -184,16 +184,16 @@ class Workspace:
         return replace(found, methods=fit), large
 
     def result(self, key: Hashable, make: Callable[[], Any]) -> Future[Any]:
-        """What a method makes of all queries, on its way, computed once."""
+        """A future of a method's result on all queries, computed once."""
         return self._fused.get(key, make, self._fusers)
 
     def picture(self, key: Hashable, make: Callable[[], str]) -> str:
-        """A picture, drawn once."""
+        """A figure, drawn once."""
         drawn: str = self._drawn.get(key, make).result()
         return drawn
 
     def method(self, spec: str) -> Any:
-        """A method by its printed form, or a kept model as `model:ID`."""
+        """Make a method from its specification, or load a stored model from `model:ID`."""
         from podium import models
         from podium.methods.base import make
 
@@ -204,7 +204,7 @@ class Workspace:
 
 
 def _read_file_stamp(path: str | None) -> tuple[int, int] | None:
-    """Changes when the file does."""
+    """A key that changes when the file changes."""
     if path is None:
         return None
     try:

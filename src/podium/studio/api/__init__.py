@@ -1,4 +1,4 @@
-"""The service under /v1: requests, the library's answers, and its own description."""
+"""The API under /v1: requests, responses, and its documentation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["install_service", "router"]
 
 
 def install_service(app: FastAPI) -> None:
-    """Add the service, its documentation and the errors in words to an application."""
+    """Add the API, its documentation and its error handlers to an application."""
     app.state.pool = ComputationPool(app.state.settings.limits, app.state.meters)
     app.openapi = lambda: openapi_schema.build_openapi(app)  # type: ignore[method-assign]
     app.include_router(router)
@@ -35,30 +35,30 @@ def install_service(app: FastAPI) -> None:
 
 
 async def _answer_podium_error(request: Request, error: Any) -> Response:
-    """422 for what the library refuses; a `RequestRefused` keeps its own status; the middleware answers for pages."""
+    """422 for library errors; a `RequestRefused` keeps its status; the middleware handles pages."""
     if not request.url.path.startswith(SERVICE) or isinstance(error, RequestRefused | TooLarge):
         raise error
     remedy = getattr(error, "remedy", None)
     if isinstance(error, NotFittedError):
-        remedy = "fit the method with `podium fit` or in the studio, and name the saved model"
+        remedy = "fit the method with `podium fit` or in the studio, then name the saved model"
     return build_json_response(error_document(type(error).__name__, str(error), remedy or ""), 422)
 
 
 async def _answer_memory_error(_request: Request, _error: Any) -> Response:
     return build_json_response(
-        error_document("TooLarge", "there is not enough memory for this request", "send less"), 413
+        error_document("TooLarge", "not enough memory for this request", "send less"), 413
     )
 
 
 async def _answer_arithmetic_error(_request: Request, _error: Any) -> Response:
-    """Numbers so large, or so unlike one another, that arithmetic gives up."""
-    message = "the numbers in this request are too large, or too unlike one another, for this computation"
+    """Handle numerical failures from values of extreme magnitude or range."""
+    message = "the numbers in this request are too large, or their range is too wide, for this computation"
     return build_json_response(error_document("InputError", message, "rescale them"), 422)
 
 
 async def _answer_http_error(request: Request, error: Any) -> Response:
-    """What the framework refuses: unknown addresses and methods."""
-    words = {404: "there is nothing at this address", 405: "this address does not take that method"}
+    """Handle framework errors: unknown paths and methods."""
+    words = {404: "not found", 405: "method not allowed for this path"}
     problem = words.get(error.status_code, str(error.detail))
     answer: Response = PlainTextResponse(f"{problem}\n", error.status_code)
     if request.url.path.startswith(SERVICE):

@@ -1,4 +1,4 @@
-"""What the service answers; the documentation and the contract tests read these."""
+"""Response models of the API, used by the documentation and the contract tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Id = str | int
 
 
 class Answer(BaseModel):
-    """No field is left out, none is added."""
+    """All fields are required, no others are allowed."""
 
     model_config = ConfigDict(extra="forbid", title=None)
 
@@ -30,17 +30,17 @@ class Answer(BaseModel):
 class ErrorDetail(Answer):
     type: str
     message: str
-    remedy: str = Field(description="what to do about it")
+    remedy: str = Field(description="how to fix it")
 
 
 class ErrorAnswer(Answer):
-    """Every error."""
+    """The body of every error."""
 
     error: ErrorDetail
 
 
 class Method(Answer):
-    """The method that answered: its name, all its parameters, and both as text that can be sent again."""
+    """The method used: its name, all its parameters, and both as a specification for later requests."""
 
     name: str
     spec: str
@@ -48,7 +48,7 @@ class Method(Answer):
 
 
 class ComputedAnswer(Answer):
-    """What every computed answer says of itself."""
+    """Fields common to all computed responses."""
 
     fingerprint: str = Field(description="of the data: equal data have equal fingerprints")
     milliseconds: float

@@ -1,4 +1,4 @@
-"""Computations beside the event loop: a few at a time, each with a time limit."""
+"""Computations outside the event loop: bounded concurrency, each with a timeout."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 
 class ComputationPool:
-    """At most `workers` computations run; others wait. Time spent waiting counts.
+    """Runs at most `workers` computations at once; others wait, and waiting counts toward the timeout.
 
-    A computation cannot be broken off: one that runs past its time is told so, and keeps its place until it ends, so
-    that there are never more threads than places.
+    Computations cannot be cancelled: after the timeout the client gets 504 and the worker slot stays occupied
+    until the computation finishes, so there are never more threads than slots.
     """
 
     def __init__(self, limits: Limits, meters: RequestMetrics) -> None:
@@ -32,7 +32,7 @@ class ComputationPool:
         self._places = asyncio.Semaphore(limits.workers)
 
     async def run(self, work: Callable[[], T]) -> tuple[T, list[str]]:
-        """The result of `work` in a thread, and what was warned of meanwhile."""
+        """Run `work` in a thread; return its result and the warnings it raised."""
         seconds, begun = self._limits.seconds, False
         try:
             async with asyncio.timeout(seconds):
@@ -62,7 +62,7 @@ class ComputationPool:
             if error is None and result is not None:
                 done.set_result(result)
             else:
-                # a future takes any error but this one
+                # a future accepts any exception except this one
                 done.set_exception(
                     RuntimeError() if isinstance(error, StopIteration) else error or RuntimeError()
                 )
@@ -70,22 +70,22 @@ class ComputationPool:
         def run_work() -> None:
             result, error = None, None
             try:
-                # what overflows is refused by the library in words, or answered as null
+                # the library reports overflow as an error, or the response has null
                 with capture_warnings() as heard, np.errstate(all="ignore"):
                     result = work(), heard
             except BaseException as problem:
                 error = problem
-            with contextlib.suppress(RuntimeError):  # the server has ended meanwhile
+            with contextlib.suppress(RuntimeError):  # the server has stopped in the meantime
                 loop.call_soon_threadsafe(end_work, result, error)
 
         try:
             threading.Thread(target=run_work, daemon=True, name="podium-work").start()
-        except RuntimeError as problem:  # the machine has no more threads; the place is free again
+        except RuntimeError as problem:  # no threads available; release the slot
             end_work(None, problem)
         return done
 
 
 def _ignore_late_error(done: asyncio.Future[Any]) -> None:
-    """Nobody waits for a late result; its error is not news."""
+    """Consume the exception of a late result that no client waits for."""
     if not done.cancelled():
         done.exception()

@@ -1,4 +1,4 @@
-"""What the workers do: a request in, the library's answer as plain values out."""
+"""Computations of the workers: from a request to a response of plain values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Document = dict[str, Any]
 
 
 def answer_aggregate(given: request_models.AggregateRequest, state: Any) -> Document:
-    """One ranking of all items for every query."""
+    """Compute one ranking of all items per query."""
     limits = state.settings.limits
     method = resolve_method(given, state.store)
     preferences = build_preferences(given, limits)
@@ -73,7 +73,7 @@ def _list_weights(consensus: Consensus) -> list[Document]:
 
 
 def answer_explain(given: request_models.ExplainRequest, state: Any) -> Document:
-    """Why an item has its place."""
+    """Explain the rank of an item."""
     from podium.analysis.explain import explain as explained
 
     limits = state.settings.limits
@@ -88,18 +88,18 @@ def answer_explain(given: request_models.ExplainRequest, state: Any) -> Document
 
 def _resolve_query(given: Id | None, preferences: Preferences) -> Id:
     if given is not None:
-        preferences.index.query_code(given)  # an error names the queries there are
+        preferences.index.query_code(given)  # raises an error that lists the queries
         return given
     if len(preferences) != 1:
-        raise ParameterError(f"there are {len(preferences)} queries; say which one with `query`")
+        raise ParameterError(f"there are {len(preferences)} queries; choose one with `query`")
     return preferences.queries[0]
 
 
 def answer_evaluate(given: request_models.EvaluateRequest, state: Any) -> Document:
-    """The metrics of experts and methods."""
+    """Evaluate experts and methods."""
     limits = state.settings.limits
     if not given.experts and not given.methods:
-        raise ParameterError("there is nothing to evaluate; name some methods, or set experts to true")
+        raise ParameterError("nothing to evaluate; name methods, or set experts to true")
     methods = [make(spec) for spec in given.methods]
     preferences, labels = build_preferences(given, limits), build_labels(given.labels, limits)
     features = build_features(given.features, limits)
@@ -154,7 +154,7 @@ def _list_query_values(found: Evaluation) -> list[Document]:
 
 
 def answer_leaderboard(given: request_models.LeaderboardRequest, state: Any) -> Document:
-    """Who is best, from votes."""
+    """Compute a leaderboard from votes."""
     from podium.analysis.leaderboard import LeaderboardSettings
     from podium.analysis.leaderboard import leaderboard as made
 
@@ -176,7 +176,7 @@ def answer_leaderboard(given: request_models.LeaderboardRequest, state: Any) -> 
 
 
 def answer_annotators(given: request_models.AnnotatorsRequest, state: Any) -> Document:
-    """How good annotators are."""
+    """Estimate the quality of annotators."""
     from podium.analysis.annotators import annotators as known
 
     limits = state.settings.limits

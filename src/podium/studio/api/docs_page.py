@@ -1,4 +1,4 @@
-"""The documentation page: OpenAPI rendered here, with no script and nothing from other machines."""
+"""The documentation page: OpenAPI rendered without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from starlette.responses import HTMLResponse, Response
 __all__ = ["router"]
 
 router = APIRouter()
-WIDE = 110  # characters of an example in one line
-LARGE = 2**53  # bounds beyond this are those of the machine, not of the matter
+WIDE = 110  # maximum characters of a one-line example
+LARGE = 2**53  # larger bounds are machine limits and are not shown
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; color: #1c1c1c; }
@@ -39,13 +39,13 @@ async def serve_openapi(request: Request) -> Response:
 
 @router.get("/docs/style.css", include_in_schema=False)
 async def serve_style() -> Response:
-    """The style of the page below."""
+    """The style sheet of the documentation page."""
     return Response(STYLE, media_type="text/css")
 
 
 @router.get("/docs", include_in_schema=False)
 async def serve_docs(request: Request) -> Response:
-    """All addresses, what they read and what they answer."""
+    """All routes with their requests and responses."""
     return HTMLResponse(_render_page(request.app.openapi()))
 
 
@@ -57,10 +57,10 @@ def _render_page(api: dict[str, Any]) -> str:
     parts = "".join(_render_operation(p, v, c, schemas) for p, v, c in calls)
     kinds = "".join(_render_schema(name, schema) for name, schema in schemas.items())
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Podium: the service</title>'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Podium: HTTP API</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="stylesheet" href="/docs/style.css"></head><body><main>'
-        f"<h1>{escape(api['info']['title'])} {escape(api['info']['version'])}: the service</h1>"
+        f"<h1>{escape(api['info']['title'])} {escape(api['info']['version'])}: HTTP API</h1>"
         f"<p>{escape(api['info']['description'])}</p>"
         '<p>For programs: <a href="/openapi.json">openapi.json</a>.</p>'
         f"<nav><ul>{links}</ul></nav>{parts}<h2>Types</h2>{kinds}</main></body></html>"
@@ -86,7 +86,7 @@ def _render_operation(path: str, verb: str, call: dict[str, Any], schemas: dict[
         f"<tr><td>{escape(code)}</td><td>{escape(r['description'])}</td><td>{_render_answer(r)}</td></tr>"
         for code, r in sorted(call["responses"].items())
     )
-    return f"{head}{said}{asked}<h3>Answers</h3>{_render_table(('status', 'when', 'body'), rows)}"
+    return f"{head}{said}{asked}<h3>Responses</h3>{_render_table(('status', 'when', 'body'), rows)}"
 
 
 def _render_answer(response: dict[str, Any]) -> str:
@@ -120,7 +120,7 @@ def _render_default(about: dict[str, Any]) -> str:
 
 
 def _render_prose(text: str) -> str:
-    """Prose with `code` in it."""
+    """Render prose with `code` spans."""
     parts = escape(" ".join(text.split())).split("`")
     return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(parts))
 
@@ -130,7 +130,7 @@ def _schema_name(schema: dict[str, Any]) -> str:
 
 
 def _render_type(about: dict[str, Any]) -> str:
-    """A schema in a few words."""
+    """A short description of a schema."""
     if "$ref" in about:
         name = escape(_schema_name(about))
         return f'<a href="#type-{name}">{name}</a>'

@@ -1,4 +1,4 @@
-"""`/v1/fuse`: what is asked for thousands of times a second, and must not pay for tables and indexes."""
+"""`/v1/fuse`: a fast path for thousands of requests per second, without building tables and indexes."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from podium.studio.settings import Limits
 
 __all__ = ["QUICK", "answer_fuse", "is_quick", "method_document", "parse_fuse_request"]
 
-QUICK = 5000  # ids that are fused between two other requests, without a thread
+QUICK = 5000  # ids up to which requests are fused in the event loop, without a thread
 
 
 def parse_fuse_request(body: bytes) -> request_models.FuseRequest:
-    """The request in a body. Nothing but lists of strings is by far the most frequent one, and is checked by hand."""
+    """Parse the request. Plain lists of strings, by far the most frequent case, are checked directly."""
     if b"\\" not in body and body.count(b'"lists"') == 1:
         try:
             found = from_json(body, allow_inf_nan=False)
         except ValueError:
-            found = None  # it is told below what is wrong
+            found = None  # the error is reported below
         if type(found) is dict and found.keys() == _LISTS:
             lists = found["lists"]
             if (
@@ -52,7 +52,7 @@ _LISTS = {"lists"}
 
 
 def is_quick(given: request_models.FuseRequest) -> bool:
-    """Whether the answer takes about a millisecond at most: plain lists, and a method that only adds up points."""
+    """Whether the response takes about a millisecond at most: plain lists and a positional method."""
     return (
         given.duplicates == "error"
         and given.method.partition("(")[0].strip() in ("rrf", "rbc")
@@ -63,7 +63,7 @@ def is_quick(given: request_models.FuseRequest) -> bool:
 
 
 def answer_fuse(given: request_models.FuseRequest, limits: Limits) -> dict[str, Any]:
-    """The answer but for the time it took and the warnings."""
+    """The response without its duration and warnings."""
     lists: Any = given.lists
     answers = list(lists.values()) if isinstance(lists, dict) else lists
     check_size(limits, len(answers), sum(map(len, answers)))
@@ -102,7 +102,7 @@ def method_document(method: Aggregator) -> dict[str, Any]:
 
 
 def _build_preferences(lists: Any, duplicates: Any) -> Preferences:
-    """Those that `podium.fuse` would make of the lists."""
+    """The preferences that `podium.fuse` would build from the lists."""
     if (
         isinstance(lists, list)
         and duplicates == "error"
@@ -130,7 +130,7 @@ def _build_plain_preferences(lists: list[list[Any]]) -> Preferences:
 
 @functools.lru_cache(maxsize=64)
 def _build_list_arrays(lengths: tuple[int, ...]) -> tuple[Ids, Any, Any, Any, Any]:
-    """All that hangs on the lengths of the lists alone."""
+    """Everything that depends only on the lengths of the lists."""
     count = len(lengths)
     starts = np.zeros(count + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
@@ -140,4 +140,4 @@ def _build_list_arrays(lengths: tuple[int, ...]) -> tuple[Ids, Any, Any, Any, An
 
 
 _ZERO = Ids([0])
-_NOTHING = np.zeros(0, np.int32)  # the order of arrival, which a fingerprint does not read
+_NOTHING = np.zeros(0, np.int32)  # input order, which fingerprints ignore

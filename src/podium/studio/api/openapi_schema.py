@@ -1,4 +1,4 @@
-"""What the service says of itself: its methods, and OpenAPI made of the same classes that check the requests."""
+"""The API's description: its methods, and OpenAPI generated from the classes that validate requests."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ERRORS = {
     400: "The body is not JSON",
     401: "The token is missing or wrong",
     403: "The request comes from another site",
-    404: "There is no such model",
-    408: "The body came too slowly",
-    413: "More than the server takes",
-    415: "Not JSON, or packed in an unknown way",
+    404: "Model not found",
+    408: "The body did not arrive in time",
+    413: "The request exceeds a limit of the server",
+    415: "Not JSON, or an unknown content encoding",
     421: "The Host header names another server",
-    422: "The request says something that is not accepted",
-    429: "Too many requests at once",
+    422: "The request is invalid",
+    429: "Too many concurrent requests",
     503: "All workers are busy",
-    504: "The computation takes too long",
+    504: "The computation timed out",
 }
 ALWAYS = (401, 421, 429)
 MODELS: tuple[type[BaseModel], ...] = (
@@ -53,7 +53,7 @@ ANSWERS: tuple[type[BaseModel], ...] = (
 def describe_route(
     request: type[BaseModel] | None, answer: type[BaseModel], summary: str, *statuses: int
 ) -> dict[str, Any]:
-    """What a route tells FastAPI: bodies are read by us (strictly, from bytes), so only their names are given."""
+    """Route arguments for FastAPI; bodies are parsed from bytes elsewhere, so only schemas are named."""
     more = tuple(ERRORS) if request is not None else (*ALWAYS, *statuses)
     responses: dict[int, Any] = {
         code: _build_content(answer_models.ErrorAnswer, ERRORS[code]) for code in more
@@ -74,7 +74,7 @@ def _build_content(model: type[BaseModel], description: str) -> dict[str, Any]:
 
 
 def build_openapi(app: FastAPI) -> dict[str, Any]:
-    """The whole description; made once."""
+    """The OpenAPI document; built once."""
     if app.openapi_schema is None:
         found = get_openapi(
             title=app.title, version=app.version, summary=app.summary, description=ABOUT, routes=app.routes
@@ -92,9 +92,9 @@ def build_openapi(app: FastAPI) -> dict[str, Any]:
 
 
 ABOUT = (
-    "Preference and rank aggregation over HTTP. Requests are checked strictly: true is no number, NaN is no number, an "
-    "unknown field is an error. Every answer carries the fingerprint of the data, the method with its parameters, and "
-    "the time it took. Every error is a type, a message and a remedy."
+    "Preference and rank aggregation over HTTP. Validation is strict: true and NaN are not numbers, and an "
+    "unknown field is an error. Every response contains the fingerprint of the data, the method with its "
+    "parameters, and the duration. Every error has a type, a message and a remedy."
 )
 
 

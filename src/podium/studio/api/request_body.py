@@ -1,4 +1,4 @@
-"""The body of a request: JSON, perhaps packed, within its time. How long it may be is the gate's business."""
+"""Read request bodies: JSON, possibly compressed, with a timeout. The middleware limits their length."""
 
 from __future__ import annotations
 
@@ -14,20 +14,18 @@ from podium.studio.settings import Limits
 
 __all__ = ["read_body"]
 
-UNPACKED = 4  # times the size of a body as it travels that it may have once unpacked
+UNPACKED = 4  # decompressed size limit, as a multiple of the body size limit
 
 
 async def read_body(request: Request) -> bytes:
-    """The whole body, unpacked; one that dribbles in is given up after the time of one request."""
+    """The whole body, decompressed; refused if it does not arrive within the request timeout."""
     limits: Limits = request.app.state.settings.limits
     headers = request.headers
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise RequestRefused(415, "the body is not application/json", "send JSON with that Content-Type")
     coding = headers.get("content-encoding", "identity").strip().lower()
     if coding not in ("identity", "gzip"):
-        raise RequestRefused(
-            415, "the body is packed in an unknown way", "use Content-Encoding: gzip, or none"
-        )
+        raise RequestRefused(415, "unknown content encoding", "use Content-Encoding: gzip, or none")
     try:
         async with asyncio.timeout(limits.seconds):
             body = await request.body()

@@ -1,5 +1,5 @@
-"""What the service reads. Types are strict: true is no number, "3" is no number, NaN is no number, and a field that
-is not known is an error."""
+"""Request models of the API. Validation is strict: true, "3" and NaN are not numbers, and unknown fields
+are errors."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = [
     "PreferenceRequest",
 ]
 
-WHOLE = 2**63  # integers as ids
-SPEC = 1000  # characters of a method or metric
+WHOLE = 2**63  # bound of integer ids
+SPEC = 1000  # maximum characters of a method or metric
 
 T = TypeVar("T")
 Many = Annotated[
     list[T], Field(fail_fast=True)
-]  # the first wrong one ends it: an error takes a hundred times its input
+]  # stop at the first error: errors take a hundred times the memory of their input
 Text = Annotated[str, Field(min_length=1)]
 Id = Annotated[str | Annotated[int, Field(ge=-WHOLE, lt=WHOLE)], Field(description="a string or an integer")]
 Number = float
@@ -35,33 +35,33 @@ Value = bool | int | float | str
 
 
 class StrictModel(BaseModel):
-    """Nothing is converted, nothing unknown is passed over."""
+    """Values are not converted; unknown fields are refused."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, title=None)
 
 
 class FuseRequest(StrictModel):
-    """A few answers to one query: lists of ids from the top, or mappings of ids to scores; named or not."""
+    """Lists for one query: ids best first, or mappings of ids to scores; optionally named."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"lists": [["a", "b", "c"], ["c", "a"]], "method": "rrf(k=20)"}]}
     )
     lists: Many[Many[Id]] | Many[dict[str, Number]] | dict[str, Many[Id]] | dict[str, dict[str, Number]] = (
         Field(
-            description="lists of ids from the top, or objects of ids and scores; an object of them if they have names"
+            description="lists of ids, best first, or objects of ids and scores; an object of them if they are named"
         )
     )
-    method: Spec = Field("rrf", description="a name, or a name with values such as rrf(k=20)")
+    method: Spec = Field("rrf", description="a name, or a name with parameters such as rrf(k=20)")
     parameters: dict[str, Value] = Field(default_factory=dict, description="parameters of the method")
     weights: Weights | None = Field(
         None, description="one per list: by name if the lists are named, else in order"
     )
     duplicates: Literal["error", "first", "best", "sum"] = "error"
-    top: Annotated[int, Field(ge=1, lt=WHOLE)] | None = Field(None, description="the best so many items only")
+    top: Annotated[int, Field(ge=1, lt=WHOLE)] | None = Field(None, description="number of items to return")
 
 
 class ExpertList(StrictModel):
-    """One list of one expert for one query, from the top; with ranks (from 1) or scores where there are any."""
+    """One expert's list for one query, best first; optionally with ranks (from 1) or scores."""
 
     query: Id = 0
     expert: Id
@@ -71,7 +71,7 @@ class ExpertList(StrictModel):
 
 
 class Vote(StrictModel):
-    """One comparison. In a tie, winner and loser are the two sides; `side` is 1 where the winner was shown first."""
+    """One comparison. In a tie, winner and loser are the two sides; `side` is 1 if the winner was shown first."""
 
     query: Id = 0
     expert: Id = "votes"
@@ -99,7 +99,7 @@ class ItemFeatures(StrictModel):
 
 
 class Candidates(StrictModel):
-    """Items of a query that are ranked even if nobody lists them."""
+    """Items of a query that are ranked even if no expert lists them."""
 
     query: Id = 0
     items: Many[Id]
@@ -109,28 +109,28 @@ class PreferenceRequest(StrictModel):
     """Preferences in exactly one of four forms."""
 
     rankings: dict[str, dict[str, Many[Id]]] | None = Field(
-        None, description="query -> expert -> items from the top"
+        None, description="query -> expert -> items, best first"
     )
     ratings: dict[str, dict[str, dict[str, Number]]] | None = Field(
         None, description="query -> expert -> item -> score"
     )
     lists: Many[ExpertList] | None = Field(
-        None, description="lists with ids of any type, own ranks or scores"
+        None, description="lists with ids of any type and optional ranks or scores"
     )
     votes: Many[Vote] | None = None
     candidates: Many[Candidates] | None = Field(
-        None, description="for `lists`: items to rank though nobody lists them"
+        None, description="for `lists`: items to rank even if no expert lists them"
     )
     unlisted: Literal["unknown", "below"] = Field(
-        "unknown", description="below: an expert puts what it does not list below what it lists"
+        "unknown", description="below: an expert ranks unlisted items below the listed ones"
     )
     duplicates: Literal["error", "first", "best", "sum"] = "error"
 
 
 class MethodRequest(PreferenceRequest):
-    """Preferences and one method: by name, or a model that was saved in a project of this server."""
+    """Preferences and one method: by name, or a model saved in a project on this server."""
 
-    method: Spec = Field("rrf", description="a name, or a name with values such as rrf(k=20)")
+    method: Spec = Field("rrf", description="a name, or a name with parameters such as rrf(k=20)")
     parameters: dict[str, Value] = Field(default_factory=dict)
     weights: Weights | None = Field(None, description="of the experts, by name, or in id order")
     project: Spec | None = Field(None, description="id of a project, for a saved model")
@@ -141,7 +141,7 @@ class MethodRequest(PreferenceRequest):
 
 
 class AggregateRequest(MethodRequest):
-    """One consensus ranking for every query."""
+    """One consensus ranking per query."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -153,20 +153,20 @@ class AggregateRequest(MethodRequest):
 
 
 class ExplainRequest(MethodRequest):
-    """Why an item has its place; with `over`, why it is above or below that item, and what would swap them."""
+    """Explain an item's rank; with `over`, why it is above or below that item, and what would swap them."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [{"rankings": {"q1": {"bm25": ["a", "b"], "dense": ["b"]}}, "item": "b", "over": "a"}]
         }
     )
-    query: Id | None = Field(None, description="may be left out if there is one only")
-    item: Id | None = Field(None, description="the first of the ranking if left out")
+    query: Id | None = Field(None, description="optional if there is only one")
+    item: Id | None = Field(None, description="default: the first item of the ranking")
     over: Id | None = None
 
 
 class EvaluateRequest(PreferenceRequest):
-    """How good the experts and some methods are, by labels."""
+    """Evaluate experts and methods against labels."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -182,9 +182,9 @@ class EvaluateRequest(PreferenceRequest):
     labels: Many[Grade]
     metrics: Annotated[Many[Spec], Field(min_length=1, max_length=20)] = ["ndcg@10", "map", "p@10", "mrr"]
     methods: Annotated[Many[Spec], Field(max_length=50)] = []
-    experts: bool = Field(True, description="whether the experts themselves are evaluated too")
+    experts: bool = Field(True, description="whether to evaluate the experts too")
     queries: Literal["judged", "all"] = Field(
-        "judged", description="all: a judged query without result counts as 0"
+        "judged", description="all: a judged query without a result counts as 0"
     )
     ties: Ties = "item"
     per_query: bool = False
@@ -192,7 +192,7 @@ class EvaluateRequest(PreferenceRequest):
 
 
 class LeaderboardRequest(StrictModel):
-    """Who is best, from votes, with intervals and checks."""
+    """A leaderboard from votes, with intervals and checks."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -212,13 +212,13 @@ class LeaderboardRequest(StrictModel):
     ties: Literal["half", "davidson", "rao_kupper", "ignore"] = "half"
     l2: Number | None = Field(None, description="weight of the ridge prior")
     errors: Literal["sandwich", "fisher"] = "sandwich"
-    bootstrap: Annotated[int, Field(ge=0, le=2000)] = Field(0, description="rounds of votes drawn again")
+    bootstrap: Annotated[int, Field(ge=0, le=2000)] = Field(0, description="number of bootstrap resamples")
     over: Literal["auto", "votes", "experts", "queries"] = Field(
-        "auto", description="what errors are over; auto: what the votes call for"
+        "auto", description="sampling unit of the errors; auto: chosen from the votes"
     )
     vote_weights: Literal["auto", "frequency", "importance"] = Field(
         "auto",
-        description="whether a vote of weight w is w votes or one; auto: one where a weight is not whole",
+        description="whether a vote of weight w is w votes or one; auto: one if a weight is not an integer",
     )
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     level: Number = 0.95
@@ -229,11 +229,11 @@ class LeaderboardRequest(StrictModel):
     judges: Literal["equal", "discounted"] = "equal"
     sides: Literal["ignore", "fit"] = "ignore"
     top: Annotated[int, Field(ge=1, lt=WHOLE)] = 1
-    next: Annotated[int, Field(ge=0, le=1000)] = Field(0, description="so many comparisons to ask for next")
+    next: Annotated[int, Field(ge=0, le=1000)] = Field(0, description="number of next comparisons to propose")
 
 
 class AnnotatorsRequest(PreferenceRequest):
-    """How good annotators are, with reasons."""
+    """The quality of annotators, with reasons."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -242,12 +242,12 @@ class AnnotatorsRequest(PreferenceRequest):
             ]
         }
     )
-    method: Spec = Field("crowdagg", description="method of the consensus they are compared with")
+    method: Spec = Field("crowdagg", description="consensus method to compare annotators with")
     labels: Many[Grade] | None = Field(None, description="gold labels")
     level: Number = 0.95
 
 
 @functools.cache
 def quote_field_names(model: type[BaseModel]) -> tuple[bytes, ...]:
-    """The names of the fields in quotes, as they stand in JSON."""
+    """The quoted field names, as in JSON."""
     return tuple(f'"{name}"'.encode() for name in model.model_fields)

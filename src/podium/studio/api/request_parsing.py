@@ -1,4 +1,4 @@
-"""From a checked request to the library's own values; the limits on lists, items and ids are held here."""
+"""Convert validated requests to library objects; enforce the limits on lists, items and ids."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 M = TypeVar("M", bound=BaseModel)
-TOLD = 10_000  # errors of a request that are looked at one by one
+TOLD = 10_000  # maximum number of validation errors examined individually
 FORMS = ("rankings", "ratings", "lists", "votes")
 
 
@@ -41,7 +41,7 @@ FORMS = ("rankings", "ratings", "lists", "votes")
 
 
 def parse_request(model: type[M], body: bytes) -> M:
-    """The request in a body, or a refusal that says which field is wrong."""
+    """Parse the request, or refuse it and name the invalid field."""
     try:
         found = model.model_validate_json(body)
     except ValidationError as error:
@@ -56,10 +56,10 @@ def parse_request(model: type[M], body: bytes) -> M:
 
 
 def _build_refusal(error: ValidationError) -> RequestRefused:
-    if error.error_count() > TOLD:  # each takes a kilobyte once it is put into words
-        wrong = f"{error.error_count():,} values are not of the types that are accepted"
-        return RequestRefused(422, wrong, "see /docs for what is accepted")
-    # of the alternatives of a union, the one that fits furthest is the one that was meant
+    if error.error_count() > TOLD:  # each formatted error takes a kilobyte
+        wrong = f"{error.error_count():,} values have invalid types"
+        return RequestRefused(422, wrong, "see /docs for accepted values")
+    # among the alternatives of a union, report the one that matched furthest
     first = max(error.errors(include_url=False, include_context=False), key=lambda e: len(e["loc"]))
     if first["type"] == "json_invalid":
         return RequestRefused(
@@ -70,17 +70,17 @@ def _build_refusal(error: ValidationError) -> RequestRefused:
     shown = f" (it is {str(given)[:40]!r})" if isinstance(given, str | int | float | bool | None) else ""
     more = error.error_count() - 1
     others = f" ({more} more)" if more else ""
-    return RequestRefused(422, f"{where}: {first['msg']}{shown}{others}", "see /docs for what is accepted")
+    return RequestRefused(422, f"{where}: {first['msg']}{shown}{others}", "see /docs for accepted values")
 
 
 def check_repeated_keys(body: bytes) -> None:
-    """Refuse a name that stands twice in one object: JSON readers differ in which of the two they drop."""
+    """Refuse duplicate names in an object: JSON parsers differ in which one they keep."""
 
     def refuse_repeats(given: list[tuple[str, Any]]) -> None:
         if len({name for name, _ in given}) < len(given):
             names = [name for name, _ in given]
             twice = next(name for name in names if names.count(name) > 1)
-            raise RequestRefused(422, f"the name {twice[:40]!r} stands twice in one object", "give it once")
+            raise RequestRefused(422, f"the name {twice[:40]!r} occurs twice in one object", "give it once")
 
     json.loads(body, object_pairs_hook=refuse_repeats)
 
@@ -89,11 +89,11 @@ def check_repeated_keys(body: bytes) -> None:
 
 
 def check_size(limits: Limits, lists: int, rows: int) -> None:
-    """Refuse more lists or rows than the server takes."""
+    """Refuse more lists or rows than the limits allow."""
     if lists > limits.lists:
-        raise TooLarge(f"there are {lists:,} lists", remedy=f"send at most {limits.lists:,} at a time")
+        raise TooLarge(f"there are {lists:,} lists", remedy=f"send at most {limits.lists:,} per request")
     if rows > limits.items:
-        raise TooLarge(f"there are {rows:,} items", remedy=f"send at most {limits.items:,} at a time")
+        raise TooLarge(f"there are {rows:,} items", remedy=f"send at most {limits.items:,} per request")
 
 
 def check_ids(limits: Limits, ids: Iterable[Any]) -> None:
@@ -101,18 +101,18 @@ def check_ids(limits: Limits, ids: Iterable[Any]) -> None:
     most, given = limits.id_length, list(ids)
     try:
         longest = max(map(len, given), default=0)
-    except TypeError:  # there are integers among them
+    except TypeError:  # some ids are integers
         longest = max(len(value) for value in (*given, "") if isinstance(value, str))
     if longest > most:
         raise InputError(f"an id has more than {most} characters", remedy="use shorter ids")
 
 
 def check_work(limits: Limits, preferences: Preferences, method: Aggregator | None = None) -> None:
-    """Refuse what would need a table of all pairs of very many items or experts."""
+    """Refuse input that would need a table of all pairs of too many items or experts."""
     if len(preferences.experts) > limits.experts:
         raise TooLarge(
             f"there are {len(preferences.experts):,} experts",
-            remedy=f"send at most {limits.experts:,} at a time",
+            remedy=f"send at most {limits.experts:,} per request",
         )
     check_pairs(limits, preferences, method)
 
@@ -121,17 +121,17 @@ def check_work(limits: Limits, preferences: Preferences, method: Aggregator | No
 
 
 def build_preferences(given: request_models.PreferenceRequest, limits: Limits) -> Preferences:
-    """The preferences, in whichever form they were sent."""
+    """Build the preferences from the form that was sent."""
     forms = [name for name in FORMS if getattr(given, name) is not None]
     if len(forms) != 1:
         got = ", ".join(forms) or "none of them"
         raise InputError(f"the request has {got}", remedy=f"give exactly one of {', '.join(FORMS)}")
     if given.candidates is not None and forms != ["lists"]:
-        raise ParameterError(f"candidates do not go with {forms[0]}; send the lists as `lists`")
+        raise ParameterError(f"candidates cannot be combined with {forms[0]}; send the lists as `lists`")
     if given.votes is not None:
         if given.unlisted == "below":
             raise ParameterError(
-                "unlisted is 'below', which is about lists, and these are votes; leave it out"
+                "unlisted is 'below', which applies to lists, but these are votes; leave it out"
             )
         return build_votes(given.votes, limits)
     if given.lists is not None:
@@ -212,15 +212,15 @@ def _check_rows(rows: Sequence[request_models.ExpertList]) -> None:
 
 
 def _collect_ranks(rows: Sequence[request_models.ExpertList]) -> list[int] | None:
-    """Ranks as sent, else places; none at all where every list has scores, which then give the order."""
+    """The ranks as sent, else positions; None if every list has scores, which then define the order."""
     if all(r.scores is not None and r.ranks is None for r in rows) and rows:
         return None
     for number, r in enumerate(rows):
         if r.ranks is None and r.scores is not None:
             raise InputError(
-                "this list has scores only, and others have ranks or neither",
+                "this list has only scores, but other lists have ranks or neither",
                 source=f"list {number + 1}",
-                remedy="give all lists scores only, or give this one ranks",
+                remedy="give only scores in all lists, or add ranks to this one",
             )
     return [rank for r in rows for rank in (r.ranks if r.ranks is not None else range(1, len(r.items) + 1))]
 
@@ -243,7 +243,7 @@ def build_labels(given: Sequence[request_models.Grade], limits: Limits) -> Label
 
 
 def build_features(given: Sequence[request_models.ItemFeatures] | None, limits: Limits) -> Features | None:
-    """Item features, if there are any."""
+    """Build the item features, if any."""
     from podium.data.features import Features
 
     if given is None:
@@ -251,27 +251,27 @@ def build_features(given: Sequence[request_models.ItemFeatures] | None, limits: 
     check_size(limits, 1, sum(len(d.values) for d in given) + len(given))
     if not given or len({len(d.values) for d in given}) > 1:
         raise InputError(
-            "the items have different numbers of features, or there are none", remedy="give all the same"
+            "the items have different numbers of features, or none", remedy="give the same number for all"
         )
     return Features.from_rows([d.query for d in given], [d.item for d in given], [d.values for d in given])
 
 
 def resolve_method(given: request_models.MethodRequest, store: Any) -> Aggregator:
-    """The method by its name, or the saved model."""
+    """Make the method by name, or load the saved model."""
     from podium.methods.base import make
 
     if given.model is None and given.project is None:
         weights = {} if given.weights is None else {"weights": given.weights}
         return make(given.method, **check_parameters(given.parameters), **weights)
     if given.model_fields_set & {"method", "parameters", "weights"}:
-        raise ParameterError("a saved model brings its method, parameters and weights; leave them out")
+        raise ParameterError("a saved model includes its method, parameters and weights; leave them out")
     return _load_saved_model(given.project, given.model, store)
 
 
 def check_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters without the one that has a field of its own."""
+    """The parameters; `weights` is refused, as it has its own field."""
     if "weights" in parameters:
-        raise ParameterError("weights are given in the field `weights`, not among the parameters")
+        raise ParameterError("give weights in the field `weights`, not in the parameters")
     return parameters
 
 
@@ -279,9 +279,7 @@ def _load_saved_model(project: str | None, model: str | None, store: Any) -> Agg
     from podium.models.model_files import loads
     from podium.studio.store_records import RecordNotFound
 
-    none = RequestRefused(
-        404, "there is no such model", "see the projects and models of this server in the studio"
-    )
+    none = RequestRefused(404, "no such model", "see the projects and models of this server in the studio")
     if store is None:
         raise none
     try:

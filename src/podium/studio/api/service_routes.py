@@ -1,4 +1,4 @@
-"""The addresses of the service. Each calls the library's own function and adds what every answer says of itself."""
+"""The routes of the API. Each calls a library function and adds the fields common to all responses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class PlainRoute(APIRoute):
-    """A route whose function takes the request and gives the answer; there is nothing to look for in its signature."""
+    """A route whose function maps a request to a response; FastAPI does not inspect its signature."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The function itself."""
@@ -38,14 +38,14 @@ router = APIRouter(route_class=PlainRoute)
 
 
 def build_json_response(document: Any, status: int = 200) -> Response:
-    """JSON; numbers that JSON does not have become null."""
+    """A JSON response; non-finite numbers become null."""
     return Response(to_json(document, inf_nan_mode="null"), status, media_type="application/json")
 
 
 async def _compute_in_worker(
     request: Request, model: type[M], work: Callable[[M, Any], dict[str, Any]]
 ) -> Response:
-    """Read the request and compute its answer in a worker."""
+    """Read the request and compute the response in a worker."""
     begin, body, state = time.perf_counter(), await read_body(request), request.app.state
     document, warned = await state.pool.run(lambda: work(parse_request(model, body), state))
     return _finish_answer(document, warned, begin)
@@ -62,7 +62,7 @@ def _finish_answer(document: dict[str, Any], warned: list[str], begin: float) ->
     **describe_route(request_models.FuseRequest, answer_models.FuseAnswer, "Fuse a few lists for one query"),
 )
 async def fuse(request: Request) -> Response:
-    """Plain lists in, one list out: `podium.fuse`. Small requests are answered at once, others by a worker."""
+    """Fuse plain lists into one: `podium.fuse`. Small requests run in the event loop, others in a worker."""
     begin, body, limits = time.perf_counter(), await read_body(request), request.app.state.settings.limits
     given = fuse_answers.parse_fuse_request(body) if len(body) <= LONG else None
     if given is not None and fuse_answers.is_quick(given):
@@ -73,17 +73,17 @@ async def fuse(request: Request) -> Response:
     return _finish_answer(document, warned, begin)
 
 
-LONG = 1 << 17  # bytes of a body that is not looked at between two other requests
+LONG = 1 << 17  # bytes of a body that is not parsed in the event loop
 
 
 @router.post(
     "/v1/aggregate",
     **describe_route(
-        request_models.AggregateRequest, answer_models.AggregateAnswer, "One consensus for every query"
+        request_models.AggregateRequest, answer_models.AggregateAnswer, "One consensus per query"
     ),
 )
 async def aggregate(request: Request) -> Response:
-    """Any method, or a saved model, over many queries: `podium.make(method).aggregate(preferences)`."""
+    """Apply any method or saved model to many queries: `podium.make(method).aggregate(preferences)`."""
     return await _compute_in_worker(
         request, request_models.AggregateRequest, compute_answers.answer_aggregate
     )
@@ -92,22 +92,24 @@ async def aggregate(request: Request) -> Response:
 @router.post(
     "/v1/evaluate",
     **describe_route(
-        request_models.EvaluateRequest, answer_models.EvaluateAnswer, "Experts and methods against labels"
+        request_models.EvaluateRequest,
+        answer_models.EvaluateAnswer,
+        "Evaluate experts and methods against labels",
     ),
 )
 async def evaluate(request: Request) -> Response:
-    """The metrics of every expert and of every method that is named: `podium.evaluate.evaluate`."""
+    """The metrics of every expert and every named method: `podium.evaluate.evaluate`."""
     return await _compute_in_worker(request, request_models.EvaluateRequest, compute_answers.answer_evaluate)
 
 
 @router.post(
     "/v1/explain",
     **describe_route(
-        request_models.ExplainRequest, answer_models.ExplainAnswer, "Why an item is where it is"
+        request_models.ExplainRequest, answer_models.ExplainAnswer, "Explain the rank of an item"
     ),
 )
 async def explain(request: Request) -> Response:
-    """What each expert adds, and with `over` what would swap two items: `podium.explain`."""
+    """The contribution of each expert and, with `over`, what would swap two items: `podium.explain`."""
     return await _compute_in_worker(request, request_models.ExplainRequest, compute_answers.answer_explain)
 
 
@@ -118,7 +120,7 @@ async def explain(request: Request) -> Response:
     ),
 )
 async def leaderboard(request: Request) -> Response:
-    """Scores with intervals, ranks, checks and what to ask next: `podium.analysis.leaderboard`."""
+    """Scores with intervals, ranks, checks and what to compare next: `podium.analysis.leaderboard`."""
     return await _compute_in_worker(
         request, request_models.LeaderboardRequest, compute_answers.answer_leaderboard
     )
@@ -127,7 +129,7 @@ async def leaderboard(request: Request) -> Response:
 @router.post(
     "/v1/annotators",
     **describe_route(
-        request_models.AnnotatorsRequest, answer_models.AnnotatorsAnswer, "How good annotators are"
+        request_models.AnnotatorsRequest, answer_models.AnnotatorsAnswer, "The quality of annotators"
     ),
 )
 async def annotators(request: Request) -> Response:
@@ -141,28 +143,28 @@ async def annotators(request: Request) -> Response:
     "/v1/methods", **describe_route(None, answer_models.MethodsAnswer, "All methods with their parameters")
 )
 async def list_methods(_: Request) -> Response:
-    """Every registered method: what it reads, its parameters and what they accept."""
+    """Every registered method: its input forms, its parameters and their accepted values."""
     return build_json_response({"methods": describe_methods()})
 
 
-@router.get("/healthz", **describe_route(None, answer_models.Health, "Whether the server lives"))
+@router.get("/healthz", **describe_route(None, answer_models.Health, "Whether the server is alive"))
 async def health(_: Request) -> Response:
-    """Answers as long as the process does."""
+    """Responds as long as the process runs."""
     return build_json_response({"status": "ok", "version": __version__})
 
 
 @router.get(
-    "/readyz", **describe_route(None, answer_models.Health, "Whether the server can take requests", 503)
+    "/readyz", **describe_route(None, answer_models.Health, "Whether the server can accept requests", 503)
 )
 async def ready(request: Request) -> Response:
-    """200 once everything is loaded and the store can be read, else 503."""
+    """200 once everything is loaded and the store is readable, else 503."""
     state = request.app.state
     if not getattr(state, "ready", False):
-        raise RequestRefused(503, "the server is starting or ending", "ask again")
+        raise RequestRefused(503, "the server is starting or stopping", "try again later")
     return build_json_response({"status": "ready", "version": __version__})
 
 
 @router.get("/metrics", include_in_schema=False)
 async def serve_metrics(request: Request) -> Response:
-    """Counters for Prometheus."""
+    """Prometheus metrics."""
     return Response(request.app.state.meters.text(), headers={"content-type": CONTENT_TYPE})

@@ -1,4 +1,4 @@
-"""The studio's pages: server-rendered, one permanent link for every view, the same as JSON and CSV."""
+"""The studio's pages: server-rendered, one permanent link per view, also as JSON and CSV."""
 
 from podium.studio.pages.job_routes import router as _jobs
 from podium.studio.pages.page_routes import router

@@ -1,4 +1,4 @@
-"""Methods against each other: means, curves, and the differences query by query."""
+"""Comparison of methods: means, curves, and differences per query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from podium.studio.pages.view_context import METRICS, View, ViewContext, id_text
 
 __all__ = ["build_differences_view", "build_methods_view", "tabulate_rows"]
 
-MOST = 20  # methods compared at once, beside those that are shown unasked
+MOST = 20  # additional methods compared at once, besides the default ones
 SHOWN = 200  # queries in a table
 
 
@@ -27,14 +27,14 @@ def _gather_comparison(c: ViewContext) -> tuple[tuple[str, ...], tuple[str, ...]
     usual = tuple(c.work.choose_methods(c.data))
     further = [m for m in chosen if m not in usual]
     if len(further) > MOST:
-        raise ParameterError(f"{len(further)} further methods were chosen; accepted: up to {MOST}")
+        raise ParameterError(f"{len(further)} additional methods are selected; accepted: up to {MOST}")
     first = str(parse(c.get_value("metric", "ndcg@10")))
     metrics = tuple(dict.fromkeys((first, "ndcg@10", "map")))[:2]
     return chosen, metrics, c.collect_inputs(() if chosen == usual else chosen, metrics)
 
 
 def _build_form(c: ViewContext, chosen: Sequence[str], metric: str) -> dict[str, Any]:
-    """What the form of methods offers."""
+    """The options of the method form."""
     usual = list(c.work.choose_methods(c.data))
     models = c.models()
     every = list(dict.fromkeys([*usual, *chosen, *models]))
@@ -48,7 +48,7 @@ def _build_form(c: ViewContext, chosen: Sequence[str], metric: str) -> dict[str,
 
 
 def build_methods_view(c: ViewContext) -> View:
-    """The comparison of a report, for any methods."""
+    """Compare any methods, as in a report."""
     chosen, metrics, found = _gather_comparison(c)
     part = build_section(found, "methods")
     more = _build_form(c, chosen, metrics[0]) | {
@@ -74,10 +74,10 @@ def build_methods_view(c: ViewContext) -> View:
 
 
 def build_differences_view(c: ViewContext) -> View:
-    """Two methods on every query; without a choice, the best and what it is held against."""
+    """Compare two methods per query; by default the best one and the baseline."""
     chosen, metrics, found = _gather_comparison(c)
     if found.comparison is None:
-        raise ParameterError("there are no labels for these queries, so no query says which method is better")
+        raise ParameterError("there are no labels for these queries, so methods cannot be compared per query")
     metric = metrics[0]
     a, b = _select_two_methods(c, found)
     whole = found.comparison
@@ -110,7 +110,7 @@ def build_differences_view(c: ViewContext) -> View:
     }
     more = _build_form(c, chosen, metric) | {"a": a, "b": b, "names": list(whole.evaluations), "links": links}
     blocks = _build_blocks(two, metric, a, b, counts, plain)
-    return View(f"{a} against {b}, query by query", document, head, plain, blocks, "differences.html", more)
+    return View(f"{a} against {b}, per query", document, head, plain, blocks, "differences.html", more)
 
 
 def _build_blocks(
@@ -118,11 +118,13 @@ def _build_blocks(
 ) -> list[Block]:
     from podium.core.tables import Grid
 
-    blocks: list[Block] = [two.verdict(metric) if two.queries > 1 else "There is one query only."]
+    blocks: list[Block] = [two.verdict(metric) if two.queries > 1 else "There is only one query."]
     if len(rows) > 1 and any(r[3] for r in rows):
         chart = draw_differences(two, metric)
         chart.concat[0] = chart.concat[0].properties(width=700, height=170)
-        blocks.append(Figure("differences", chart, f"{a} less {b} in {metric}, one bar per query: {counts}."))
+        blocks.append(
+            Figure("differences", chart, f"{a} minus {b} in {metric}, one bar per query: {counts}.")
+        )
     lines = tuple(
         (
             str(r[0]),
@@ -142,7 +144,7 @@ def _select_two_methods(c: ViewContext, found: ReportInputs) -> tuple[str, str]:
     assert found.comparison is not None
     names = list(found.comparison.evaluations)
     if len(names) < 2:
-        raise ParameterError("there is one method only; choose two to compare them")
+        raise ParameterError("there is only one method; choose two to compare")
     a = c.get_value("a", found.best_method)
     b = c.get_value("b") or next(n for n in [found.comparison.baseline, *names] if n != a)
     for name in (a, b):

@@ -1,4 +1,4 @@
-"""Those who said it: experts, annotators; and the leaderboard of what they voted on."""
+"""Views of the experts, the annotators, and the leaderboard of their votes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["build_annotators_view", "build_experts_view", "build_leaderboard_vie
 
 
 def build_experts_view(c: ViewContext) -> View:
-    """Agreement, leaving each expert out, and what fitted models think of them."""
+    """Agreement of experts, leave-one-out effects, and their weights in fitted models."""
     found = c.collect_inputs()
     diagnosis = found.diagnosis
     blocks = list(build_section(found, "experts").blocks)
@@ -38,12 +38,12 @@ def build_experts_view(c: ViewContext) -> View:
 
 def _describe_expert_count(count: int, crowd: bool) -> str:
     if count < 2:
-        return "There is one expert only; there is nobody to agree or disagree with."
-    return "They are looked at as annotators." if crowd else "There are too many to be looked at one by one."
+        return "There is only one expert; agreement cannot be measured."
+    return "See the annotators view." if crowd else "There are too many experts for a diagnosis of each."
 
 
 def _build_weight_blocks(c: ViewContext) -> tuple[list[Block], bool]:
-    """The weights of the models of this project, the newest ones."""
+    """Expert weights of the newest models of this project."""
     shown: dict[str, Any] = {}
     for model in c.work.store.models(c.project.id)[:3]:
         made = c.work.method(f"model:{model.id}")
@@ -54,15 +54,15 @@ def _build_weight_blocks(c: ViewContext) -> tuple[list[Block], bool]:
         shown[model.name[:30]] = made
     if not shown:
         return [], False
-    return [Figure("weights", weight_matrix(shown), f"Weights by expert of {', '.join(shown)}.")], True
+    return [Figure("weights", weight_matrix(shown), f"Expert weights of {', '.join(shown)}.")], True
 
 
 def build_leaderboard_view(c: ViewContext) -> View:
-    """Standings with intervals, and what to ask next."""
+    """Standings with intervals, and what to compare next."""
     board = c.collect_inputs().board
     if board is None:
         check_pairs(c.work.settings.limits, c.data.preferences)
-        raise ParameterError("there is no leaderboard here; it needs votes on the same items again and again")
+        raise ParameterError("no leaderboard for these data; it needs repeated votes on the same items")
     top = c.get_whole_number("top", 0, 0, len(board.rows)) or None
     count = c.get_whole_number("count", 10, 1, 1000)
     asked = board.next(count, top=top) if len(board.rows) > 1 else []
@@ -73,10 +73,10 @@ def build_leaderboard_view(c: ViewContext) -> View:
     )
     next_ = ReportTable(
         Grid(
-            ("first", "second", "tells (nats)", "chance of first", "votes so far"),
+            ("first", "second", "information (nats)", "chance of first", "votes so far"),
             lines,
             2,
-            "What to ask next",
+            "What to compare next",
         ),
         100,
     )
@@ -93,12 +93,12 @@ def build_leaderboard_view(c: ViewContext) -> View:
 
 
 def build_annotators_view(c: ViewContext) -> View:
-    """Quality of every annotator, with reasons."""
+    """The quality of every annotator, with reasons."""
     found = c.collect_inputs()
     if found.crowd is None:
         check_pairs(c.work.settings.limits, c.data.preferences)
         raise ParameterError(
-            "there are no annotators here: votes, or ratings on a short scale, of three or more people"
+            "no annotators in these data; this needs votes, or ratings on a short scale, of three or more people"
         )
     head, rows = tabulate_rows(found.crowd.rows)
     document = {"lines": list(found.crowd.lines), "rows": [dict(zip(head, r, strict=True)) for r in rows],

@@ -1,4 +1,4 @@
-"""Why an item has its place, and what becomes of the ranking when experts count more or less."""
+"""Explain an item's rank, and show how expert weights change the ranking."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from podium.studio.pages.view_context import View, ViewContext, id_text, item_te
 
 __all__ = ["build_rank_view", "build_why_view"]
 
-MARK = "w:"  # begins the name of a weight in an address
+MARK = "w:"  # prefix of a weight's name in the URL
 LARGEST = 100.0
-SLIDERS = 60  # experts with a slider, those that say most
-SHOWN = 50  # places on the page
+SLIDERS = 60  # experts with a slider, those that rank most items
+SHOWN = 50  # ranks on the page
 
 
 def _parse_factors(c: ViewContext, experts: Ids) -> dict[Id, float]:
-    """Weights in the address: how much each expert counts, 1 if nothing is said."""
+    """The expert weights in the URL; 1 by default."""
     found: dict[Id, float] = {}
     for name, text in c.asked:
         if not name.startswith(MARK) or not text.strip():
@@ -49,11 +49,9 @@ def _apply_factors(c: ViewContext, method: Aggregator, factors: Mapping[Id, floa
     for expert, factor in factors.items():
         other = scale_expert_weight(method, c.data.preferences, expert, factor)
         if other is None and getattr(method, "weights_", None) is None and not method.tags.weighted:
-            raise ParameterError(f"{method.name} takes no weights; choose another method to move them")
+            raise ParameterError(f"{method.name} does not support weights; choose another method")
         if other is None:
-            raise ParameterError(
-                "nobody would count any more; at least one expert must have a weight above 0"
-            )
+            raise ParameterError("all weights are 0; give at least one expert a weight above 0")
         method = other
     return method
 
@@ -67,7 +65,7 @@ def _rank_query(c: ViewContext, method: Aggregator, query: Id) -> list[RankedIte
 def _rank_with_factors(
     c: ViewContext,
 ) -> tuple[str, Aggregator, Id, dict[Id, float], list[RankedItem], dict[Id, int]]:
-    """The method with its weights, and where it puts the items; with where they were without them."""
+    """The method with the weights, its ranking, and the ranking without the weights."""
     spec, method = c.method()
     q = c.query()
     before = {r.item: r.rank for r in compute_consensus(c, spec)[q]}
@@ -81,7 +79,7 @@ HEAD = ("rank", "item", "score", "label", "before")
 
 
 def build_rank_view(c: ViewContext) -> View:
-    """The ranking of one query with the weights in the address: what the sliders ask for."""
+    """The ranking of one query with the weights in the URL, requested by the sliders."""
     spec, method, q, factors, places, before = _rank_with_factors(c)
     graded = select_grades(c, q)
     rows = [(r.rank, r.item, r.score, graded.get(r.item), before[r.item]) for r in places]
@@ -102,19 +100,19 @@ def build_rank_view(c: ViewContext) -> View:
 
 
 def _describe_moves(places: list[RankedItem], before: Mapping[Id, int]) -> str:
-    """What the weights changed, for those who cannot see it."""
+    """Describe the effect of the weights, for screen readers."""
     moved = [r for r in places if r.rank != before[r.item]]
     if not moved:
-        return "The order is as without the weights."
+        return "The weights do not change the order."
     first = places[0]
     top = f"{first.item} is first" + (
-        f" (was {before[first.item]})" if before[first.item] != 1 else " as before"
+        f" (was {before[first.item]})" if before[first.item] != 1 else ", unchanged"
     )
-    return f"{len(moved)} of {len(places)} items have another place; {top}."
+    return f"{len(moved)} of {len(places)} items changed rank; {top}."
 
 
 def build_why_view(c: ViewContext) -> View:
-    """Contributions by expert, what would make two items swap, and sliders for the weights."""
+    """Contributions per expert, what would swap two items, and sliders for the weights."""
     spec, method, q, factors, places, _ = _rank_with_factors(c)
     texts = item_texts(r.item for r in places)
     by_text = {text: item for item, text in texts.items()}
@@ -130,7 +128,7 @@ def build_why_view(c: ViewContext) -> View:
         "ranking": ranked.document["rows"], "total": len(places), "methods": c.methods(), "models": c.models(),
         "left": c.build_link("query", ("q", id_text(q, c.data.preferences.queries)), ("m", spec)),
     }  # fmt: skip
-    title = f"Why {told.item.item} is in place {told.item.rank} for {q}"
+    title = f"Why {told.item.item} has rank {told.item.rank} for {q}"
     return View(title, document, HEAD, ranked.rows, _build_blocks(told), "why.html", more)
 
 
@@ -139,12 +137,12 @@ def _resolve_item(c: ViewContext, name: str, by_text: Mapping[str, Id], q: Id) -
     if not text:
         return None
     if text not in by_text:
-        raise ParameterError(f"there is no item {text[:100]!r} of query {q!r}; choose one from the list")
+        raise ParameterError(f"query {q!r} has no item {text[:100]!r}; choose one from the list")
     return by_text[text]
 
 
 def _build_sliders(c: ViewContext, q: Id, factors: Mapping[Id, float]) -> list[dict[str, Any]]:
-    """Experts that speak on the query, those that say most first, then by name."""
+    """The experts active on the query, those that rank most items first, then by name."""
     one = c.data.preferences.select([q])
     said = [0] * len(one.experts)
     for e in one.lists.expert[one.lists.list_of_row].tolist() + one.comparisons.expert.tolist():
@@ -159,7 +157,7 @@ def _build_sliders(c: ViewContext, q: Id, factors: Mapping[Id, float]) -> list[d
 
 def _build_blocks(told: Explanation) -> list[Block]:
     heads = [f"rank of {r.item}" for r in (told.item, told.over) if r is not None]
-    value = "adds" if told.over is None else f"speaks for {told.item.item}"
+    value = "adds" if told.over is None else f"favors {told.item.item}"
     rows = tuple(
         (
             str(v.expert),
@@ -173,9 +171,9 @@ def _build_blocks(told: Explanation) -> list[Block]:
     how = (
         f"adds up to the {'score' if told.over is None else 'difference'}"
         if told.exact
-        else "score less the score without the expert"
+        else "score minus the score without the expert"
     )
-    caption = f"{told.lines[0]}. By expert: {how}."
+    caption = f"{told.lines[0]}. Per expert: {how}."
     return [
         Figure("contributions", draw_explanation(told), caption),
         ReportTable(Grid(("expert", *heads, *votes, value), rows, 1, f"Contributions, {told.method}"), 100),

@@ -1,4 +1,4 @@
-"""Forms of the pages: fields, files and the mark of the browser, read to the end and within limits."""
+"""Read the forms of the pages: fields, files and CSRF token, completely and within limits."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from podium.studio.pages import projects
 
 __all__ = ["SubmittedForm", "read_form"]
 
-MOST_FIELDS, PART = 100, 1 << 20  # of a form
+MOST_FIELDS, PART = 100, 1 << 20  # maximum per form
 
 
 class SubmittedForm:
-    """The fields and files of a form of ours, read to the end."""
+    """The fields and files of a form, read completely."""
 
     def __init__(self, fields: dict[str, str], files: list[tuple[str, bytes]]) -> None:
         self.files, self._fields = files, fields
@@ -31,13 +31,13 @@ class SubmittedForm:
 
     @property
     def options(self) -> dict[str, str]:
-        """How files are to be read: the fields as they were entered."""
+        """The reading options as entered."""
         return {name: self[name] for name in FIELDS}
 
 
 @contextlib.asynccontextmanager
 async def _reserve_upload(request: Request) -> AsyncIterator[None]:
-    """One of the places for uploads that are in memory; those on their way wait on the disk."""
+    """Hold one of the slots for uploads in memory; other uploads wait on disk."""
     limits, places = request.app.state.settings.limits, request.app.state.uploads
     try:
         async with asyncio.timeout(limits.seconds):
@@ -53,11 +53,11 @@ async def _reserve_upload(request: Request) -> AsyncIterator[None]:
 
 
 async def read_form(request: Request, held: contextlib.AsyncExitStack | None = None) -> SubmittedForm:
-    """What a form of ours holds; its files are read once `held` has a place for them, and not without it."""
+    """Read a form; its files are read only after `held` has acquired a slot."""
     try:
         form = await request.form(max_files=projects.FILES + 1, max_fields=MOST_FIELDS, max_part_size=PART)
     except HTTPException as error:
-        raise InputError(f"the form cannot be read: {error.detail}", remedy="load the page again") from None
+        raise InputError(f"the form cannot be read: {error.detail}", remedy="reload the page") from None
     try:
         fields = {k: v for k, v in form.multi_items() if isinstance(v, str)}
         security.check_csrf(request, fields.get("csrf"))

@@ -1,4 +1,4 @@
-"""Fusing with one method, and the whole result to take away."""
+"""Fuse with one method, and download the whole result."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from podium.studio.pages.view_context import View, ViewContext, id_text
 
 __all__ = ["build_fuse_view", "compute_consensus"]
 
-SHOWN, TOP = 50, 5  # queries on the page, items of each
+SHOWN, TOP = 50, 5  # queries on the page, items per query
 MOST = 20_000  # rows in a JSON document
 
 
 def compute_consensus(c: ViewContext, spec: str) -> Consensus:
-    """The result of a method on all queries, computed once."""
+    """A method's result on all queries, computed once."""
 
     def compute() -> Consensus:
         method = c.work.method(spec)
@@ -32,7 +32,7 @@ def compute_consensus(c: ViewContext, spec: str) -> Consensus:
 
 
 def build_fuse_view(c: ViewContext) -> View:
-    """The first places of the first queries; CSV has all of them."""
+    """The top ranks of the first queries; the CSV has all of them."""
     spec, _ = c.method()
     result = compute_consensus(c, spec)
     d = result.diagnostics
@@ -63,14 +63,14 @@ def build_fuse_view(c: ViewContext) -> View:
 
 
 def _build_first_places(result: Consensus) -> ReportTable:
-    """The first places of the first queries."""
+    """The top ranks of the first queries."""
     lines = []
     for query in result.queries[:SHOWN]:
         places = result.ranking(query)
         first = [str(item) for item in places[:TOP]]
         lines.append((str(query), str(len(places)), *first, *[""] * (TOP - len(first))))
     head = ("query", "items", *(f"place {n}" for n in range(1, TOP + 1)))
-    title = f"First places by {result.method}, {len(lines):,} of {len(result.queries):,} queries"
+    title = f"Top ranks by {result.method}, {len(lines):,} of {len(result.queries):,} queries"
     return ReportTable(Grid(head, tuple(lines), len(head), title))
 
 

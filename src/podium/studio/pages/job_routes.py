@@ -1,4 +1,4 @@
-"""Addresses for long work: ask for it, and stop it."""
+"""Routes that start and stop jobs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 @router.post("/p/{project}/jobs")
 async def start_job(request: Request, project: str) -> Response:
-    """Ask for long work."""
+    """Queue a job."""
     try:
         form = await read_form(request)
         kind = form["kind"]
@@ -54,5 +54,5 @@ async def stop_job(request: Request, project: str, job: str) -> Response:
 
 def _cancel_job(store: Store, project: str, job: str) -> None:
     if store.job(job).project != project:
-        raise RecordNotFound("there is no such job in this project")
+        raise RecordNotFound("no such job in this project")
     store.cancel(job)

@@ -1,4 +1,4 @@
-"""Long work of a project: start it, watch it, take the model away."""
+"""Jobs of a project: start and watch them, download the models."""
 
 from __future__ import annotations
 
@@ -40,18 +40,16 @@ def _format_job_row(found: Job) -> tuple[Any, ...]:
 
 
 def build_job_view(c: ViewContext) -> View:
-    """What one job found."""
+    """The result of one job."""
     found = c.work.store.job(c.get_value("job"))
     if found.project != c.project.id:
-        found = c.work.store.job("")  # that of another project is not shown here
+        found = c.work.store.job("")  # jobs of other projects are not shown here
     document = found.result.get("document") if isinstance(found.result, dict) else None
     blocks: list[Block] = [found.words or found.state]
     if found.kind == "tune" and document is not None:
         blocks = tuning_blocks(document)
     if found.kind == "fit" and document is not None and document.get("held_out"):
-        blocks += tuning_blocks(
-            {"cross-validated, on queries it was not fitted on": document["held_out"]["rows"]}
-        )
+        blocks += tuning_blocks({"cross-validated on held-out queries": document["held_out"]["rows"]})
     row = _format_job_row(found)
     return View(f"Job: {found.kind}", {**dict(zip(HEAD, row, strict=True)), "document": document}, HEAD, [row], blocks,
                 "job.html", {"job": found, "model": row[-1]})  # fmt: skip

@@ -1,4 +1,4 @@
-"""The first page of a project: the verdict, whether to trust it, what there is."""
+"""The first page of a project: the verdict, the checks, the input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["build_overview_view", "describe_data"]
 
 
 def describe_data(data: ProjectData) -> dict[str, str]:
-    """What was opened, in words."""
+    """A description of the input."""
     p = data.preferences
     cells = int(p.index.sizes.sum()) * len(p.experts)
     found = {

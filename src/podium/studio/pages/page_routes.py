@@ -1,4 +1,4 @@
-"""Addresses of the pages."""
+"""Routes of the pages."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ MENU = {
     "overview": "Overview", "fuse": "Fuse", "methods": "Methods", "differences": "Differences", "queries": "Queries",
     "why": "Why", "experts": "Experts", "leaderboard": "Leaderboard", "annotators": "Annotators", "jobs": "Jobs",
 }  # fmt: skip
-WITHIN = {"query": "queries", "job": "jobs"}  # views that are reached from another one
+WITHIN = {"query": "queries", "job": "jobs"}  # views reached from another view
 SHORT = {"cache-control": "private, max-age=300"}
 FRESH = {"cache-control": "no-store"}
-ALONE = {"content-security-policy": "sandbox"}  # a picture opened by itself is no page of ours
+ALONE = {"content-security-policy": "sandbox"}  # a figure opened directly must not act as a page
 
 
 @contextlib.asynccontextmanager
@@ -89,7 +89,7 @@ def _respond_page(request: Request, template: str, status: int = 200, **values: 
 
 
 def respond_error(request: Request, error: PodiumError, **values: Any) -> Response:
-    """What went wrong, in words, with the status that fits."""
+    """An error page with the matching status."""
     if isinstance(error, security.RequestRefused):
         raise error
     status = 404 if isinstance(error, RecordNotFound) else 413 if isinstance(error, TooLarge) else 422
@@ -109,16 +109,16 @@ def respond_error(request: Request, error: PodiumError, **values: Any) -> Respon
         request,
         "error.html",
         status,
-        title="This did not work",
+        title="Error",
         error=error.format_message(spell_option),
         **values,
     )
 
 
 def _respond_busy() -> Response:
-    """For programs: it takes longer than a request may."""
+    """For programs: the computation takes longer than a request may."""
     return Response(
-        "still computing; ask again\n", 503, headers={"retry-after": "5"}, media_type="text/plain"
+        "still computing; try again later\n", 503, headers={"retry-after": "5"}, media_type="text/plain"
     )
 
 
@@ -145,18 +145,18 @@ def _build_menu(c: ViewContext) -> dict[str, str]:
 
 @router.get("/p/{project}")
 def redirect_to_overview(project: str) -> Response:
-    """A project begins with its overview."""
+    """Redirect a project to its overview."""
     return RedirectResponse(f"/p/{quote(project, safe='')}/overview", 303)
 
 
 @router.get("/p/{project}/models/{model}.podium")
 def download_model(request: Request, project: str, model: str) -> Response:
-    """A fitted model as a file that `podium apply` takes."""
+    """Download a fitted model as a file for `podium apply`."""
     store = request.app.state.store
     try:
         found = store.model(model)
         if found.project != project:
-            raise RecordNotFound("there is no such model in this project")
+            raise RecordNotFound("no such model in this project")
         content = store.model_bytes(model)
     except PodiumError as error:
         return respond_error(request, error)
@@ -168,7 +168,7 @@ def show_view(request: Request, project: str, view: str) -> Response:
     """A view as a page, or with .json or .csv as plain values."""
     name, _, kind = view.partition(".")
     if name not in VIEWS or kind not in ("", "json", "csv") or (name == "rank" and not kind):
-        return respond_error(request, RecordNotFound("there is no such page; use the links of the studio"))
+        return respond_error(request, RecordNotFound("page not found; use the links of the studio"))
     try:
         c = _build_context(request, project, patient=bool(kind))
         try:
@@ -190,7 +190,7 @@ def show_view(request: Request, project: str, view: str) -> Response:
 
 
 def _respond_waiting(request: Request, name: str, wait: StillComputing) -> Response:
-    """What is known already, on a page that looks again by itself."""
+    """Show what is known so far, on a page that refreshes itself."""
     c: ViewContext | None = wait.args[1] if len(wait.args) > 1 else None
     project: Project = wait.args[0]
     known: dict[str, Any] = (
@@ -222,9 +222,9 @@ def _respond_view(request: Request, c: ViewContext, name: str, found: View) -> R
 
 @router.get("/p/{project}/{view}/{figure}.svg")
 def show_picture(request: Request, project: str, view: str, figure: str, plot: int = 0) -> Response:
-    """A picture of a view, or with `plot=1` the document that a browser draws it from."""
+    """A figure of a view, or with `plot=1` its chart specification."""
     if view not in VIEWS:
-        return respond_error(request, RecordNotFound("there is no such page"))
+        return respond_error(request, RecordNotFound("page not found"))
     try:
         c = _build_context(request, project, patient=True)
         state = tuple((k, v) for k, v in c.asked if k != "plot")
@@ -242,7 +242,7 @@ def _draw_figure(found: View, name: str, plot: int) -> str:
         if isinstance(block, Figure) and block.name == name:
             chart = block.chart() if isinstance(block.chart, functools.partial) else block.chart
             return json.dumps(charts.to_vega_lite(chart)) if plot else render.render_svg(chart)
-    raise RecordNotFound("there is no such picture on this page")
+    raise RecordNotFound("no such figure on this page")
 
 
 def _respond_download(content: bytes, kind: str, name: str) -> Response:
@@ -252,19 +252,19 @@ def _respond_download(content: bytes, kind: str, name: str) -> Response:
 
 @router.get("/static/{name}")
 def serve_static(request: Request, name: str) -> Response:
-    """Style, script and the plotting library's own code."""
+    """Style sheet, script and plotting library."""
     found = render.load_asset(name)
     if found is None:
-        return respond_error(request, RecordNotFound("there is no such file"))
+        return respond_error(request, RecordNotFound("file not found"))
     return Response(found[0], media_type=found[1], headers=SHORT)
 
 
-# -- ways in -------------------------------------------------------------------------------------------------------
+# -- opening -------------------------------------------------------------------------------------------------------
 
 
 @router.get("/")
 def show_home(request: Request) -> Response:
-    """What can be opened, and what was."""
+    """The start page: inputs to open, and recent projects."""
     request.app.state.workspace.warm_up()
     return _respond_home(request)
 
@@ -277,7 +277,7 @@ def _respond_home(request: Request, status: int = 200, **more: Any) -> Response:
 
 
 def _list_form_fields() -> dict[str, FormField]:
-    """The fields of the form by which files are opened."""
+    """The fields of the open-files form."""
     formats = tuple((name, name) for name in registry.formats.all())
     return FIELDS | {"format": FIELDS["format"]._replace(choices=formats)}
 
@@ -285,7 +285,7 @@ def _list_form_fields() -> dict[str, FormField]:
 def _respond_form_again(
     request: Request, error: PodiumError, form: SubmittedForm | None, root: int | None = None
 ) -> Response:
-    """The form once more, with what went wrong and what was entered."""
+    """The form again, with the error and the entered values."""
     if form is None or isinstance(error, security.RequestRefused):
         return respond_error(request, error)
     status = 413 if isinstance(error, TooLarge) else 422
@@ -304,7 +304,7 @@ def _respond_form_again(
 
 @router.get("/files/{root}")
 def show_files(request: Request, root: int, at: str = "") -> Response:
-    """A folder of the server."""
+    """List a folder on the server."""
     try:
         found: dict[str, Any] = projects.browse_folder(request.app.state.settings, root, at)
     except PodiumError as error:
@@ -314,7 +314,7 @@ def show_files(request: Request, root: int, at: str = "") -> Response:
 
 @router.post("/open/upload")
 async def upload_files(request: Request) -> Response:
-    """Files from a browser."""
+    """Open uploaded files."""
     state, form = request.app.state, None
     try:
         async with contextlib.AsyncExitStack() as held:
@@ -328,7 +328,7 @@ async def upload_files(request: Request) -> Response:
 
 @router.post("/p/{project}/labels")
 async def upload_labels(request: Request, project: str) -> Response:
-    """Labels from a browser, for a project that is there."""
+    """Add uploaded labels to an existing project."""
     state = request.app.state
     try:
         async with contextlib.AsyncExitStack() as held:
@@ -342,7 +342,7 @@ async def upload_labels(request: Request, project: str) -> Response:
 
 @router.post("/p/{project}/labels/remove")
 async def remove_labels(request: Request, project: str) -> Response:
-    """Take back the labels that were added."""
+    """Remove the added labels."""
     try:
         await read_form(request)
         await run_in_threadpool(request.app.state.store.remove_labels, project)
@@ -353,7 +353,7 @@ async def remove_labels(request: Request, project: str) -> Response:
 
 @router.post("/open/path")
 async def open_server_path(request: Request) -> Response:
-    """A file or a folder of the server."""
+    """Open a file or folder on the server."""
     state, form, number = request.app.state, None, ""
     try:
         form = await read_form(request)
@@ -372,7 +372,7 @@ async def open_server_path(request: Request) -> Response:
 
 @router.post("/p/{project}/remove")
 async def remove_project(request: Request, project: str) -> Response:
-    """Forget a project."""
+    """Remove a project."""
     try:
         await read_form(request)
         await run_in_threadpool(request.app.state.store.remove_project, project)

@@ -1,4 +1,4 @@
-"""Ways in: the embedded data, an upload, files on the server; and what was opened before."""
+"""Open projects: the embedded data, an upload, files on the server; list recent ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAME = 200  # characters
 def open_upload(
     store: Store, settings: ServerSettings, files: Sequence[tuple[str, bytes]], options: dict[str, str]
 ) -> str:
-    """A project from what a browser sent; what cannot be read is refused, and nothing is kept of it."""
+    """Create a project from an upload; unreadable files are refused and nothing is stored."""
     plain, given = _unpack_files(settings, files), parse_entered_options(options)
     open_input(plain, given)
     return store.add_upload(_title([n for n, _ in plain]), plain, given)
@@ -45,37 +45,39 @@ def add_labels(
     files: Sequence[tuple[str, bytes]],
     encoding: str = "",
 ) -> None:
-    """Labels for a project that is there; what does not fit it is refused, and nothing is kept of it.
+    """Add labels to an existing project; labels that do not match it are refused and not stored.
 
-    They are kept as UTF-8, so that nobody has to remember their encoding.
+    They are stored as UTF-8, so their encoding need not be stored.
     """
     found = store.project(project)
     if found.kind == "demo":
-        raise ParameterError("the embedded data have labels, and stay as they are; upload files of your own")
+        raise ParameterError(
+            "the embedded data already have labels and cannot be changed; upload your own files"
+        )
     plain = [(n, Source(n, c, encoding).data if encoding else c) for n, c in _unpack_files(settings, files)]
     open_labels(load_project(store, found, settings.roots), plain, check=True)
     store.add_labels(project, plain, found.options.get("labels", []))
 
 
 def _unpack_files(settings: ServerSettings, files: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
-    """Files as the readers take them: with plain names, unpacked, not too many and not too large together."""
+    """Files for the readers: plain names, decompressed, within the limits on number and total size."""
     if not files:
-        raise ParameterError("no file was chosen; choose at least one")
+        raise ParameterError("no file; choose at least one")
     if len(files) > FILES:
-        raise ParameterError(f"{len(files)} files were chosen; accepted: up to {FILES} at a time")
+        raise ParameterError(f"{len(files)} files are selected; accepted: up to {FILES} per upload")
     named = [(_clean_file_name(name), content) for name, content in files]
     plain, left = [], settings.limits.decompressed_bytes
-    for name, content in named:  # what is left for each keeps many small bombs from adding up
+    for name, content in named:  # the remaining budget keeps many small decompression bombs from adding up
         found = unpack_upload(name, content, replace(settings.limits, decompressed_bytes=max(left, 1)))
         left -= len(found)
         if left < 0:
-            raise TooLarge("the files together are too large", remedy="open them from a folder of the server")
+            raise TooLarge("the files are too large in total", remedy="open them from a folder on the server")
         plain.append((name, found))
     return plain
 
 
 def open_path(store: Store, settings: ServerSettings, root: int, inside: str, options: dict[str, str]) -> str:
-    """A project from a file or a folder below a root; what was left out of a folder is noted."""
+    """Create a project from a file or folder below a root; skipped files are noted."""
     path = resolve_allowed_path(settings.roots, root, inside)
     given: dict[str, Any] = parse_entered_options(options)
     files, left_out = find_readable_files(settings.roots, path, given.get("encoding", "utf-8"))
@@ -84,7 +86,7 @@ def open_path(store: Store, settings: ServerSettings, root: int, inside: str, op
 
 
 def browse_folder(settings: ServerSettings, root: int, inside: str) -> dict[str, Any]:
-    """What is in a folder below a root; a file is the only one in its list."""
+    """The entries of a folder below a root; a file yields itself."""
     path, base = resolve_allowed_path(settings.roots, root, inside), settings.roots[root].resolve()
     here = "" if path == base else path.relative_to(base).as_posix()
     if path.is_dir():
@@ -107,7 +109,7 @@ def browse_folder(settings: ServerSettings, root: int, inside: str) -> dict[str,
 
 
 def _clean_file_name(name: str) -> str:
-    """The last part of a name that a browser sent; it is shown, and names experts, and nothing else."""
+    """The last part of an uploaded file's name; used only for display and as an expert id."""
     last = name.replace("\\", "/").rsplit("/", 1)[-1]
     return "".join(ch for ch in last if ch.isprintable())[:NAME] or "upload"
 

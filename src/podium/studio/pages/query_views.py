@@ -1,4 +1,4 @@
-"""One query after the other: who puts what where, what the methods make of it, and what the labels say."""
+"""Views of single queries: ranks by experts and methods, and labels."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from podium.studio.pages.view_context import View, ViewContext, id_text, item_te
 
 __all__ = ["build_queries_view", "build_query_view", "select_grades"]
 
-ITEMS = (120, 2_000)  # drawn, at most
+ITEMS = (120, 2_000)  # default and maximum number of items drawn
 EXPERTS = 60
 PAGE = 100  # queries on a page
-COLUMNS = 4  # methods beside the heatmap
+COLUMNS = 4  # methods in the heatmap
 
 
 def build_queries_view(c: ViewContext) -> View:
-    """All queries with what is known of each; the ones that tell most first, if asked."""
+    """All queries with their statistics, in the requested order."""
     p = c.data.preferences
     found = c.collect_inputs()
     names = list(found.results)
@@ -58,7 +58,7 @@ def _build_list_view(c: ViewContext, head: Sequence[str], rows: list[tuple[Any, 
         (str(r[0]), f"{r[1]:,}", f"{r[2]:,}", *(format_decimal(v, 3) for v in r[3:])) for r in shown
     )
     links = {str(r[0]): c.build_link("query", ("q", id_text(r[0], ids))) for r in shown}
-    title = f"{len(rows):,} queries; figures: {what}"
+    title = f"{len(rows):,} queries; values: {what}"
     more = {
         "page": at,
         "pages": pages,
@@ -72,7 +72,7 @@ def _build_list_view(c: ViewContext, head: Sequence[str], rows: list[tuple[Any, 
 
 
 def _collect_metric_values(found: Any, names: list[str]) -> list[list[float]] | None:
-    """By query: the first metric of every method; None without labels."""
+    """The first metric of every method per query; None without labels."""
     if found.comparison is None:
         return None
     metric = found.comparison.metrics[0]
@@ -83,7 +83,7 @@ def _collect_metric_values(found: Any, names: list[str]) -> list[list[float]] | 
 
 
 def _count_active_experts(p: Preferences) -> list[int]:
-    """How many experts say something on each query."""
+    """The number of active experts per query."""
     votes = p.comparisons
     starts = votes.query_starts
     return [
@@ -109,11 +109,11 @@ def _sort_rows(rows: list[tuple[Any, ...]], by: str) -> list[tuple[Any, ...]]:
 
 
 def build_query_view(c: ViewContext) -> View:
-    """The heatmap of experts and items, the consensus and the labels; the same as a table."""
+    """A heatmap of experts and items with the consensus and the labels; also as a table."""
     p, q = c.data.preferences, c.query()
     specs = c.get_values("m") or list(c.work.choose_methods(c.data))[:COLUMNS]
     if len(specs) > COLUMNS * 2:
-        raise ParameterError(f"{len(specs)} methods were chosen; accepted: up to {COLUMNS * 2}")
+        raise ParameterError(f"{len(specs)} methods are selected; accepted: up to {COLUMNS * 2}")
     most = c.get_whole_number("items", ITEMS[0], 1, ITEMS[1])
     results = {spec: compute_consensus(c, spec) for spec in specs}
     cells = _build_query_table(c, q, results)
@@ -137,21 +137,21 @@ def build_query_view(c: ViewContext) -> View:
 
 
 def _build_heatmap(c: ViewContext, q: Id, results: dict[str, Consensus], most: int) -> Block:
-    """The picture, drawn when somebody asks for it."""
+    """The figure, drawn on request."""
     p = c.data.preferences
     if not p.select([q]).lists.rows:
-        return "There are votes and no lists here, so there are no ranks to draw."
+        return "The data are votes without lists, so there are no ranks to draw."
     draw = functools.partial(rank_heatmap, p, q, results, c.data.labels, items=most, experts=EXPERTS)
     first = next(iter(results))
     return Figure(
         "heatmap",
         draw,
-        f"Query {q}: where the experts put its items, in the order of {first}; a dot: not listed.",
+        f"Query {q}: ranks of its items by expert, ordered by {first}; a dot: not listed.",
     )
 
 
 def _build_step_links(c: ViewContext, q: Id) -> dict[str, str | None]:
-    """The queries before and after."""
+    """Links to the previous and next query."""
     ids = c.data.preferences.queries
     at = ids.code_of(q) or 0
     near = {"before": at - 1, "after": at + 1}
@@ -173,14 +173,14 @@ def select_grades(c: ViewContext, q: Id) -> dict[Id, float]:
 
 @dataclass(frozen=True)
 class _QueryTable:
-    """Items in the order of the first method: places, label, and the rank in every expert's list."""
+    """Items in the order of the first method: ranks by method, label, and rank in every expert's list."""
 
     methods: list[str]
     experts: list[str]
     rows: list[tuple[Any, ...]]
 
     def list_columns(self) -> list[str]:
-        """Names of columns that cannot be mixed up."""
+        """Unambiguous column names."""
         return [
             "item",
             *(f"place: {m}" for m in self.methods),
@@ -189,13 +189,13 @@ class _QueryTable:
         ]
 
     def select_experts(self, most: int) -> list[int]:
-        """The experts on a page: those that list most of the items there, in their order."""
+        """The experts on a page: those that list most of its items, in input order."""
         n = len(self.methods) + 2
         said = [sum(row[n + e] is not None for row in self.rows[:most]) for e in range(len(self.experts))]
         return sorted(sorted(range(len(said)), key=lambda e: -said[e])[:EXPERTS])
 
     def build_shaded_rows(self, links: dict[Any, str], most: int, experts: list[int]) -> list[dict[str, Any]]:
-        """What a page shows: ranks with the shade of the picture, at once."""
+        """The cells of the page: ranks with the shades of the figure."""
         n = len(self.methods)
         return [
             {
@@ -223,7 +223,7 @@ class _QueryTable:
 
 
 def _shade(rank: int | None) -> str:
-    """The class of a cell: the first place, then twice as many places for every lighter shade.
+    """The CSS class of a cell: rank 1 is darkest, and each lighter shade covers twice as many ranks.
 
     >>> [_shade(r) for r in (1, 2, 3, 4, 40, None)]
     ['r1', 'r2', 'r2', 'r3', 'r6', 'none']

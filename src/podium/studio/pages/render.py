@@ -1,4 +1,4 @@
-"""Views as pages, JSON and CSV; pictures as SVG. Templates escape everything that is not marked as HTML."""
+"""Render views as pages, JSON and CSV, figures as SVG. Templates escape all text not marked as HTML."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from podium.reporting.blocks import Block, Figure, ReportTable
 
 __all__ = ["format_csv", "load_asset", "render_block", "render_page", "render_svg", "safe_cell"]
 
-FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # a spreadsheet would run what begins with these
+FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # spreadsheets evaluate cells with these prefixes
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 def safe_cell(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula; figures stay figures.
+    """Escape a cell so that no spreadsheet evaluates it as a formula; numbers stay numbers.
 
     >>> safe_cell("=1+1"), safe_cell("-a"), safe_cell(-0.5), safe_cell("a=b"), safe_cell(("x", "y"))
     ("'=1+1", "'-a", -0.5, 'a=b', 'x; y')
@@ -37,19 +37,19 @@ def safe_cell(value: Any) -> Any:
 
 
 def format_csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Comma-separated values that a spreadsheet can open without harm."""
+    """Comma-separated values that are safe to open in a spreadsheet."""
     return tables.format_csv([safe_cell(h) for h in head], ([safe_cell(v) for v in row] for row in rows))
 
 
 def render_svg(chart: Any) -> str:
-    """A picture as a file of its own."""
+    """A figure as a standalone SVG file."""
     drawn = charts.render_svg(chart, "f")
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
 
 
 @functools.cache
 def load_asset(name: str) -> tuple[bytes, str] | None:
-    """A file of the studio and its type; the style is that of reports and a little more."""
+    """A static file and its content type; the style sheet extends that of reports."""
     if name == "style.css":
         report = importlib.resources.files("podium.reporting").joinpath("style.css").read_text("utf-8")
         return "\n".join([tables.STYLE, report, _read_static("studio.css")]).encode(), KINDS[".css"]
@@ -65,7 +65,7 @@ def _read_static(name: str) -> str:
 
 
 def render_block(block: Block, picture: str, links: dict[str, str] | None = None) -> Markup:
-    """A block of a report; `picture` is where its pictures are, with a {} for their names."""
+    """Render a report block; `picture` is the URL of its figures, with {} for the name."""
     if isinstance(block, str):
         return Markup(tables.render_paragraph(block))
     if isinstance(block, ReportTable):
@@ -120,5 +120,5 @@ def _load_templates() -> jinja2.Environment:
 
 
 def render_page(template: str, **values: Any) -> str:
-    """A page from a template."""
+    """Render a page from a template."""
     return _load_templates().get_template(template).render(**values)

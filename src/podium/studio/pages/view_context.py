@@ -1,4 +1,4 @@
-"""What a view knows of its request, and what it hands back: the same content for a page, JSON and CSV."""
+"""The input and output of a view; pages, JSON and CSV show the same content."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from podium.studio.workspace import Workspace
 
 __all__ = ["StillComputing", "View", "ViewContext", "id_text", "item_texts", "resolve_id"]
 
-PATIENCE = 0.4  # seconds a page waits for a long computation before it says that it is under way
+PATIENCE = 0.4  # seconds that a page waits for a computation before it shows progress
 METRICS = ("ndcg@10", "map", "mrr", "p@10", "recall@100", "err@10", "ndcg@5", "ndcg")
 
 
 class StillComputing(Exception):
-    """Not computed yet: show what is known, and look again."""
+    """Not computed yet: show what is known and refresh later."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What is shown: blocks (or a template with values of its own), plain values, and a table."""
+    """The content of a view: blocks (or a template with its values), plain values, and a table."""
 
     title: str
     document: Any
@@ -43,47 +43,47 @@ class View:
 
 @dataclass(frozen=True)
 class ViewContext:
-    """One request for a view of a project. `asked` is the state in the address."""
+    """One request for a view of a project. `asked` is the state in the URL."""
 
     work: Workspace
     project: Project
     data: ProjectData
     asked: Sequence[tuple[str, str]]
-    patient: bool = True  # wait as long as a request may take
+    patient: bool = True  # wait up to the request timeout
 
-    # -- the state in the address ------------------------------------------------------------------------------
+    # -- state in the URL --------------------------------------------------------------------------------------
 
     def get_value(self, name: str, default: str = "") -> str:
-        """The last value of a name."""
+        """The last value of a URL parameter."""
         found = [v for k, v in self.asked if k == name and v.strip()]
         return found[-1].strip() if found else default
 
     def get_values(self, name: str) -> list[str]:
-        """All values of a name, each once."""
+        """All distinct values of a URL parameter."""
         return list(dict.fromkeys(v.strip() for k, v in self.asked if k == name and v.strip()))
 
     def get_whole_number(self, name: str, default: int, low: int, high: int) -> int:
-        """A whole number between two bounds."""
+        """An integer parameter between two bounds."""
         text = self.get_value(name, str(default))
         if not text.lstrip("-").isdecimal() or len(text) > 12 or not low <= int(text) <= high:
             raise ParameterError(f"{name} is {text!r}; accepted: whole numbers from {low:,} to {high:,}")
         return int(text)
 
     def build_link(self, view: str, *pairs: tuple[str, Any]) -> str:
-        """The permanent address of a view."""
+        """The permanent link of a view."""
         given = [(k, v) for k, v in pairs if v not in (None, "")]
         return f"/p/{self.project.id}/{view}" + (f"?{urlencode(given)}" if given else "")
 
     def query(self) -> Id:
-        """The query asked for, or the first."""
+        """The requested query, or the first one."""
         queries = self.data.preferences.queries
         text = self.get_value("q")
         return resolve_id(text, queries, "query") if text else queries[0]
 
-    # -- what there is ------------------------------------------------------------------------------------------
+    # -- data ---------------------------------------------------------------------------------------------------
 
     def methods(self) -> list[str]:
-        """Names of the methods that can be used at once on these data."""
+        """Names of the methods that need no training on these data."""
         forms = self.data.preferences.forms
         every: dict[str, type[Aggregator]] = registry.aggregators.all()
         plain = [
@@ -94,11 +94,11 @@ class ViewContext:
         return sorted(plain)
 
     def models(self) -> dict[str, str]:
-        """Fitted models of this project: what selects them, and what they are called."""
+        """Fitted models of this project: specification and display name."""
         return {f"model:{m.id}": f"{m.name}" for m in self.work.store.models(self.project.id)}
 
     def method(self, name: str = "m") -> tuple[str, Aggregator]:
-        """The method asked for (default: the first that suits the data), as text and made."""
+        """The requested method (default: the first that suits the data), as text and as an object."""
         spec = self.get_value(name) or next(iter(self.work.choose_methods(self.data)))
         made: Aggregator = self.work.method(spec)
         return spec, made
@@ -110,12 +110,12 @@ class ViewContext:
     def collect_inputs(
         self, methods: Sequence[str] = (), metrics: Sequence[str] = ("ndcg@10", "map")
     ) -> ReportInputs:
-        """Everything a report is made of; raises `StillComputing` on a page that should not keep anybody waiting."""
+        """The report inputs; raises `StillComputing` on a page that should not wait."""
         found: ReportInputs = self.wait(self.work.collect_inputs(self.data, methods, metrics))
         return found
 
     def wait(self, coming: Future[Any]) -> Any:
-        """What is being computed, or `StillComputing` if that takes longer than this request should."""
+        """The result of a computation; raises `StillComputing` if it exceeds the patience of this request."""
         try:
             return coming.result(self.work.settings.limits.seconds if self.patient else PATIENCE)
         except TimeoutError:
@@ -123,7 +123,7 @@ class ViewContext:
 
 
 def id_text(value: Id, ids: Ids | None = None) -> str:
-    """An id in an address; a number that also occurs as text is told apart.
+    """The URL form of an id; a number that also occurs as text gets a prefix.
 
     >>> id_text("5"), id_text(5), id_text(5, Ids([5, "5"]))
     ('5', '5', 'int:5')
@@ -135,7 +135,7 @@ def id_text(value: Id, ids: Ids | None = None) -> str:
 
 
 def item_texts(items: Iterable[Id]) -> dict[Id, str]:
-    """What the items of a query are called in addresses.
+    """The URL forms of the items of a query.
 
     >>> item_texts(["a", 5, "5"])
     {'a': 'a', 5: 'int:5', '5': '5'}
@@ -146,7 +146,7 @@ def item_texts(items: Iterable[Id]) -> dict[Id, str]:
 
 
 def resolve_id(text: str, ids: Ids, what: str) -> Id:
-    """The id that an address means.
+    """The id that a URL form denotes.
 
     >>> both = Ids([5, "5"])
     >>> resolve_id("5", both, "query"), resolve_id("int:5", both, "query"), resolve_id("5", Ids([5]), "query")

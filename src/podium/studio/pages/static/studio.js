@@ -1,4 +1,4 @@
-// What a page does beside being read: rank again while a weight is moved, watch jobs, draw a picture to be asked.
+// Page behavior: re-rank when a weight changes, poll jobs, draw interactive charts.
 "use strict";
 document.documentElement.classList.add("scripted");
 
@@ -59,7 +59,7 @@ async function rerank() {
     history.replaceState(null, "", `?${where}`);
     for (const link of document.querySelectorAll("a[data-export]")) link.search = where;
   } catch {
-    if (number === asked) said.textContent = "The server does not answer; the ranking is as before.";
+    if (number === asked) said.textContent = "The server does not respond; the ranking is unchanged.";
   }
 }
 
@@ -71,7 +71,7 @@ for (const slider of sliders) {
   });
 }
 if (form) {
-  form.addEventListener("submit", (event) => {  // an address without the weights that are 1
+  form.addEventListener("submit", (event) => {  // omit weights of 1 from the URL
     event.preventDefault();
     location.search = state();
   });
@@ -103,7 +103,7 @@ async function watch() {
       row.querySelector("progress").value = job.share;
     }
     running = found.running;
-  } catch { /* the server may be starting again */ }
+  } catch { /* the server may be restarting */ }
   if (running) setTimeout(watch, 1000);
   else location.reload();
 }
