@@ -284,7 +284,7 @@ def test_files_without_the_squares_of_weights_are_refused(tmp_path, monkeypatch)
     monkeypatch.setattr(board_file, "COLUMNS", board_file.COLUMNS[:-3])
     save(leaderboard(star()), tmp_path / "old.podium")
     monkeypatch.undo()
-    with pytest.raises(ModelFileError, match="not the file of a leaderboard; save it again"):
+    with pytest.raises(ModelFileError, match="not a leaderboard file; save it again"):
         load(tmp_path / "old.podium")
 
 

@@ -176,7 +176,7 @@ def test_anchor_and_judges_left_out(arena):
     assert by_item["model-2"]["score"] == by_item["model-2"]["low"] == 1114
     assert done["votes"] < 400
     assert "give a number, or ITEM=NUMBER" in run(arena, "--anchor", "high").stderr
-    assert "no expert 'j99' to leave out" in run(arena, "--without", "j99").stderr
+    assert "no expert 'j99' to exclude" in run(arena, "--without", "j99").stderr
 
 
 @pytest.mark.parametrize(
@@ -206,8 +206,8 @@ def test_doubts_are_told_beside_a_pipe(tmp_path):
     (tmp_path / "v.csv").write_text("winner,loser\na,b\nb,a\nx,a\nc,d\nd,c\n")
     done = run(tmp_path / "v.csv")
     assert done.exit_code == 0
-    assert done.stderr.count("2 groups never met") == 1
-    assert "warning: connected: 2 groups never met" in done.stderr
+    assert done.stderr.count("2 groups were never compared") == 1
+    assert "warning: connected: 2 groups were never compared" in done.stderr
     assert "warning: won and lost: never lost: x" in done.stderr
     assert "open" in done.stdout
 
@@ -280,8 +280,8 @@ def topics(tmp_path):
 
 def test_queries_with_items_of_their_own(topics):
     pooled = run(topics)
-    assert "4 groups never met" in pooled.stderr
-    assert "make one leaderboard per query (--by query)" in pooled.stderr
+    assert "4 groups were never compared" in pooled.stderr
+    assert "build one leaderboard per query (--by query)" in pooled.stderr
     done = run(topics, "--by", "query", "--next", 1)
     assert done.exit_code == 0, done.output
     head, *rows = [line.split("\t") for line in done.stdout.split("\n\n")[0].splitlines()]
