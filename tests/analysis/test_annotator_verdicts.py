@@ -60,9 +60,7 @@ def test_sixteen_votes_do_not_make_a_random_annotator():
     row = annotators(Preferences.from_comparisons(*zip(*votes, strict=True)), method="copeland")["half"]
     assert (row.low, row.high) == (pytest.approx(0.27, abs=0.01), pytest.approx(0.73, abs=0.01))
     assert row.verdict == "too few judgements"
-    assert (
-        row.missing == "judgements: 16 pairs that others order too leave more than one verdict possible"
-    )
+    assert row.missing == "judgements: 16 pairs that others order too leave more than one verdict possible"
 
 
 def test_of_two_who_contradict_each_other_neither_is_malicious():

@@ -144,7 +144,7 @@ def test_groups_that_never_met_are_named():
     assert found.verdict == "warning"
     assert sorted(map(sorted, found.details["groups"])) == [["a", "b"], ["c", "d"]]
     assert math.isinf(board["c"].low)
-    assert "never met" in board.stopping()[1]
+    assert "never compared" in board.stopping()[1]
 
 
 def test_items_nobody_compared_are_left_out_and_named():
@@ -553,7 +553,9 @@ def by_topic():
 
 def test_boards_by_query_are_those_of_each_query_alone():
     votes = by_topic()
-    with pytest.warns(PodiumWarning, match=r"2 groups were never compared.*one leaderboard per query \(--by query\)"):
+    with pytest.warns(
+        PodiumWarning, match=r"2 groups were never compared.*one leaderboard per query \(--by query\)"
+    ):
         leaderboard(votes)
     for given in (votes, Tally.from_preferences(votes)):
         boards = leaderboards_by_query(given, scale="natural")

@@ -288,7 +288,7 @@ def test_queries_with_items_of_their_own(topics):
     assert head[:3] == ["query", "rank", "item"]
     assert [(r[0], r[1]) for r in rows] == [(t, str(k)) for t in "xyz" for k in (1, 2, 3)]
     assert "no leaderboard for 1 of 4 queries: thin (there is 1 vote on 2 items" in done.stderr
-    assert "never met" not in done.stderr
+    assert "never compared" not in done.stderr
     assert "enough votes: in 3 of 3 queries, such as x: fewer than 30 votes each" in done.stderr
     found = json.loads(run(topics, "--by", "query", "--json", "--without", "w1").stdout)["boards"]
     assert [(b["query"], len(b["rows"])) for b in found] == [("x", 3), ("y", 3), ("z", 3)]
