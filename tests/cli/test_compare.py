@@ -138,9 +138,7 @@ def test_a_saved_model_is_a_method_on_queries_it_was_not_fitted_on(words, files,
     found = json.loads(done.stdout)
     assert str(some) in {r["name"] for r in found["rows"]}
     assert found["queries"] == 12 - 5
-    assert (
-        "was fitted on some of the labelled queries (up to 5): all figures are of the 7 others" in done.stderr
-    )
+    assert "was fitted on some of the labelled queries (up to 5): all figures use the 7 others" in done.stderr
     done = run(*words, "-m", "rrf", "-m", every)
     assert "every.podium is left out: it was fitted on all 12 labelled queries" in done.stderr
     alone = run(*words, "-m", every)

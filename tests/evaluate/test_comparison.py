@@ -206,7 +206,7 @@ def test_a_clear_difference_is_said_and_no_other():
     said = compare_evaluations(several, "ndcg@10").verdict()
     assert "Better than a in ndcg@10 is better (+0.1" in said
     assert "Worse than a in ndcg@10 is worse (-0.1000" in said
-    assert "No difference to a can be shown for unsure." in said
+    assert "Statistically tied with a: unsure." in said
     assert "same equals a on every query." in said
 
 
@@ -228,7 +228,7 @@ def test_nothing_judged_is_said():
     results = {name: expert_rankings(p, name) for name in ("f", "e")}
     with pytest.warns(UserWarning, match="share no item"):
         found = compare(results, labels, "ndcg@10")
-    assert "No item in the top 10 of e is judged: its ndcg@10 says nothing." in found.notes
+    assert "No item in the top 10 of e is judged: its ndcg@10 is meaningless." in found.notes
     assert "0%" in found.to_markdown()
 
 

@@ -77,7 +77,7 @@ def test_figures_are_of_other_queries(data, fitted):
     found = exclude_fitted_queries({"crf": fitted, "rrf": make("rrf")}, data.labels)
     assert set(found.labels.queries) == set(data.preferences.queries.tolist()[20:])
     assert (dict(found.used), found.left_out) == ({"crf": 20}, {})
-    assert "all figures are of the 20 others" in found.notes[0]
+    assert "all figures use the 20 others" in found.notes[0]
     untouched = part(data, slice(20, 40)).labels
     assert exclude_fitted_queries({"crf": fitted}, untouched).checked == ("crf",)
 

@@ -189,7 +189,7 @@ def annotators(
         raise ParameterError(f"level is {level}; accepted: numbers between 0 and 1, both excluded")
     crowd = CrowdJudgements(preferences)
     if not crowd.judgements.any():
-        raise InputError("there are no judgements", remedy="provide ratings, lists or votes of annotators")
+        raise InputError("there are no judgements", remedy="give ratings, lists or votes of annotators")
     if consensus is None:
         consensus = make(method).aggregate(preferences)
     counts = crowd.count_against_others()

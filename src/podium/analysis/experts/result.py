@@ -185,7 +185,7 @@ def diagnose(
     """
     check_type(preferences, Preferences, "diagnose", "give preferences and labels, not a data set of both")
     if not len(preferences.experts) or not preferences.forms:
-        raise InputError("the preferences are empty", remedy="provide lists or votes of experts")
+        raise InputError("the preferences are empty", remedy="give lists or votes of experts")
     chosen, asked = expert_effects.resolve_method(method, preferences), parse(metric)
     asked.check_cutoff()
     rows = agreement_matrices.sort_list_rows(preferences)

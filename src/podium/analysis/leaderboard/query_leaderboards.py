@@ -42,7 +42,7 @@ def leaderboards_by_query(
             left_out[query] = error
     if not found:
         raise next(
-            iter(left_out.values()), InputError("there are no votes", remedy="provide lists or comparisons")
+            iter(left_out.values()), InputError("there are no votes", remedy="give lists or comparisons")
         )
     if left_out:
         more = f" and {len(left_out) - SHOWN} more" if len(left_out) > SHOWN else ""

@@ -328,7 +328,7 @@ def _fit_scores(tally: Tally, how: LeaderboardSettings, start: F8 | None) -> u.E
     if how.sides == "fit" and not tally.side.any():
         raise InputError(
             "sides is fit, but the data do not record which item was shown first",
-            remedy="provide votes with the columns model_a, model_b and winner, or omit sides",
+            remedy="give votes with the columns model_a, model_b and winner, or omit sides",
         )
     met = tally.to_contests(sides=how.sides == "fit")
     return u.estimate_scores(met, model=how.model, ties=how.ties, l2=how.l2, start=start)
