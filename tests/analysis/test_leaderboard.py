@@ -174,7 +174,7 @@ def test_settings_are_checked():
         ({"ties": "maybe"}, "ties is 'maybe'; accepted: half"),
         ({"level": 1.5}, "level is 1.5"),
         ({"boostrap": 10}, "no leaderboard setting 'boostrap'"),
-        ({"model": "thurstone"}, "thurstone has scale='natural'"),
+        ({"model": "thurstone"}, "use scale='natural' for thurstone"),
         ({"over": "experts", "judges": "some"}, "judges is 'some'"),
     ):
         with pytest.raises(ParameterError, match=message):

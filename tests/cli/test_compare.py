@@ -177,7 +177,7 @@ def test_one_query_and_equal_methods(tmp_path):
         "compare", tmp_path / "a.run", "-q", tmp_path / "qrels.txt", "-m", "rrf", "-m", "isr", "--per-query"
     )
     assert done.exit_code == 0
-    assert "one query only" in done.stderr.lower()
+    assert "only one query" in done.stderr.lower()
     assert "nan" not in done.output.lower()
     (tmp_path / "b.run").write_text("".join(f"q{i} Q0 x 1 2 a\nq{i} Q0 y 2 1 a\n" for i in range(4)))
     (tmp_path / "more.txt").write_text("".join(f"q{i} 0 x 1\n" for i in range(4)))

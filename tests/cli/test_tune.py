@@ -51,7 +51,7 @@ def test_the_verdict_comes_first_and_the_command_it_prints_works(files, monkeypa
     assert [line.split("\t")[0] for line in lines[2:6]] == [
         "tuned", "rrf", "best expert in training", "oracle expert (good)",
     ]  # fmt: skip
-    assert lines[6].startswith("best configurations\tndcg@10, too optimistic: selected on it")
+    assert lines[6].startswith("best configurations\tndcg@10, too high: chosen by it")
     command = lines[-1].removeprefix("apply it with: ")
     words = shlex.split(command)
     assert words[:2] == ["podium", "apply"]

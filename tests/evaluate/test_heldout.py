@@ -62,7 +62,7 @@ def test_an_older_model_file_loads_and_does_not_say(data, fitted):
     assert find_fitted_queries(again, data.labels) is None
     found = exclude_fitted_queries({"crf": again}, data.labels)
     assert (found.silent, len(found.labels)) == (("crf",), len(data.labels))
-    assert "does not say from which" in found.notes[0]
+    assert "does not record which ones" in found.notes[0]
 
 
 def test_fitting_again_forgets_what_was_noted(data, fitted):

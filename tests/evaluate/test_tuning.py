@@ -498,7 +498,7 @@ def test_no_judged_item_in_the_top_is_said():
     data = Dataset(Preferences.from_lists(lists), Labels.from_dict({q: {"z": 1.0} for q in range(12)}))
     found = tune(data, "ndcg@2", ["rrf", "isr"], trials=10)
     assert found.sentence().startswith("There is nothing to choose")
-    assert "measure further down" in found.sentence()
+    assert "measure at a larger depth" in found.sentence()
 
 
 def test_labels_of_other_queries_and_no_labels_are_errors():
@@ -541,7 +541,7 @@ def test_queries_for_which_the_metric_is_not_defined_are_left_out():
         ({"methods": ["rrf(k=-1)"]}, "k is -1"),
         ({"metric": "ndgc"}, "no metric is called"),
         ({"baseline": "svd"}, "learns from labels"),
-        ({"methods": [make("rrf", weights=[1, 2, 3, 4])]}, "weights are what is searched"),
+        ({"methods": [make("rrf", weights=[1, 2, 3, 4])]}, "the search sets the weights"),
     ],
 )
 def test_bad_settings_are_refused_in_words(settings, message):

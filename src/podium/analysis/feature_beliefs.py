@@ -107,7 +107,7 @@ def belief_report(
     naive = Consensus.from_scores(features.index, model.naive(features))
     learned = Consensus.from_scores(features.index, model.predict(features))
     alike = compute_taus(features.index.starts, naive.scores, learned.scores)
-    told = [q for q in np.argsort(alike, kind="stable").tolist() if alike[q] < 1][:most]
+    shown = [q for q in np.argsort(alike, kind="stable").tolist() if alike[q] < 1][:most]
     return BeliefReport(
         queries=len(features.index),
         items=len(features.values),
@@ -118,7 +118,7 @@ def belief_report(
             for name, weight in sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))
         ),
         tau=float(np.nanmean(alike)) if not np.isnan(alike).all() else float("nan"),
-        changed=tuple(_build_change(naive, learned, q, float(alike[q])) for q in told),
+        changed=tuple(_build_change(naive, learned, q, float(alike[q])) for q in shown),
         conflicts=_find_conflicts(model, features, weights),
         quality=None if labels is None else _measure_quality(naive, learned, labels, metric),
     )

@@ -64,30 +64,30 @@ def describe_verdict(found: Comparison, metric: Metric) -> str:
         return "There is only one query; no conclusion about others is possible."
     alpha = 1 - found.level
     shown = [r for r in rows if r.p_holm is not None and r.p_holm < alpha]
-    said = []
+    sentences = []
     for word, wanted in (("better", 1), ("worse", -1)):
         group = [r for r in shown if (r.difference or 0.0) * wanted > 0]
         group.sort(key=lambda r: -abs(r.difference or 0.0))
         if group:
             some = "; ".join(f"{r.name} ({_format_gain(r)})" for r in group[:NAMED])
             rest = _format_remainder(group)
-            said.append(f"{word.capitalize()} than {found.baseline} in {metric}: {some}{rest}.")
+            sentences.append(f"{word.capitalize()} than {found.baseline} in {metric}: {some}{rest}.")
     same = [r for r in rows if r.wins == r.losses == 0]
     open_ = [r for r in rows if r not in shown and r not in same]
     if open_:
         names = ", ".join(r.name for r in open_[:NAMED]) + _format_remainder(open_)
-        said.append(f"Statistically tied with {found.baseline}: {names}.")
+        sentences.append(f"Statistically tied with {found.baseline}: {names}.")
     if same:
         names = ", ".join(r.name for r in same[:NAMED]) + _format_remainder(same)
         verb = "equals" if len(same) == 1 else "equal"
-        said.append(f"{names} {verb} {found.baseline} on every query.")
-    return " ".join(said)
+        sentences.append(f"{names} {verb} {found.baseline} on every query.")
+    return " ".join(sentences)
 
 
 def _format_gain(row: ComparisonRow) -> str:
     span, p = tables.format_interval(row.low, row.high), tables.format_p_value(row.p_holm)
-    said = p.replace("<", "< ") if p.startswith("<") else f"= {p}"
-    return f"{tables.format_decimal(row.difference, sign=True)}{f' [{span}]' if span else ''}, p {said}"
+    shown = p.replace("<", "< ") if p.startswith("<") else f"= {p}"
+    return f"{tables.format_decimal(row.difference, sign=True)}{f' [{span}]' if span else ''}, p {shown}"
 
 
 def _format_remainder(rows: list[Any]) -> str:
@@ -96,20 +96,22 @@ def _format_remainder(rows: list[Any]) -> str:
 
 def list_notes(found: Comparison) -> tuple[str, ...]:
     """Sentences on failed methods, number of queries, judged shares and missing queries."""
-    said = [f"{name} is left out: {reason}." for name, reason in found.left_out.items()]
+    sentences = [f"{name} is left out: {reason}." for name, reason in found.left_out.items()]
     if found.queries == 1:
-        said.append("Only one query: differences have neither interval nor test.")
+        sentences.append("Only one query: differences have neither interval nor test.")
     elif found.queries < FEW:
-        said.append(f"Only {found.queries} queries: few differences can be significant.")
+        sentences.append(f"Only {found.queries} queries: few differences can be significant.")
     for metric in found.metrics:
-        said += _describe_judged_shares(found, metric)
-    said += _describe_unanswered(found)
+        sentences += _describe_judged_shares(found, metric)
+    sentences += _describe_unanswered(found)
     undefined = {m: max(e.undefined().get(m, 0) for e in found.evaluations.values()) for m in found.metrics}
     for m, n in undefined.items():
         if n:
-            said.append(f"{m} is not defined on up to {n} of {found.queries} queries; these are excluded.")
-    said += found.remarks
-    return tuple(dict.fromkeys(said))
+            sentences.append(
+                f"{m} is not defined on up to {n} of {found.queries} queries; these are excluded."
+            )
+    sentences += found.remarks
+    return tuple(dict.fromkeys(sentences))
 
 
 def _describe_unanswered(found: Comparison) -> list[str]:
@@ -117,15 +119,15 @@ def _describe_unanswered(found: Comparison) -> list[str]:
     lacking: dict[int, list[str]] = {}
     for name, e in found.evaluations.items():
         lacking.setdefault(int((~e.answered).sum()), []).append(name)
-    said = []
+    sentences = []
     for zero, names in lacking.items():
         if zero:
             who = (
                 f"{', '.join(names[:NAMED])}{_format_remainder(names)} {'does' if len(names) == 1 else 'do'}"
             )
             what = "query, which counts" if zero == 1 else "queries, which count"
-            said.append(f"{who} not answer {zero:,} judged {what} as 0.")
-    return said
+            sentences.append(f"{who} not answer {zero:,} judged {what} as 0.")
+    return sentences
 
 
 def _describe_judged_shares(found: Comparison, metric: str) -> list[str]:
@@ -135,16 +137,16 @@ def _describe_judged_shares(found: Comparison, metric: str) -> list[str]:
     nothing = [name for name, share in shares.items() if share == 0]
     if nothing and len(nothing) == len(shares):
         return [f"No item {where} of any result is judged: the figures are meaningless."]
-    said = [f"No item {where} of {name} is judged: its {metric} is meaningless." for name in nothing]
+    sentences = [f"No item {where} of {name} is judged: its {metric} is meaningless." for name in nothing]
     left = {name: share for name, share in shares.items() if share > 0}
     if left and max(left.values()) - min(left.values()) > UNEVEN:
         low, high = min(left, key=lambda n: left[n]), max(left, key=lambda n: left[n])
-        said.append(
+        sentences.append(
             f"Judged {where}: {tables.format_percent(left[low])} of {low}, "
             f"{tables.format_percent(left[high])} of {high}; "
             f"unjudged items count as not relevant, so {low} may be underrated."
         )
-    return said
+    return sentences
 
 
 def _describe_depth(metric: str) -> str:

@@ -206,11 +206,13 @@ def _run_folds(
     for number, fold in enumerate(turns):
         data = None if folder.path is None else [digest_dataset(part) for part in fold]
         for name, candidates in named.items():
-            told = subtask_progress(progress, done, total, f"{name}, fold {number + 1} of {len(turns)}")
-            told(0, 1, "")
+            task_progress = subtask_progress(
+                progress, done, total, f"{name}, fold {number + 1} of {len(turns)}"
+            )
+            task_progress(0, 1, "")
             whole = data and any(map(_uses_all_queries, candidates)) and digest_dataset(setting.pool.data)
             key = digest_values([data, whole, [repr(c) for c in candidates], *setting.key_facts()])
-            results[name].append(_load_or_run_fold(folder, key, fold, candidates, setting, told))
+            results[name].append(_load_or_run_fold(folder, key, fold, candidates, setting, task_progress))
             done += 1
     progress(total * STEPS, total * STEPS, "done")
     return {name: tuple(found) for name, found in results.items()}
@@ -276,8 +278,8 @@ def _resolve_candidates(name: str, given: Candidate | Sequence[Candidate]) -> li
 def subtask_progress(progress: Progress, number: int, of: int, what: str | None = None) -> Progress:
     """Progress of one task among several; `what` replaces the task's own text."""
 
-    def report_step(step: int, steps: int, said: str) -> None:
-        progress(number * STEPS + step * STEPS // max(steps, 1), of * STEPS, said if what is None else what)
+    def report_step(step: int, steps: int, text: str) -> None:
+        progress(number * STEPS + step * STEPS // max(steps, 1), of * STEPS, text if what is None else what)
 
     return report_step
 
@@ -288,22 +290,22 @@ def _load_or_run_fold(
     fold: Fold,
     candidates: list[Candidate],
     setting: _ValidationSettings,
-    told: Progress,
+    task_progress: Progress,
 ) -> FoldResult:
     kept = folder.find_result(key)
     if kept is not None:
         return _from_plain(kept, setting.metrics)
-    found = _run_fold(fold, candidates, setting, told)
+    found = _run_fold(fold, candidates, setting, task_progress)
     folder.save_result(key, _to_plain(found))
     return found
 
 
 def _run_fold(
-    fold: Fold, candidates: list[Candidate], setting: _ValidationSettings, told: Progress
+    fold: Fold, candidates: list[Candidate], setting: _ValidationSettings, task_progress: Progress
 ) -> FoldResult:
     begin = time.perf_counter()
     fitted = [
-        _fit_candidate(c, fold, subtask_progress(told, number, len(candidates)))
+        _fit_candidate(c, fold, subtask_progress(task_progress, number, len(candidates)))
         for number, c in enumerate(candidates)
     ]
     best, validation = _choose_candidate(fold.validation, candidates, fitted, setting)
@@ -347,11 +349,11 @@ def _uses_all_queries(candidate: Candidate) -> bool:
     return not tags.per_query and not tags.supervised
 
 
-def _fit_candidate(candidate: Candidate, fold: Fold, told: Progress) -> _FittedModel:
+def _fit_candidate(candidate: Candidate, fold: Fold, task_progress: Progress) -> _FittedModel:
     """A new model, fitted if it learns; the test part is not used."""
     if not isinstance(candidate, Pruned):
-        return _FittedModel(_fit_fresh(make(candidate), fold, told))
-    first: Any = _fit_fresh(make(candidate.method), fold, told)
+        return _FittedModel(_fit_fresh(make(candidate), fold, task_progress))
+    first: Any = _fit_fresh(make(candidate.method), fold, task_progress)
     if not hasattr(first, "prune"):
         raise ParameterError(f"{first.name} does not report unused experts; it cannot be pruned")
     train, validation = (
@@ -359,11 +361,11 @@ def _fit_candidate(candidate: Candidate, fold: Fold, told: Progress) -> _FittedM
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoGainWarning)
-        smaller = first.prune(train.preferences, train.labels, validation=validation, progress=told)
+        smaller = first.prune(train.preferences, train.labels, validation=validation, progress=task_progress)
     return _FittedModel(smaller, list(smaller.dropped_))
 
 
-def _fit_fresh(aggregator: Aggregator, fold: Fold, told: Progress) -> Aggregator:
+def _fit_fresh(aggregator: Aggregator, fold: Fold, task_progress: Progress) -> Aggregator:
     fresh = dataclasses.replace(aggregator)  # parameters only, nothing learned
     if not fresh.tags.supervised:
         return fresh
@@ -373,7 +375,9 @@ def _fit_fresh(aggregator: Aggregator, fold: Fold, told: Progress) -> Aggregator
     learner: Any = fresh
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoGainWarning)  # the test part shows the gain better
-        learner.fit(train.preferences, train.labels, train.features, validation=validation, progress=told)
+        learner.fit(
+            train.preferences, train.labels, train.features, validation=validation, progress=task_progress
+        )
     return fresh
 
 

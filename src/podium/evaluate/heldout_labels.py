@@ -31,20 +31,20 @@ class HeldOutLabels:
     @property
     def notes(self) -> tuple[str, ...]:
         """Caveats, one sentence each."""
-        said = []
+        sentences = []
         if self.used:
             names, most = ", ".join(self.used), max(self.used.values())
-            said.append(
+            sentences.append(
                 f"{names} {'was' if len(self.used) == 1 else 'were'} fitted on some of the labelled queries (up to "
                 f"{most:,}): all figures use the {len(self.labels):,} others"
             )
         if self.silent:
             does = "does" if len(self.silent) == 1 else "do"
-            said.append(
+            sentences.append(
                 f"{', '.join(self.silent)} learned from labels and {does} not record which ones: "
                 "if they include these, the figures are too optimistic; refit the model to record them"
             )
-        return tuple(said)
+        return tuple(sentences)
 
 
 def exclude_fitted_queries(methods: Mapping[str, Aggregator], labels: Labels) -> HeldOutLabels:

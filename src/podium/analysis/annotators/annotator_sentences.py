@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from podium.analysis.annotators.annotator_verdicts import FEW, MALICIOUS, OVERLAP, RANDOM, TOLD
+from podium.analysis.annotators.annotator_verdicts import FEW, MALICIOUS, OVERLAP, RANDOM, SENTENCE_ORDER
 from podium.core.tables import format_p_value
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ SHOWN = 5  # names in a sentence
 def describe_annotators(found: Annotators, flags: Sequence[str]) -> list[str]:
     """Counts, verdicts that need attention, flags, copies, and the effective number of judges."""
     counts = found.counts
-    told = [v for v in TOLD if v != OVERLAP or counts[v]]
-    kinds = ", ".join(f"{counts[v]:,} {'with ' if v in (FEW, OVERLAP) else ''}{v}" for v in told)
+    named = [v for v in SENTENCE_ORDER if v != OVERLAP or counts[v]]
+    kinds = ", ".join(f"{counts[v]:,} {'with ' if v in (FEW, OVERLAP) else ''}{v}" for v in named)
     n = len(found.rows)
     lines = [f"{n:,} annotator{'' if n == 1 else 's'}: {kinds}"]
     total = sum(row.judgements for row in found.rows) or 1

@@ -24,7 +24,7 @@ __all__ = [
     "OVERLAP",
     "RANDOM",
     "RELIABLE",
-    "TOLD",
+    "SENTENCE_ORDER",
     "VERDICTS",
     "AnnotatorVerdicts",
     "compute_posterior",
@@ -35,7 +35,7 @@ RELIABLE, RANDOM, MALICIOUS = "reliable", "random", "malicious"
 FEW, OVERLAP = "too few judgements", "too little overlap"
 # table order: verdicts that need attention come first
 VERDICTS = (MALICIOUS, RANDOM, OVERLAP, FEW, RELIABLE)
-TOLD = (RELIABLE, RANDOM, MALICIOUS, FEW, OVERLAP)  # sentence order
+SENTENCE_ORDER = (RELIABLE, RANDOM, MALICIOUS, FEW, OVERLAP)  # sentence order
 # Share of the reliable annotators' lead over guessing that the interval must exclude for the verdict random.
 # At one half, at most 1 % of honest annotators get it in simulated crowds (benchmarks/verdicts.py). Larger
 # values detect guessers sooner, but from 0.6 on they misjudge some TREC 2011 workers (by gold labels).

@@ -37,9 +37,9 @@ def draw_annotators(found: Annotators) -> Any:
     span = alt.Scale(domain=[0, 1])
     title = f"quality, {100 * found.level:.6g}% intervals"
     bars = base.mark_rule(opacity=0.25).encode(y=alt.Y("low:Q", scale=span, title=title), y2="high:Q")
-    told = ["annotator:N", "verdict:N", "flags:N", "quality:Q", "low:Q", "high:Q", "judgements:Q"]
+    tooltip = ["annotator:N", "verdict:N", "flags:N", "quality:Q", "low:Q", "high:Q", "judgements:Q"]
     dots = base.mark_point(filled=True, size=36, opacity=0.9).encode(
-        y=alt.Y("quality:Q", scale=span), tooltip=told
+        y=alt.Y("quality:Q", scale=span), tooltip=tooltip
     )
     chance = alt.Chart(alt.Data(values=[{"y": 0.5}])).mark_rule(strokeDash=[4, 4]).encode(y="y:Q")
     return (bars + dots + chance).properties(width=520, height=320, title=found.lines[0])

@@ -14,7 +14,7 @@ import numpy as np
 from podium.analysis.annotators.annotator_sentences import describe_annotators
 from podium.analysis.annotators.annotator_verdicts import (
     LEAD,
-    TOLD,
+    SENTENCE_ORDER,
     VERDICTS,
     AnnotatorVerdicts,
     compute_posterior,
@@ -118,9 +118,9 @@ class Annotators:
              f"{r.judgements:,}")
             for r in self.rows[:ROWS]
         )  # fmt: skip
-        said = "".join(map(render_paragraph, self.lines))
+        paragraphs = "".join(map(render_paragraph, self.lines))
         return render_block(
-            "Annotators", said, render_table(Grid(head, rows, 3), more=len(self.rows) - len(rows))
+            "Annotators", paragraphs, render_table(Grid(head, rows, 3), more=len(self.rows) - len(rows))
         )
 
     @property
@@ -132,7 +132,7 @@ class Annotators:
             for row in self.rows
             for flag in row.flags
         )
-        return {v: found[v] for v in TOLD} | dict(sorted(flags.items()))
+        return {v: found[v] for v in SENTENCE_ORDER} | dict(sorted(flags.items()))
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -164,7 +164,7 @@ def _decide_pairs(preferences: Preferences) -> tuple[I8, I8, F8]:
     return key[kept] // max(pairs, 1), key[kept] % max(pairs, 1), side[kept]
 
 
-def effective_number(agreement: F8, speaking: B1) -> float:
+def effective_number(agreement: F8, active: B1) -> float:
     """Effective number of experts: (sum of eigenvalues)^2 / (sum of their squares) of a correlation matrix.
 
     It is 1 if all experts are copies. Pairs that share nothing count as independent.
@@ -172,7 +172,7 @@ def effective_number(agreement: F8, speaking: B1) -> float:
     >>> effective_number(np.ones((3, 3)), np.ones(3, np.bool_)), effective_number(np.eye(3), np.ones(3, np.bool_))
     (1.0, 3.0)
     """
-    known = np.nan_to_num(agreement[np.ix_(speaking, speaking)], nan=0.0)
+    known = np.nan_to_num(agreement[np.ix_(active, active)], nan=0.0)
     np.fill_diagonal(known, 1.0)
     if not len(known):
         return 0.0

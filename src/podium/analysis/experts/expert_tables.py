@@ -70,8 +70,8 @@ def matrix_grid(found: Diagnosis, which: str) -> tables.Grid:
 
 def as_html(found: Diagnosis) -> str:
     """Warnings, then the tables."""
-    said = "".join(f"<li>{tables.escape_html(w)}</li>" for w in found.warnings)
-    parts = [f"<ul>{said}</ul>" if said else ""]
+    entries = "".join(f"<li>{tables.escape_html(w)}</li>" for w in found.warnings)
+    parts = [f"<ul>{entries}</ul>" if entries else ""]
     parts.append(tables.render_table(replace(experts_grid(found), title=""), most=MOST))
     if len(found) <= MOST:
         parts.append(tables.render_table(matrix_grid(found, "agreement")))

@@ -60,14 +60,14 @@ def find_unmatched_experts(preferences: Preferences, expert: I8, slot: I8) -> tu
     answered = np.zeros((experts, len(index)), np.bool_)
     answered[expert, index.query_of_slot[slot]] = True
     company = answered.sum(axis=0)
-    speaking = count > 0
-    if speaking.sum() < 2:
+    active = count > 0
+    if active.sum() < 2:
         return np.full(experts, np.nan), np.zeros(experts, np.bool_), []
-    no_query = speaking & ~(answered & (company > 1)).any(axis=1)
-    no_item = speaking & ~no_query & (share == 1)
-    said = _describe_unmatched(preferences, no_query, answered, expert, slot, "query")
-    said += _describe_unmatched(preferences, no_item, answered, expert, slot, "item")
-    return share, no_query | no_item, said
+    no_query = active & ~(answered & (company > 1)).any(axis=1)
+    no_item = active & ~no_query & (share == 1)
+    sentences = _describe_unmatched(preferences, no_query, answered, expert, slot, "query")
+    sentences += _describe_unmatched(preferences, no_item, answered, expert, slot, "item")
+    return share, no_query | no_item, sentences
 
 
 def _describe_unmatched(
@@ -88,7 +88,7 @@ def _describe_unmatched(
             return index.queries.take(np.flatnonzero(answered[mask].any(axis=0))).tolist()
         return index.items.take(np.unique(slot[mask[expert]])).tolist()
 
-    said = []
+    sentences = []
     for code in codes[:5]:
         own = np.arange(len(which)) == code
         mine, theirs = collect_ids(own), collect_ids(~own)
@@ -97,13 +97,13 @@ def _describe_unmatched(
             if what == "query"
             else "lists no item that any other expert lists"
         )
-        said.append(
+        sentences.append(
             f"{names[int(code)]!r} {verb}: it has {mine[:3]}, the others have {theirs[:3]}"
             f"{suggest_id_repair(mine, theirs)}"
         )
     if len(codes) > 5:
-        said.append(f"{len(codes) - 5} more experts share no {what} with any other expert")
-    return said
+        sentences.append(f"{len(codes) - 5} more experts share no {what} with any other expert")
+    return sentences
 
 
 def match_labels(preferences: Preferences, labels: Labels, expert: I8, slot: I8) -> tuple[int, B1, list[str]]:
@@ -112,8 +112,8 @@ def match_labels(preferences: Preferences, labels: Labels, expert: I8, slot: I8)
     known = labels.queries.codes_of(index.queries) >= 0
     if not known.any():
         ours, theirs = index.queries.tolist(), labels.queries.tolist()
-        said = f"the labels share no query with the input: it has {ours[:3]}, they have {theirs[:3]}"
-        return 0, np.zeros(n, np.bool_), [said + suggest_id_repair(ours, theirs)]
+        text = f"the labels share no query with the input: it has {ours[:3]}, they have {theirs[:3]}"
+        return 0, np.zeros(n, np.bool_), [text + suggest_id_repair(ours, theirs)]
     graded = ~np.isnan(labels.align(index))
     here = known[index.query_of_slot[slot]]
     tried, met = (np.bincount(expert[m], minlength=n) > 0 for m in (here, here & graded[slot]))
@@ -123,8 +123,8 @@ def match_labels(preferences: Preferences, labels: Labels, expert: I8, slot: I8)
     judged = labels.index.items.tolist()
     if (missed == tried).all():
         ours = index.items.take(np.unique(slot[here])).tolist()
-        said = f"the labels share no item with the input: it has {ours[:3]}, they have {judged[:3]}"
-        return int(known.sum()), missed, [said + suggest_id_repair(ours, judged)]
+        text = f"the labels share no item with the input: it has {ours[:3]}, they have {judged[:3]}"
+        return int(known.sum()), missed, [text + suggest_id_repair(ours, judged)]
     words = []
     for code in np.flatnonzero(missed)[:5]:
         mine = index.items.take(slot[(expert == code) & here]).tolist()

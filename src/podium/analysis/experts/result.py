@@ -107,9 +107,9 @@ class Diagnosis:
     def headline(self) -> str:
         """One line: number of experts, effective number, number of warnings."""
         found = len(self.warnings)
-        said = "no warnings" if not found else f"{found} warning{'' if found == 1 else 's'}"
+        shown = "no warnings" if not found else f"{found} warning{'' if found == 1 else 's'}"
         many = f"effective number of independent experts: {self.effective:.1f} of {len(self):,}"
-        return f"{'1 expert' if len(self) == 1 else many}; {said}"
+        return f"{'1 expert' if len(self) == 1 else many}; {shown}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values; None where a figure is undefined."""
@@ -190,7 +190,7 @@ def diagnose(
     asked.check_cutoff()
     rows = agreement_matrices.sort_list_rows(preferences)
     expert, slot = id_overlap.list_expert_items(preferences, rows)
-    share, alone_ids, said = id_overlap.find_unmatched_experts(preferences, expert, slot)
+    share, alone_ids, id_warnings = id_overlap.find_unmatched_experts(preferences, expert, slot)
     which = (
         np.zeros(0, np.int64) if labels is None else expert_effects.find_measured_queries(preferences, labels)
     )
@@ -211,7 +211,7 @@ def diagnose(
     about = _DiagnosisContext(
         preferences, repr(chosen), None if usable is None else str(asked), judged, level
     )
-    return _assemble_diagnosis(about, columns, [*on_labels, *said])
+    return _assemble_diagnosis(about, columns, [*on_labels, *id_warnings])
 
 
 class _ExpertColumns(NamedTuple):
@@ -221,7 +221,7 @@ class _ExpertColumns(NamedTuple):
     measure: str
     share: F8
     tied: B1
-    strangers: B1
+    unmatched: B1
     unjudged: B1
     own: expert_effects.SingleExpertScores
     left: expert_effects.LeaveOneOutEffects
@@ -270,7 +270,7 @@ def _find_all_tied(rows: agreement_matrices.ExpertListRows, experts: int) -> B1:
     return tied
 
 
-def _assemble_diagnosis(about: _DiagnosisContext, c: _ExpertColumns, said: list[str]) -> Diagnosis:
+def _assemble_diagnosis(about: _DiagnosisContext, c: _ExpertColumns, id_warnings: list[str]) -> Diagnosis:
     experts = about.preferences.experts
     copies = _find_copies(experts, c)
     apart = _median_with_others(np.where(c.matrix.evidence > 0, c.correlation, np.nan))
@@ -278,7 +278,7 @@ def _assemble_diagnosis(about: _DiagnosisContext, c: _ExpertColumns, said: list[
     flags = _collect_flags(experts, c, copies, apart, 1 - about.level)
     typical = _mean_with_others(c.matrix.agreement)
     overlap = None if c.matrix.overlap is None else _mean_with_others(c.matrix.overlap)
-    speaking = about.preferences.active_experts
+    active = about.preferences.active_experts
     return Diagnosis(
         experts,
         tuple(
@@ -290,13 +290,13 @@ def _assemble_diagnosis(about: _DiagnosisContext, c: _ExpertColumns, said: list[
         c.matrix.overlap,
         c.matrix.shared,
         copies,
-        agreement_matrices.effective_number(c.correlation, speaking),
+        agreement_matrices.effective_number(c.correlation, active),
         about.method,
         about.metric,
         _none_if_nan(c.left.value) if about.metric is not None else None,
         about.judged,
         about.level,
-        (*said, *warnings_text.describe_warnings(experts, c, copies, apart, flags, about.metric)),
+        (*id_warnings, *warnings_text.describe_warnings(experts, c, copies, apart, flags, about.metric)),
         about.preferences.fingerprint,
         describe_unlisted_rule(about.preferences),
     )
@@ -379,7 +379,7 @@ def _collect_flags(
     sure = np.nan_to_num(c.left.p, nan=1.0) < alpha
     marks = {
         "silent": silent,
-        "strange ids": c.strangers,
+        "strange ids": c.unmatched,
         "unjudged": c.unjudged,
         "all tied": c.tied,
         "upside down": np.nan_to_num(apart, nan=0.0) < UPSIDE_DOWN,

@@ -28,33 +28,35 @@ def describe_warnings(
     def find_flagged(word: str) -> list[Id]:
         return [e for e, marks in zip(experts, flags, strict=True) if word in marks]
 
-    said = _describe_reversed(experts, find_flagged("upside down"), apart, columns.measure)
+    sentences = _describe_reversed(experts, find_flagged("upside down"), apart, columns.measure)
     tied, silent, hurting = find_flagged("all tied"), find_flagged("silent"), find_flagged("hurts")
     if tied:
-        said.append(
+        sentences.append(
             f"{join_names(tied)} {_choose_verb(tied, 'ties', 'tie')} all items in every list: "
             "are ranks or scores missing?"
         )
     if silent:
-        said.append(f"{join_names(silent)} {_choose_verb(silent, 'has', 'have')} no answers for any query")
-    said += _describe_copies(copies, columns.measure)
+        sentences.append(
+            f"{join_names(silent)} {_choose_verb(silent, 'has', 'have')} no answers for any query"
+        )
+    sentences += _describe_copies(copies, columns.measure)
     if hurting:
         effect = dict(zip(hurting, columns.left.effect[_find_codes(experts, hurting)].tolist(), strict=True))
         alone = ", each removed alone" if len(hurting) > 1 else ""
         worst = join_names(sorted(hurting, key=lambda e: effect[e]))
-        said.append(f"{metric} of the consensus is higher without {worst}{alone}")
-    return said
+        sentences.append(f"{metric} of the consensus is higher without {worst}{alone}")
+    return sentences
 
 
 def _describe_copies(copies: Sequence[Any], measure: str) -> list[str]:
-    found, said = merge_copies(copies), []
+    found, sentences = merge_copies(copies), []
     for group in found[:NAMED]:
         least = min(p.agreement for p in copies if p.first in group)
         same = f"{join_names(group)} are near-duplicates ({measure} from {least:.2f})"
-        said.append(f"{same}: one opinion counted {len(group)} times")
+        sentences.append(f"{same}: one opinion counted {len(group)} times")
     if len(found) > NAMED:
-        said.append(f"{len(found) - NAMED} more groups of experts are near-duplicates")
-    return said
+        sentences.append(f"{len(found) - NAMED} more groups of experts are near-duplicates")
+    return sentences
 
 
 def _find_codes(experts: Ids, names: Sequence[Id]) -> list[int]:

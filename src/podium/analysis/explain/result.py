@@ -289,11 +289,11 @@ def _describe_place(e: Explanation) -> list[str]:
             lines.append(f"{r.item}: place {r.rank} of {e.of} for {e.query}, score {r.score:.6g}{tied}")
     if e.over is not None:
         return lines
-    heard = [v for v in e.voices if any(r is not None for r in v.ranks) or v.votes]
+    ranking = [v for v in e.voices if any(r is not None for r in v.ranks) or v.votes]
     strong = [v for v in e.voices if v.value > 0][:SHOWN]
     what = "add most" if e.exact else "contribute most"
     most = f"; {', '.join(str(v.expert) for v in strong)} {what}" if strong else ""
-    lines.append(f"{len(heard)} of {e.experts} experts rank it{most}")
+    lines.append(f"{len(ranking)} of {e.experts} experts rank it{most}")
     for near, word in ((e.above, "above"), (e.below, "below")):
         if near is not None:
             gap = abs(near.score - e.item.score)
@@ -310,8 +310,8 @@ def _describe_balance(e: Explanation) -> list[str]:
     lines = [
         f"Own rankings: {_format_expert_count(first)} put{'s' * (first == 1)} {one} first, {second} {other}"
     ]
-    silent = e.experts - first - second
-    lines[0] += f"; {silent} {'is' if silent == 1 else 'are'} undecided" if silent else ""
+    undecided = e.experts - first - second
+    lines[0] += f"; {undecided} {'is' if undecided == 1 else 'are'} undecided" if undecided else ""
     if e.item.score == e.over.score:
         return [f"{one} and {other} have the same score; the tie rule puts {e.upper} first", *lines]
     where = "above" if e.item.rank < e.over.rank else "below"

@@ -104,9 +104,9 @@ def _build_heatmap_data(
     lists = one.lists
     kept = np.isin(lists.item, list(slots))
     who = lists.expert[lists.list_of_row]
-    said = np.bincount(who[kept], minlength=len(one.experts))
-    speaking = np.flatnonzero((said > 0) if (said > 0).sum() > FEW else one.active_experts)
-    chosen = speaking[np.argsort(-said[speaking], kind="stable")][:experts]
+    listed_count = np.bincount(who[kept], minlength=len(one.experts))
+    active = np.flatnonzero((listed_count > 0) if (listed_count > 0).sum() > FEW else one.active_experts)
+    chosen = active[np.argsort(-listed_count[active], kind="stable")][:experts]
     names = dict(zip(chosen.tolist(), disambiguate_names([one.experts[int(c)] for c in chosen]), strict=True))
     rows = disambiguate_names(order)
     rated = lists.score is not None and len(np.unique(lists.score)) <= GRADED
@@ -253,11 +253,11 @@ def _draw_grades(alt: Any, grid: HeatmapData, y: Any) -> Any:
 
 
 def _describe_selection(grid: HeatmapData, one: Preferences, first: str) -> str:
-    total, speaking = len(one.index.items), int(one.active_experts.sum())
+    total, active = len(one.index.items), int(one.active_experts.sum())
     text = f"items in the order of {first}"
     if len(grid.items) < total:
         text += f", the first {len(grid.items) - grid.below} of {total}"
         text += f" and {grid.below} relevant ones further down" if grid.below else ""
-    if len(grid.experts) < speaking:
-        text += f"; the {len(grid.experts)} of {speaking} experts that list most of them"
+    if len(grid.experts) < active:
+        text += f"; the {len(grid.experts)} of {active} experts that list most of them"
     return text

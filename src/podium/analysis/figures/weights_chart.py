@@ -151,9 +151,9 @@ def _draw_block(alt: Any, table: WeightsByKind, across: Mapping[Id, str], name: 
     )  # fmt: skip
     legend = alt.Legend(title=None, orient="bottom", gradientLength=180, values=[-1, 0, 1])
     scale = alt.Scale(domain=[-1, 0, 1], range=[AGAINST, NOTHING, FOR], interpolate="rgb")
-    told = ["expert:N", "kind:N", alt.Tooltip("weight:Q", format=".4g")]
+    tooltip = ["expert:N", "kind:N", alt.Tooltip("weight:Q", format=".4g")]
     rects = base.mark_rect(stroke="white", strokeWidth=1).encode(
-        color=alt.Color("share:Q", scale=scale, legend=legend), tooltip=told
+        color=alt.Color("share:Q", scale=scale, legend=legend), tooltip=tooltip
     )
     ink = alt.condition("abs(datum.share) > 0.6", alt.value("white"), alt.value("#1a1a1a"))
     text = base.mark_text(fontSize=10).encode(text="sign:N", color=ink)

@@ -75,15 +75,15 @@ def _check_connected(tally: Tally, e: Estimate, silent: Sequence[Id]) -> Leaderb
         "groups": [[tally.items[i] for i in g] for g in groups],
         "never_played": list(silent),
     }
-    said = f"; never compared, so excluded: {join_names(silent)}" if silent else ""
+    note = f"; never compared, so excluded: {join_names(silent)}" if silent else ""
     if len(groups) > 1:
         words = "; ".join(join_names(tally.items, g) for g in groups[:SHOWN])
-        text = f"{len(groups)} groups were never compared, so their scores are not comparable: {words}{said}"
+        text = f"{len(groups)} groups were never compared, so their scores are not comparable: {words}{note}"
         if _queries_stay_apart(tally, e):
             text += "; no query has items of two groups: build one leaderboard per query (--by query)"
         return LeaderboardCheck("connected", "warning", text, details)
     return LeaderboardCheck(
-        "connected", "warning" if silent else "ok", f"all items are linked by comparisons{said}", details
+        "connected", "warning" if silent else "ok", f"all items are linked by comparisons{note}", details
     )
 
 

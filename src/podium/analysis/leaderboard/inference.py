@@ -304,9 +304,9 @@ def rank_bounds(scores: F8, p: F8, level: float = 0.95) -> tuple[I8, I8]:
 
     With Holm's correction all these intervals hold simultaneously at the level.
     """
-    told = p <= 1 - level
+    separated = p <= 1 - level
     over = scores[:, None] > scores
-    better, worse = (told & over.T).sum(axis=1), (told & over).sum(axis=1)
+    better, worse = (separated & over.T).sum(axis=1), (separated & over).sum(axis=1)
     return 1 + better, len(scores) - worse
 
 
@@ -327,12 +327,12 @@ def find_tied_groups(order: I8, p: F8, level: float = 0.95) -> list[list[int]]:
     >>> find_tied_groups(np.array([0, 1, 2]), p)
     [[0, 1], [1, 2]]
     """
-    told = p[np.ix_(order, order)] <= 1 - level
+    separated = p[np.ix_(order, order)] <= 1 - level
     runs: list[list[int]] = []
     reach = 0
     for begin in range(len(order)):
         end = max(begin + 1, reach)
-        while end < len(order) and not told[begin:end, end].any():
+        while end < len(order) and not separated[begin:end, end].any():
             end += 1
         if end > reach:
             runs.append(order[begin:end].tolist())

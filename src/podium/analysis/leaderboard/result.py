@@ -296,11 +296,11 @@ def leaderboard(
     matrix, draws = _estimate_uncertainty(tally, e, sampling, how)
     p = u.pairwise_p(e.scores, matrix, sampling.degrees)
     rows = _build_standings(tally, e, matrix, draws, p, sampling.degrees, how)
-    told = [tuple(tally.items[i] for i in g) for g in u.find_tied_groups(e.order, p, how.level)]
+    tied_groups = [tuple(tally.items[i] for i in g) for g in u.find_tied_groups(e.order, p, how.level)]
     checks = run_checks(tally, e, judges, silent)
     _warn_of_groups(checks)
     return Leaderboard(
-        rows, how, tuple(told), checks, tally, e, matrix, draws, p, scheme, sampling.degrees, judges
+        rows, how, tuple(tied_groups), checks, tally, e, matrix, draws, p, scheme, sampling.degrees, judges
     )
 
 

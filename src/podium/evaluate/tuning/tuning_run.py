@@ -247,12 +247,12 @@ def _build_trials(table: ScoreTable, own: F8, last: set[int], winner: int) -> tu
             r,
         ),
     )
-    experts, told = table.problem.data.preferences.experts.tolist(), []
+    experts, listed = table.problem.data.preferences.experts.tolist(), []
     for r in rows:
         config = table.configs[r]
         failed = table.failed.get(r, "")
-        told.append(TuningTrial(config.method, config.describe(experts), means[r], int(known[r]), failed))
-    return tuple(told)
+        listed.append(TuningTrial(config.method, config.describe(experts), means[r], int(known[r]), failed))
+    return tuple(listed)
 
 
 def _collect_notes(table: ScoreTable, budget: float | None) -> tuple[str, ...]:
