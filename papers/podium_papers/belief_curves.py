@@ -70,7 +70,7 @@ class BeliefProblem:
     name: str
     features: Features
     labels: Labels
-    values: F8  # the normalised features
+    values: F8  # the normalized features
     lowest: float  # quality of a random order
 
     @property

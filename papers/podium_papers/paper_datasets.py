@@ -73,7 +73,7 @@ def _read_crowd(folder: Path) -> Dataset:
 
 
 def _read_melodies(folder: Path) -> Dataset:
-    """Votes on which of two melodies is nearer to a third; the collectors' groups (1 the nearest) as five grades."""
+    """Votes on which of two melodies is closer to a third; the collectors' groups (1: closest) as grades."""
     votes = formats.read(_find_file(folder, "judgments.csv"), "csv", missing="").preferences
     columns = ("source", "query", "item", "grade")
     groups = formats.read(_find_file(folder, "MTurk.qrel"), "csv", columns=columns, delimiter="\t").labels

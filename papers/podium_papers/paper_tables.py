@@ -103,7 +103,7 @@ _METASEARCH = PublishedTable(
         "Bradley-Terry, Plackett-Luce and Condorcet read unlisted items as below the listed ones; if read "
         "as unknown, the first two need a strong prior to come close (bradley_terry(l2=200), "
         "plackett_luce(shape=31)).",
-        "NDCG as LETOR's script computes it; P and MAP count grades from 1 as relevant, as the published figures do.",
+        "NDCG as in LETOR's script; P and MAP count grades from 1 as relevant, as in the published figures.",
     ),
 )
 

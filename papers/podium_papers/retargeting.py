@@ -52,8 +52,8 @@ TABLE = PublishedTable(
     tested=("ndcg@10:exp",),
     study="retargeting",
     notes=(
-        "Lists are the columns of BM25, language models, TF.IDF and PageRank (OHSUMED: of BM25 and language models), "
-        "features are all others. The published figures are curves without numbers.",
+        "Lists are the columns of BM25, language models, TF.IDF and PageRank (OHSUMED: BM25 and language "
+        "models), features are all others. The published figures are curves without numbers.",
         "A learned list is LambdaRank on the features, or on all columns: each part is scored by a model "
         "that did not see it. With it, retargeting runs on each part separately, since every part has its "
         "own model.",

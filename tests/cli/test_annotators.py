@@ -55,7 +55,7 @@ def test_the_table_and_the_verdict(votes):
         in done.stderr
     )
     assert "very fast: w2" in done.stderr
-    assert "equally busy judges: 7.0" in done.stderr
+    assert "independent judges, by volume: 7.0" in done.stderr
 
 
 def test_json_gold_flags_and_top(votes, gold):

@@ -57,7 +57,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two results on one metric, the one with the higher mean first; p is corrected over all pairs of the metric."""
+    """Two results on one metric, higher mean first; p is corrected over all pairs of the metric."""
 
     better: str
     worse: str

@@ -125,6 +125,7 @@ def assess_differences(
     for row in range(len(d)) if test == "wilcoxon" else ():
         values = d[row, known[row]]
         out.p[row] = wilcoxon(values) if len(values) > 1 else math.nan
+    # rows that lack the same queries share one set of sign patterns
     patterns: dict[bytes, list[int]] = {}
     for i in range(len(d)):
         patterns.setdefault(known[i].tobytes(), []).append(i)
@@ -140,7 +141,7 @@ def assess_differences(
     return out
 
 
-# -- Student ------------------------------------------------------------------------------------------------------
+# -- Student -------------------------------------------------------------------------------------------------
 
 
 def _assess_by_student(d: F8, level: float) -> Assessment:
@@ -150,6 +151,7 @@ def _assess_by_student(d: F8, level: float) -> Assessment:
     n = d.shape[1]
     if n < 2:
         return Assessment(*(np.full(len(d), math.nan) for _ in range(3)))
+    # exactly rounded sums do not depend on the order of the queries
     mean = np.array([math.fsum(row) / n for row in d.tolist()])
     error = d.std(axis=1, ddof=1) / math.sqrt(n)
     flat = error <= NEAR * np.abs(mean)
@@ -163,15 +165,15 @@ def _assess_by_student(d: F8, level: float) -> Assessment:
     return Assessment(p, mean - reach, mean + reach)
 
 
-# -- random signs -------------------------------------------------------------------------------------------------
+# -- random signs --------------------------------------------------------------------------------------------
 
 
 def _assess_by_signs(d: F8, level: float, rounds: int, seed: int) -> Assessment:
     """The randomisation test and the values that it does not reject.
 
-    With a sign pattern s, the mean of s (d - v) is as far from 0 as that of d - v if |mean(s d) - v mean(s)| >=
-    |mean(d) - v|: for all v in an interval around mean(d), the whole line if all signs are alike. The p-value of v is
-    the share of patterns whose interval holds v, so the ends are order statistics of theirs.
+    With a sign pattern s, the mean of s (d - v) is at least as far from 0 as that of d - v if
+    |mean(s d) - v mean(s)| >= |mean(d) - v|. That holds for v in an interval around mean(d), unbounded if all
+    signs are equal. p(v) is the share of patterns whose interval contains v: the ends are order statistics.
     """
     if rounds < 1:
         raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 1")

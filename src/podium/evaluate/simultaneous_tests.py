@@ -97,12 +97,14 @@ def _sample_largest_ratios(table: F8, rounds: int, seed: int) -> F8:
         return np.full(1, np.inf)
     first, second = np.triu_indices(results, 1)
     apart = table[first] - table[second]
+    # signs do not change sums of squares, so they are computed once
     norm = np.sqrt(np.einsum("pq,pq->p", apart, apart))
     some = norm > NEAR * math.sqrt(n)
     first, second, norm = first[some], second[some], norm[some]
     if not len(norm):
         return np.full(1, np.inf)
     rng = np.random.default_rng(seed)
+    # the mean over results cancels in every difference; removing it reduces rounding errors
     centred = np.ascontiguousarray((table - table.mean(axis=0)).T)
     block = max(1, BLOCK // max(n, len(norm)))
     largest = np.empty(rounds)

@@ -40,7 +40,7 @@ def describe_annotators(found: Annotators, flags: Sequence[str]) -> list[str]:
     return [
         *lines,
         *_describe_copies(found),
-        f"effective number of independent, equally busy judges: {found.effective:.1f}",
+        f"effective number of independent judges, by volume: {found.effective:.1f}",
     ]
 
 

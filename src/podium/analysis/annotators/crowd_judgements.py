@@ -34,8 +34,8 @@ EQUAL = 1e-9  # values closer to 0 are no preference
 class AgreementCounts(NamedTuple):
     """Per annotator: pairs ordered as in the reference, and in reverse; ties of the reference do not count.
 
-    The last two are effective sample sizes: pairs of one list are correlated (see `Crowd.worth`), and so are
-    repeated answers to one comparison (see `Crowd.vote_worth`).
+    The last two are effective sample sizes: pairs of one list are correlated (see `pair_worth`), and so are
+    repeated answers to one comparison (see `compute_vote_worth`).
     """
 
     same: F8
@@ -66,7 +66,7 @@ class CrowdJudgements:
         """Items of all queries."""
         return len(self.preferences.index.items)
 
-    # -- columns -----------------------------------------------------------------------------------------------
+    # -- columns ---------------------------------------------------------------------------------------------
 
     @functools.cached_property
     def annotator_of_row(self) -> I8:
@@ -146,7 +146,7 @@ class CrowdJudgements:
         variance = (n * (n - 1) * (2 * n + 5) - spread) / 18
         return np.divide(pairs, variance, out=np.ones(len(n)), where=variance > 0)
 
-    # -- against a reference -----------------------------------------------------------------------------------
+    # -- against a reference ---------------------------------------------------------------------------------
 
     def count_against_scores(self, scores: F8) -> AgreementCounts:
         """Agreement with scores by slot; NaN means unknown."""
@@ -187,11 +187,12 @@ class CrowdJudgements:
         slot = np.concatenate((self.preferences.lists.item, votes.winner, votes.loser))
         sums = np.concatenate((by_row * self.row_values, for_winner, -for_winner))
         size = np.abs(np.concatenate((by_row, by_vote, by_vote)))
+        # minus the annotator's own judgements, so that nobody is compared with themselves
         total, mass = (
             _sum_by_group(slot, c, self.slot_count)[slot] - self._sum_own_rows(c) for c in (sums, size)
         )
         mass = np.where(mass > EQUAL, mass, np.nan)
-        mean = np.round(total / (mass + 1), 9)
+        mean = np.round(total / (mass + 1), 9)  # one pseudo-judgement of 0 shrinks rarely judged items
         won, lost = mean[rows : rows + len(votes)], mean[rows + len(votes) :]
         pair, sign = self.vote_pairs
         for_low: F8 = for_winner * sign
@@ -252,8 +253,8 @@ class CrowdJudgements:
     def compute_vote_worth(self, sign: F8) -> F8:
         """Effective number of independent votes per vote; `sign` is 1 if it matches the reference, else -1.
 
-        Repeated answers of one annotator to one comparison are correlated. k votes are worth k / (1 + (k - 1)
-        r), where r is the correlation of such answers over all annotators; 1 unless the votes show less.
+        Repeated answers of one annotator to one comparison are correlated. k votes are worth
+        k / (1 + (k - 1) r); r is their correlation over all annotators, 1 unless the votes show less.
         """
         known = (self.win_weights > 0) & (sign != 0)
         who, cell = self.preferences.comparisons.expert[known], self._pair_cells[known]
@@ -267,7 +268,7 @@ class CrowdJudgements:
         weight = _sum_by_group(self._pair_cells, self.win_weights, len(self._pair_cells))[self._pair_cells]
         return np.asarray(1 / (1 + r * np.maximum(weight - 1, 0.0)), np.float64)
 
-    # -- among themselves --------------------------------------------------------------------------------------
+    # -- among themselves ------------------------------------------------------------------------------------
 
     def count_shared_answers(self) -> SharedAnswers:
         """Agreement with others on the same questions: the same two items, or the grade or half of a list."""

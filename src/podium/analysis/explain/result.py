@@ -90,7 +90,7 @@ class Explanation:
             (str(v.expert), *("" if r is None else str(r) for r in v.ranks), f"{v.value:+.6g}")
             for v in self.voices
         )
-        value = "adds" if self.over is None else f"speaks for {self.item.item}"
+        value = "adds" if self.over is None else f"favors {self.item.item}"
         table = tables.render_table(tables.Grid(("expert", *heads, value), rows))
         return tables.render_block(self.method, *map(tables.render_paragraph, self.lines), table)
 

@@ -22,7 +22,7 @@ IDS = ("items", "experts", "queries")
 
 
 class _SavedLeaderboard:
-    """The content that `models.files` writes: a name, parameters, and values that end in _."""
+    """The content that `models.model_files` writes: a name, parameters, and values that end in _."""
 
     name = NAME
 

@@ -143,6 +143,7 @@ def _find_bounds(contests: Contests, scores: F8) -> tuple[B1, B1, B1]:
         apart = bool(parts.weak.any())  # the first group is that of item 0
         beats[over] = beaten[under] = True
         return np.zeros(size, np.bool_), beats | apart, beaten | apart
+    # a chain of losses to the core bounds a score from above, a chain of wins over it from below
     for mark, ends in ((beaten, (over, under)), (beats, (under, over))):
         graph = csr_array((np.ones(len(over), np.int8), ends), shape=(size, size))
         mark[breadth_first_order(graph, root, return_predecessors=False)] = True
@@ -229,7 +230,7 @@ def bootstrap_scores(
         scores.var(axis=0),
     )
     other = e.prior_only | (varied <= STILL * held)
-    if other.any():
+    if other.any():  # add only the variance that the resamples lack
         spread = np.sqrt(np.maximum(held - varied, 0.0))[other]
         scores[:, other] += np.random.default_rng([seed, 1]).normal(size=(rounds, len(spread))) * spread
     return scores
@@ -240,7 +241,7 @@ def sample_scores(
 ) -> F8:
     """Scores drawn from a normal distribution with this covariance, or Student's t with these `degrees`."""
     values, vectors = np.linalg.eigh(matrix)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    root = vectors * np.sqrt(np.maximum(values, 0.0))  # rounding may make eigenvalues of 0 negative
     random = np.random.default_rng(seed)
     drawn = random.normal(size=(draws, len(scores))) @ root.T
     if degrees is not None and np.isfinite(degrees).any():

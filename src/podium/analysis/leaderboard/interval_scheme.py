@@ -2,7 +2,7 @@
 
 Votes of one judge with opinions of its own are correlated, and so are votes on one query that suits an item.
 Errors that treat such votes as independent are too small. The overdispersion is measured
-(`gradients.dispersion`), and where it exceeds that of independent votes, errors are computed over experts or
+(`compute_dispersion`), and where it exceeds that of independent votes, errors are computed over experts or
 queries.
 """
 

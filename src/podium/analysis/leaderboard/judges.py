@@ -125,6 +125,7 @@ def _estimate_bias(shown: _SidedVotes, precision: Any) -> PositionBias:
         - np.bincount(shown.second, weights=c, minlength=size)
         for c in (shown.weight, shown.surplus)
     )
+    # only what the items cannot explain is information about the side
     of_items = np.atleast_1d(spsolve(precision, shift))
     left = float(shown.weight.sum() - shift @ of_items)
     if not left > 0:
@@ -285,6 +286,7 @@ def compute_agreement(tally: Tally, e: Estimate) -> Agreement | None:
     same = [given.to_matrix(mark) for mark in (given.share > 0.5, given.share == 0.5, given.share < 0.5)]
     agree = np.asarray(sum(_to_dense(mark @ mark.T) for mark in same), np.float64)
     together, own = _to_dense(off @ off.T), _to_dense((off * off) @ asked.T)
+    # each judge's residuals are normalized over the questions that both answered
     size = np.sqrt(own * own.T)
     raw = np.divide(together, size, out=np.zeros_like(size), where=size > 0)
     sure = (shared >= SHARED) & (raw * np.sqrt(np.maximum(shared, 1)) > SURE) & (raw > ALIKE)

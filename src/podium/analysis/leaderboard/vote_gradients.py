@@ -39,7 +39,7 @@ def compute_cluster_meat(e: Estimate, clusters: Clusters) -> F8:
     which, count = _cluster_of_row(clusters)
     g = _build_gradients(e, *_compute_slopes(e, *clusters[2:], clusters.pair), clusters.pair, which, count)
     share = _compute_vote_shares(e, clusters)
-    left = 1 - share.data
+    left = 1 - share.data  # 0 if one cluster has all votes of an item: then no correction exists
     g.data /= np.sqrt(np.where(left > 0, left, 1.0))
     return np.asarray((g.T @ g).toarray(), np.float64)
 

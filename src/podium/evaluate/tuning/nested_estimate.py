@@ -129,6 +129,7 @@ def compute_tuning_row(found: NestedEstimate, name: str, level: float, seed: int
         return TuningRow(name, there, mean)
     from scipy.special import stdtr, stdtrit
 
+    # the bootstrap variance of a mean is too small by the factor (n - 1) / n
     error = float(found.spread[name].std()) * math.sqrt(n / (n - 1))
     reach = float(stdtrit(n - 1, (1 + level) / 2)) * error
     p = float(2 * stdtr(n - 1, -abs(mean) / error)) if error > 0 else float(mean == 0)

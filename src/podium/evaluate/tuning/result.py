@@ -73,7 +73,7 @@ class Tuning:
 
     def _repr_html_(self) -> str:
         best = tuple((t.config, tables.format_decimal(t.mean)) for t in self.trials[:SHOWN] if not t.failed)
-        tried = tables.Grid(("best configurations", f"{self.metric}, too optimistic: selected on it"), best)
+        tried = tables.Grid(("best configurations", f"{self.metric} (optimistic: selected on it)"), best)
         notes = [self.sentence(), *self.notes]
         return tables.render_block(
             f"Tuning: {self.config}",
