@@ -1,4 +1,4 @@
-"""Published tables, computed again: `reproduce("table3", folder)`."""
+"""Reproduction of published tables: `reproduce("table3", folder)`."""
 
 from podium_papers.paper_tables import TABLES, find_table
 from podium_papers.published_table import PublishedRow, PublishedTable

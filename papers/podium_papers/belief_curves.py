@@ -1,4 +1,4 @@
-"""Learning from beliefs about features: how it grows with unlabelled queries, beside the graded sum and labels."""
+"""Learning from beliefs about features, by number of unlabelled queries; with the graded sum and labels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 
 DRAWS = 25
 SIZES = (10, 20, 50, 100, 200, 500, 1000)
-NEARLY = 0.8  # of the largest sample: a size above is not worth its time
+NEARLY = 0.8  # of the largest sample: larger sizes are skipped
 METRIC = "ndcg@10:exp"
 TEXT, STATIC = 2.0, 1.0  # grades
 
@@ -65,31 +65,31 @@ BELIEFS: dict[str, dict[str, dict[str, float]]] = {
 
 @dataclass(frozen=True, eq=False)
 class BeliefProblem:
-    """Queries with two or more items and something relevant, their features in named columns, and their labels."""
+    """Queries with two or more items and a relevant one, their features by name, and their labels."""
 
     name: str
     features: Features
     labels: Labels
-    values: F8  # the features, normalised
+    values: F8  # the normalized features
     lowest: float  # quality of a random order
 
     @property
     def starts(self) -> I8:
-        """Rows of query q: starts[q] .. starts[q + 1]."""
+        """Row offsets: query q has rows starts[q] .. starts[q + 1]."""
         return self.features.index.starts
 
     def __len__(self) -> int:
         return len(self.features.index)
 
     def measure_quality(self, weights: F8) -> F8:
-        """The metric of a linear scorer by query; ties in the order of the file."""
+        """Metric of a linear scorer by query; ties in file order."""
         scores = np.asarray(np.einsum("ij,j->i", self.values, weights))
         ranked = Consensus.from_scores(self.features.index, scores, ties="input")
         found: F8 = measure([parse(METRIC)], ranked, self.labels, np.arange(len(self)))[0]
         return found
 
     def learn_weights(self, queries: I8, grades: F8, kept: float) -> BeliefFit:
-        """Weights from some of the queries, without their labels."""
+        """Weights learned from some of the queries, without their labels."""
         starts, rows = segments.gather_segments(self.starts, queries)
         defaults = LabelledFeatures(beliefs={"any": 1.0})
         settings = {"l2": defaults.l2, "cutoff": defaults.cutoff, "passes": defaults.passes}
@@ -98,11 +98,11 @@ class BeliefProblem:
 
 @dataclass(frozen=True)
 class BeliefCurvePoint:
-    """Learned from so many unlabelled queries; measured on others."""
+    """One sample size: learned from `queries` unlabelled queries, measured on others."""
 
     queries: int
     quality: float
-    gain: float  # over the graded sum, on the same test queries
+    gain: float  # gain over the graded sum on the same test queries
     error: float  # standard error of the gain over the draws
 
 
@@ -113,14 +113,14 @@ class BeliefCurve:
     beliefs: str
     naive: float
     points: tuple[BeliefCurvePoint, ...]
-    published: BeliefCurvePoint  # the published rule (kept=0), from the largest sample
-    everything: float  # learned from all queries and measured on the same ones
+    published: BeliefCurvePoint  # published rule (kept=0), largest sample
+    everything: float  # learned from all queries and measured on them
     naive_everything: float
     weights: dict[str, float]  # learned from all queries
 
     @property
     def sufficient_queries(self) -> int | None:
-        """The smallest sample from which on the gain is above two standard errors, if there is one."""
+        """The smallest sample from which the gain stays above two standard errors, if there is one."""
         good = [p.gain > 2 * p.error for p in self.points]
         for k, point in enumerate(self.points):
             if all(good[k:]):
@@ -129,7 +129,7 @@ class BeliefCurve:
 
 
 def load_problem(name: str, folder: str | os.PathLike[str]) -> BeliefProblem:
-    """A data set by name, its columns called by what they hold."""
+    """A data set by name, with named columns."""
     data = data_sets.load_dataset(name, folder)
     assert data.features is not None
     assert data.labels is not None
@@ -143,7 +143,7 @@ def load_problem(name: str, folder: str | os.PathLike[str]) -> BeliefProblem:
 
 
 def _random_quality(labels: Labels) -> float:
-    """The mean NDCG@10 over all orders of the items."""
+    """Mean NDCG@10 over all orders of the items."""
     found = []
     for a, b in zip(labels.index.starts[:-1], labels.index.starts[1:], strict=True):
         gain = 2.0 ** labels.grades[a:b] - 1
@@ -153,7 +153,7 @@ def _random_quality(labels: Labels) -> float:
 
 
 def sizes_for(problem: BeliefProblem) -> list[int]:
-    """Numbers of unlabelled queries: round ones, then half of all."""
+    """Numbers of unlabelled queries: round numbers, then half of all."""
     half = len(problem) // 2
     return [*(n for n in SIZES if n <= NEARLY * half), half]
 
@@ -166,7 +166,7 @@ def compute_curve(
     draws: int | None = None,
     told: Callable[[int, int], None],
 ) -> BeliefCurve:
-    """In every draw half of the queries are to learn from, in nested samples, and the others measure."""
+    """Each draw learns from half of the queries, in nested samples, and measures on the other half."""
     grades = grades_for(BELIEFS[problem.name][beliefs], problem.features.names, problem.name)
     naive, sizes, draws = problem.measure_quality(grades), sizes_for(problem), draws or DRAWS
     kept = LabelledFeatures(beliefs={"any": 1.0}).kept
@@ -203,7 +203,7 @@ def _summarize_draws(size: int, found: F8) -> BeliefCurvePoint:
 def measure_lambdarank(
     problem: BeliefProblem, *, seed: int = 0, parts: int = 5, progress: Progress | None = None
 ) -> float:
-    """LambdaRank from all labels, by cross-validation: three parts teach, one chooses the pass, one measures."""
+    """LambdaRank from all labels, cross-validated: three parts train, one selects the pass, one measures."""
     part = np.random.default_rng(seed).permutation(np.arange(len(problem)) % parts)
     quality = np.zeros(len(problem))
     for fold in range(parts):

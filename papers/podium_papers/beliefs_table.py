@@ -1,4 +1,4 @@
-"""The table of the paper on labelled features, which is a curve over the number of unlabelled queries."""
+"""The table of the paper on labelled features: a curve over the number of unlabelled queries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TABLE", "results"]
 
-ENDS = 8  # weights shown from the top, and from the bottom
+ENDS = 8  # weights shown from each end
 KINDS = ("one belief", "five beliefs")
 NAIVE, LEARNED, GAIN, ERROR, PUBLISHED = (
     "graded sum",
@@ -41,19 +41,21 @@ TABLE = PublishedTable(
     tested=(),
     study="beliefs_table",
     notes=(
-        "NDCG@10 (exp), percent, by the number of unlabelled queries learned from: 25 draws in which half of the "
-        "queries are to learn from, in nested samples, and the other half measure; queries without a relevant item are "
-        "left out. In the last column all queries are learned from, still without labels, and measured.",
-        "BM25 is graded 2, PageRank, quality, inlinks and language models 1. The published rule shrinks the weights "
-        "towards 0 instead of half of the beliefs, from the largest sample; with both, the weights of a query's pairs "
-        "add up to 1, and an item is compared with those below it alone.",
-        "The penalty 0.5 is the published one; to keep half of the beliefs, to divide features by their range and to "
-        "look at 10 places was chosen once for all, with the labels of these three sets in view.",
-        "The published curves are of 30,000 queries of the full set, of which only a sample is at hand: there the "
-        "learned model passes the graded sum from 100 (one belief) and 500 queries (five) on, and reaches about 65 % "
-        "of what labels give. Which grades the five features had is not told.",
-        "With five beliefs on OHSUMED the learned model is not above the graded sum. A gain counts from two standard "
-        "errors on, at that number of queries and all larger ones; draws share queries, so the errors are a bit small.",
+        "NDCG@10 (exp), percent, by the number of unlabelled queries learned from: 25 draws, each learning "
+        "from half of the queries, in nested samples, and measuring on the other half; queries without a "
+        "relevant item are excluded. In the last column, all queries are learned from, without labels, and "
+        "measured.",
+        "BM25 is graded 2, PageRank, quality, inlinks and language models 1. The published rule, on the "
+        "largest sample, shrinks the weights toward 0 instead of half of the beliefs; with both, the "
+        "weights of a query's pairs sum to 1, and an item is compared only with those below it.",
+        "The penalty 0.5 is the published one; keeping half of the beliefs, dividing features by their "
+        "range and using 10 places was chosen once for all sets, using the labels of these three.",
+        "The published curves use 30,000 queries of the full set, of which only a sample is available: "
+        "there the learned model exceeds the graded sum from 100 (one belief) and 500 queries (five), and "
+        "reaches about 65 % of the quality with labels. The grades of the five features are not published.",
+        "With five beliefs on OHSUMED the learned model does not exceed the graded sum. A gain counts from "
+        "two standard errors, at that number of queries and all larger ones; draws share queries, so the "
+        "errors are slightly too small.",
     ),
 )
 
@@ -65,13 +67,13 @@ def results(
     seed: int,
     progress: Progress,
 ) -> tuple[SetResult, ...]:
-    """All chosen rows on all chosen data sets."""
+    """All selected rows on all selected data sets."""
     from podium.evaluate.crossvalidation import subtask_progress
     from podium_papers.belief_curves import load_problem
 
     problems = [
         load_problem(name, folder) for name in sets
-    ]  # all of them, so that a missing one is told at once
+    ]  # all of them, so that a missing one is reported first
     return tuple(
         _run_set(problem, rows, seed, subtask_progress(progress, number, len(problems), problem.name))
         for number, problem in enumerate(problems)
@@ -124,16 +126,16 @@ def _build_rows(kind: str, curve: BeliefCurve) -> list[RowResult]:
 def _build_summary(
     problem: BeliefProblem, found: Sequence[BeliefCurve], labels: float
 ) -> tuple[str, tuple[tuple[str, ...], ...]]:
-    """Where learning pays, and what share of the quality with labels it reaches."""
+    """Where learning helps, and the share of the quality with labels that it reaches."""
     facts = [("fact", *(c.beliefs for c in found))]
-    facts.append(("above the graded sum from so many queries on", *(_enough(c) for c in found)))
-    facts.append(("a random order", *[f"{100 * problem.lowest:.2f}"] * len(found)))
+    facts.append(("queries needed to exceed the graded sum", *(_enough(c) for c in found)))
+    facts.append(("random order", *[f"{100 * problem.lowest:.2f}"] * len(found)))
     facts.append(("LambdaRank from all labels, cross-validated", *[f"{100 * labels:.2f}"] * len(found)))
     facts.append(("share of its quality", *(f"{c.everything / labels:.0%}" for c in found)))
     low = problem.lowest
     facts.append(
         (
-            "share of its gain over a random order",
+            "share of its gain over random order",
             *(f"{(c.everything - low) / (labels - low):.0%}" for c in found),
         )
     )

@@ -1,4 +1,4 @@
-"""The tables of the paper on crowds, and how well the methods know their annotators."""
+"""The tables of the crowdsourcing paper, and the accuracy of estimated annotator qualities."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["TABLES", "QualityComparison", "compare_qualities"]
 TREC, MIREX, READING = "trec2011-crowd", "mirex2005", "reading-level"
 PAPER = "Niu, Lan, Guo, Cheng, Yu & Long, Listwise approach for rank aggregation in crowdsourcing, CIKM 2015"
 METRICS = ("p@3", "p@5", "p@10", "map", "ndcg@3:exp", "ndcg@5:exp", "ndcg@10:exp", "rbp(p=0.95)")
-ENOUGH = 10  # pairs with known order by which the true quality of an annotator is told
-FITTED = "podium annotators"  # name of the line that needs no method
+ENOUGH = 10  # pairs of known order required to measure an annotator's true quality
+FITTED = "podium annotators"  # name of the row that needs no method
 
 
 def _figures_by_set(trec: str, mirex: str) -> dict[str, Figures]:
@@ -84,8 +84,8 @@ _NO_LEARNING = (
     "Nothing is learned from labels: every method sees all judgements and is measured on all queries at once."
 )
 _EQUAL = (
-    "The rows in -eq take all annotators as equally good. CrowdAgg as published estimates qualities in every query "
-    "alone; ours does so over all queries, towards a prior."
+    "Rows in -eq treat all annotators as equally good. CrowdAgg as published estimates qualities per query; "
+    "ours does so over all queries, with a prior."
 )
 
 TABLES = (
@@ -104,8 +104,8 @@ TABLES = (
         annotators=True,
         notes=(
             _NO_LEARNING,
-            "Measured is the order of the documents with a gold label, 3,275 here; which the published run had is not "
-            "known, so the order of the rows can be compared, the digits cannot.",
+            "The order of the documents with a gold label is measured, 3,275 here; the published run's "
+            "labels are unknown, so the order of the rows is comparable, the digits are not.",
             _EQUAL,
         ),
     ),
@@ -124,8 +124,9 @@ TABLES = (
         comparable=False,
         notes=(
             _NO_LEARNING,
-            "The labels here were made by the collectors from these same votes, so the figures are agreement, not "
-            "accuracy; the published ones are against experts' labels, which are not at hand, and cannot be compared.",
+            "The collectors made these labels from the same votes, so the figures are agreement, not "
+            "accuracy; the published ones use experts' labels, which are not available, and are not "
+            "comparable.",
             "Groups 1 to 4 of the collectors are grades 4 to 1, later groups are grade 0.",
             _EQUAL,
         ),
@@ -139,13 +140,13 @@ TABLES = (
         metrics=("pairs", "tau_b"),
         rows=_select_rows(None),
         baseline=BASELINE,
-        tested=(),  # one query leaves nothing to draw from
+        tested=(),  # one query allows no paired test
         ties="item",
         whole=True,
         annotators=True,
         notes=(
             _NO_LEARNING,
-            "pairs: share of the pairs of texts of different grades that are in the right order; ties count half.",
+            "pairs: share of the pairs of texts of different grades in the right order; ties count half.",
             _EQUAL,
         ),
     ),
@@ -153,9 +154,9 @@ TABLES = (
 
 
 class QualityComparison(NamedTuple):
-    """Estimated qualities of annotators against the share of their pairs that the labels confirm.
+    """Estimated annotator qualities against the share of their pairs that the labels confirm.
 
-    MPM is not among them: its adherence is no probability.
+    MPM is excluded: its adherence is not a probability.
     """
 
     name: str
@@ -167,7 +168,7 @@ class QualityComparison(NamedTuple):
 
 
 def compare_qualities(rows: Sequence[PublishedRow], data: Dataset) -> tuple[QualityComparison, ...]:
-    """For every row whose method estimates them, and for `podium.analysis.annotators`, which needs no method."""
+    """For every row whose method estimates qualities, and for `podium.analysis.annotators`."""
     if data.labels is None:
         return ()
     crowd = CrowdJudgements(data.preferences)

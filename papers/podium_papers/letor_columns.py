@@ -1,4 +1,4 @@
-"""What the columns of the LETOR feature sets hold."""
+"""Column names of the LETOR feature sets."""
 
 from __future__ import annotations
 

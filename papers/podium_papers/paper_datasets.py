@@ -1,4 +1,4 @@
-"""Reading the data sets of the published tables from a folder that holds them."""
+"""Reading the data sets of the published tables from a folder."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ __all__ = ["labelled_items", "load_dataset", "with_features", "without_experts"]
 
 
 def load_dataset(name: str, folder: str | os.PathLike[str]) -> Dataset:
-    """A data set by name; the files lie in a folder of that name, packed by gzip or not."""
+    """A data set by name; its files are in a folder of that name, compressed with gzip or not."""
     if name not in READERS:
         raise ParameterError(f"there is no data set {name!r}; {suggest_names(name, READERS)}")
     if not Path(folder).is_dir():
         raise InputError(
-            "there is no such folder", source=os.fspath(folder), remedy="give the one with the data sets"
+            "there is no such folder", source=os.fspath(folder), remedy="give the folder with the data sets"
         )
     return dataclasses.replace(READERS[name](Path(folder) / name), name=name)
 
 
 def labelled_items(data: Dataset) -> Dataset:
-    """The preferences over labelled items only."""
+    """The preferences restricted to labelled items."""
     if data.labels is None:
         return data
     keep = ~np.isnan(data.labels.align(data.preferences.index))
@@ -46,7 +46,7 @@ def without_experts(data: Dataset, experts: Sequence[Id]) -> Dataset:
 
 
 def with_features(data: Dataset, name: str, folder: str | os.PathLike[str]) -> Dataset:
-    """The data with the item features of another LETOR set over the same documents."""
+    """The data with the item features of another LETOR set on the same documents."""
     files = [_find_file(Path(folder) / name, f"S{part}.txt") for part in range(1, 6)]
     return dataclasses.replace(data, features=formats.read(files, "letor").features)
 
@@ -57,7 +57,7 @@ def _read_letor_parts(folder: Path) -> Dataset:
 
 
 def _feature_reader(*names: str) -> Callable[[Path], Dataset]:
-    """A LETOR set of item features; the files are its parts, and nobody ranks anything."""
+    """A LETOR set of item features; the files are its parts, and there are no rankings."""
 
     def read(folder: Path) -> Dataset:
         return formats.read([_find_file(folder, name) for name in names], "letor", kind="features").dataset()
@@ -66,14 +66,14 @@ def _feature_reader(*names: str) -> Callable[[Path], Dataset]:
 
 
 def _read_crowd(folder: Path) -> Dataset:
-    """Judgements of workers, 0 or 1, and gold labels for some of the documents."""
+    """Workers' judgements, 0 or 1, and gold labels for some of the documents."""
     columns = {"score": "label_binary", "grade": "gold_binary"}
     path = _find_file(folder, "judgments.tsv")
     return formats.read(path, "csv", duplicates="first", missing="-1", **columns).dataset()
 
 
 def _read_melodies(folder: Path) -> Dataset:
-    """Votes on which of two melodies is nearer to a third; the collectors' groups (1 the nearest) as five grades."""
+    """Votes on which of two melodies is closer to a third; the collectors' groups (1: closest) as grades."""
     votes = formats.read(_find_file(folder, "judgments.csv"), "csv", missing="").preferences
     columns = ("source", "query", "item", "grade")
     groups = formats.read(_find_file(folder, "MTurk.qrel"), "csv", columns=columns, delimiter="\t").labels
@@ -99,7 +99,7 @@ def _find_file(folder: Path, name: str) -> Path:
         if path.is_file():
             return path
     raise InputError(
-        "there is no such file, packed (.gz) or not",
+        "there is no such file, compressed (.gz) or not",
         source=str(folder / name),
         remedy=f"give the folder that holds {folder.name}/{name}",
     )

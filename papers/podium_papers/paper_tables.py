@@ -1,6 +1,6 @@
-"""Published tables as data: who reported what on which data, and the method of ours that stands for each row.
+"""Published tables as data: reported figures by data set, and the Podium method for each row.
 
-Figures are percentages, in the order of the table's metrics. A row without a method is shown as published only.
+Figures are percentages, in the order of the table's metrics. Rows without a method are shown as published.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MQ2008, MQ2007, CROWD = "mq2008-agg", "mq2007-agg", "trec2011-crowd"
 PAPER_1 = "Volkovs, Larochelle & Zemel, Learning to rank by aggregating expert preferences, CIKM 2012"
 PAPER_2 = "Volkovs & Zemel, CRF framework for supervised preference aggregation, CIKM 2013"
 
-# the methods behind the rows that learn, each written once
+# methods of the rows that learn, each defined once
 _AS_PUBLISHED = "vectors=unit, optimizer=sgd, batch=1, rate=0.01, passes=200"
 LR_I = f"svd(transform=binary, {_AS_PUBLISHED})"
 LR_R = f"svd(transform=rank, {_AS_PUBLISHED})"
@@ -99,10 +99,11 @@ _METASEARCH = PublishedTable(
     baseline="RRF",
     tested=("ndcg@5:letor", "map"),
     notes=(
-        "The published BordaCount row comes out only with the lists read upside down (the largest rank on top).",
-        "Bradley-Terry, Plackett-Luce and Condorcet read unlisted items as below the listed ones; read as unknown the "
-        "first two need a strong prior to come near (bradley_terry(l2=200), plackett_luce(shape=31)).",
-        "NDCG as LETOR's script computes it; P and MAP count grades from 1 as relevant, as the published figures do.",
+        "The published BordaCount row is reproduced only with reversed lists (the largest rank on top).",
+        "Bradley-Terry, Plackett-Luce and Condorcet read unlisted items as below the listed ones; if read "
+        "as unknown, the first two need a strong prior to come close (bradley_terry(l2=200), "
+        "plackett_luce(shape=31)).",
+        "NDCG as in LETOR's script; P and MAP count grades from 1 as relevant, as in the published figures.",
     ),
 )
 
@@ -122,9 +123,9 @@ _CRF = PublishedTable(
     baseline="SVDsup",
     tested=("ndcg@5:letor", "map"),
     notes=(
-        "The paper finds CRF and SVDsup comparable; its figures for CRF are not among the published ones at hand.",
-        "CRF* learns without experts 13, 20, 24 and 25 of MQ2008-agg, which the paper found unused; CRF pruned learns "
-        "again without those that its own weights do not use.",
+        "The paper finds CRF and SVDsup comparable; its figures for CRF are not available.",
+        "CRF* learns without experts 13, 20, 24 and 25 of MQ2008-agg, unused according to the paper; CRF "
+        "pruned is refitted without those that its own weights do not use.",
     ),
 )
 
@@ -154,18 +155,20 @@ _CROWD = PublishedTable(
     choose_by="ndcg@10:letor",
     notes=(
         "Five random splits of the 100 topics into 60/20/20; only documents with a gold label are measured.",
-        "The published run had 2,275 gold labels, these data have 3,275: the order of the rows and the size of "
-        "the gaps can be compared, the digits cannot.",
-        "The settings differ from the published ones (scaled vectors, standardised features, a penalty, 1,000 "
-        "judgements for features of one's own): with those, LR-unlabelled is not above LR-labelled on these data.",
-        "LETOR's NDCG: the published N@2 are multiples of 0.50, as they are when places 1 and 2 weigh the same.",
+        "The published run had 2,275 gold labels, these data have 3,275: the order of the rows and the size "
+        "of the gaps are comparable, the digits are not.",
+        "The settings differ from the published ones (scaled vectors, standardised features, a penalty, "
+        "1,000 judgements for own features): with the published ones, LR-unlabelled does not beat "
+        "LR-labelled here.",
+        "LETOR's NDCG: the published N@2 are multiples of 0.50, which implies equal weights of places 1 and "
+        "2.",
         "A topic that several splits test counts once in the paired tests, with the mean of its values.",
     ),
 )  # fmt: skip
 
 _FUSED = PublishedTable(
     name="fused",
-    title="Our own model against the best published one",
+    title="The fused model against the best published one",
     citation=f"published figures: {PAPER_1}, table 3",
     sets=(MQ2008, MQ2007),
     metrics=LETOR,
@@ -179,9 +182,9 @@ _FUSED = PublishedTable(
     baseline="LR-logR",
     tested=("ndcg@5:letor", "map"),
     notes=(
-        "The published figures beside Fused are those of LR-logR, the best published model.",
-        "Paired tests are against our own run of LR-logR: figures by query were not published.",
-        "The item features are the 46 of LETOR's MQ2008, of the same documents; LR-logR did not have them.",
+        "The published figures next to Fused are those of LR-logR, the best published model.",
+        "Paired tests use Podium's run of LR-logR: figures by query were not published.",
+        "The item features are the 46 of LETOR's MQ2008 on the same documents; LR-logR did not use them.",
     ),
 )
 
@@ -190,7 +193,7 @@ TABLES = {t.name: t for t in (_METASEARCH, _CRF, _CROWD, _FUSED, *crowd_tables.T
 
 
 def find_table(name: str) -> PublishedTable:
-    """The table of that name, or an error that says which there are."""
+    """The table of that name, or an error that lists the known names."""
     if name not in TABLES:
         raise ParameterError(f"there is no table {name!r}; {suggest_names(name, TABLES)}")
     return TABLES[name]

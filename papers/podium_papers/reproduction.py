@@ -1,4 +1,4 @@
-"""Computing a published table again."""
+"""Reproducing a published table."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ __all__ = ["Reproduction", "RowResult", "SetResult", "reproduce"]
 
 @dataclass(frozen=True)
 class RowResult:
-    """One row on one data set, in percent; `ours` is missing for rows that are shown as published only."""
+    """One row on one data set, in percent; `ours` is None for rows that only show published figures."""
 
     name: str
     method: str | None
     published: Figures | None
     ours: Figures | None = None
     folds: tuple[Figures, ...] = ()
-    chosen: tuple[str, ...] = ()  # the method that was used, by fold
-    dropped: tuple[tuple[Id, ...], ...] = ()  # experts that pruning left out, by fold
+    chosen: tuple[str, ...] = ()  # the selected method, by fold
+    dropped: tuple[tuple[Id, ...], ...] = ()  # experts removed by pruning, by fold
     fit_seconds: float = 0.0
     aggregate_seconds: float = 0.0
     comparable: bool = True  # with the published figures
 
     @property
     def difference(self) -> Figures | None:
-        """Ours less the published figures, both as printed."""
+        """Ours minus the published figures, both as printed."""
         if self.ours is None or self.published is None or not self.comparable:
             return None
         return tuple(round(o, 2) - p for o, p in zip(self.ours, self.published, strict=True))
@@ -61,9 +61,9 @@ class RowResult:
 
 @dataclass(frozen=True)
 class SetResult:
-    """All rows on one data set, and the paired tests against the baseline, where both were computed.
+    """All rows on one data set, and the paired tests against the baseline, if both were computed.
 
-    `annotators` compares the estimated qualities of annotators with the true ones, where the table asks for that.
+    `annotators` compares estimated annotator qualities with the true ones, if the table requests it.
     """
 
     name: str
@@ -72,13 +72,13 @@ class SetResult:
     rows: tuple[RowResult, ...]
     tests: tuple[ComparisonRow, ...] = ()
     annotators: tuple[QualityComparison, ...] = ()
-    columns: tuple[str, ...] = ()  # what the figures are, where they are not the table's metrics
+    columns: tuple[str, ...] = ()  # column names, if they are not the table's metrics
     more: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = ()  # further tables: title, header and lines
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A table computed again."""
+    """A reproduced table."""
 
     table: PublishedTable
     sets: tuple[SetResult, ...]
@@ -88,9 +88,9 @@ class Reproduction:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Those of the table, and what could not be computed."""
+        """Notes of the table, and rows that could not be computed."""
         left_out = [row.name for row in self.table.rows if not _is_available(row)]
-        said = f"Not part of this version, so left out: {', '.join(left_out)}."
+        said = f"Not available in this version, so left out: {', '.join(left_out)}."
         return (*self.table.notes, said) if left_out else self.table.notes
 
 
@@ -104,10 +104,10 @@ def reproduce(
     resume: str | os.PathLike[str] | None = None,
     progress: Progress = no_progress,
 ) -> Reproduction:
-    """Compute a published table again from the data sets in a folder.
+    """Reproduce a published table from the data sets in a folder.
 
-    `only` names rows and `sets` data sets when not all are wanted; `seed` is that of random splits and of the methods
-    that have one; `resume` is a folder in which results are kept, see `cross_validate`.
+    `only` names rows and `sets` data sets if not all are wanted; `seed` controls random splits and the
+    methods that have a seed; `resume` is a folder for intermediate results, see `cross_validate`.
     """
     begin = time.perf_counter()
     what = find_table(name) if isinstance(name, str) else name
@@ -115,7 +115,7 @@ def reproduce(
     rows = [row for row in what.rows if row.name in names]
     wanted = _select_names("data set", sets, what.sets)
     if folder is None and not what.generated:
-        raise ParameterError(f"the data sets of {what.name} are not given; name their folder")
+        raise ParameterError(f"the data sets of {what.name} are missing; name their folder")
     if what.study:
         study = importlib.import_module(f"podium_papers.{what.study}")
         results = study.results(rows, wanted, folder, seed, progress)
@@ -123,7 +123,7 @@ def reproduce(
     assert folder is not None
     data = [
         data_sets.load_dataset(n, folder) for n in wanted
-    ]  # all of them, so that a missing one is told at once
+    ]  # all of them, so that a missing one is reported first
     found = [
         _run_set(what, rows, one, folder, seed, resume, subtask_progress(progress, number, len(data)))
         for number, one in enumerate(data)
@@ -132,7 +132,7 @@ def reproduce(
 
 
 def _select_names(what: str, asked: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Those asked for, in the order of the table, or all of them; names are compared without case."""
+    """The requested names in table order, or all of them; case is ignored."""
     plain = {name.lower() for name in known}
     for name in asked:
         if name.lower() not in plain:
@@ -180,7 +180,7 @@ def _run_set(
 
 
 def _choose_folds(what: PublishedTable, data: Dataset, seed: int) -> list[Fold] | None:
-    """None for those of the data set."""
+    """Random splits, or None for the folds of the data set."""
     if what.whole:
         nothing = data.select_codes(np.zeros(0, np.int64))
         return [Fold(nothing, nothing, data)]
@@ -188,13 +188,13 @@ def _choose_folds(what: PublishedTable, data: Dataset, seed: int) -> list[Fold] 
 
 
 def _is_available(row: PublishedRow) -> bool:
-    """Whether the methods of a row are part of this version."""
+    """Whether the methods of a row are available in this version."""
     specs = (row.method,) if isinstance(row.method, str) else row.method or ()
     return all(parse_spec(spec)[0] in registry.aggregators.all() for spec in specs)
 
 
 def _applies_to(row: PublishedRow, data: str) -> bool:
-    """A row that leaves experts out, or takes features in, says for which data sets."""
+    """The data for a row, which may exclude experts or add features on some data sets."""
     return all(not only or data in only for only in (row.without, row.features))
 
 
@@ -209,7 +209,7 @@ def _prepare_data(row: PublishedRow, data: Dataset, folder: str | os.PathLike[st
 
 
 def _build_candidates(row: PublishedRow, seed: int) -> list[Candidate]:
-    """The row's methods, with the seed unless they bring their own."""
+    """The row's methods, with the seed unless they set their own."""
     given = (row.method,) if isinstance(row.method, str) else row.method or ()
     found: list[Candidate] = []
     for spec in given:

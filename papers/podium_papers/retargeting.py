@@ -1,4 +1,4 @@
-"""Monotone retargeting on real data: columns that rank as lists, the other columns as item features, no labels."""
+"""Monotone retargeting on real data: ranking columns as lists, other columns as features, no labels."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ BASELINES = {
     **{f"MC{k}": f"mc{k}" for k in range(1, 5)},
 }
 OURS = "Retargeting"
-FEATURES, EVERYTHING = " + list learned from features", " + list learned from everything"  # one list more
+FEATURES, EVERYTHING = " + list learned from features", " + list learned from everything"  # one more list
 
-# which columns rank: words that their names begin with
+# columns that rank, by prefix of their names
 RANKING = ("BM25", "log BM25", "LMIR", "TF.IDF", "PageRank")
-NOT_RANKING = {"ohsumed": ("TF.IDF",)}  # there the lists are BM25 and language models
+NOT_RANKING = {"ohsumed": ("TF.IDF",)}  # the lists there are BM25 and language models
 
 TABLE = PublishedTable(
     name="retargeting",
@@ -52,15 +52,17 @@ TABLE = PublishedTable(
     tested=("ndcg@10:exp",),
     study="retargeting",
     notes=(
-        "Lists are the columns of BM25, language models, TF.IDF and PageRank (OHSUMED: of BM25 and language models), "
-        "features are all others. The published figures are curves without numbers.",
-        "A learned list is LambdaRank on the features, or on all columns: the scores of every part by a model that did "
-        "not see it. With it, retargeting is run on each part by itself, since every part has a model of its own.",
-        "On MQ2008 the features explain too little of what the lists agree on (below trust=0.5), so the lists decide "
-        "alone, weighted by agreement: even LambdaRank on those features is far below the lists' consensus there.",
-        "A learned list is found (weight 1 in most parts of OHSUMED) where it is made of the features; made of "
-        "everything it is one list among others, and there is no clear lift.",
-        "Scale, penalties and trust were chosen with the labels of both sets in view, one setting for all.",
+        "Lists are the columns of BM25, language models, TF.IDF and PageRank (OHSUMED: BM25 and language "
+        "models), features are all others. The published figures are curves without numbers.",
+        "A learned list is LambdaRank on the features, or on all columns: each part is scored by a model "
+        "that did not see it. With it, retargeting runs on each part separately, since every part has its "
+        "own model.",
+        "On MQ2008 the features explain too little of the lists' agreement (below trust=0.5), so only the "
+        "lists count, weighted by agreement: even LambdaRank on those features is far below the lists' "
+        "consensus there.",
+        "A learned list is detected (weight 1 in most parts of OHSUMED) if learned from the features; "
+        "learned from everything, it is one list among others without a clear gain.",
+        "Scale, penalties and trust were chosen using the labels of both sets, one setting for all.",
     ),
 )
 
@@ -72,7 +74,7 @@ def results(
     seed: int,
     progress: Progress,
 ) -> tuple[SetResult, ...]:
-    """All chosen rows on all chosen data sets."""
+    """All selected rows on all selected data sets."""
     from podium.evaluate.crossvalidation import subtask_progress
     from podium_papers.paper_datasets import load_dataset
 
@@ -84,7 +86,7 @@ def results(
 
 
 def as_lists(data: Dataset, more: Mapping[str, F8] | None = None) -> Dataset:
-    """The columns that rank as ratings of one expert each, the others as features; `more` adds lists, by parts."""
+    """Ranking columns as ratings of one expert each, the others as features; `more` adds lists by part."""
     import numpy as np
 
     from podium.data.dataset import Dataset
@@ -109,7 +111,7 @@ def as_lists(data: Dataset, more: Mapping[str, F8] | None = None) -> Dataset:
 
 
 def learned_list(data: Dataset, seed: int = 0) -> F8:
-    """LambdaRank on the features: the scores of every part by a model that was fitted without it."""
+    """LambdaRank on the features: each part is scored by a model that was fitted without it."""
     import numpy as np
 
     from podium.methods.learned.lambdarank import LambdaRank
@@ -154,7 +156,7 @@ def _run_set(name: str, data: Dataset, rows: Sequence[PublishedRow], seed: int, 
 
 
 def _spec(row: PublishedRow) -> str | None:
-    assert not isinstance(row.method, tuple)  # there is nothing to choose with here
+    assert not isinstance(row.method, tuple)  # there are no labels to select candidates with
     return row.method
 
 
@@ -178,7 +180,7 @@ def _rank_rows(
 
 
 def _retarget_parts(seen: Dataset, facts: list[Any]) -> Consensus:
-    """Retargeting on all queries, or part by part where the data have parts; `facts` gets what was learned."""
+    """Retarget all queries, or part by part if the data have parts; `facts` collects what was learned."""
     import numpy as np
 
     from podium.data.consensus import Consensus
@@ -196,7 +198,7 @@ def _retarget_parts(seen: Dataset, facts: list[Any]) -> Consensus:
 
 
 def _describe_models(models: list[Any]) -> tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]:
-    """What was learned, part by part where there are parts: the lists by weight, and the features that count most."""
+    """Learned values by part: list weights, and the largest feature weights."""
     if not models:
         return ()
     head = [f"part {k + 1}" for k in range(len(models))] if len(models) > 1 else ["value"]

@@ -1,4 +1,4 @@
-"""Monotone retargeting on made data: does it find a true order that only the features and one list share?"""
+"""Monotone retargeting on synthetic data: recover a true order that only the features and one list share."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ADDITIVE, MULTIPLICATIVE, SPURIOUS = 4, 2, 3  # lists
 NOISE = {
     "gaussian": 0.5,
     "poisson": 0.2,
-}  # in standard deviations of the true scores; plain methods then reach .8
+}  # in standard deviations of the true scores; simple methods then reach .8
 OURS = {"Retargeting, scores": "score", "Retargeting, ranks": "rank"}
 COLUMNS = ("tau", "exact", "rho", "N@10", "spurious out", "turns/100")
 
 TABLE = PublishedTable(
     name="retargeting-synthetic",
-    title="Monotone retargeting on made data with a known order",
+    title="Monotone retargeting on synthetic data with a known order",
     citation=f"{CITATION}, figure 1",
     sets=tuple(f"{kind}{clean}" for kind in NOISE for clean in ("", " without a clean list")),
     metrics=("tau",),
@@ -41,7 +41,7 @@ TABLE = PublishedTable(
         f"{SEEDS} seeds of {ITEMS} items with {FEATURES} normal features. True scores are linear in the features "
         "(gaussian) or their exp (poisson). Lists: the true scores under a shift or another monotone transform (the "
         f"clean list), {ADDITIVE} with additive and {MULTIPLICATIVE} with multiplicative noise, {SPURIOUS} spurious "
-        "ones. Lists are read by rank; given as ranks or as scores makes no difference.",
+        "ones. Lists are read by rank, whether given as ranks or as scores.",
         "Means over the seeds, percent: Kendall's tau to the true order, share of seeds with tau = 1, Spearman's rho, "
         "NDCG@10 (the ten best items have grades 10 to 1), share of spurious lists with weight 0, turns.",
     ),
@@ -50,7 +50,7 @@ TABLE = PublishedTable(
 
 @dataclass(frozen=True, eq=False)
 class SyntheticProblem:
-    """One draw: features, the true scores, and lists as columns, the clean one first and the spurious ones last."""
+    """One draw: features, true scores, and lists as columns, the clean one first, the spurious ones last."""
 
     features: Any
     truth: Any
@@ -80,11 +80,11 @@ def sample_problem(kind: str, clean: bool, seed: int) -> SyntheticProblem:
 def results(
     rows: Sequence[PublishedRow],
     sets: Sequence[str],
-    folder: str | os.PathLike[str] | None,  # noqa: ARG001 - every study gets one
+    folder: str | os.PathLike[str] | None,  # noqa: ARG001 - every study takes a folder
     seed: int,
     progress: Progress,
 ) -> tuple[SetResult, ...]:
-    """All chosen rows on all kinds of data."""
+    """All selected rows on all kinds of data."""
     from podium.evaluate.crossvalidation import subtask_progress
 
     return tuple(
@@ -138,7 +138,7 @@ def _measure_row(one: SyntheticProblem, row: PublishedRow) -> tuple[float, ...]:
 
 
 def as_preferences(one: SyntheticProblem, form: str = "score") -> tuple[Any, list[str]]:
-    """The lists as ratings or as rankings, and the names of the items in order."""
+    """The lists as ratings or as rankings, and the item names in order."""
     import numpy as np
 
     from podium.data.preferences import Preferences

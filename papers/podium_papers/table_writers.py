@@ -1,4 +1,4 @@
-"""A reproduced table as lines of text, Markdown, CSV and JSON."""
+"""A reproduced table as text, Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _SHORT = {"ndcg": "N", "p": "P", "map": "MAP", "rbp": "RBP"}
 
 
 def shorten_metric(metric: str) -> str:
-    """N@5 for ndcg@5 of any dialect, as the papers print it."""
+    """N@5 for ndcg@5 of any variant, as printed in the papers."""
     m = parse(metric)
     return _SHORT.get(m.name, m.name) + ("" if m.cutoff is None else f"@{m.cutoff}")
 
 
 def figure_lines(table: PublishedTable, found: SetResult) -> list[list[str]]:
-    """A header, then up to three lines a row: published, ours, difference."""
+    """A header, then up to three lines per row: published, ours, difference."""
     lines = [["", "", *(found.columns or map(shorten_metric, table.metrics))]]
     for row in found.rows:
         for what in ("published", "ours", "difference"):
@@ -48,7 +48,7 @@ def figure_lines(table: PublishedTable, found: SetResult) -> list[list[str]]:
 
 
 def test_lines(table: PublishedTable, tests: Iterable[ComparisonRow]) -> list[list[str]]:
-    """A header, then one line a paired test; none where nothing was tested."""
+    """A header, then one line per paired test; empty if nothing was tested."""
     tested = [t for t in tests if t.difference is not None]
     if not tested:
         return []
@@ -74,7 +74,7 @@ def test_lines(table: PublishedTable, tests: Iterable[ComparisonRow]) -> list[li
 
 
 def quality_lines(found: SetResult) -> list[list[str]]:
-    """A header, then one line for each row whose method estimates the quality of annotators."""
+    """A header, then one line per row whose method estimates annotator qualities."""
     if not found.annotators:
         return []
     lines = [["annotators", "rank correlation", "mean error", "estimated", "true", "annotators"]]
@@ -124,7 +124,7 @@ def _format_cell(figures: Sequence[float] | None, at: int) -> str:
 
 
 def to_document(found: Reproduction) -> dict[str, Any]:
-    """Everything, as plain values."""
+    """Everything as plain values."""
     return {
         "table": found.table.name,
         "title": found.table.title,
@@ -172,7 +172,7 @@ WRITERS = {".md": as_markdown, ".csv": as_csv, ".json": as_json}
 
 
 def write(found: Reproduction, name: str, *, overwrite: bool = False) -> list[str]:
-    """Write NAME.md, NAME.csv and NAME.json, or one of them when the name ends so; returns the files' names."""
+    """Write NAME.md, NAME.csv and NAME.json, or one of them if the name has its suffix; returns the names."""
     names = output_paths(name)
     for path in names:
         write_atomically([WRITERS[Path(path).suffix](found).encode()], path, overwrite=overwrite)
@@ -180,5 +180,5 @@ def write(found: Reproduction, name: str, *, overwrite: bool = False) -> list[st
 
 
 def output_paths(name: str) -> list[str]:
-    """The files that `write` makes for a name."""
+    """The files that `write` creates for a name."""
     return [name] if Path(name).suffix in WRITERS else [f"{name}{suffix}" for suffix in WRITERS]

@@ -120,7 +120,7 @@ def test_words_of_a_leaderboard():
     stop, why = found.stopping()
     assert not stop
     assert why.startswith(
-        f"go on: the votes do not separate a and b at 95% (p = {found.p_value('a', 'b'):.3f})"
+        f"continue: the votes do not separate a and b at 95% (p = {found.p_value('a', 'b'):.3f})"
     )
     assert found.next(3)[0].first == "a"
 
@@ -196,5 +196,5 @@ def test_votes_beyond_reason_are_not_announced():
     p = Preferences.from_comparisons([0] * len(rows), ["j"] * len(rows), winner, loser)
     stop, why = leaderboard(p).stopping()
     assert not stop
-    assert "too close to say how many" in why
+    assert "too close to estimate how many" in why
     assert not any(character.isdigit() for character in why.split("too close")[1])

@@ -273,7 +273,7 @@ def test_speed_outliers():
     assert found["w004"].flags == ("very fast",)
     assert found["w000"].seconds == pytest.approx(np.median(times["w000"]))
     assert sum("very fast" in r.flags for r in found.rows) == 1
-    with pytest.raises(InputError, match="times of 'nobody'"):
+    with pytest.raises(InputError, match="times for 'nobody'"):
         annotators(p, method=COPELAND, times={"nobody": [1.0]})
     with pytest.raises(InputError, match="not a number of seconds"):
         annotators(p, method=COPELAND, times={"w000": [-1.0]})

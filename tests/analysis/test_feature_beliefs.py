@@ -49,7 +49,7 @@ def test_beliefs_that_contradict_each_other_are_told():
     kinds = {c.kind: c for c in belief_report(model, x).conflicts}
     assert kinds["opposed"].features == ("good", "bad")
     assert kinds["opposed"].value < -0.9
-    assert "pull against each other" in kinds["opposed"].text
+    assert "conflict (correlation" in kinds["opposed"].text
     assert kinds["silent"].features == ("same",)
     assert kinds["reversed"].features == ("bad",)
     agreeing = LabelledFeatures(beliefs={"good": 2, "bad": -1}).fit(x)

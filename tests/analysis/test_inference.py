@@ -312,5 +312,7 @@ def _weighing(p, weight):
 @pytest.mark.parametrize("errors", ["fisher", "sandwich"])
 def test_errors_with_too_few_digits_are_refused(errors):
     e = u.estimate_scores(Tally.from_preferences(_weighing(votes(6, 300)[0], 1e11)).to_contests())
-    with pytest.raises(InputError, match="too much beside the prior; give smaller weights, or a larger l2"):
+    with pytest.raises(
+        InputError, match="too much relative to the prior; use smaller weights, or a larger l2"
+    ):
         u.compute_covariance(e, errors)

@@ -137,14 +137,14 @@ def test_open_sides_are_infinite_and_named():
 def test_groups_that_never_met_are_named():
     won = [("a", "b"), ("b", "a")] * 9 + [("c", "d"), ("d", "c")] * 9
     p = Preferences.from_comparisons([0] * 36, [0] * 36, *map(list, zip(*won, strict=True)))
-    with pytest.warns(PodiumWarning, match="2 groups never met") as heard:
+    with pytest.warns(PodiumWarning, match="2 groups were never compared") as heard:
         board = leaderboard(p)
     assert "per query" not in str(heard[0].message)  # there is one query
     found = check(board, "connected")
     assert found.verdict == "warning"
     assert sorted(map(sorted, found.details["groups"])) == [["a", "b"], ["c", "d"]]
     assert math.isinf(board["c"].low)
-    assert "never met" in board.stopping()[1]
+    assert "never compared" in board.stopping()[1]
 
 
 def test_items_nobody_compared_are_left_out_and_named():
@@ -173,14 +173,14 @@ def test_settings_are_checked():
     for change, message in (
         ({"ties": "maybe"}, "ties is 'maybe'; accepted: half"),
         ({"level": 1.5}, "level is 1.5"),
-        ({"boostrap": 10}, "no setting 'boostrap'"),
-        ({"model": "thurstone"}, "thurstone has scale='natural'"),
+        ({"boostrap": 10}, "no leaderboard setting 'boostrap'"),
+        ({"model": "thurstone"}, "use scale='natural' for thurstone"),
         ({"over": "experts", "judges": "some"}, "judges is 'some'"),
     ):
         with pytest.raises(ParameterError, match=message):
             leaderboard(p, **change)
     alone = Preferences.from_comparisons([0] * 2, ["j"] * 2, ["a", "b"], ["b", "a"])
-    with pytest.raises(ParameterError, match="all votes are of one of the experts"):
+    with pytest.raises(ParameterError, match="all votes come from one of the experts"):
         leaderboard(alone, over="experts")
 
 
@@ -285,7 +285,7 @@ def test_sides_that_go_with_items_are_not_reported():
     rows = [(f"j{k % 4}", "reference", f"m{k % 9}", random.random() < 0.8) for k in range(400)]
     board = leaderboard(shown(rows))
     assert check(board, "position").verdict == check(board, "one-sided judges").verdict == "unknown"
-    assert "to tell the side from the item" in check(board, "position").text
+    assert "to separate side from item" in check(board, "position").text
     mixed = [(j, a, b, w) if k % 8 < 4 else (j, b, a, not w) for k, (j, a, b, w) in enumerate(rows)]
     board = leaderboard(shown(mixed))
     assert check(board, "position").verdict == check(board, "one-sided judges").verdict == "ok"
@@ -508,12 +508,12 @@ def test_sides_that_are_fitted_are_fitted_in_every_check():
     assert board.rows[0].item == "b"
     assert check(board, "one judge").details["leader_without"] == "b"
     assert check(board, "position").verdict == "ok"
-    assert "taken out of the scores" in check(board, "position").text
+    assert "the scores are corrected for this" in check(board, "position").text
 
 
 def test_sides_cannot_be_fitted_where_they_are_not_known():
     p = Preferences.from_comparisons([0] * 4, ["j"] * 4, list("abab"), list("baba"))
-    with pytest.raises(InputError, match="nothing says which item was shown first"):
+    with pytest.raises(InputError, match="do not record which item was shown first"):
         leaderboard(p, sides="fit")
 
 
@@ -533,14 +533,14 @@ def test_settings_say_what_they_got(changes, message):
 def test_numbers_and_text_that_look_alike_are_not_added_up():
     number = Preferences.from_comparisons([0] * 2, ["j"] * 2, [1, 2], [2, 1])
     text = Preferences.from_comparisons([0] * 2, ["j"] * 2, ["1", "3"], ["3", "1"])
-    with pytest.raises(InputError, match="'1' and 1, which look like one"):
+    with pytest.raises(InputError, match="'1' and 1, which look like one id"):
         Tally.from_preferences(number) + Tally.from_preferences(text)
 
 
 def test_weights_beside_which_the_prior_is_lost_are_refused():
     """The second derivatives of two items are then a matrix that cannot be inverted."""
     tie = Preferences.from_comparisons([0], ["j"], ["a"], ["b"], tie=[True], weight=[119139793305911.0])
-    with pytest.raises(InputError, match="too much beside the prior; give smaller weights"):
+    with pytest.raises(InputError, match="too much relative to the prior; use smaller weights"):
         leaderboard(tie)
 
 
@@ -553,7 +553,9 @@ def by_topic():
 
 def test_boards_by_query_are_those_of_each_query_alone():
     votes = by_topic()
-    with pytest.warns(PodiumWarning, match=r"2 groups never met.*one leaderboard per query \(--by query\)"):
+    with pytest.warns(
+        PodiumWarning, match=r"2 groups were never compared.*one leaderboard per query \(--by query\)"
+    ):
         leaderboard(votes)
     for given in (votes, Tally.from_preferences(votes)):
         boards = leaderboards_by_query(given, scale="natural")

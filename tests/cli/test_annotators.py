@@ -51,11 +51,11 @@ def test_the_table_and_the_verdict(votes):
     assert "8 annotators: 6 reliable, 0 random, 1 malicious, 1 with too few judgements" in done.stderr
     # six who are right nine times of ten know all that a seventh could add
     assert (
-        "malicious: 14.3% of the judgements, by w6; leave them out, reversing them is not seen to help"
+        "malicious: 14.3% of the judgements, by w6; exclude them; reversing their answers shows no benefit"
         in done.stderr
     )
     assert "very fast: w2" in done.stderr
-    assert "worth 7.0 judges" in done.stderr
+    assert "independent judges, by volume: 7.0" in done.stderr
 
 
 def test_json_gold_flags_and_top(votes, gold):

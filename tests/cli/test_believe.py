@@ -98,7 +98,7 @@ def test_letor_columns_get_names(files):
 def test_contradictions_are_warned_of(files):
     out = run("believe", files / "f.csv", "-b", "bm25=2", "-b", "tf=-1")
     assert out.exit_code == 0
-    assert "bm25 and tf pull against each other" in out.stderr
+    assert "the beliefs in bm25 and tf conflict" in out.stderr
 
 
 @pytest.mark.parametrize(

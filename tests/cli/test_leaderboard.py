@@ -176,7 +176,7 @@ def test_anchor_and_judges_left_out(arena):
     assert by_item["model-2"]["score"] == by_item["model-2"]["low"] == 1114
     assert done["votes"] < 400
     assert "give a number, or ITEM=NUMBER" in run(arena, "--anchor", "high").stderr
-    assert "no expert 'j99' to leave out" in run(arena, "--without", "j99").stderr
+    assert "no expert 'j99' to exclude" in run(arena, "--without", "j99").stderr
 
 
 @pytest.mark.parametrize(
@@ -206,8 +206,8 @@ def test_doubts_are_told_beside_a_pipe(tmp_path):
     (tmp_path / "v.csv").write_text("winner,loser\na,b\nb,a\nx,a\nc,d\nd,c\n")
     done = run(tmp_path / "v.csv")
     assert done.exit_code == 0
-    assert done.stderr.count("2 groups never met") == 1
-    assert "warning: connected: 2 groups never met" in done.stderr
+    assert done.stderr.count("2 groups were never compared") == 1
+    assert "warning: connected: 2 groups were never compared" in done.stderr
     assert "warning: won and lost: never lost: x" in done.stderr
     assert "open" in done.stdout
 
@@ -280,15 +280,15 @@ def topics(tmp_path):
 
 def test_queries_with_items_of_their_own(topics):
     pooled = run(topics)
-    assert "4 groups never met" in pooled.stderr
-    assert "make one leaderboard per query (--by query)" in pooled.stderr
+    assert "4 groups were never compared" in pooled.stderr
+    assert "build one leaderboard per query (--by query)" in pooled.stderr
     done = run(topics, "--by", "query", "--next", 1)
     assert done.exit_code == 0, done.output
     head, *rows = [line.split("\t") for line in done.stdout.split("\n\n")[0].splitlines()]
     assert head[:3] == ["query", "rank", "item"]
     assert [(r[0], r[1]) for r in rows] == [(t, str(k)) for t in "xyz" for k in (1, 2, 3)]
     assert "no leaderboard for 1 of 4 queries: thin (there is 1 vote on 2 items" in done.stderr
-    assert "never met" not in done.stderr
+    assert "never compared" not in done.stderr
     assert "enough votes: in 3 of 3 queries, such as x: fewer than 30 votes each" in done.stderr
     found = json.loads(run(topics, "--by", "query", "--json", "--without", "w1").stdout)["boards"]
     assert [(b["query"], len(b["rows"])) for b in found] == [("x", 3), ("y", 3), ("z", 3)]

@@ -46,10 +46,10 @@ def test_the_verdict_comes_first_and_the_command_it_prints_works(files, monkeypa
     )
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("Tuning pays: ndcg@10 ")
-    assert lines[1].startswith("ndcg@10 on queries not seen\tmean\ttuned is better by\t95% interval\tp")
+    assert lines[0].startswith("Tuning helps: ndcg@10 ")
+    assert lines[1].startswith("ndcg@10 on held-out queries\tmean\ttuned is better by\t95% interval\tp")
     assert [line.split("\t")[0] for line in lines[2:6]] == [
-        "tuned", "rrf", "best expert in training", "best expert in hindsight (good)",
+        "tuned", "rrf", "best expert in training", "oracle expert (good)",
     ]  # fmt: skip
     assert lines[6].startswith("best configurations\tndcg@10 (optimistic: selected on it)")
     command = lines[-1].removeprefix("apply it with: ")
@@ -85,7 +85,7 @@ def test_json_holds_everything_and_the_seed_repeats(files):
     assert {r["name"] for r in first["rows"]} == {
         "rrf",
         "best expert in training",
-        "best expert in hindsight (good)",
+        "oracle expert (good)",
     }
 
 
@@ -119,8 +119,8 @@ def test_no_difference_is_said_and_the_model_is_written_all_the_same(files):
     bad = [p for p in runs_of(files) if p.name.startswith("bad")]
     done = run("tune", *bad, "-q", files / "qrels.txt", "-m", "rrf", "--trials", 20, "-o", files / "b.podium")
     assert done.exit_code == 0
-    assert done.stdout.startswith("No difference to rrf can be shown on queries not seen")
-    assert "Use rrf, unless you know more." in done.stdout
+    assert done.stdout.startswith("Statistically tied with rrf on held-out queries")
+    assert "Use rrf unless you have other evidence." in done.stdout
     assert models.load(files / "b.podium").name == "rrf"
 
 
@@ -186,4 +186,4 @@ def test_a_notebook_shows_what_was_found():
     found = tune(demo(20), "ndcg@5", ["rrf", "borda"], trials=6)
     shown = found._repr_html_()
     assert found.sentence().split(":")[0] in shown
-    assert "best expert in hindsight" in shown
+    assert "oracle expert" in shown

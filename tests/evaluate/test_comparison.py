@@ -204,9 +204,9 @@ def test_a_clear_difference_is_said_and_no_other():
     several = {"a": evaluation(base), "same": evaluation(base), "better": evaluation(better),
                "worse": evaluation(base - 0.1), "unsure": evaluation(base + rng.normal(0, 0.2, 60))}  # fmt: skip
     said = compare_evaluations(several, "ndcg@10").verdict()
-    assert "Better than a in ndcg@10 is better (+0.1" in said
-    assert "Worse than a in ndcg@10 is worse (-0.1000" in said
-    assert "No difference to a can be shown for unsure." in said
+    assert "Better than a in ndcg@10: better (+0.1" in said
+    assert "Worse than a in ndcg@10: worse (-0.1000" in said
+    assert "Statistically tied with a: unsure." in said
     assert "same equals a on every query." in said
 
 
@@ -216,7 +216,7 @@ def test_one_query_proves_nothing():
     assert (row.difference, row.wins) == (pytest.approx(0.8), 1)
     assert math.isnan(row.p)
     assert math.isnan(row.low)
-    assert "one query only" in found.verdict()
+    assert "only one query" in found.verdict()
     assert found.grids()[0].rows[0] == ("b", "0.9000", "", "+0.8000", "", "", "1/0/0")
 
 
@@ -228,7 +228,7 @@ def test_nothing_judged_is_said():
     results = {name: expert_rankings(p, name) for name in ("f", "e")}
     with pytest.warns(UserWarning, match="share no item"):
         found = compare(results, labels, "ndcg@10")
-    assert "No item in the top 10 of e is judged: its ndcg@10 says nothing." in found.notes
+    assert "No item in the top 10 of e is judged: its ndcg@10 is meaningless." in found.notes
     assert "0%" in found.to_markdown()
 
 

@@ -239,7 +239,7 @@ def test_pruning_leaves_out_what_the_model_does_not_use(data, toy):
     assert [fold.chosen for fold in found["pruned"]] == ["pruned follower"] * 5
     assert [len(fold.dropped) for fold in found["pruned"]] == [1] * 5
     assert len(toy.seen) == 10
-    with pytest.raises(ParameterError, match="rrf does not say which experts"):
+    with pytest.raises(ParameterError, match="rrf does not report unused experts"):
         cross_validate(data, {"p": Pruned("rrf")}, "map")
     toy.seen.clear()
 
@@ -335,7 +335,7 @@ def test_data_without_labels(data, tmp_path):
     with pytest.raises(InputError, match="no labels to measure"):
         cross_validate(data, {"rrf": ["rrf", "borda"]}, "map", folds=folds)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be a folder"):
+    with pytest.raises(InputError, match="cannot use this as a folder"):
         cross_validate(data, {"rrf": "rrf"}, "map", resume=tmp_path / "file")
     with pytest.raises(ParameterError, match="no result 'borda'"):
         cross_validate(data, {"rrf": "rrf"}, "map").mean("borda")

@@ -62,7 +62,7 @@ def test_an_older_model_file_loads_and_does_not_say(data, fitted):
     assert find_fitted_queries(again, data.labels) is None
     found = exclude_fitted_queries({"crf": again}, data.labels)
     assert (found.silent, len(found.labels)) == (("crf",), len(data.labels))
-    assert "does not say from which" in found.notes[0]
+    assert "does not record which ones" in found.notes[0]
 
 
 def test_fitting_again_forgets_what_was_noted(data, fitted):
@@ -77,7 +77,7 @@ def test_figures_are_of_other_queries(data, fitted):
     found = exclude_fitted_queries({"crf": fitted, "rrf": make("rrf")}, data.labels)
     assert set(found.labels.queries) == set(data.preferences.queries.tolist()[20:])
     assert (dict(found.used), found.left_out) == ({"crf": 20}, {})
-    assert "all figures are of the 20 others" in found.notes[0]
+    assert "all figures use the 20 others" in found.notes[0]
     untouched = part(data, slice(20, 40)).labels
     assert exclude_fitted_queries({"crf": fitted}, untouched).checked == ("crf",)
 

@@ -100,7 +100,7 @@ def test_rows_without_a_method_are_left_out_and_named(folder):
     more = dataclasses.replace(table, rows=(*table.rows, PublishedRow("Tomorrow", "not_there_yet")))
     found = reproduce(more, folder, only=["Copeland", "Tomorrow"])
     assert [row.name for row in found.sets[0].rows] == ["Copeland"]
-    assert found.notes[-1] == "Not part of this version, so left out: Tomorrow."
+    assert found.notes[-1] == "Not available in this version, so left out: Tomorrow."
 
 
 def test_qualities_are_written_and_shown(folder, tmp_path):

@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from serving import serving
 
 import podium
 from podium import Labels, Preferences, make
@@ -12,7 +13,6 @@ from podium.analysis.annotators import annotators
 from podium.analysis.leaderboard import leaderboard
 from podium.core import registry
 from podium.evaluate import evaluate, expert_rankings
-from serving import serving
 
 
 @pytest.fixture(scope="module")

@@ -1,1 +1,1 @@
-"""What the votes and rankings say about experts, annotators and items."""
+"""Analysis of experts, annotators and items from votes and rankings."""

@@ -1,4 +1,4 @@
-"""What came of beliefs about features: the weights they led to, the rankings they changed, and where they disagree."""
+"""The effect of beliefs about features: learned weights, changed rankings, and conflicts."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = [
     "belief_report",
 ]
 
-AGAINST = -0.2  # correlation from which on two beliefs pull against each other
-CHANCE = 3.0  # times its standard error without any relation
+AGAINST = -0.2  # two beliefs conflict at or below this correlation
+CHANCE = 3.0  # standard errors of an uncorrelated pair that a conflict must exceed
 
 
 @dataclass(frozen=True)
 class FeatureWeight:
-    """A feature, its grade (0: nothing was believed) and what it counts after learning."""
+    """A feature, its grade (0: no belief) and its learned weight."""
 
     feature: str
     grade: float
@@ -41,7 +41,7 @@ class FeatureWeight:
 
 @dataclass(frozen=True)
 class RankingChange:
-    """A query, how alike its two rankings are, and what is on top of each."""
+    """A query, the similarity of its two rankings, and their top items."""
 
     query: Id
     tau: float
@@ -51,7 +51,7 @@ class RankingChange:
 
 @dataclass(frozen=True)
 class BeliefConflict:
-    """Something in the data that speaks against a belief."""
+    """Evidence in the data against a belief."""
 
     kind: Literal["opposed", "reversed", "silent"]
     features: tuple[str, ...]
@@ -61,7 +61,7 @@ class BeliefConflict:
 
 @dataclass(frozen=True)
 class BeliefQuality:
-    """Of the graded sum and of the model, on labels that neither has seen."""
+    """Quality of the graded sum and of the model, on labels that neither has seen."""
 
     metric: str
     queries: int
@@ -71,20 +71,20 @@ class BeliefQuality:
 
 @dataclass(frozen=True)
 class BeliefReport:
-    """What was learned from beliefs, beside the graded sum (the naive score) that they stand for."""
+    """What was learned from beliefs, compared with the graded sum (the naive score)."""
 
     queries: int
     items: int
     passes: int
     converged: bool
     weights: tuple[FeatureWeight, ...]  # largest first
-    tau: float  # mean over queries in which both orders are defined
-    changed: tuple[RankingChange, ...]  # least alike first
+    tau: float  # mean over queries where both rankings are defined
+    changed: tuple[RankingChange, ...]  # least similar first
     conflicts: tuple[BeliefConflict, ...]
     quality: BeliefQuality | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as plain values."""
+        """Everything as plain values."""
         return dataclasses.asdict(self)
 
 
@@ -96,17 +96,18 @@ def belief_report(
     metric: str = "ndcg@10:exp",
     most: int = 5,
 ) -> BeliefReport:
-    """Look at a fitted model on some queries; `labels`, if there are any, only measure.
+    """Inspect a fitted model on some queries; `labels` are used for measurement only.
 
-    `most` queries are named whose rankings changed most. Two graded features are in conflict when, signed by their
-    grades, they correlate at -0.2 or below over the items of the queries, beyond chance; a belief is reversed when the
-    learned weight has the other sign, and silent when its feature is the same for all items of every query.
+    `most` limits the queries named, those whose rankings changed most. Two graded features conflict if,
+    signed by their grades, they correlate at -0.2 or below over the items of the queries, beyond chance. A
+    belief is reversed if the learned weight has the opposite sign, and silent if its feature is constant
+    within every query.
     """
     weights = model.weights()
     naive = Consensus.from_scores(features.index, model.naive(features))
     learned = Consensus.from_scores(features.index, model.predict(features))
     alike = compute_taus(features.index.starts, naive.scores, learned.scores)
-    told = [q for q in np.argsort(alike, kind="stable").tolist() if alike[q] < 1][:most]
+    shown = [q for q in np.argsort(alike, kind="stable").tolist() if alike[q] < 1][:most]
     return BeliefReport(
         queries=len(features.index),
         items=len(features.values),
@@ -117,7 +118,7 @@ def belief_report(
             for name, weight in sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))
         ),
         tau=float(np.nanmean(alike)) if not np.isnan(alike).all() else float("nan"),
-        changed=tuple(_build_change(naive, learned, q, float(alike[q])) for q in told),
+        changed=tuple(_build_change(naive, learned, q, float(alike[q])) for q in shown),
         conflicts=_find_conflicts(model, features, weights),
         quality=None if labels is None else _measure_quality(naive, learned, labels, metric),
     )
@@ -140,7 +141,7 @@ def _find_conflicts(
     found: list[BeliefConflict] = []
     for k, name in enumerate(graded):
         if size[k] == 0:
-            text = f"{name} is the same for all items of every query, so the belief in it says nothing"
+            text = f"{name} is constant within every query, so the belief in it has no effect"
             found.append(BeliefConflict("silent", (name,), 0.0, text))
         elif weights[name] * signs[k] < 0:
             text = (
@@ -152,7 +153,7 @@ def _find_conflicts(
                 continue
             correlation = float(values[:, j] @ values[:, k] / (size[j] * size[k]))
             if correlation <= limit:
-                text = f"the beliefs in {graded[j]} and {name} pull against each other (correlation {correlation:+.2f})"
+                text = f"the beliefs in {graded[j]} and {name} conflict (correlation {correlation:+.2f})"
                 found.append(BeliefConflict("opposed", (graded[j], name), correlation, text))
     return tuple(found)
 

@@ -1,4 +1,4 @@
-"""How good a result is, against labels and against other results."""
+"""Quality of results, measured with labels and compared with other results."""
 
 import importlib
 import warnings
@@ -50,7 +50,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Names that moved to the layer above, for one more release."""
+    """Names that moved to `podium.analysis`, kept for one more release."""
     if name in ("Diagnosis", "diagnose"):
         warnings.warn(
             f"podium.evaluate.{name} is now podium.analysis.experts.{name}", DeprecationWarning, stacklevel=2

@@ -1,4 +1,4 @@
-"""Charts to files: the one place that knows the plotting library."""
+"""Writing charts to files; the only module that uses the plotting library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from podium.core.errors import ParameterError
 __all__ = ["browser_code", "check_suffix", "import_altair", "render_svg", "save_chart", "to_vega_lite"]
 
 SUFFIXES = (".svg", ".png", ".html")
-# colours that nobody mixes up (Okabe & Ito), letters that can be read on paper
+# a color-blind safe palette (Okabe & Ito) and font sizes that are legible in print
 STYLE: dict[str, dict[str, Any]] = {
     "range": {
         "category": ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c8c8c"]
@@ -24,7 +24,7 @@ STYLE: dict[str, dict[str, Any]] = {
 
 
 def import_altair() -> Any:
-    """Altair, or an error that says how to get it."""
+    """Import Altair, or raise an error that names the extra to install."""
     try:
         importlib.import_module("vl_convert")
         return importlib.import_module("altair")
@@ -34,13 +34,13 @@ def import_altair() -> Any:
 
 
 def check_suffix(path: str | os.PathLike[str]) -> None:
-    """Refuse other kinds of pictures."""
+    """Reject other file types."""
     if Path(path).suffix not in SUFFIXES:
         raise ParameterError(f"cannot draw {path}; the name must end in {', '.join(SUFFIXES)}")
 
 
 def save_chart(chart: Any, path: str | os.PathLike[str]) -> None:
-    """Write a chart as the suffix of the file says; a page needs no network."""
+    """Write a chart in the format of the file's suffix; a page needs no network."""
     check_suffix(path)
     target, spec = Path(path), to_vega_lite(chart)
     vl = importlib.import_module("vl_convert")
@@ -53,9 +53,9 @@ def save_chart(chart: Any, path: str | os.PathLike[str]) -> None:
 
 
 def render_svg(chart: Any, prefix: str) -> str:
-    """A chart as SVG to be put into a page: ids begin with the prefix, so that several pictures can share the page.
+    """A chart as SVG for a page: ids begin with the prefix, so that several charts can share the page.
 
-    Marks carry no descriptions of their own; the page describes the picture as a whole.
+    Marks have no descriptions of their own; the page describes the chart as a whole.
     """
     spec = to_vega_lite(chart)
     spec["config"]["aria"] = False
@@ -65,20 +65,20 @@ def render_svg(chart: Any, prefix: str) -> str:
 
 
 def _renumber_ids(drawn: str, prefix: str) -> str:
-    """Ids counted from 0: the library counts on from picture to picture, so the same chart would not be the same."""
+    """Renumber ids from 0: the library keeps counting between charts, so equal charts would differ."""
     ids = {name: f"{prefix}-{n}" for n, name in enumerate(re.findall(r'\bid="([^"]+)"', drawn))}
     return re.sub(r'(\bid="|url\(["\']?#|href="#)([^"\')]+)', lambda m: m[1] + ids.get(m[2], m[2]), drawn)
 
 
 def browser_code() -> str:
-    """The plotting library's own browser code, to be put into a page that draws charts itself."""
+    """The plotting library's browser code, for pages that draw charts themselves."""
     import_altair()
     code: str = importlib.import_module("vl_convert").javascript_bundle()
     return code
 
 
 def to_vega_lite(chart: Any) -> dict[str, Any]:
-    """The chart as a Vega-Lite document, in the style that all charts share, except where it has one of its own."""
+    """The chart as a Vega-Lite document in the common style, unless the chart overrides it."""
     import_altair()
     spec: dict[str, Any] = chart.to_dict(validate=False)
     own = spec.get("config", {})

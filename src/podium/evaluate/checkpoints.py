@@ -1,6 +1,6 @@
-"""Results of long work kept in a folder, so that a run that was interrupted goes on where it stopped.
+"""Results of long computations kept in a folder, so that an interrupted run resumes where it stopped.
 
-One JSON file per result, named by a digest of everything the result depends on, written whole or not at all.
+One JSON file per result, named by a digest of everything the result depends on, written atomically.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ __all__ = ["ResultFolder", "digest_dataset", "digest_values"]
 
 
 def digest_values(facts: Any) -> str:
-    """Thirty-two hex digits of a hash of plain values."""
+    """Hash of plain values as 32 hex digits."""
     text = json.dumps(facts, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def digest_dataset(data: Dataset) -> str:
-    """The same of preferences, labels and features, ids and order of arrival included."""
+    """Hash of preferences, labels and features, including ids and row order."""
     digest = hashlib.blake2b(data.preferences.fingerprint.encode(), digest_size=16)
     digest.update(data.preferences.index.arrival.tobytes())
     for part in (data.labels, data.features):
@@ -52,27 +52,27 @@ def _encode_index(index: ItemIndex) -> bytes:
 
 @dataclass(frozen=True)
 class ResultFolder:
-    """A folder of results, or none: then nothing is found and nothing is kept."""
+    """A folder of results, or none, in which case nothing is stored or reused."""
 
     path: Path | None
 
     @classmethod
     def open(cls, path: str | os.PathLike[str] | None) -> ResultFolder:
-        """The folder, made if it is not there."""
+        """The folder, created if missing."""
         if path is None:
             return cls(None)
         try:
             Path(path).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(
-                f"this cannot be a folder of results: {error.strerror or error}",
+                f"cannot use this as a folder of results: {error.strerror or error}",
                 source=os.fspath(path),
-                remedy="give another",
+                remedy="choose another folder",
             ) from None
         return cls(Path(path))
 
     def find_result(self, key: str) -> dict[str, Any] | None:
-        """What was kept under a key, or None; a damaged file is warned of and counts as none."""
+        """The result stored under a key, or None; a damaged file triggers a warning and counts as None."""
         if self.path is None or not (file := self.path / f"{key}.json").is_file():
             return None
         try:
@@ -81,11 +81,11 @@ class ResultFolder:
                 return _restore_nan(kept["result"])  # type: ignore[no-any-return]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             pass
-        warnings.warn(f"{file} is damaged; its result is computed again", PodiumWarning, stacklevel=3)
+        warnings.warn(f"{file} is damaged; its result is recomputed", PodiumWarning, stacklevel=3)
         return None
 
     def save_result(self, key: str, result: Mapping[str, Any]) -> None:
-        """Write a result under a key."""
+        """Store a result under a key."""
         if self.path is None:
             return
         plain = _replace_nan(result)
@@ -94,7 +94,7 @@ class ResultFolder:
 
 
 def _replace_nan(value: Any) -> Any:
-    """JSON has no NaN; None stands for it."""
+    """Replace NaN by None, since JSON has no NaN."""
     if isinstance(value, Mapping):
         return {k: _replace_nan(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

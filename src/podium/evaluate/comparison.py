@@ -1,4 +1,4 @@
-"""Several results on the same labels: means, differences to a baseline, and whether those are luck."""
+"""Comparison of results on the same labels: means, differences to a baseline, and their significance."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 USUAL = ("rrf", "borda", "combmnz", "condorcet", "mc4")
-NEAR = 1e-12  # values of a query nearer than this are a tie
+NEAR = 1e-12  # values of a query closer than this are tied
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,20 @@ class ComparisonRow:
     name: str
     metric: str
     mean: float
-    judged: float  # share of the places that the metric looks at which have a grade; NaN if not measured
+    judged: float  # share of the evaluated places that have a grade; NaN if not measured
     difference: float | None = None
     low: float | None = None  # interval of the difference
     high: float | None = None
     p: float | None = None
     p_holm: float | None = None  # corrected for all rows of the comparison
-    wins: int | None = None  # queries better than the baseline
+    wins: int | None = None  # queries where it beats the baseline
     ties: int | None = None
     losses: int | None = None
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two results on one metric, the one with the higher mean first; p is corrected over all pairs of the metric."""
+    """Two results on one metric, higher mean first; p is corrected over all pairs of the metric."""
 
     better: str
     worse: str
@@ -74,19 +74,19 @@ class Pair:
 
 @dataclass(frozen=True)
 class QueryRow:
-    """All results on one query: `difference` is the value of `other` less that of the baseline."""
+    """All results on one query: `difference` is the value of `other` minus that of the baseline."""
 
     query: Id
-    values: Mapping[str, float]  # by result; NaN where the metric is not defined
-    judged: Mapping[str, float]  # by result: share of the places looked at that have a grade
-    other: str  # the result asked for, or the one farthest from the baseline
+    values: Mapping[str, float]  # by result; NaN if undefined
+    judged: Mapping[str, float]  # by result: share of the evaluated places that have a grade
+    other: str  # the requested result, or the one farthest from the baseline
     difference: float
-    winner: str | None  # the best result; None when several share the best value
+    winner: str | None  # the best result; None if several are tied
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """All rows, metric by metric, and the evaluations they were made from."""
+    """All rows, metric by metric, and the evaluations behind them."""
 
     baseline: str
     rows: tuple[ComparisonRow, ...]
@@ -96,8 +96,8 @@ class Comparison:
     queries: int
     rounds: int = 10_000
     seed: int = 0
-    left_out: Mapping[str, str] = field(default_factory=dict)  # method -> why it gave no result
-    remarks: tuple[str, ...] = ()  # what is known about the input beside the results, for the notes
+    left_out: Mapping[str, str] = field(default_factory=dict)  # method -> why it has no result
+    remarks: tuple[str, ...] = ()  # remarks on the input, added to the notes
 
     def __repr__(self) -> str:
         what = f"{len(self.evaluations)} results on {self.queries:,} queries"
@@ -115,53 +115,53 @@ class Comparison:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Printed forms of the metrics, in the order of the rows."""
+        """Printed forms of the metrics, in row order."""
         return tuple(dict.fromkeys(row.metric for row in self.rows))
 
     def pairs(self, metric: MetricSpec | None = None) -> tuple[Pair, ...]:
-        """All pairs of results on one metric (the first unless given), best first; Holm's correction is over them."""
+        """All pairs of results on one metric (default: the first), best first, Holm-corrected."""
         return _compare_all_pairs(self, self._resolve_metric(metric))
 
     def per_query(self, metric: MetricSpec | None = None, *, name: str | None = None) -> tuple[QueryRow, ...]:
-        """One row per query, the largest difference to the baseline first.
+        """One row per query, largest difference to the baseline first.
 
-        The difference is that of the result `name`, or of whichever is farthest from the baseline on that query.
+        The difference is that of result `name`, or of the result farthest from the baseline on that query.
         """
         return _compare_per_query(self, self._resolve_metric(metric), name)
 
     def verdict(self, metric: MetricSpec | None = None) -> str:
-        """What can be said of all results against the baseline, in one or two sentences."""
+        """The conclusion about all results against the baseline, in one or two sentences."""
         from podium.evaluate.comparison_tables import describe_verdict
 
         return describe_verdict(self, self._resolve_metric(metric))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the figures must know: too few queries, too few judged items, methods that failed."""
+        """Caveats: too few queries, too few judged items, methods that failed."""
         from podium.evaluate.comparison_tables import list_notes
 
         return list_notes(self)
 
     def grids(self) -> list[Grid]:
-        """One table of text per metric, best first, with the judged share beside every figure."""
+        """One text table per metric, best first, with the judged share next to every figure."""
         from podium.evaluate.comparison_tables import metric_grid
 
         return [metric_grid(self, metric) for metric in self.metrics]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the queries' values as plain values; None where a figure is not defined."""
+        """Everything except the values by query, as plain values; None where a figure is undefined."""
         from podium.evaluate.comparison_tables import to_document
 
         return to_document(self)
 
     def to_markdown(self, further: Sequence[Grid] = ()) -> str:
-        """Markdown: tables, verdicts and notes; then further tables."""
+        """Markdown: tables, verdicts and notes, followed by further tables."""
         from podium.evaluate.comparison_tables import as_markdown
 
         return as_markdown(self, further)
 
     def to_latex(self, further: Sequence[Grid] = ()) -> str:
-        """LaTeX tables with the rules of booktabs; verdicts and notes as comments."""
+        """LaTeX tables with booktabs rules; verdicts and notes as comments."""
         from podium.evaluate.comparison_tables import as_latex
 
         return as_latex(self, further)
@@ -179,7 +179,7 @@ class Comparison:
         return format_json(self.to_dict())
 
     def to_html(self, further: Sequence[Grid] = (), *, page: bool = True) -> str:
-        """A page that needs no network, or only the part inside it."""
+        """An HTML page that needs no network, or only its body."""
         from podium.evaluate.comparison_tables import as_html
 
         return as_html(self, further, page=page)
@@ -195,7 +195,7 @@ class Comparison:
 
 
 def usual_methods(forms: frozenset[Form]) -> list[str]:
-    """A few well-known methods of different kinds that can read these forms, for those who name none."""
+    """A few well-known methods of different kinds that read these forms, used if none is named."""
     wanted = (*USUAL, "bradley_terry") if Form.COMPARISON in forms else USUAL
     return [n for n in wanted if forms <= registry.aggregators.get(n).tags.accepts] or ["copeland"]
 
@@ -212,12 +212,12 @@ def compare(
     seed: int = 0,
     queries: QueryScope = "all",
 ) -> Comparison:
-    """Compare results by name with a baseline (default: the first).
+    """Compare named results with a baseline (default: the first).
 
-    Differences are taken query by query. With `queries="all"` a query that a result lacks counts as 0 for it;
-    with `"judged"` only queries that every result has are used. `test` is the paired test: `t` (Student's) and
-    `randomisation` come with the intervals that agree with them, `wilcoxon` with Student's. `rounds` and `seed` are
-    for random signs. Holm's correction is over the whole table.
+    Differences are paired by query. With `queries="all"` a query that a result lacks counts as 0 for it; with
+    `"judged"` only queries that every result has are used. `test` is the paired test: `t` (Student's) and
+    `randomisation` come with their own intervals, `wilcoxon` with Student's. `rounds` and `seed` control the
+    random signs. Holm's correction covers the whole table.
 
     >>> from podium import Preferences, make
     >>> p = Preferences.from_lists({q: {1: ["a", "b"], 2: ["b", "a"], 3: ["b"]} for q in range(4)})
@@ -226,7 +226,7 @@ def compare(
     4
     """
     check_type(results, Mapping, "compare", "give results by name, as in {'rrf': ...}")
-    check_type(labels, Labels, "compare", "give the labels to compare by")
+    check_type(labels, Labels, "compare", "give labels to compare with")
     if not results:
         raise ParameterError("there is nothing to compare; give at least one result by name")
     chosen = parse_all(metrics)
@@ -248,7 +248,7 @@ def compare_evaluations(
     rounds: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """The same for results that are evaluated already, on the queries that all of them have."""
+    """The same for existing evaluations, on the queries that all of them share."""
     base = next(iter(evaluations)) if baseline is None else baseline
     if base not in evaluations:
         raise ParameterError(
@@ -264,7 +264,7 @@ def compare_evaluations(
 
 
 def _check_common(results: Mapping[str, Consensus], labels: Labels) -> None:
-    """Results of which none has a labelled query would all be 0, which says nothing of them."""
+    """Reject results without any labelled query: their metrics would all be a meaningless 0."""
     known = set(labels.queries)
     if any(q in known for c in results.values() for q in c.queries):
         return
@@ -276,13 +276,13 @@ def _check_common(results: Mapping[str, Consensus], labels: Labels) -> None:
 
 
 def _restrict_to_common_queries(evaluations: Mapping[str, Evaluation]) -> dict[str, Evaluation]:
-    """The evaluations on the queries that all of them have, by id: draws must not depend on the order of rows."""
+    """The evaluations on their common queries, sorted by id: random signs must not depend on row order."""
     first, *others = evaluations.values()
     known = [set(e.queries) for e in others]
     common = sorted((q for q in first.queries if all(q in k for k in known)), key=id_order)
     if not common:
         raise InputError(
-            "there is no judged query that all results have", remedy="compare those that share some"
+            "there is no judged query that all results have", remedy="compare results that share some"
         )
     out = {}
     for name, e in evaluations.items():
@@ -292,7 +292,7 @@ def _restrict_to_common_queries(evaluations: Mapping[str, Evaluation]) -> dict[s
 
 
 class _TestSettings(NamedTuple):
-    """How differences are tested."""
+    """Settings of the significance test."""
 
     test: str
     level: float
@@ -301,7 +301,7 @@ class _TestSettings(NamedTuple):
 
 
 class _PairedOutcome(NamedTuple):
-    """What two results' differences by query come to."""
+    """Summary of two results' differences by query."""
 
     difference: float
     low: float
@@ -313,7 +313,7 @@ class _PairedOutcome(NamedTuple):
 
 
 def _assess_rows(differences: F8, how: _TestSettings) -> list[_PairedOutcome]:
-    """One outcome for every row of differences by query; NaN marks queries where the metric is not defined."""
+    """One outcome per row of differences by query; NaN marks queries where the metric is undefined."""
     assessed = assess_differences(differences, **how._asdict())
     found = []
     for row, p, low, high in zip(differences, *(column.tolist() for column in assessed), strict=True):
@@ -327,7 +327,7 @@ def _assess_rows(differences: F8, how: _TestSettings) -> list[_PairedOutcome]:
 def _build_metric_rows(
     metric: Metric, evaluations: Mapping[str, Evaluation], base: str, how: _TestSettings
 ) -> list[ComparisonRow]:
-    """The rows of one metric, in the order of the results."""
+    """The rows of one metric, in result order."""
     judged = Judged(cutoff=metric.cutoff)
     rows = {
         name: ComparisonRow(
@@ -375,7 +375,7 @@ def _compare_per_query(found: Comparison, metric: Metric, name: str | None) -> t
     if name is not None and name not in found.evaluations:
         raise ParameterError(f"there is no result {name!r}; {suggest_names(name, names)}")
     if not others:
-        raise ParameterError("there is one result only; give another one to compare it with")
+        raise ParameterError("there is only one result; give another to compare it with")
     first = found.evaluations[names[0]]
     judged = Judged(cutoff=metric.cutoff)
     value = {n: e[metric].tolist() for n, e in found.evaluations.items()}

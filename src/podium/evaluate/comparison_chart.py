@@ -1,4 +1,4 @@
-"""A comparison as pictures: metric curves with bands, and differences query by query."""
+"""Charts of a comparison: metric curves with bands, and differences by query."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def plot_comparison(
     *,
     metric: MetricSpec | None = None,
 ) -> None:
-    """Curves above, differences by query below; to a .svg, .png or .html file that needs no network."""
+    """Write curves above differences by query to a .svg, .png or .html file that needs no network."""
     alt = charts.import_altair()
     parts = [draw_curves(lines)] if lines else []
     if len(found.evaluations) > 1:
@@ -36,7 +36,7 @@ def plot_comparison(
 
 
 def draw_curves(lines: Sequence[Curve]) -> Any:
-    """One line per result and its band; below, how much of that depth was judged."""
+    """One line with a band per result; below, the judged share at each depth."""
     alt = charts.import_altair()
     values: list[dict[str, Any]] = [
         {"name": c.name, "depth": k, "mean": m, "low": low, "high": high, "judged": judged}

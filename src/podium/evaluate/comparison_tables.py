@@ -1,4 +1,4 @@
-"""A comparison in words and in tables: what the figures say, and what they cannot say."""
+"""A comparison as sentences and tables: what the figures show, and what they do not."""
 
 from __future__ import annotations
 
@@ -41,55 +41,53 @@ COLUMNS = (
     "ties",
     "losses",
 )
-UNEVEN = 0.1  # judged shares that differ by more than this make a comparison doubtful
-FEW = 10  # queries below which little can be shown
+UNEVEN = 0.1  # a larger difference of judged shares makes a comparison unreliable
+FEW = 10  # with fewer queries, few differences are significant
 SHOWN_DEPTHS = (1, 3, 5, 10, 20)
 INTERVALS = {
-    "t": "by Student's t, for each difference alone",
-    "randomisation": "by the randomisation test, for each difference alone",
-    "wilcoxon": "of the mean by Student's t (the test is about the median), for each difference alone",
+    "t": "from Student's t, per difference",
+    "randomisation": "from the randomisation test, per difference",
+    "wilcoxon": "of the mean from Student's t (the test concerns the median), per difference",
 }
-NAMED = 4  # results named in a sentence before it says how many more
+NAMED = 4  # results named per sentence; the others are counted
 
 
-# -- words -------------------------------------------------------------------------------------------------------
+# -- sentences -----------------------------------------------------------------------------------------------
 
 
 def describe_verdict(found: Comparison, metric: Metric) -> str:
-    """Better, worse, or no difference that can be shown; by the corrected p-value."""
+    """Better, worse or statistically tied, by the corrected p-value."""
     rows = [r for r in found.rows if r.metric == str(metric) and r.difference is not None]
     if not rows:
         return f"{found.baseline} is the only result; there is nothing to compare it with."
     if found.queries < 2:
-        return "There is one query only; nothing can be said beyond it."
+        return "There is only one query; no conclusion about others is possible."
     alpha = 1 - found.level
     shown = [r for r in rows if r.p_holm is not None and r.p_holm < alpha]
-    said = []
+    sentences = []
     for word, wanted in (("better", 1), ("worse", -1)):
         group = [r for r in shown if (r.difference or 0.0) * wanted > 0]
         group.sort(key=lambda r: -abs(r.difference or 0.0))
         if group:
             some = "; ".join(f"{r.name} ({_format_gain(r)})" for r in group[:NAMED])
-            verb = "is" if len(group) == 1 else "are"
-            said.append(
-                f"{word.capitalize()} than {found.baseline} in {metric} {verb} {some}{_format_remainder(group)}."
-            )
+            rest = _format_remainder(group)
+            sentences.append(f"{word.capitalize()} than {found.baseline} in {metric}: {some}{rest}.")
     same = [r for r in rows if r.wins == r.losses == 0]
     open_ = [r for r in rows if r not in shown and r not in same]
     if open_:
         names = ", ".join(r.name for r in open_[:NAMED]) + _format_remainder(open_)
-        said.append(f"No difference to {found.baseline} can be shown for {names}.")
+        sentences.append(f"Statistically tied with {found.baseline}: {names}.")
     if same:
         names = ", ".join(r.name for r in same[:NAMED]) + _format_remainder(same)
         verb = "equals" if len(same) == 1 else "equal"
-        said.append(f"{names} {verb} {found.baseline} on every query.")
-    return " ".join(said)
+        sentences.append(f"{names} {verb} {found.baseline} on every query.")
+    return " ".join(sentences)
 
 
 def _format_gain(row: ComparisonRow) -> str:
     span, p = tables.format_interval(row.low, row.high), tables.format_p_value(row.p_holm)
-    said = p.replace("<", "< ") if p.startswith("<") else f"= {p}"
-    return f"{tables.format_decimal(row.difference, sign=True)}{f' [{span}]' if span else ''}, p {said}"
+    shown = p.replace("<", "< ") if p.startswith("<") else f"= {p}"
+    return f"{tables.format_decimal(row.difference, sign=True)}{f' [{span}]' if span else ''}, p {shown}"
 
 
 def _format_remainder(rows: list[Any]) -> str:
@@ -97,56 +95,58 @@ def _format_remainder(rows: list[Any]) -> str:
 
 
 def list_notes(found: Comparison) -> tuple[str, ...]:
-    """Sentences on methods that failed, on queries, on judged shares and on missing queries."""
-    said = [f"{name} is left out: {reason}." for name, reason in found.left_out.items()]
+    """Sentences on failed methods, number of queries, judged shares and missing queries."""
+    sentences = [f"{name} is left out: {reason}." for name, reason in found.left_out.items()]
     if found.queries == 1:
-        said.append("One query only: differences have no interval and no test.")
+        sentences.append("Only one query: differences have neither interval nor test.")
     elif found.queries < FEW:
-        said.append(f"Only {found.queries} queries: few differences can be shown with so few.")
+        sentences.append(f"Only {found.queries} queries: few differences can be significant.")
     for metric in found.metrics:
-        said += _describe_judged_shares(found, metric)
-    said += _describe_unanswered(found)
+        sentences += _describe_judged_shares(found, metric)
+    sentences += _describe_unanswered(found)
     undefined = {m: max(e.undefined().get(m, 0) for e in found.evaluations.values()) for m in found.metrics}
     for m, n in undefined.items():
         if n:
-            said.append(f"{m} is not defined on up to {n} of {found.queries} queries; they are left out.")
-    said += found.remarks
-    return tuple(dict.fromkeys(said))
+            sentences.append(
+                f"{m} is not defined on up to {n} of {found.queries} queries; these are excluded."
+            )
+    sentences += found.remarks
+    return tuple(dict.fromkeys(sentences))
 
 
 def _describe_unanswered(found: Comparison) -> list[str]:
-    """Results that lack as many judged queries share a sentence."""
+    """One sentence per number of missing judged queries."""
     lacking: dict[int, list[str]] = {}
     for name, e in found.evaluations.items():
         lacking.setdefault(int((~e.answered).sum()), []).append(name)
-    said = []
+    sentences = []
     for zero, names in lacking.items():
         if zero:
             who = (
                 f"{', '.join(names[:NAMED])}{_format_remainder(names)} {'does' if len(names) == 1 else 'do'}"
             )
             what = "query, which counts" if zero == 1 else "queries, which count"
-            said.append(f"{who} not answer {zero:,} judged {what} as 0.")
-    return said
+            sentences.append(f"{who} not answer {zero:,} judged {what} as 0.")
+    return sentences
 
 
 def _describe_judged_shares(found: Comparison, metric: str) -> list[str]:
-    """Unjudged items count as not relevant, which is unfair to results that were not part of the judging."""
+    """Unjudged items count as not relevant, a disadvantage for results that were not judged."""
     where = _describe_depth(metric)
     shares = {r.name: r.judged for r in found.rows if r.metric == metric and math.isfinite(r.judged)}
     nothing = [name for name, share in shares.items() if share == 0]
     if nothing and len(nothing) == len(shares):
-        return [f"No item {where} of any result is judged: the figures say nothing."]
-    said = [f"No item {where} of {name} is judged: its {metric} says nothing." for name in nothing]
+        return [f"No item {where} of any result is judged: the figures are meaningless."]
+    sentences = [f"No item {where} of {name} is judged: its {metric} is meaningless." for name in nothing]
     left = {name: share for name, share in shares.items() if share > 0}
     if left and max(left.values()) - min(left.values()) > UNEVEN:
         low, high = min(left, key=lambda n: left[n]), max(left, key=lambda n: left[n])
-        said.append(
+        sentences.append(
             f"Judged {where}: {tables.format_percent(left[low])} of {low}, "
             f"{tables.format_percent(left[high])} of {high}; "
-            "unjudged items count as not relevant, so the first may be better than its figures."
+            f"unjudged items count as not relevant, so {low} may be underrated."
         )
-    return said
+    return sentences
 
 
 def _describe_depth(metric: str) -> str:
@@ -154,7 +154,7 @@ def _describe_depth(metric: str) -> str:
     return "in the ranking" if cutoff is None else f"in the top {cutoff}"
 
 
-# -- tables ------------------------------------------------------------------------------------------------------
+# -- tables --------------------------------------------------------------------------------------------------
 
 
 def metric_grid(found: Comparison, metric: str) -> tables.Grid:
@@ -177,7 +177,7 @@ def _format_row(found: Comparison, r: ComparisonRow) -> tuple[str, ...]:
 
 
 def query_grid(found: Comparison, metric: str, name: str | None = None) -> tables.Grid:
-    """All queries on one metric, the largest difference first; beside every value the judged share."""
+    """All queries on one metric, largest difference first, with the judged share next to every value."""
     base = found.baseline
     head = ("query", base, "judged", "other", "value", "judged", "difference", "best")
     rows = []
@@ -224,7 +224,7 @@ def curve_grid(lines: Sequence[Curve]) -> tables.Grid:
 
 
 def curve_summary(lines: Sequence[Curve]) -> tables.Grid:
-    """A few depths side by side, each with its judged share in brackets."""
+    """A few depths side by side, each with its judged share in parentheses."""
     depths = lines[0].depths
     few = [k for k in SHOWN_DEPTHS if k in depths] or list(depths[:5])
     at = [depths.index(k) for k in few]
@@ -238,11 +238,11 @@ def curve_summary(lines: Sequence[Curve]) -> tables.Grid:
     return tables.Grid((lines[0].metric, *(f"@{k}" for k in few)), rows, 1, title)
 
 
-# -- documents ---------------------------------------------------------------------------------------------------
+# -- documents -----------------------------------------------------------------------------------------------
 
 
 def to_document(found: Comparison) -> dict[str, Any]:
-    """Everything but the queries' values."""
+    """Everything except the values by query."""
     facts = ("baseline", "test", "level", "queries", "rounds", "seed")
     plain: dict[str, Any] = tables.replace_nonfinite(
         {
@@ -261,7 +261,7 @@ def _describe_tests(found: Comparison) -> str:
     return (
         f"Differences to {found.baseline} by query; {100 * found.level:.6g} % intervals {INTERVALS[found.test]}; "
         f"paired {found.test} test, Holm-corrected over {tests} test{'' if tests == 1 else 's'}; "
-        "judged: share of the places looked at that have a grade."
+        "judged: share of the evaluated places that have a grade."
     )
 
 
@@ -277,7 +277,7 @@ def as_markdown(found: Comparison, further: Sequence[tables.Grid] = ()) -> str:
 
 
 def as_latex(found: Comparison, further: Sequence[tables.Grid] = ()) -> str:
-    """A table per metric; words as comments."""
+    """One table per metric; sentences as comments."""
     out = ["% needs \\usepackage{booktabs}"]
     for metric, grid in zip(found.metrics, found.grids(), strict=True):
         out += [

@@ -1,4 +1,4 @@
-"""Cross-validation: learn on some queries, choose with others, report on the rest."""
+"""Cross-validation: fit on training queries, select on validation queries, measure on test queries."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidate", "CrossValidation", "FoldResult", "Pruned", "cross_validate", "subtask_progress"]
 
-STEPS = 1000  # of the progress of one task
+STEPS = 1000  # progress steps per task
 
 
 @dataclass(frozen=True)
 class Pruned:
-    """A method that is fitted, then fitted again by its `prune` without the experts it does not use."""
+    """A method that is fitted, then refitted by its `prune` without the experts it does not use."""
 
     method: str | Aggregator
 
@@ -50,19 +50,19 @@ Candidate = str | Aggregator | Pruned
 
 
 class FoldResult(NamedTuple):
-    """What one fold gave for one method."""
+    """The result of one fold for one method."""
 
     evaluation: Evaluation  # of the test part
-    chosen: str  # the candidate that was used
-    validation: dict[str, float]  # every candidate on the validation part, where there was a choice
-    dropped: list[Id]  # experts that pruning left out
+    chosen: str  # the selected candidate
+    validation: dict[str, float]  # every candidate on the validation part, if there are several
+    dropped: list[Id]  # experts removed by pruning
     fit_seconds: float
     aggregate_seconds: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossValidation:
-    """Results by method and fold; `pooled` has them by query."""
+    """Results by method and fold; `pooled` merges them by query."""
 
     metrics: tuple[Metric, ...]
     results: Mapping[str, tuple[FoldResult, ...]]
@@ -90,11 +90,11 @@ class CrossValidation:
         return self.results[name]
 
     def fold_means(self, name: str) -> list[dict[str, float]]:
-        """The means of every fold's test part."""
+        """The means of each fold's test part."""
         return [fold.evaluation.mean() for fold in self[name]]
 
     def mean(self, name: str, digits: int | None = 4) -> dict[str, float]:
-        """The mean of the folds' means, each first rounded to `digits`, as LETOR's scripts do it."""
+        """Mean of the fold means, each first rounded to `digits`, as in LETOR's scripts."""
         means = self.fold_means(name)
         return {
             m: mean_of(np.array([mean[m] if digits is None else round(mean[m], digits) for mean in means]))
@@ -102,7 +102,7 @@ class CrossValidation:
         }
 
     def pooled(self, name: str) -> Evaluation:
-        """One value per query: that of the fold that tests it, or the mean of those where several do."""
+        """One value per query: from the fold that tests it, or the mean over several such folds."""
         evaluations = [fold.evaluation for fold in self[name]]
         seen: dict[tuple[type, Id], list[Any]] = {}
         for e in evaluations:
@@ -131,7 +131,7 @@ class CrossValidation:
         return compare_evaluations(pooled, chosen, baseline=base, **settings)
 
     def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
-        """A dataframe with a row per method, fold and query, and a column per metric."""
+        """A dataframe with one row per method, fold and query, and one column per metric."""
         from podium.data.frames import values_frame
 
         rows = [
@@ -161,13 +161,13 @@ def cross_validate(
 ) -> CrossValidation:
     """Fit every method on each fold's training part and measure it on the test part.
 
-    A name maps to a method or to several candidates; the one that is best by `choose_by` on the validation part is
-    used. Methods that learn are made afresh for each fold; they too see the validation part, and never the test part.
-    Methods that learn from all queries at once without labels (such as `crowdagg`) are asked once about all queries of
-    `dataset`, as `tune` does and as they are used. `folds` are those of the data set unless given (`seed` deals its
-    queries out where it has no parts). `labelled_only` leaves items without a label out of the rankings that are
-    measured. With the folder `resume`, results are kept there as soon as they are known, and found there by a later
-    call on the same data.
+    A name maps to a method or to several candidates; the one that is best by `choose_by` on the validation
+    part is used. Methods that learn are created afresh for each fold; they also see the validation part, but
+    never the test part. Methods that learn from all queries at once without labels (such as `crowdagg`) are
+    applied once to all queries of `dataset`, as in `tune` and in practice. `folds` default to those of the
+    data set (`seed` splits the queries if it has no parts). `labelled_only` removes items without a label
+    from the measured rankings. With the folder `resume`, results are stored as soon as they are known and
+    reused by a later call on the same data.
 
     >>> from podium.data.demo import demo
     >>> found = cross_validate(demo(20), {"rrf": ["rrf", "rrf(k=5)"], "borda": "borda"}, "ndcg@5")
@@ -206,11 +206,13 @@ def _run_folds(
     for number, fold in enumerate(turns):
         data = None if folder.path is None else [digest_dataset(part) for part in fold]
         for name, candidates in named.items():
-            told = subtask_progress(progress, done, total, f"{name}, fold {number + 1} of {len(turns)}")
-            told(0, 1, "")
+            task_progress = subtask_progress(
+                progress, done, total, f"{name}, fold {number + 1} of {len(turns)}"
+            )
+            task_progress(0, 1, "")
             whole = data and any(map(_uses_all_queries, candidates)) and digest_dataset(setting.pool.data)
             key = digest_values([data, whole, [repr(c) for c in candidates], *setting.key_facts()])
-            results[name].append(_load_or_run_fold(folder, key, fold, candidates, setting, told))
+            results[name].append(_load_or_run_fold(folder, key, fold, candidates, setting, task_progress))
             done += 1
     progress(total * STEPS, total * STEPS, "done")
     return {name: tuple(found) for name, found in results.items()}
@@ -218,13 +220,13 @@ def _run_folds(
 
 @dataclass(frozen=True)
 class _PooledQueries:
-    """All queries, for methods that learn from many without labels; each is asked once for all folds."""
+    """All queries, for methods that learn without labels; each method is applied once for all folds."""
 
     data: Dataset
     known: dict[str, Consensus] = dataclasses.field(default_factory=dict)
 
     def rank_part(self, model: Aggregator, part: Dataset, ties: TieRule) -> Consensus:
-        """The answer to the queries of a part; a part with queries from elsewhere is answered by itself."""
+        """The ranking for the queries of a part; a part with other queries is aggregated on its own."""
         codes = self.data.preferences.queries.codes_of(part.preferences.queries)
         if (codes < 0).any():
             return _aggregate_data(model, part, ties)
@@ -243,12 +245,12 @@ class _ValidationSettings(NamedTuple):
     pool: _PooledQueries
 
     def key_facts(self) -> list[Any]:
-        """What a result depends on beside data and method."""
+        """Everything a result depends on besides data and method."""
         named = [list(map(str, self.metrics)), str(self.choose_by)]
         return [*named, self.ties, self.labelled_only, __version__]
 
     def rank_part(self, model: Aggregator, part: Dataset) -> Consensus:
-        """The answer of a model that is ready to the queries of a part."""
+        """Apply a fitted model to the queries of a part."""
         return (
             self.pool.rank_part(model, part, self.ties)
             if _uses_all_queries(model)
@@ -263,21 +265,21 @@ class _ValidationSettings(NamedTuple):
 
 
 def _resolve_candidates(name: str, given: Candidate | Sequence[Candidate]) -> list[Candidate]:
-    """A list of candidates; what cannot be made is refused before any work is done."""
+    """A list of candidates; invalid ones are rejected before any work is done."""
     several = [given] if isinstance(given, str | Aggregator | Pruned) else list(given)
     if not several:
         raise ParameterError(f"{name!r} has no candidate; give at least one method")
     ready: list[Candidate] = [c if isinstance(c, Pruned) else make(c) for c in several]
     for candidate in ready:
-        repr(candidate)  # makes the method
+        repr(candidate)  # raises an error if the method cannot be made
     return ready
 
 
 def subtask_progress(progress: Progress, number: int, of: int, what: str | None = None) -> Progress:
-    """Progress of one task among several; `what` replaces what the task itself says."""
+    """Progress of one task among several; `what` replaces the task's own text."""
 
-    def report_step(step: int, steps: int, said: str) -> None:
-        progress(number * STEPS + step * STEPS // max(steps, 1), of * STEPS, said if what is None else what)
+    def report_step(step: int, steps: int, text: str) -> None:
+        progress(number * STEPS + step * STEPS // max(steps, 1), of * STEPS, text if what is None else what)
 
     return report_step
 
@@ -288,22 +290,22 @@ def _load_or_run_fold(
     fold: Fold,
     candidates: list[Candidate],
     setting: _ValidationSettings,
-    told: Progress,
+    task_progress: Progress,
 ) -> FoldResult:
     kept = folder.find_result(key)
     if kept is not None:
         return _from_plain(kept, setting.metrics)
-    found = _run_fold(fold, candidates, setting, told)
+    found = _run_fold(fold, candidates, setting, task_progress)
     folder.save_result(key, _to_plain(found))
     return found
 
 
 def _run_fold(
-    fold: Fold, candidates: list[Candidate], setting: _ValidationSettings, told: Progress
+    fold: Fold, candidates: list[Candidate], setting: _ValidationSettings, task_progress: Progress
 ) -> FoldResult:
     begin = time.perf_counter()
     fitted = [
-        _fit_candidate(c, fold, subtask_progress(told, number, len(candidates)))
+        _fit_candidate(c, fold, subtask_progress(task_progress, number, len(candidates)))
         for number, c in enumerate(candidates)
     ]
     best, validation = _choose_candidate(fold.validation, candidates, fitted, setting)
@@ -317,7 +319,7 @@ def _run_fold(
 def _choose_candidate(
     data: Dataset, candidates: list[Candidate], fitted: list[_FittedModel], setting: _ValidationSettings
 ) -> tuple[int, dict[str, float]]:
-    """Which candidate is best on the validation part, the first of equals; nothing is measured without a choice."""
+    """The best candidate on the validation part, the first of equals; a single one is not measured."""
     if len(candidates) == 1:
         return 0, {}
     by = (setting.choose_by,)
@@ -326,7 +328,7 @@ def _choose_candidate(
     if all(math.isnan(v) for v in values):
         raise InputError(
             "candidates cannot be chosen: no validation query has labels",
-            remedy="give folds with labelled validation queries, or one candidate",
+            remedy="use folds with labelled validation queries, or one candidate",
         )
     return int(np.nanargmax(values)), dict(zip(map(repr, candidates), values, strict=True))
 
@@ -347,24 +349,24 @@ def _uses_all_queries(candidate: Candidate) -> bool:
     return not tags.per_query and not tags.supervised
 
 
-def _fit_candidate(candidate: Candidate, fold: Fold, told: Progress) -> _FittedModel:
-    """A new model, fitted if it learns; the test part is not touched."""
+def _fit_candidate(candidate: Candidate, fold: Fold, task_progress: Progress) -> _FittedModel:
+    """A new model, fitted if it learns; the test part is not used."""
     if not isinstance(candidate, Pruned):
-        return _FittedModel(_fit_fresh(make(candidate), fold, told))
-    first: Any = _fit_fresh(make(candidate.method), fold, told)
+        return _FittedModel(_fit_fresh(make(candidate), fold, task_progress))
+    first: Any = _fit_fresh(make(candidate.method), fold, task_progress)
     if not hasattr(first, "prune"):
-        raise ParameterError(f"{first.name} does not say which experts it does not use; it cannot be pruned")
+        raise ParameterError(f"{first.name} does not report unused experts; it cannot be pruned")
     train, validation = (
         _restrict_features(part, first.tags.uses_features) for part in (fold.train, fold.validation)
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoGainWarning)
-        smaller = first.prune(train.preferences, train.labels, validation=validation, progress=told)
+        smaller = first.prune(train.preferences, train.labels, validation=validation, progress=task_progress)
     return _FittedModel(smaller, list(smaller.dropped_))
 
 
-def _fit_fresh(aggregator: Aggregator, fold: Fold, told: Progress) -> Aggregator:
-    fresh = dataclasses.replace(aggregator)  # the parameters, without anything learned
+def _fit_fresh(aggregator: Aggregator, fold: Fold, task_progress: Progress) -> Aggregator:
+    fresh = dataclasses.replace(aggregator)  # parameters only, nothing learned
     if not fresh.tags.supervised:
         return fresh
     train, validation = (
@@ -372,13 +374,15 @@ def _fit_fresh(aggregator: Aggregator, fold: Fold, told: Progress) -> Aggregator
     )
     learner: Any = fresh
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoGainWarning)  # the test part tells more than the validation part
-        learner.fit(train.preferences, train.labels, train.features, validation=validation, progress=told)
+        warnings.simplefilter("ignore", NoGainWarning)  # the test part shows the gain better
+        learner.fit(
+            train.preferences, train.labels, train.features, validation=validation, progress=task_progress
+        )
     return fresh
 
 
 def _restrict_features(data: Dataset, features: bool) -> Dataset:
-    """What a method may see of a part."""
+    """The labels of a part that a method may use."""
     return data if features else dataclasses.replace(data, features=None)
 
 

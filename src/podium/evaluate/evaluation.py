@@ -1,4 +1,4 @@
-"""Metrics of a result on labels, query by query."""
+"""Metrics of a result on labels, by query."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 __all__ = ["Evaluation", "QueryScope", "evaluate", "evaluate_all", "mean_of"]
 
 QueryScope = Literal["judged", "all"]
-NAMED = 3  # results that a warning names
+NAMED = 3  # results named in a warning
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """One number per metric and query, and which queries they are."""
+    """One number per metric and query, with the queries."""
 
     metrics: tuple[Metric, ...]
-    queries: Ids  # evaluated: in the order of the result, then those it lacks
-    values: F8  # one row per metric, one column per query; NaN where a metric is not defined
+    queries: Ids  # evaluated queries: those of the result, then those it lacks
+    values: F8  # one row per metric, one column per query; NaN if undefined
     method: str = ""
     missing: int = (
-        0  # labelled queries that the result lacks: 0 in every metric for queries="all", else left out
+        0  # labelled queries that the result lacks: 0 in every metric for queries="all", else excluded
     )
-    unlabelled: int = 0  # queries of the result without labels: always left out
+    unlabelled: int = 0  # queries of the result without labels: always excluded
     result_queries: Ids | None = None
 
     def __getitem__(self, metric: MetricSpec) -> F8:
@@ -61,19 +61,19 @@ class Evaluation:
         return self.result_queries.codes_of(self.queries) >= 0
 
     def mean(self) -> dict[str, float]:
-        """Means by the metrics' printed forms, over the queries where they are defined (NaN if none)."""
+        """Means by printed metric, over the queries where it is defined (NaN if none)."""
         return {str(m): mean_of(v) for m, v in zip(self.metrics, self.values, strict=True)}
 
     def undefined(self) -> dict[str, int]:
-        """Queries left out of each mean since the metric is not defined there (tau with one grade)."""
+        """Queries excluded from each mean because the metric is undefined there (tau with one grade)."""
         return {str(m): int(np.isnan(v).sum()) for m, v in zip(self.metrics, self.values, strict=True)}
 
     def mean_over_parts(
         self, parts: Mapping[Id, int] | Sequence[int] | npt.NDArray[Any], digits: int | None = 4
     ) -> dict[str, float]:
-        """The mean of the parts' means, each first rounded to `digits`, as LETOR's scripts print them.
+        """Mean of the parts' means, each first rounded to `digits`, as in LETOR's scripts.
 
-        `parts` maps queries to part numbers, or has one number per query of the result, as `Dataset.part`.
+        `parts` maps queries to part numbers, or has one number per query of the result, like `Dataset.part`.
         """
         part = self._resolve_parts(parts)
         out = {}
@@ -100,7 +100,7 @@ class Evaluation:
         return np.array([parts[q] for q in self.queries])
 
     def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
-        """A dataframe with a row per query and a column per metric."""
+        """A dataframe with one row per query and one column per metric."""
         from podium.data.frames import values_frame
 
         columns = {str(m): v for m, v in zip(self.metrics, self.values, strict=True)}
@@ -133,11 +133,11 @@ def evaluate(
     *,
     queries: QueryScope = "judged",
 ) -> Evaluation:
-    """Every metric on every query that has labels.
+    """Compute every metric on every query that has labels.
 
-    `queries="judged"` takes the queries with at least one label that the result has too (as trec_eval does);
-    `"all"` also takes those that the result lacks, with 0 for every metric. Labels may be given as a dictionary,
-    query -> item -> grade.
+    `queries="judged"` uses the queries of the result that have at least one label (as trec_eval does);
+    `"all"` adds those that the result lacks, with 0 for every metric. Labels may be a dictionary, query ->
+    item -> grade.
 
     >>> from podium import Preferences, make
     >>> c = make("rrf").aggregate(Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "c"]}}))
@@ -154,9 +154,9 @@ def evaluate_all(
     *,
     queries: QueryScope = "judged",
 ) -> dict[str, Evaluation]:
-    """The same for results by name; a warning that several of them deserve is given once and names them."""
+    """The same for named results; a warning about several results is issued once and names them."""
     for consensus in results.values():
-        check_type(consensus, Consensus, "evaluate", "give a consensus, as methods' `aggregate` returns it")
+        check_type(consensus, Consensus, "evaluate", "give a consensus, as from a method's `aggregate`")
     if isinstance(labels, Mapping):
         labels = Labels.from_dict(labels)
     check_type(labels, Labels, "evaluate", "give labels, or a dictionary query -> item -> grade")
@@ -174,7 +174,7 @@ def evaluate_all(
 
 
 class _ResultWarning(NamedTuple):
-    """What makes the figures of one result worthless; the details are those of the first result of its kind."""
+    """A warning that the figures of a result are meaningless; details are those of the first such result."""
 
     name: str
     kind: str
@@ -214,7 +214,7 @@ def _in_result_order(which: I8, here: I8) -> I8:
 
 
 def mean_of(values: F8) -> float:
-    """Exactly rounded, so that it does not depend on the order of the queries."""
+    """Exactly rounded mean, so that it does not depend on query order."""
     known = values[~np.isnan(values)]
     return math.fsum(known.tolist()) / len(known) if len(known) else math.nan
 
@@ -222,7 +222,7 @@ def mean_of(values: F8) -> float:
 def _find_unmatched_ids(
     name: str, consensus: Consensus, judgements: Judgements, which: I8
 ) -> list[_ResultWarning]:
-    """Results and labels that have nothing in common are nearly always ids written in two ways."""
+    """Warn if result and labels share nothing: their ids are nearly always written in two ways."""
     labels = judgements.labels
     if not len(consensus) or not len(labels):
         return []
@@ -239,7 +239,7 @@ def _find_unmatched_ids(
 
 
 def _find_constant_scores(name: str, consensus: Consensus, codes: I8) -> list[_ResultWarning]:
-    """Constant scores are ordered by the tie rule alone, and metrics of that order say nothing of them."""
+    """Warn about constant scores: only the tie rule orders them, so their metrics are meaningless."""
     sizes = consensus.index.sizes
     several = codes[sizes[codes] > 1]
     if not len(several):

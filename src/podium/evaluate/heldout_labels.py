@@ -1,4 +1,4 @@
-"""Held-out figures only: a query that a model was fitted on says nothing about how good the model is."""
+"""Held-out figures only: queries that a model was fitted on do not measure its quality."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from podium.methods.learned.provenance import find_fitted_queries
 
 __all__ = ["HeldOutLabels", "exclude_fitted_queries"]
 
-# with fewer held-out queries than this, or than half of them, a model is left out and the rest measured on all
+# a model with fewer held-out queries than this, or than half, is left out and the others use all queries
 LEAST = 10
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutLabels:
-    """Labels that all methods may be measured by, and what became of those that learned from labels."""
+    """Labels on which all methods may be measured, and the treatment of methods that learned from labels."""
 
-    labels: Labels  # of queries on which no method that is measured was fitted
+    labels: Labels  # of queries on which no measured method was fitted
     left_out: Mapping[str, str]  # method -> why it has no figures
-    used: Mapping[str, int]  # method -> how many queries were taken out because it was fitted on them
-    silent: tuple[str, ...]  # models that do not say which queries they were fitted on
+    used: Mapping[str, int]  # method -> queries removed because it was fitted on them
+    silent: tuple[str, ...]  # models that do not record their training queries
     checked: tuple[str, ...]  # models that were fitted on none of these queries
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the figures must know, a sentence each."""
-        said = []
+        """Caveats, one sentence each."""
+        sentences = []
         if self.used:
             names, most = ", ".join(self.used), max(self.used.values())
-            said.append(
+            sentences.append(
                 f"{names} {'was' if len(self.used) == 1 else 'were'} fitted on some of the labelled queries (up to "
-                f"{most:,}): all figures are of the {len(self.labels):,} others"
+                f"{most:,}): all figures use the {len(self.labels):,} others"
             )
         if self.silent:
             does = "does" if len(self.silent) == 1 else "do"
-            said.append(
-                f"{', '.join(self.silent)} learned from labels and {does} not say from which: if these are among "
-                "them, the figures are too good; fit the model again to have it say"
+            sentences.append(
+                f"{', '.join(self.silent)} learned from labels and {does} not record which ones: "
+                "if they include these, the figures are too optimistic; refit the model to record them"
             )
-        return tuple(said)
+        return tuple(sentences)
 
 
 def exclude_fitted_queries(methods: Mapping[str, Aggregator], labels: Labels) -> HeldOutLabels:
     """Labels without the queries that any of the methods was fitted on.
 
-    A model with few other queries (below ten, and below half) is left out instead, and the rest is measured on all.
+    A model with few other queries (below ten and below half) is left out; the others use all queries.
 
     >>> from podium.data.demo import demo
     >>> from podium import make
@@ -85,6 +85,6 @@ def exclude_fitted_queries(methods: Mapping[str, Aggregator], labels: Labels) ->
 def _describe_exclusion(count: int, total: int) -> str:
     which = "all" if count == total else f"{count:,} of"
     return (
-        f"it was fitted on {which} {total:,} labelled queries, and figures on those are those of training; "
+        f"it was fitted on {which} {total:,} labelled queries, where its figures are training figures; "
         "measure it on other queries, or let `tune` estimate it by cross-validation"
     )

@@ -1,7 +1,7 @@
-"""Which methods are tried on data whose owner names none: all that can read them and are quick on them.
+"""Default methods for a data set: all that can read it and are fast on it.
 
-What is quick is said by the tags of a method and the size of the data, and not by a clock: the same data are always
-screened by the same methods.
+Speed is estimated from a method's tags and the size of the data, not measured: the same data always get the
+same methods.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ TIMES: dict[CostClass, int] = {
     "walk": 1,
     "iterate": 40,
     "search": 200,
-}  # `python benchmarks/screening.py` measures them
+}  # measured by `python benchmarks/screening.py`
 QUICK = 4_000_000  # steps, of about a tenth of a microsecond each
 
 
 @dataclass(frozen=True, eq=False)
 class MethodScreen:
-    """Methods to try, by name, and names of those that can read the data and are too slow for them."""
+    """Methods to try, by name, and names of those that can read the data but are too slow for them."""
 
     methods: Mapping[str, Aggregator]
     slow: tuple[str, ...]
 
 
 def estimate_steps(tags: Tags, preferences: Preferences) -> int:
-    """About how many steps a method with these tags takes.
+    """Estimated number of steps of a method with these tags.
 
     >>> p = Preferences.from_lists({"q": {"x": ["a", "b", "c"], "y": ["b", "c"]}})
     >>> [estimate_steps(Tags(pairwise=what), p) for what in ("none", "lists", "items")]
@@ -51,7 +51,7 @@ def estimate_steps(tags: Tags, preferences: Preferences) -> int:
 
 
 def screen_methods(preferences: Preferences, first: Mapping[str, Aggregator]) -> MethodScreen:
-    """The methods `first`, whatever they cost, and all others that need not learn, with their defaults.
+    """The methods `first`, whatever their cost, and all others that do not learn, with default parameters.
 
     >>> p = Preferences.from_lists({"q": {"x": ["a", "b", "c"], "y": ["b", "c"]}})
     >>> found = screen_methods(p, {"rrf": make("rrf")})

@@ -1,4 +1,4 @@
-"""A metric by depth: NDCG@1, @2, ... with bands, and how much of what it looks at was judged."""
+"""A metric by depth: NDCG@1, @2, ... with bands, and the judged share at each depth."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ DEPTHS = tuple(range(1, 21))
 
 @dataclass(frozen=True)
 class Curve:
-    """One result's metric at every depth, as means over queries; NaN where a figure is not defined.
+    """One result's metric at every depth, as means over queries; NaN where a figure is undefined.
 
-    `low` and `high` bound the mean (Student's interval over queries, so not defined for a single query); `judged` is
-    the share of the first places that have a grade.
+    `low` and `high` bound the mean (Student's interval over queries, undefined for a single query); `judged`
+    is the share of the first places that have a grade.
     """
 
     name: str
@@ -48,7 +48,7 @@ def curves(
     level: float = 0.95,
     queries: QueryScope = "all",
 ) -> tuple[Curve, ...]:
-    """A curve for every result, in one pass over each; a cutoff of the metric is set aside.
+    """One curve per result, each computed in one pass; the metric's own cutoff is ignored.
 
     >>> from podium import Preferences, make
     >>> c = make("rrf").aggregate(Preferences.from_lists({q: {"e": ["a", "b"]} for q in "xy"}))
@@ -63,7 +63,7 @@ def curves(
         raise ParameterError(f"level is {level}; accepted: numbers between 0 and 1, both excluded")
     at = tuple(sorted(set(depths)))
     if not at or at[0] < 1:
-        raise ParameterError(f"the depths are {at}; give whole numbers from 1")
+        raise ParameterError(f"the depths are {at}; accepted: whole numbers from 1")
     asked = [base @ k for k in at] + [Judged(cutoff=k) for k in at]
     name = str(replace(base, cutoff=None))
     found = evaluate_all(results, labels, asked, queries=queries)
@@ -80,7 +80,7 @@ def _build_curve(name: str, metric: str, at: tuple[int, ...], found: Evaluation,
 
 
 def _compute_margins(values: F8, level: float) -> F8:
-    """Half the width of Student's interval of each row's mean; NaN for fewer than two queries."""
+    """Half-width of Student's interval of each row's mean; NaN for fewer than two queries."""
     n = (~np.isnan(values)).sum(axis=1)
     if values.shape[1] < 2 or (n < 2).any():
         return np.full(len(values), math.nan)

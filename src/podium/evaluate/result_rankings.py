@@ -1,4 +1,4 @@
-"""Rankings to be evaluated: of methods, of single experts, of judged items only; and how alike two rankings are."""
+"""Rankings to evaluate: of methods, of single experts, of judged items only; and their similarity."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["aggregate_methods", "compute_rbo_by_query", "expert_rankings", "judg
 def aggregate_methods(
     methods: Iterable[tuple[str, Aggregator]], preferences: Preferences, features: Features | None = None
 ) -> tuple[dict[str, Consensus], dict[str, str]]:
-    """Results by name, and why the other methods gave none; it is an error if no method gave one.
+    """Results by name, and why other methods have none; an error if no method has one.
 
     >>> from podium import make
     >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "c"]}})
@@ -46,14 +46,14 @@ def aggregate_methods(
     left_out = {name: str(error) for name, error in failed.items()}
     if not results:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise ParameterError(f"no method gave a result ({why})")
+        raise ParameterError(f"no method produced a result ({why})")
     return results, left_out
 
 
 def expert_rankings(preferences: Preferences, expert: Id, *, ties: TieRule = "item") -> Consensus:
-    """What one expert listed, as a result: only the queries it answered and the items it listed for them.
+    """One expert's lists as a result: only the queries it answered and the items it listed.
 
-    Scores decide the order where there are any, as in trec_eval; otherwise ranks do.
+    Scores determine the order if there are any, as in trec_eval; otherwise ranks do.
 
     >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["c"]}, "r": {"dense": ["a"]}})
     >>> expert_rankings(p, "bm25").to_dict()
@@ -68,7 +68,7 @@ def expert_rankings(preferences: Preferences, expert: Id, *, ties: TieRule = "it
     mine = mine[lists.lengths[mine] > 0]
     starts, rows = segments.gather_segments(lists.starts, mine)
     list_of_row = np.repeat(np.arange(len(mine)), np.diff(starts))
-    rows = rows[np.lexsort((lists.item[rows], list_of_row))]  # slots are in id order, and stay so
+    rows = rows[np.lexsort((lists.item[rows], list_of_row))]  # slots are in id order and stay so
     slots = lists.item[rows]
     first_given = np.lexsort((index.arrival[slots], list_of_row))
     arrival = np.empty(len(slots), np.int32)
@@ -79,7 +79,7 @@ def expert_rankings(preferences: Preferences, expert: Id, *, ties: TieRule = "it
 
 
 def judged_only(consensus: Consensus, labels: Labels) -> Consensus:
-    """The same ranking without the items that have no grade (a "condensed list").
+    """The ranking without items that have no grade (a "condensed list").
 
     >>> from podium import make
     >>> c = make("rrf").aggregate(Preferences.from_lists({"q": {"e": ["a", "b", "c"]}}))
@@ -94,7 +94,7 @@ def judged_only(consensus: Consensus, labels: Labels) -> Consensus:
     arrival = np.empty(len(slots), np.int32)
     arrival[by_arrival] = np.arange(len(slots)) - np.repeat(starts[:-1], np.diff(starts))
     own = ItemIndex(index.queries, starts, index.items.take(slots), arrival)
-    scores = consensus.scores[slots]  # ties are equal scores by now, so nothing else may become one
+    scores = consensus.scores[slots]  # ties are already equal scores; no new ties may arise
     less = Consensus.from_scores(own, scores, ties=consensus.ties, tolerance=0.0)
     return replace(consensus, index=own, scores=less.scores, order=less.order, tied=less.tied)
 

@@ -1,8 +1,9 @@
-"""Is a difference between two results more than luck? Paired tests, intervals, a correction for many tests.
+"""Significance of differences between two results: paired tests, intervals, correction for multiple tests.
 
-A test takes the differences by query and returns a two-sided p-value for their mean (or median) being 0. The intervals
-of the mean leave 0 out exactly when their test has a p-value of at most 1 - level: Student's belongs to the t test, the
-randomisation interval to the randomisation test. `benchmarks/few_queries.py` shows how often they hold the truth.
+A test takes the differences by query and returns a two-sided p-value for their mean (or median) being 0. An
+interval of the mean excludes 0 exactly if its test has a p-value of at most 1 - level: Student's interval
+belongs to the t test, the randomisation interval to the randomisation test. `benchmarks/few_queries.py`
+measures coverage.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ __all__ = [
 ]
 
 Differences = Sequence[float] | npt.NDArray[Any]
-EXACT = 16  # queries up to which all sign patterns are tried
-CHUNK = 1 << 22  # numbers held at a time
-NEAR = 1e-12  # relative size below which a number is what rounding left of 0
+EXACT = 16  # all sign patterns are enumerated up to this many queries
+CHUNK = 1 << 22  # numbers in memory at a time
+NEAR = 1e-12  # relative size below which a number is 0 up to rounding
 
 
 class Assessment(NamedTuple):
-    """What rows of differences by query come to: p-values, and intervals of the means."""
+    """p-values and intervals of the means, for rows of differences by query."""
 
     p: F8
     low: F8
@@ -43,10 +44,10 @@ class Assessment(NamedTuple):
 
 
 def paired_t(differences: Differences) -> float:
-    """Student's paired t test; 1 when there is no difference anywhere, NaN for fewer than two queries.
+    """Student's paired t test; 1 without any difference, NaN for fewer than two queries.
 
-    Differences that are all the same, but not 0, have no spread to measure the mean by. Then p is that of the
-    randomisation test, 2 / 2^n for n queries.
+    Equal differences other than 0 have no variance to estimate. Then p is that of the randomisation test, 2 /
+    2^n for n queries.
 
     >>> round(paired_t([1.0, 2.0, 3.0]), 4)
     0.0742
@@ -57,9 +58,9 @@ def paired_t(differences: Differences) -> float:
 
 
 def wilcoxon(differences: Differences) -> float:
-    """Wilcoxon's signed-rank test; queries without a difference are left out, 1 when none is left.
+    """Wilcoxon's signed-rank test; queries without a difference are dropped, 1 if none is left.
 
-    Exact without ties up to 50 differences, else by the normal approximation with ties accounted for.
+    Exact without ties up to 50 differences, otherwise the normal approximation corrected for ties.
     """
     d = _check_differences(differences)
     d = d[d != 0]
@@ -73,10 +74,10 @@ def wilcoxon(differences: Differences) -> float:
 
 
 def randomisation(differences: Differences, *, rounds: int = 10_000, seed: int = 0) -> float:
-    """Fisher's randomisation test on the mean: how often random signs give a mean as far from 0.
+    """Fisher's randomisation test of the mean: the share of random signs with a mean at least as far from 0.
 
-    All sign patterns are tried for up to 16 queries; beyond that `rounds` random ones, with the observed pattern
-    counted among them, so that p is never 0.
+    All sign patterns are enumerated for up to 16 queries; beyond that `rounds` random ones are drawn, with
+    the observed pattern counted among them, so that p is never 0.
 
     >>> randomisation([1.0, 1.0, 1.0])
     0.25
@@ -109,10 +110,10 @@ def assess_differences(
     rounds: int = 10_000,
     seed: int = 0,
 ) -> Assessment:
-    """The p-value and the interval of the mean for each row of differences by query; NaN marks queries left out.
+    """p-value and interval of the mean for each row of differences by query; NaN marks missing queries.
 
-    A row with fewer than two queries has neither: one query says nothing about others. Wilcoxon's test is about the
-    median, so the interval of the mean beside it is Student's, and the two may differ about 0.
+    A row with fewer than two queries has neither. Wilcoxon's test concerns the median, so its accompanying
+    interval of the mean is Student's, and the two may disagree about 0.
     """
     if test not in TESTS:
         raise ParameterError(f"test is {test!r}; accepted: {', '.join(TESTS)}")
@@ -124,6 +125,7 @@ def assess_differences(
     for row in range(len(d)) if test == "wilcoxon" else ():
         values = d[row, known[row]]
         out.p[row] = wilcoxon(values) if len(values) > 1 else math.nan
+    # rows that lack the same queries share one set of sign patterns
     patterns: dict[bytes, list[int]] = {}
     for i in range(len(d)):
         patterns.setdefault(known[i].tobytes(), []).append(i)
@@ -139,7 +141,7 @@ def assess_differences(
     return out
 
 
-# -- Student ------------------------------------------------------------------------------------------------------
+# -- Student -------------------------------------------------------------------------------------------------
 
 
 def _assess_by_student(d: F8, level: float) -> Assessment:
@@ -149,6 +151,7 @@ def _assess_by_student(d: F8, level: float) -> Assessment:
     n = d.shape[1]
     if n < 2:
         return Assessment(*(np.full(len(d), math.nan) for _ in range(3)))
+    # exactly rounded sums do not depend on the order of the queries
     mean = np.array([math.fsum(row) / n for row in d.tolist()])
     error = d.std(axis=1, ddof=1) / math.sqrt(n)
     flat = error <= NEAR * np.abs(mean)
@@ -158,26 +161,26 @@ def _assess_by_student(d: F8, level: float) -> Assessment:
     reach = stdtrit(n - 1, (1 + level) / 2) * error
     p[flat] = np.where(mean[flat] == 0, 1.0, 2.0 ** (1 - n))
     if 2.0 ** (1 - n) > 1 - level:
-        reach[flat & (mean != 0)] = math.nan  # nothing is known about the spread
+        reach[flat & (mean != 0)] = math.nan  # the variance is unknown
     return Assessment(p, mean - reach, mean + reach)
 
 
-# -- random signs -------------------------------------------------------------------------------------------------
+# -- random signs --------------------------------------------------------------------------------------------
 
 
 def _assess_by_signs(d: F8, level: float, rounds: int, seed: int) -> Assessment:
     """The randomisation test and the values that it does not reject.
 
-    With a sign pattern s, the mean of s (d - v) is as far from 0 as that of d - v if |mean(s d) - v mean(s)| >=
-    |mean(d) - v|: for all v in an interval around mean(d), the whole line if all signs are alike. The p-value of v is
-    the share of patterns whose interval holds v, so the ends are order statistics of theirs.
+    With a sign pattern s, the mean of s (d - v) is at least as far from 0 as that of d - v if
+    |mean(s d) - v mean(s)| >= |mean(d) - v|. That holds for v in an interval around mean(d), unbounded if all
+    signs are equal. p(v) is the share of patterns whose interval contains v: the ends are order statistics.
     """
     if rounds < 1:
         raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 1")
     n = d.shape[1]
     signs = _sign_patterns(n, rounds, seed)
     share = signs.mean(axis=1)[:, None]
-    rejected = math.floor((1 - level) * len(signs) + 1e-9)  # patterns that may hold a value that is rejected
+    rejected = math.floor((1 - level) * len(signs) + 1e-9)  # patterns that may contain a rejected value
     out = Assessment(*(np.full(len(d), math.nan) for _ in range(3)))
     block = max(1, CHUNK // len(signs))
     for first in range(0, len(d), block):
@@ -202,7 +205,7 @@ def _snap_to_zero(ends: F8, tiny: F8) -> F8:
 
 
 def _sign_patterns(n: int, rounds: int, seed: int) -> F8:
-    """Sign patterns in rows, the observed one first: all (but for a common factor) or random ones."""
+    """Sign patterns in rows, the observed one first: all of them (up to a common factor) or random ones."""
     if n <= EXACT:
         bits = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n) & 1).astype(np.uint8)
     else:
@@ -212,11 +215,11 @@ def _sign_patterns(n: int, rounds: int, seed: int) -> F8:
     return 1.0 - 2.0 * bits.astype(np.float64)
 
 
-# -- many tests ---------------------------------------------------------------------------------------------------
+# -- multiple tests ------------------------------------------------------------------------------------------
 
 
 def holm(p_values: Sequence[float] | npt.NDArray[Any]) -> F8:
-    """Holm's step-down correction: adjusted p-values in the order given; NaN stays and does not count.
+    """Holm's step-down correction: adjusted p-values in the given order; NaN stays and is not counted.
 
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
@@ -234,6 +237,6 @@ def _check_differences(differences: Differences) -> F8:
     d = np.asarray(differences, np.float64)
     if d.ndim != 1 or not np.isfinite(d).all():
         raise InputError(
-            "the differences are not one finite number per query", remedy="leave undefined queries out"
+            "the differences are not one finite number per query", remedy="exclude undefined queries"
         )
     return d

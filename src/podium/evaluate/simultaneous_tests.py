@@ -1,10 +1,10 @@
-"""One result against all others, when it was chosen for being the best of them.
+"""One result against all others, when it was selected for being the best of them.
 
-The largest of many means is the largest partly by luck, and a test of two results that were chosen by their means
-rejects too often. Here all pairs of results are one family: random signs by query, the same for all pairs, say how
-large the largest studentised difference among them becomes when there is none (the single-step maxT procedure of
-Westfall and Young, 1993; Romano and Wolf, 2005). Results that are nearly the same cost next to nothing, as their
-differences move together, and the smallest p-value depends on the rounds alone and not on the number of pairs.
+The largest of many means is partly the largest by chance, and a test of two results selected by their means
+rejects too often. Here all pairs of results form one family: random signs by query, shared by all pairs, give
+the null distribution of the largest studentized difference (the single-step maxT procedure of Westfall and
+Young, 1993; Romano and Wolf, 2005). Near-duplicate results cost almost no power, as their differences are
+correlated, and the smallest p-value depends only on the rounds and not on the number of pairs.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from podium.kernels.dispatch import F8
 
 __all__ = ["Lead", "compute_leads", "estimate_choice_value"]
 
-NEAR = 1e-12  # differences nearer than this are none
-BLOCK = 1 << 21  # numbers held at a time
+NEAR = 1e-12  # smaller differences are 0
+BLOCK = 1 << 21  # numbers in memory at a time
 
 
 @dataclass(frozen=True)
 class Lead:
-    """How far a result is above another one; `low`, `high` and `p` hold for all pairs of all results at once."""
+    """Lead of a result over another; `low`, `high` and `p` hold simultaneously for all pairs of results."""
 
     over: str
     difference: float
     low: float
     high: float
     p: float
-    wins: int  # queries on which it is better
+    wins: int  # queries where it is better
     losses: int
 
 
 def compute_leads(
     name: str, values: Mapping[str, F8], *, level: float = 0.95, rounds: int = 10_000, seed: int = 0
 ) -> tuple[Lead, ...]:
-    """The result `name` against every other one, the nearest first; values are by query, NaN where not defined.
+    """The result `name` against every other one, closest first; values are by query, NaN if undefined.
 
-    An interval is without 0 exactly where `p` is below 1 - level. With one query there is nothing to tell luck from,
-    and interval and p are NaN.
+    An interval excludes 0 exactly if `p` is below 1 - level. A single query allows no inference: interval and
+    p are NaN.
 
     >>> rng = np.random.default_rng(0)
     >>> base = rng.random(50)
@@ -80,29 +80,31 @@ def _compute_lead(over: str, d: F8, largest: F8, critical: float) -> Lead:
 
 
 def _critical_ratio(largest: F8, level: float) -> float:
-    """What a ratio must exceed for its p to be below 1 - level."""
-    allowed = math.ceil((1 - level) * (1 + len(largest)) - 1 - 1e-9) - 1  # rounds that may reach as far
+    """The ratio that must be exceeded for p to be below 1 - level."""
+    allowed = math.ceil((1 - level) * (1 + len(largest)) - 1 - 1e-9) - 1  # rounds that may reach this ratio
     return float(np.sort(largest)[-1 - allowed]) if allowed >= 0 else math.inf
 
 
 def _to_student_t(ratio: float, n: int) -> float:
-    """A sum of n differences in units of the root of their sum of squares, as a value of Student's t."""
+    """Student's t of a sum of n differences, given in units of the root of their sum of squares."""
     return math.inf if ratio * ratio >= n else ratio * math.sqrt((n - 1) / (n - ratio * ratio))
 
 
 def _sample_largest_ratios(table: F8, rounds: int, seed: int) -> F8:
-    """By round: the largest ratio of sum and root of the sum of squares among all pairs, under random signs."""
+    """Per round: the largest ratio of sum to root of sum of squares over all pairs, under random signs."""
     results, n = table.shape
     if n < 2 or results < 2:
         return np.full(1, np.inf)
     first, second = np.triu_indices(results, 1)
     apart = table[first] - table[second]
+    # signs do not change sums of squares, so they are computed once
     norm = np.sqrt(np.einsum("pq,pq->p", apart, apart))
     some = norm > NEAR * math.sqrt(n)
     first, second, norm = first[some], second[some], norm[some]
     if not len(norm):
         return np.full(1, np.inf)
     rng = np.random.default_rng(seed)
+    # the mean over results cancels in every difference; removing it reduces rounding errors
     centred = np.ascontiguousarray((table - table.mean(axis=0)).T)
     block = max(1, BLOCK // max(n, len(norm)))
     largest = np.empty(rounds)
@@ -115,10 +117,10 @@ def _sample_largest_ratios(table: F8, rounds: int, seed: int) -> F8:
 
 
 def estimate_choice_value(values: Mapping[str, F8]) -> float:
-    """The mean a reader can expect who takes the best of these results: each query is scored by the result that is
-    best on the others. NaN below two queries.
+    """Expected mean when the best of these results is selected: each query is scored by the result that is
+    best on the others. NaN for fewer than two queries.
 
-    The mean of the best result itself is too high by what luck adds to the largest of many means.
+    The mean of the best result itself is biased upward, as the largest of many means.
 
     >>> estimate_choice_value({"a": np.array([1.0, 0.0]), "b": np.array([0.0, 1.0])})
     0.0

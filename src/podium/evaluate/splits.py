@@ -1,4 +1,4 @@
-"""Random splits of queries that depend on the query ids and the seed alone, not on the order of the rows."""
+"""Random splits of queries that depend only on query ids and seed, not on row order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["holdout", "labelled_queries", "random_splits"]
 def random_splits(
     dataset: Dataset, times: int = 5, shares: Sequence[float] = (0.6, 0.2, 0.2), seed: int = 0
 ) -> list[Fold]:
-    """So many independent splits of the queries; a query may be tested by several of them.
+    """`times` independent splits of the queries; a query may be tested by several of them.
 
     >>> from podium.data.demo import demo
     >>> [tuple(len(part) for part in fold) for fold in random_splits(demo(20), times=2)]
@@ -39,7 +39,7 @@ def random_splits(
 
 
 def holdout(dataset: Dataset, share: float, seed: int = 0) -> tuple[Dataset, Dataset]:
-    """All queries but some, and those: a share of the labelled ones, at least one and not all; the unlabelled stay.
+    """Split off a share of the labelled queries, at least one and not all; unlabelled queries stay.
 
     >>> from podium.data.demo import demo
     >>> [len(part) for part in holdout(demo(10), 0.2)]
@@ -59,7 +59,7 @@ def holdout(dataset: Dataset, share: float, seed: int = 0) -> tuple[Dataset, Dat
 
 
 def labelled_queries(dataset: Dataset) -> B1:
-    """For every query whether one of its items has a grade."""
+    """For every query, whether one of its items has a grade."""
     index = dataset.preferences.index
     found = np.zeros(len(index), np.bool_)
     if dataset.labels is not None:

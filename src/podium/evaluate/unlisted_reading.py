@@ -1,4 +1,4 @@
-"""Whether items that an expert does not list decide the winner by the way they are read."""
+"""Whether the reading of unlisted items determines the winner."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from podium.methods.base import Aggregator
 
 __all__ = ["warn_of_other_reading"]
 
-NEAR = 1e-9  # means nearer than this are equal
+NEAR = 1e-9  # means closer than this are equal
 
 
 def warn_of_other_reading(
@@ -30,9 +30,9 @@ def warn_of_other_reading(
     features: Features | None = None,
     ties: TieRule = "trec",
 ) -> str:
-    """A sentence if another result of the comparison is best when unlisted items are read the other way, else nothing.
+    """A sentence if another result wins when unlisted items are read the other way; empty otherwise.
 
-    The methods are applied once more; rows of the comparison that are none of them (single experts) stay as they are.
+    The methods are applied once more; rows that are not methods (single experts) are unchanged.
     """
     if not describe_unlisted_rule(preferences):
         return ""
@@ -40,11 +40,11 @@ def warn_of_other_reading(
     metric = found.metrics[0]
     means = {r.name: r.mean for r in found.rows if r.metric == metric}
     try:
-        with capture_warnings():  # the comparison has given these warnings
+        with capture_warnings():  # the comparison has already issued these warnings
             results, _ = aggregate_methods(methods.items(), preferences.with_unlisted(other), features)
             ranked = {n: c.with_ties(ties, single=ties == "trec") for n, c in results.items()}
             again = evaluate_all(ranked, labels, metric, queries="all")
-    except PodiumError:  # no method reads lists that way, so there is no other winner
+    except PodiumError:  # no method supports the other reading
         return ""
     changed = {n: m for n, m in means.items() if n not in methods}
     changed |= {n: e.mean()[metric] for n, e in again.items() if n in means}
@@ -54,7 +54,7 @@ def warn_of_other_reading(
     return (
         f"The reading of unlisted items decides the winner: by {metric}, {here} is best as they are read here "
         f"(unlisted: {preferences.unlisted}; {means[here]:.4f}), and {there} if they are read the other way (unlisted: "
-        f"{other}; {changed[there]:.4f}). Choose the reading that the experts meant."
+        f"{other}; {changed[there]:.4f}). Choose the reading that fits the experts."
     )
 
 

@@ -1,4 +1,4 @@
-"""What is known about annotators: how good each is, how sure that is, and why."""
+"""Annotator reports: estimated quality, its uncertainty, and the evidence behind it."""
 
 from podium.analysis.annotators.result import VERDICTS, Annotator, Annotators, annotators
 

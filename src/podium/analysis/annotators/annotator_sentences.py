@@ -1,4 +1,4 @@
-"""What there is to know about annotators, in sentences."""
+"""Sentences that summarize a report on annotators."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from podium.analysis.annotators.annotator_verdicts import FEW, MALICIOUS, OVERLAP, RANDOM, TOLD
+from podium.analysis.annotators.annotator_verdicts import FEW, MALICIOUS, OVERLAP, RANDOM, SENTENCE_ORDER
 from podium.core.tables import format_p_value
 
 if TYPE_CHECKING:
@@ -19,15 +19,15 @@ SHOWN = 5  # names in a sentence
 
 
 def describe_annotators(found: Annotators, flags: Sequence[str]) -> list[str]:
-    """Counts, what needs a look, flags, copies, and what the crowd is worth."""
+    """Counts, verdicts that need attention, flags, copies, and the effective number of judges."""
     counts = found.counts
-    told = [v for v in TOLD if v != OVERLAP or counts[v]]
-    kinds = ", ".join(f"{counts[v]:,} {'with ' if v in (FEW, OVERLAP) else ''}{v}" for v in told)
+    named = [v for v in SENTENCE_ORDER if v != OVERLAP or counts[v]]
+    kinds = ", ".join(f"{counts[v]:,} {'with ' if v in (FEW, OVERLAP) else ''}{v}" for v in named)
     n = len(found.rows)
     lines = [f"{n:,} annotator{'' if n == 1 else 's'}: {kinds}"]
     total = sum(row.judgements for row in found.rows) or 1
-    advice = {MALICIOUS: _describe_reversal(found.reversal), RANDOM: "leave them out, or weigh by quality",
-              OVERLAP: "ask others about the same items"}  # fmt: skip
+    advice = {MALICIOUS: _describe_reversal(found.reversal), RANDOM: "exclude them, or weight by quality",
+              OVERLAP: "ask other annotators about the same items"}  # fmt: skip
     for verdict, what in advice.items():
         rows = [row for row in found.rows if row.verdict == verdict]
         if rows:
@@ -40,29 +40,29 @@ def describe_annotators(found: Annotators, flags: Sequence[str]) -> list[str]:
     return [
         *lines,
         *_describe_copies(found),
-        f"by volume and independence they are worth {found.effective:.1f} judges",
+        f"effective number of independent judges, by volume: {found.effective:.1f}",
     ]
 
 
 def _describe_reversal(reversal: Reversal | None) -> str:
-    """Reverse them where that was seen to help, else leave them out."""
+    """Advise reversing their answers where that helps on held-out pairs, otherwise excluding them."""
     if reversal is None or math.isnan(reversal.reversed):
-        return "leave them out"
-    shares = f"{reversal.left_out:.1%} of the others' held-out pairs are predicted without them, "
+        return "exclude them"
+    shares = f"held-out pairs of the others predicted: {reversal.left_out:.1%} without them, "
     shares += f"{reversal.reversed:.1%} with their answers reversed"
     p = format_p_value(reversal.p)
     if reversal.helps:
-        return f"reversed they help: {shares} (p {p if p.startswith('<') else f'= {p}'})"
-    return f"leave them out, reversing them is not seen to help: {shares}"
+        return f"reversing their answers helps: {shares} (p {p if p.startswith('<') else f'= {p}'})"
+    return f"exclude them; reversing their answers shows no benefit: {shares}"
 
 
 def _describe_copies(found: Annotators) -> list[str]:
     lines = []
     for group in found.copies[:SHOWN]:
         more = f" and {len(group) - SHOWN} more" if len(group) > SHOWN else ""
-        lines.append(f"answer alike, mistakes included: {', '.join(map(str, group[:SHOWN]))}{more}")
+        lines.append(f"near-identical answers, mistakes included: {', '.join(map(str, group[:SHOWN]))}{more}")
     if len(found.copies) > SHOWN:
-        lines.append(f"{len(found.copies) - SHOWN} more groups answer alike")
+        lines.append(f"{len(found.copies) - SHOWN} more groups with near-identical answers")
     return lines
 
 

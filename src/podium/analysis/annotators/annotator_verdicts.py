@@ -1,10 +1,10 @@
-"""What is said of an annotator, and when: a verdict needs an interval that excludes the other verdicts.
+"""Verdicts on annotators. Each needs an interval of the quality that excludes the other verdicts.
 
-Reliable: the interval of the quality is above one half. Malicious: below one half, as measured against others who agree
-with each other in judgements that were held out, and who are the larger number. Random: the interval lies around one
-half and excludes every quality whose lead over guessing is LEAD times that of the reliable annotators or more (HONEST
-at any rate), so that honest annotators of a difficult task are not called random. In all other cases there is no
-verdict, and `missing` says what it would take.
+Reliable: the interval is above one half. Malicious: below one half, measured against a larger group of others
+who agree with each other on held-out judgements. Random: the interval lies around one half and excludes every
+quality whose lead over guessing is at least LEAD times that of the reliable annotators (and HONEST in any
+case), so that honest annotators of a difficult task are not called random. Otherwise there is no verdict, and
+`missing` names the evidence required.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
     "OVERLAP",
     "RANDOM",
     "RELIABLE",
-    "TOLD",
+    "SENTENCE_ORDER",
     "VERDICTS",
     "AnnotatorVerdicts",
     "compute_posterior",
@@ -33,32 +33,30 @@ __all__ = [
 
 RELIABLE, RANDOM, MALICIOUS = "reliable", "random", "malicious"
 FEW, OVERLAP = "too few judgements", "too little overlap"
-# in the order of a table: what needs a look comes first
+# table order: verdicts that need attention come first
 VERDICTS = (MALICIOUS, RANDOM, OVERLAP, FEW, RELIABLE)
-TOLD = (RELIABLE, RANDOM, MALICIOUS, FEW, OVERLAP)  # in the order of a sentence
-# Share of the reliable annotators' lead over guessing that must be excluded before somebody is called random. With one
-# half, at most 1 % of honest annotators are in simulated crowds (benchmarks/verdicts.py); more would find those who
-# guess sooner, but on TREC 2011 from 0.6 on it hits some whom gold labels show to be right.
+SENTENCE_ORDER = (RELIABLE, RANDOM, MALICIOUS, FEW, OVERLAP)  # sentence order
+# Share of the reliable annotators' lead over guessing that the interval must exclude for the verdict random.
+# At one half, at most 1 % of honest annotators get it in simulated crowds (benchmarks/verdicts.py). Larger
+# values detect guessers sooner, but from 0.6 on they misjudge some TREC 2011 workers (by gold labels).
 LEAD = 0.5
-HONEST = 0.65  # a quality that must be excluded too, however good the others are
-SHARED = (
-    0.5  # share of the judgements of which others must know the items; below, it is overlap that is missing
-)
+HONEST = 0.65  # this quality must be excluded too, however good the others are
+SHARED = 0.5  # share of the judgements on items that others judge too; below this, the overlap is too small
 
 
 class AnnotatorVerdicts(NamedTuple):
-    """By annotator: the interval of the quality, the verdict, and what a clear one lacks; and the held-out check."""
+    """Per annotator: interval of the quality, verdict, missing evidence; and the held-out check."""
 
     quality: F8
     low: F8
     high: F8
     verdicts: list[str]
     missing: list[str | None]
-    reversal: Reversal | None  # where somebody answers the other way round
+    reversal: Reversal | None  # None if nobody's answers are reversed
 
 
 def compute_posterior(same: F8, other: F8, level: float) -> tuple[F8, F8, F8]:
-    """Mean and interval of the beta posterior from Jeffreys' prior; it ends at 0 or 1 where nothing differs."""
+    """Mean and interval of the beta posterior with Jeffreys' prior; it ends at 0 or 1 if all answers agree."""
     from scipy.special import betaincinv
 
     a, b = same + 0.5, other + 0.5
@@ -67,11 +65,11 @@ def compute_posterior(same: F8, other: F8, level: float) -> tuple[F8, F8, F8]:
 
 
 def judge_annotators(crowd: CrowdJudgements, counts: AgreementCounts, level: float) -> AnnotatorVerdicts:
-    """All verdicts."""
+    """Compute all verdicts."""
     quality, low, high = compute_posterior(counts.same_worth, counts.other_worth, level)
     suspects = high < 0.5
     reversal = measure_reversal(crowd, suspects) if suspects.any() else None
-    # Two camps that contradict each other are alike from outside; only the larger one can tell on the smaller one.
+    # Two camps that contradict each other look alike, so only the smaller one can be called malicious.
     confirmed = reversal is not None and suspects.sum() < (low > 0.5).sum() and _is_confirmed(reversal, level)
     line = _least_lead(counts, low > 0.5)
     equal = _find_constant_outliers(crowd, level)
@@ -93,25 +91,25 @@ def judge_annotators(crowd: CrowdJudgements, counts: AgreementCounts, level: flo
 
 
 def _is_confirmed(reversal: Reversal, level: float) -> bool:
-    """Whether the others predict each other better than by guessing."""
+    """Whether the others predict each other better than chance."""
     low = compute_posterior(np.array([reversal.same]), np.array([reversal.other]), level)[1]
     return bool(low[0] > 0.5)
 
 
 def _least_lead(counts: AgreementCounts, reliable: B1) -> float:
-    """The lead over guessing which nobody who is called random may have, as far as the interval tells.
+    """The lead over guessing that the interval of a random annotator must exclude.
 
-    What the others say is not the truth, and the less it is, the less even the best agree with it; so this is not the
-    lead of a fixed quality, but a share of that of the reliable annotators.
+    The other annotators are not the truth, and the noisier they are, the less even the best agree with them.
+    So the threshold is a share of the reliable annotators' lead and not a fixed quality.
     """
     same, other = counts.same_worth[reliable].sum(), counts.other_worth[reliable].sum()
     return float(min(LEAD * (same / (same + other) - 0.5), HONEST - 0.5)) if same + other > 0 else 0.0
 
 
 def _find_constant_outliers(crowd: CrowdJudgements, level: float) -> B1:
-    """Annotators all of whose answers are equal though those of others on the same items are not.
+    """Annotators whose answers are all equal although others answer differently on the same items.
 
-    They agree with others surely less than annotators agree with each other.
+    Their agreement with the others must be significantly below the usual agreement.
     """
     shared, equal = crowd.count_shared_answers(), crowd.find_constant_annotators()
     agreed = np.nan_to_num(shared.share) * shared.questions
@@ -127,13 +125,13 @@ def _usual_agreement(shared: SharedAnswers, whom: B1) -> float:
 def _describe_missing_evidence(
     crowd: CrowdJudgements, code: int, pairs: float, suspect: bool
 ) -> tuple[str, str]:
-    """The verdict where there is none yet, and what it takes."""
+    """The verdict where the evidence is insufficient, and what is missing."""
     if suspect:
-        return OVERLAP, "others who judge the same items and agree with each other"
+        return OVERLAP, "other annotators who judge the same items and agree with each other"
     shared, own = int(crowd.overlap[code]), int(crowd.judgements[code])
     if shared < SHARED * own:
-        return OVERLAP, f"others who judge the same items: they did for {shared:,} of {own:,} judgements"
+        return OVERLAP, f"other annotators on the same items: {shared:,} of {own:,} judgements have them"
     return (
         FEW,
-        f"judgements: after {pairs:,.0f} pairs that others order too, more than one verdict is possible",
+        f"judgements: {pairs:,.0f} pairs that others order too leave more than one verdict possible",
     )

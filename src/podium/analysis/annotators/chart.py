@@ -1,4 +1,4 @@
-"""Annotators as a picture: how much each judged, and how well."""
+"""Chart of annotators: number of judgements and quality."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from podium.evaluate import charts
 
 __all__ = ["draw_annotators", "plot_annotators"]
 
-COLOURS = ("#c0392b", "#e67e22", "#bdc3c7", "#95a5a6", "#2874a6")  # in the order of the verdicts
+COLOURS = ("#c0392b", "#e67e22", "#bdc3c7", "#95a5a6", "#2874a6")  # in the order of VERDICTS
 
 
 def plot_annotators(found: Annotators, path: str | os.PathLike[str]) -> None:
-    """Write the picture to a .svg, .png or .html file; the page needs no network."""
+    """Write the chart to a .svg, .png or .html file; the page needs no network."""
     charts.save_chart(draw_annotators(found), path)
 
 
 def draw_annotators(found: Annotators) -> Any:
-    """The picture as an Altair chart."""
+    """The annotators as an Altair chart."""
     alt = charts.import_altair()
     values = [
         {
@@ -37,9 +37,9 @@ def draw_annotators(found: Annotators) -> Any:
     span = alt.Scale(domain=[0, 1])
     title = f"quality, {100 * found.level:.6g}% intervals"
     bars = base.mark_rule(opacity=0.25).encode(y=alt.Y("low:Q", scale=span, title=title), y2="high:Q")
-    told = ["annotator:N", "verdict:N", "flags:N", "quality:Q", "low:Q", "high:Q", "judgements:Q"]
+    tooltip = ["annotator:N", "verdict:N", "flags:N", "quality:Q", "low:Q", "high:Q", "judgements:Q"]
     dots = base.mark_point(filled=True, size=36, opacity=0.9).encode(
-        y=alt.Y("quality:Q", scale=span), tooltip=told
+        y=alt.Y("quality:Q", scale=span), tooltip=tooltip
     )
     chance = alt.Chart(alt.Data(values=[{"y": 0.5}])).mark_rule(strokeDash=[4, 4]).encode(y="y:Q")
     return (bars + dots + chance).properties(width=520, height=320, title=found.lines[0])

@@ -1,8 +1,8 @@
-"""What all annotators said as columns, and how often each says what a reference says.
+"""The judgements of all annotators as columns, and their agreement with a reference.
 
-A judgement is a vote between two items, or an item placed in a list. Pairs are votes with a winner, and any two items
-that one list puts in order. The reference may be scores of the items (a consensus, gold labels), or what the other
-annotators say, from which the annotator's own judgements are taken out.
+A judgement is a vote between two items, or an item placed in a list. Pairs are votes with a winner, and any
+two items that a list puts in order. The reference is either scores of the items (a consensus, gold labels) or
+the judgements of the other annotators, without the annotator's own.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from podium.metrics.agreement import count_concordant_pairs
 
 __all__ = ["AgreementCounts", "CrowdJudgements", "SharedAnswers"]
 
-MOST_GRADES = 20  # distinct ratings up to which they are grades of one scale, the same for all annotators
-ROUNDS, PRIOR = 3, 2.0  # of weighing the others by their quality; judgements added on both sides of one half
-# A vote of the others on the very pair counts 1, and the gap of the two items' mean values (from -1 to 1) so much: of
-# 0, 1, 3 and 10 the best on votes with known truth (reading difficulty), where direct votes alone are 0.8 points worse.
+MOST_GRADES = 20  # up to this many distinct ratings are grades of one scale shared by all annotators
+ROUNDS, PRIOR = 3, 2.0  # rounds of weighting the others by quality; judgements added per side
+# Weight of the gap between the two items' mean values (from -1 to 1); a direct vote of another annotator on
+# the pair counts 1. Best of 0, 1, 3 and 10 on votes with known truth (reading difficulty); direct votes alone
+# are 0.8 points worse.
 GAP = 3.0
-NEARLY, MANY = 0.98, 50  # share of equal answers, of so many, that counts as all of them
-EQUAL = 1e-9  # what is nearer to 0 is no preference
+NEARLY, MANY = 0.98, 50  # this share of equal answers, out of MANY or more, counts as all
+EQUAL = 1e-9  # values closer to 0 are no preference
 
 
 class AgreementCounts(NamedTuple):
-    """By annotator: pairs judged as the reference has them, and the other way round; pairs that it ties are no pairs.
+    """Per annotator: pairs ordered as in the reference, and in reverse; ties of the reference do not count.
 
-    The last two count what they are worth as independent votes: pairs of a list go together (see `Crowd.worth`), and so
-    do answers to a comparison that is asked again (see `Crowd.vote_worth`).
+    The last two are effective sample sizes: pairs of one list are correlated (see `pair_worth`), and so are
+    repeated answers to one comparison (see `compute_vote_worth`).
     """
 
     same: F8
@@ -44,11 +45,11 @@ class AgreementCounts(NamedTuple):
 
 
 class SharedAnswers(NamedTuple):
-    """By annotator: judgements that others made too, and the mean share of those others who say the same."""
+    """Per annotator: judgements shared with others, and the mean share of those others who agree."""
 
     judgements: I8
-    questions: I8  # the same without repeated answers
-    share: F8  # NaN for none
+    questions: I8  # without repeated answers
+    share: F8  # NaN if nothing is shared
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,26 +66,26 @@ class CrowdJudgements:
         """Items of all queries."""
         return len(self.preferences.index.items)
 
-    # -- columns -----------------------------------------------------------------------------------------------
+    # -- columns ---------------------------------------------------------------------------------------------
 
     @functools.cached_property
     def annotator_of_row(self) -> I8:
-        """The annotator of every row of the lists."""
+        """The annotator of each list row."""
         lists = self.preferences.lists
         return lists.expert[lists.list_of_row].astype(np.int64)
 
     @functools.cached_property
     def grades(self) -> F8 | None:
-        """The scale of the ratings, where there is one that all annotators share."""
+        """The rating scale, if all annotators share one."""
         score = self.preferences.lists.score
         found = np.zeros(0) if score is None or np.isnan(score).any() else np.unique(score)
         return found if 1 < len(found) <= MOST_GRADES else None
 
     @functools.cached_property
     def row_values(self) -> F8:
-        """From -1 to 1: how well a row of a list speaks of its item.
+        """Value from -1 to 1 that a list row gives its item.
 
-        By the scale where ratings are grades that all annotators share, else by the place in the list.
+        From the rating scale if all annotators share one, otherwise from the place in the list.
         """
         lists, grades = self.preferences.lists, self.grades
         if grades is not None:
@@ -96,19 +97,19 @@ class CrowdJudgements:
 
     @functools.cached_property
     def win_weights(self) -> F8:
-        """Weight of every vote, 0 for ties."""
+        """Weight of each vote, 0 for ties."""
         votes = self.preferences.comparisons
         return np.where(votes.tie, 0.0, votes.weight)
 
     @functools.cached_property
     def reference_weights(self) -> F8:
-        """What a vote counts for in the reference: all votes of one annotator on one pair are one voice."""
+        """Weight of a vote in the reference: all votes of one annotator on one pair share one vote."""
         weight = self.preferences.comparisons.weight
         return np.asarray(weight / np.maximum(self._sum_own_votes(weight), 1.0), np.float64)
 
     @functools.cached_property
     def vote_pairs(self) -> tuple[I8, I8]:
-        """The number of the two items of every vote, and 1 where the winner is the lower slot, else -1."""
+        """Pair number of each vote, and 1 where the winner is the lower slot, else -1."""
         votes = self.preferences.comparisons
         low, high = np.minimum(votes.winner, votes.loser), np.maximum(votes.winner, votes.loser)
         key = low.astype(np.int64) * max(self.slot_count, 1) + high
@@ -116,7 +117,7 @@ class CrowdJudgements:
 
     @functools.cached_property
     def judgements(self) -> I8:
-        """How many judgements each annotator made."""
+        """Number of judgements per annotator."""
         votes = self.preferences.comparisons
         return np.bincount(self.annotator_of_row, minlength=len(self)) + np.bincount(
             votes.expert, minlength=len(self)
@@ -124,17 +125,17 @@ class CrowdJudgements:
 
     @functools.cached_property
     def queries(self) -> I8:
-        """How many queries each annotator judged."""
+        """Number of queries per annotator."""
         lists, votes, n = self.preferences.lists, self.preferences.comparisons, max(len(self), 1)
         key = np.concatenate((lists.query_of_list * n + lists.expert, votes.query_of_row * n + votes.expert))
         return np.bincount(np.unique(key) % n, minlength=len(self))
 
     @functools.cached_property
     def pair_worth(self) -> F8:
-        """Independent votes that a pair of each list is worth: pairs over the variance of their balance.
+        """Effective number of independent votes per pair of a list: pairs over the variance of their balance.
 
-        That is Kendall's, of random orders with the list's ties: one for a list of two items, and three a pair over
-        the number of items plus one for a list of two grades.
+        The variance is Kendall's for random orders with the list's ties. A list of two items gives one vote
+        per pair; a list with two grades gives three over the number of items plus one.
         """
         lists = self.preferences.lists
         above, upto = count_items_above(lists.starts, lists.rank)
@@ -145,25 +146,25 @@ class CrowdJudgements:
         variance = (n * (n - 1) * (2 * n + 5) - spread) / 18
         return np.divide(pairs, variance, out=np.ones(len(n)), where=variance > 0)
 
-    # -- against a reference -----------------------------------------------------------------------------------
+    # -- against a reference ---------------------------------------------------------------------------------
 
     def count_against_scores(self, scores: F8) -> AgreementCounts:
-        """Against scores by slot; NaN: not known."""
+        """Agreement with scores by slot; NaN means unknown."""
         votes = self.preferences.comparisons
         return self._count_agreement(
             scores[self.preferences.lists.item], scores[votes.winner] - scores[votes.loser]
         )
 
     def count_against_others(self) -> AgreementCounts:
-        """Against what the others say, each of whom counts by its own quality; the malicious count in reverse."""
+        """Agreement with the other annotators, weighted by quality; malicious annotators count in reverse."""
         return self.count_against_weighted(self.estimate_weights_without(np.zeros(len(self), np.bool_)))
 
     def count_against_weighted(self, weights: F8) -> AgreementCounts:
-        """Against what the others say, each with a weight."""
+        """Agreement with the other annotators under the given weights."""
         return self._count_agreement(*self._summarize_others(weights))
 
     def estimate_weights_without(self, left_out: B1) -> F8:
-        """Weights of the annotators by their quality, as estimated without some of them, who have none."""
+        """Quality weights estimated without some of the annotators, whose weight is 0."""
         start = np.where(left_out, 0.0, 1.0)
         weights = start
         for _ in range(ROUNDS - 1):
@@ -171,14 +172,14 @@ class CrowdJudgements:
         return weights
 
     def compute_quality_weights(self, counts: AgreementCounts) -> F8:
-        """From -1 (always the other way round) to 1: what annotators count for by their quality, shrunk to 0."""
+        """Weights from -1 (always reversed) to 1 by quality, shrunk toward 0."""
         total = counts.same_worth + counts.other_worth
         return np.asarray(2 * (counts.same_worth + PRIOR) / (total + 2 * PRIOR) - 1, np.float64)
 
     def _summarize_others(self, weights: F8) -> tuple[F8, F8]:
-        """By row of the lists the others' mean value of the item, by vote the others' preference for the winner.
+        """Per list row the others' mean value of the item, per vote the others' preference for the winner.
 
-        NaN where nobody else speaks of an item.
+        NaN where no other annotator judges the item.
         """
         votes, rows = self.preferences.comparisons, self.preferences.lists.rows
         by_row, by_vote = weights[self.annotator_of_row], weights[votes.expert] * self.reference_weights
@@ -186,11 +187,12 @@ class CrowdJudgements:
         slot = np.concatenate((self.preferences.lists.item, votes.winner, votes.loser))
         sums = np.concatenate((by_row * self.row_values, for_winner, -for_winner))
         size = np.abs(np.concatenate((by_row, by_vote, by_vote)))
+        # minus the annotator's own judgements, so that nobody is compared with themselves
         total, mass = (
             _sum_by_group(slot, c, self.slot_count)[slot] - self._sum_own_rows(c) for c in (sums, size)
         )
         mass = np.where(mass > EQUAL, mass, np.nan)
-        mean = np.round(total / (mass + 1), 9)
+        mean = np.round(total / (mass + 1), 9)  # one pseudo-judgement of 0 shrinks rarely judged items
         won, lost = mean[rows : rows + len(votes)], mean[rows + len(votes) :]
         pair, sign = self.vote_pairs
         for_low: F8 = for_winner * sign
@@ -199,7 +201,7 @@ class CrowdJudgements:
         return placed, direct + GAP * np.nan_to_num(won - lost)
 
     def _round_to_grades(self, mean: F8) -> F8:
-        """Mean values as the nearest grade, not known half way: items of one grade are no pair to be right about."""
+        """Round mean values to the nearest grade; NaN halfway, since items of one grade form no pair."""
         assert self.grades is not None
         scale = 2 * (self.grades - self.grades[0]) / (self.grades[-1] - self.grades[0]) - 1
         middle = (scale[1:] + scale[:-1]) / 2
@@ -209,7 +211,7 @@ class CrowdJudgements:
 
     @functools.cached_property
     def _item_cells(self) -> I8:
-        """The number of (annotator, item) for rows of lists, winners and losers, one after the other."""
+        """Number of the (annotator, item) pair of list rows, winners and losers, concatenated."""
         lists, votes = self.preferences.lists, self.preferences.comparisons
         who = np.concatenate((self.annotator_of_row, votes.expert, votes.expert))
         key = who * max(self.slot_count, 1) + np.concatenate((lists.item, votes.winner, votes.loser))
@@ -217,7 +219,7 @@ class CrowdJudgements:
 
     @functools.cached_property
     def _pair_cells(self) -> I8:
-        """The number of (annotator, pair) of every vote."""
+        """Number of the (annotator, pair) combination of each vote."""
         pair = self.vote_pairs[0]
         key = self.preferences.comparisons.expert * (int(pair.max(initial=0)) + 1) + pair
         return _encode_keys(key)
@@ -229,7 +231,7 @@ class CrowdJudgements:
         return _sum_by_group(self._pair_cells, values, len(values))[self._pair_cells]
 
     def _count_agreement(self, of_row: F8, of_vote: F8) -> AgreementCounts:
-        """Pairs the same way round as the reference, and the other way round."""
+        """Pairs ordered as in the reference, and pairs ordered the other way."""
         lists, votes = self.preferences.lists, self.preferences.comparisons
         known = ~np.isnan(of_row)
         starts = np.concatenate(([0], np.cumsum(known)))[lists.starts]
@@ -245,14 +247,14 @@ class CrowdJudgements:
                     _sum_by_group(lists.expert, by_list * worth, len(self))
                     + _sum_by_group(votes.expert, self.win_weights * of_one * (sign == wanted), len(self))
                 )
-        # sums of fractions depend on their order in the last bits, and results must not
+        # sums of fractions depend on the order of the rows in the last bits; results must not
         return AgreementCounts(*(np.round(c, 9) for c in columns))
 
     def compute_vote_worth(self, sign: F8) -> F8:
-        """Independent votes that a vote is worth, where `sign` says whether it is as the reference has it (1, -1).
+        """Effective number of independent votes per vote; `sign` is 1 if it matches the reference, else -1.
 
-        An annotator who answers the same comparison again tends to say the same again. k votes on it are worth
-        k / (1 + (k - 1) r), where r is the correlation of such answers over all annotators; 1 unless votes show less.
+        Repeated answers of one annotator to one comparison are correlated. k votes are worth
+        k / (1 + (k - 1) r); r is their correlation over all annotators, 1 unless the votes show less.
         """
         known = (self.win_weights > 0) & (sign != 0)
         who, cell = self.preferences.comparisons.expert[known], self._pair_cells[known]
@@ -266,10 +268,10 @@ class CrowdJudgements:
         weight = _sum_by_group(self._pair_cells, self.win_weights, len(self._pair_cells))[self._pair_cells]
         return np.asarray(1 / (1 + r * np.maximum(weight - 1, 0.0)), np.float64)
 
-    # -- among themselves --------------------------------------------------------------------------------------
+    # -- among themselves ------------------------------------------------------------------------------------
 
     def count_shared_answers(self) -> SharedAnswers:
-        """How far others answer the same questions alike: the same two items, or the grade or half of a list."""
+        """Agreement with others on the same questions: the same two items, or the grade or half of a list."""
         lists, votes = self.preferences.lists, self.preferences.comparisons
         pair, sign = self.vote_pairs
         answer = np.concatenate((_thirds(self.row_values), np.where(votes.tie, 0, sign)))
@@ -290,7 +292,7 @@ class CrowdJudgements:
 
     @functools.cached_property
     def overlap(self) -> I8:
-        """By annotator: judgements of items that others judge too; of a vote, both items."""
+        """Per annotator: judgements of items that others judge too; a vote needs both items."""
         lists, votes = self.preferences.lists, self.preferences.comparisons
         slot = np.concatenate((lists.item, votes.winner, votes.loser))
         once = np.unique(self._item_cells, return_index=True)[1]
@@ -300,7 +302,7 @@ class CrowdJudgements:
         return np.asarray(np.bincount(who, minlength=len(self)), np.int64)
 
     def count_repeats(self) -> tuple[F8, F8, F8]:
-        """By annotator: pairs of answers to the same comparison (same query, same two items), how many of them are
+        """Per annotator: pairs of answers to one comparison (same query and two items), how many of them are
         equal, and answers beyond the first.
         """
         votes = self.preferences.comparisons
@@ -318,7 +320,7 @@ class CrowdJudgements:
         )
 
     def find_constant_annotators(self) -> B1:
-        """Annotators whose answers, of several, are all the same, or nearly all of many."""
+        """Annotators with several answers that are all the same, or with many that nearly all are."""
         lists, votes, n = self.preferences.lists, self.preferences.comparisons, len(self)
         if self.grades is not None:
             assert lists.score is not None
@@ -339,7 +341,7 @@ def _thirds(value: F8) -> I8:
 
 
 def _encode_keys(key: npt.NDArray[Any]) -> I8:
-    """Equal keys get equal numbers 0, 1, 2, ..."""
+    """Number equal keys alike: 0, 1, 2, ..."""
     return np.asarray(np.unique(key, return_inverse=True)[1], np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Annotators seen beside each other: who copies whom, who votes for a side, who is fast; shared with leaderboards."""
+"""Annotators compared with each other: copies, side bias, speed. Shared with leaderboards."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ __all__ = [
     "measure_speed",
 ]
 
-ENOUGH_TIMES = 5  # judgements with a time, before an annotator is called fast or slow
+ENOUGH_TIMES = 5  # timed judgements required to flag an annotator as fast or slow
 FAR = 3.0  # robust standard deviations, in the logarithm of the median time
 JudgementTimes = Mapping[Id, Sequence[float] | npt.NDArray[np.float64]]
 
 
 class PeerChecks(NamedTuple):
-    """What the checks of leaderboards say of the annotators."""
+    """Results of the leaderboard checks on annotators."""
 
     agreement: Agreement | None
-    copies: dict[Id, list[Id]]  # annotator -> others who answer alike
+    copies: dict[Id, list[Id]]  # annotator -> others with near-identical answers
 
 
 class SideShares(NamedTuple):
-    """By annotator: the share of votes for the item shown first, and a test of it beside what is known of the items.
+    """Per annotator: share of votes for the item shown first, and a test given the items' strengths.
 
-    NaN where nothing says who was shown first, or where the design does not tell the side from the item.
+    NaN where the display order is unknown, or where the design confounds side and item.
     """
 
     share: F8
@@ -59,14 +59,14 @@ class SideShares(NamedTuple):
 
 
 class Speed(NamedTuple):
-    """By annotator: median seconds a judgement (NaN: not known), and robust deviations from the crowd's median."""
+    """Per annotator: median seconds per judgement (NaN: unknown), and robust deviations from the crowd."""
 
     median: F8
-    deviation: F8  # NaN where there are too few times
+    deviation: F8  # NaN with too few times
 
 
 def compare_peers(crowd: CrowdJudgements) -> PeerChecks:
-    """Run the checks that leaderboards make of their judges."""
+    """Run the leaderboard checks on the annotators."""
     if not crowd.judgements.any():
         return PeerChecks(None, {})
     tally = Tally.from_preferences(_to_votes(crowd))
@@ -76,15 +76,15 @@ def compare_peers(crowd: CrowdJudgements) -> PeerChecks:
 
 
 def _to_votes(crowd: CrowdJudgements) -> Preferences:
-    """The same judgements over items of one query each; a place in a list is a vote against the middle.
+    """The same judgements with items distinct per query; a place in a list becomes a vote against the middle.
 
-    Pairs of one list hang together, so counting them would make copies of annotators who share five items; votes
-    against the middle do not.
+    Pairs of one list are correlated: counting them would make annotators who share five items look like
+    copies. Votes against the middle are not.
     """
     p = crowd.preferences
     old, rows = p.index, p.lists.rows
     starts = old.starts + np.arange(len(old) + 1)
-    slot = np.arange(crowd.slot_count) + old.query_of_slot  # the middle of each query comes after its items
+    slot = np.arange(crowd.slot_count) + old.query_of_slot  # the middle of a query follows its items
     index = ItemIndex(
         old.queries, starts, Ids(list(range(int(starts[-1])))), np.zeros(int(starts[-1]), np.int32)
     )
@@ -108,7 +108,7 @@ def _to_votes(crowd: CrowdJudgements) -> Preferences:
 
 
 def count_effective_judges(crowd: CrowdJudgements, found: Agreement | None) -> float:
-    """Independent judges of equal volume that the annotators are worth together (Kish's design effect)."""
+    """Effective number of independent, equally busy judges (Kish's design effect)."""
     volume = crowd.judgements.astype(np.float64)
     spread = float((volume**2).sum())
     if not spread:
@@ -120,7 +120,7 @@ def count_effective_judges(crowd: CrowdJudgements, found: Agreement | None) -> f
 
 
 def measure_sides(crowd: CrowdJudgements) -> SideShares:
-    """How often each annotator votes for the item shown first; an item is the same in all queries."""
+    """Share of votes for the item shown first, per annotator; an item is the same in all queries."""
     from scipy.special import ndtr
 
     p, unknown = crowd.preferences, np.full(len(crowd), np.nan)
@@ -135,7 +135,7 @@ def measure_sides(crowd: CrowdJudgements) -> SideShares:
 
 
 def measure_speed(crowd: CrowdJudgements, times: JudgementTimes | None) -> Speed:
-    """Median seconds of every annotator, compared by logarithms."""
+    """Median seconds per annotator, compared on the log scale."""
     experts = crowd.preferences.experts
     median = np.full(len(crowd), np.nan)
     count = np.zeros(len(crowd), np.int64)
@@ -143,11 +143,11 @@ def measure_speed(crowd: CrowdJudgements, times: JudgementTimes | None) -> Speed
         code = experts.code_of(who)
         if code is None:
             raise InputError(
-                f"there are times of {who!r}, who judged nothing; {suggest_names(str(who), map(str, experts))}"
+                f"there are times for {who!r}, who judged nothing; {suggest_names(str(who), map(str, experts))}"
             )
         given = np.asarray(seconds, np.float64)
         if given.ndim != 1 or not np.isfinite(given).all() or (given < 0).any():
-            raise InputError(f"a time of {who!r} is not a number of seconds from 0", remedy="leave it out")
+            raise InputError(f"a time of {who!r} is not a number of seconds >= 0", remedy="leave it out")
         count[code] = len(given)
         median[code] = np.median(given) if len(given) else np.nan
     log = np.log(np.maximum(median, 1e-3))

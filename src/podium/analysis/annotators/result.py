@@ -1,4 +1,4 @@
-"""One row per annotator, with a verdict, its reasons, and how sure it is."""
+"""One row per annotator: verdict, reasons and uncertainty."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from podium.analysis.annotators.annotator_sentences import describe_annotators
 from podium.analysis.annotators.annotator_verdicts import (
     LEAD,
-    TOLD,
+    SENTENCE_ORDER,
     VERDICTS,
     AnnotatorVerdicts,
     compute_posterior,
@@ -44,42 +44,42 @@ from podium.methods.base import make
 
 __all__ = ["VERDICTS", "Annotator", "Annotators", "annotators"]
 
-ROWS = 15  # annotators in a notebook
+ROWS = 15  # annotators shown in a notebook
 
 
 @dataclass(frozen=True)
 class Annotator:
-    """One annotator; None stands for what the data do not tell.
+    """One annotator; None means the data do not determine the value.
 
-    `quality` is the chance that a pair is judged as the others, taken together, judge it: 1 always, 0.5 at random, 0
-    always the other way round. The annotator's own judgements are not among theirs.
+    `quality` is the probability that a pair is ordered as the other annotators together order it: 1 always,
+    0.5 at random, 0 always reversed. The annotator's own judgements are excluded from that reference.
     """
 
     annotator: Id
     verdict: str  # one of `VERDICTS`
-    missing: str | None  # what a clear verdict would take
+    missing: str | None  # evidence required for a clear verdict
     flags: tuple[str, ...]  # "always first", "copies X", "very fast", ...
     quality: float
     low: float  # interval of the quality
     high: float
     judgements: int
     overlap: int  # judgements of items that others judge too
-    pairs: int  # pairs put in order that the others put in order too
+    pairs: int  # pairs that both the annotator and the others order
     queries: int
-    agreement: float | None  # share of the pairs that are as in the consensus, own judgements included
-    peers: float | None  # share of the others who answer the same questions alike
-    consistency: float | None  # share of equal answers where the same pair was judged again
-    first: float | None  # share of votes for the item shown first, where sides and items can be told apart
-    first_p: float | None  # of the side being of no matter, beside what is known of the items
-    seconds: float | None  # median time of a judgement
-    accuracy: float | None  # share of the pairs that are as in the gold labels
+    agreement: float | None  # share of pairs ordered as in the consensus, own judgements included
+    peers: float | None  # share of the others who give the same answers
+    consistency: float | None  # share of equal answers to repeated pairs
+    first: float | None  # share of votes for the item shown first; None if side and item are confounded
+    first_p: float | None  # p-value of no side effect, given the items' strengths
+    seconds: float | None  # median time per judgement
+    accuracy: float | None  # share of pairs ordered as in the gold labels
     gold_pairs: int
-    weight: float | None  # what the method that made the consensus thinks of the annotator
+    weight: float | None  # weight given by the consensus method
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Annotators:
-    """All annotators, those that need a look first, then by judgements.
+    """All annotators, those that need attention first, then by number of judgements.
 
     >>> votes = [v for q in range(20) for v in [(q, "ann", "a", "b"), (q, "ben", "a", "b"), (q, "cid", "b", "a")]]
     >>> query, who, won, lost = zip(*votes)
@@ -91,9 +91,9 @@ class Annotators:
     rows: tuple[Annotator, ...]
     method: str
     level: float
-    effective: float  # independent judges of equal volume that they are worth
-    copies: tuple[tuple[Id, ...], ...] = field(default=())  # groups that answer alike, mistakes included
-    reversal: Reversal | None = None  # the held-out check of those whose answers are the other way round
+    effective: float  # effective number of independent, equally busy judges
+    copies: tuple[tuple[Id, ...], ...] = field(default=())  # groups with near-identical answers
+    reversal: Reversal | None = None  # held-out check of annotators with reversed answers
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -118,29 +118,29 @@ class Annotators:
              f"{r.judgements:,}")
             for r in self.rows[:ROWS]
         )  # fmt: skip
-        said = "".join(map(render_paragraph, self.lines))
+        paragraphs = "".join(map(render_paragraph, self.lines))
         return render_block(
-            "Annotators", said, render_table(Grid(head, rows, 3), more=len(self.rows) - len(rows))
+            "Annotators", paragraphs, render_table(Grid(head, rows, 3), more=len(self.rows) - len(rows))
         )
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many there are of each verdict and flag; copies are counted as "copies"."""
+        """Number of annotators per verdict and flag; copies are counted as "copies"."""
         found = Counter(row.verdict for row in self.rows)
         flags = Counter(
             flag.split(" ")[0] if flag.startswith("copies ") else flag
             for row in self.rows
             for flag in row.flags
         )
-        return {v: found[v] for v in TOLD} | dict(sorted(flags.items()))
+        return {v: found[v] for v in SENTENCE_ORDER} | dict(sorted(flags.items()))
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What there is to know, in sentences."""
+        """Summary in sentences."""
         return tuple(describe_annotators(self, FLAGS[:2] + FLAGS[3:]))
 
     def filter_by_flag(self, word: str) -> Annotators:
-        """Only those with a verdict or flag that begins with a word."""
+        """Only annotators with a verdict or flag that begins with `word`."""
         kept = tuple(r for r in self.rows if any(f.startswith(word.lower()) for f in (r.verdict, *r.flags)))
         known = [*VERDICTS, *FLAGS]
         if not kept and not any(name.startswith(word.lower()) for name in known):
@@ -148,7 +148,7 @@ class Annotators:
         return Annotators(kept, self.method, self.level, self.effective, self.copies, self.reversal)
 
     def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
-        """A dataframe with a row per annotator, those that need a look first; the columns are those of `Annotator`."""
+        """A dataframe with one row per annotator, in the order of `rows`; columns as in `Annotator`."""
         return records_frame(self.rows, Annotator, "annotator", backend)
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,11 +179,11 @@ def annotators(
     times: JudgementTimes | None = None,
     level: float = 0.95,
 ) -> Annotators:
-    """What can be said of every annotator (expert) of the preferences.
+    """Report on every annotator (expert) of the preferences.
 
-    The `consensus` is made by `method` unless given. With gold `labels` the accuracy against them is
-    told; `times` maps annotators to the seconds their judgements took. Intervals are those of Jeffreys' beta posterior
-    at `level`; the pairs of a list count as the independent votes that they are worth.
+    `method` computes the `consensus` unless it is given. Gold `labels` add the accuracy against them; `times`
+    maps annotators to the seconds per judgement. Intervals come from Jeffreys' beta posterior at `level`;
+    pairs of one list count by their effective sample size.
     """
     if not 0 < level < 1:
         raise ParameterError(f"level is {level}; accepted: numbers between 0 and 1, both excluded")
@@ -204,7 +204,7 @@ def annotators(
 
 
 class _AnnotatorColumns(NamedTuple):
-    """By annotator; NaN: not known."""
+    """Per annotator; NaN means unknown."""
 
     quality: F8
     low: F8
@@ -213,7 +213,7 @@ class _AnnotatorColumns(NamedTuple):
     agreement: F8
     peers: F8
     consistency: F8
-    repeats: F8  # answers to a comparison that was answered before
+    repeats: F8  # repeated answers to a comparison
     first: F8
     first_p: F8
     seconds: F8
@@ -249,16 +249,16 @@ def _compute_columns(
 
 
 def _align_labels(crowd: CrowdJudgements, labels: Labels | None) -> F8:
-    """By slot, NaN: not known; labels that have nothing to do with the judgements are nearly always a mistake."""
+    """Labels by slot, NaN if unknown; labels that match no judged item are nearly always a mistake."""
     if labels is None:
         return np.full(crowd.slot_count, np.nan)
     index = crowd.preferences.index
     found = labels.align(index)
     if np.isnan(found).all():
         warnings.warn(
-            f"no judged item has a label: judged are items such as {index.items[:3]} of the queries "
-            f"{index.queries[:3]}, labels are of the queries {labels.queries[:3]}; ids are compared exactly, case and "
-            "type included",
+            f"no judged item has a label: the judgements have items such as {index.items[:3]} of queries "
+            f"{index.queries[:3]}, the labels have queries {labels.queries[:3]}; "
+            "ids are compared exactly, case and type included",
             PodiumWarning,
             stacklevel=4,
         )
@@ -270,7 +270,7 @@ def _divide_or_nan(part: F8, whole: F8) -> F8:
 
 
 def _align_method_weights(crowd: CrowdJudgements, consensus: Consensus) -> F8:
-    """The method's own estimates; not known where it has none and all annotators count the same."""
+    """The method's own weights; NaN if it has none or gives all annotators the same."""
     found = np.full(len(crowd), np.nan)
     given, experts = consensus.expert_weights, consensus.experts
     if given is None or experts is None or (given == 1).all():
@@ -280,7 +280,7 @@ def _align_method_weights(crowd: CrowdJudgements, consensus: Consensus) -> F8:
 
 
 def _find_inconsistent(c: _AnnotatorColumns, level: float) -> B1:
-    """Whose answers to a comparison that is asked again surely agree little more than by chance, unlike the others'."""
+    """Annotators whose repeated answers are significantly less consistent than those of the others."""
     equal = np.nan_to_num(c.consistency) * c.repeats
     high = compute_posterior(equal, c.repeats - equal, level)[2]
     usual = (equal.sum() - equal + 0.5) / (c.repeats.sum() - c.repeats + 1)
@@ -308,7 +308,7 @@ def _collect_flags(
         found[_find_code(experts, who)].append(FIRST if share > 0.5 else SECOND)
     for who, others in copies.items():
         if EQUAL in found[_find_code(experts, who)]:
-            continue  # they agree with everybody who never decides
+            continue  # constant answers agree with all other constant answers
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         found[_find_code(experts, who)].append(f"{COPIES} {others[0]}{more}")
     return found

@@ -1,7 +1,7 @@
-"""Do the others agree without those who answer the other way round, and do the reversed answers of these help?
+"""Check on held-out judgements whether the other annotators agree, and whether reversing the suspects helps.
 
-Both are asked of judgements that were held out: annotators are dealt into folds, the judgements of each fold are
-predicted from those of all others, and whose answers are reversed is decided without the fold.
+Suspects are annotators whose answers look reversed. The others are split into folds; the judgements of each
+fold are predicted from the remaining folds, and reversals are chosen without the fold.
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ from podium.kernels.dispatch import B1
 __all__ = ["Reversal", "measure_reversal"]
 
 FOLDS = 3
-SURE, MATTERS = 0.05, 0.001  # p-value below which, and gain in the share of pairs from which, reversing helps
+SURE, MATTERS = 0.05, 0.001  # largest p-value and smallest gain in the share of pairs for reversal to help
 
 
 class Reversal(NamedTuple):
-    """How well the others' judgements are predicted with the suspects left out, and with their answers reversed."""
+    """Prediction of the others' judgements with the suspects excluded, and with their answers reversed."""
 
-    same: float  # held-out pairs predicted rightly without the suspects, as independent votes
-    other: float  # ... wrongly
-    left_out: float  # share predicted rightly without the suspects; NaN where nothing is
+    same: float  # held-out pairs predicted correctly without the suspects, as independent votes
+    other: float  # ... incorrectly
+    left_out: float  # share predicted correctly without the suspects; NaN if nothing is predicted
     reversed: float  # ... with their answers reversed
-    p: float  # of reversing being no help, by random signs of the annotators' gains
+    p: float  # p-value of no gain from reversing, by random signs of the annotators' gains
 
     @property
     def helps(self) -> bool:
-        """Whether reversing is better than leaving out, beyond chance, and by as much as matters."""
+        """Whether reversing beats excluding, significantly and by a margin that matters."""
         return self.p < SURE and self.reversed - self.left_out >= MATTERS
 
     def to_dict(self) -> dict[str, float | bool | None]:
-        """As plain values; None for what is not known."""
+        """As plain values; None if unknown."""
         shares = {name: None if math.isnan(v) else v for name, v in self._asdict().items()}
         return {**shares, "helps": self.helps}
 
 
 def measure_reversal(crowd: CrowdJudgements, suspects: B1) -> Reversal:
-    """Predict the judgements of all but the suspects, fold by fold."""
+    """Predict the judgements of all annotators but the suspects, fold by fold."""
     from scipy.special import ndtr
 
     n = len(crowd)
-    right, wrong = np.zeros((2, n)), np.zeros((2, n))  # without the suspects, and with their answers reversed
+    right, wrong = np.zeros((2, n)), np.zeros((2, n))  # rows: suspects excluded, suspects reversed
     for fold in _split_folds(crowd, suspects):
         weights = crowd.estimate_weights_without(fold | suspects)
-        if not weights.any():  # the one who is left has nobody to be measured against
+        if not weights.any():  # a single remaining annotator has no reference
             weights = np.where(fold | suspects, 0.0, 1.0)
         counts = crowd.count_against_weighted(weights)
         turned = np.where(suspects, np.minimum(crowd.compute_quality_weights(counts), 0.0), weights)
@@ -66,7 +66,7 @@ def _compute_share(right: float, wrong: float) -> float:
 
 
 def _split_folds(crowd: CrowdJudgements, suspects: B1) -> list[B1]:
-    """The others, busy and less busy ones in every fold."""
+    """The other annotators in folds, each with busy and less busy ones."""
     order = np.lexsort((np.arange(len(crowd)), -crowd.judgements))
     order = order[~suspects[order]]
     found = []

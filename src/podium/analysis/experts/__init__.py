@@ -1,4 +1,4 @@
-"""What experts are like: who agrees with whom, who copies, who misses, who helps, whose ids do not meet."""
+"""Diagnosis of experts: agreement, near-duplicates, coverage, effect on the consensus, unmatched ids."""
 
 from podium.analysis.experts.result import CopyPair, Diagnosis, Expert, diagnose
 

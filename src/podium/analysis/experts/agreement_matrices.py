@@ -1,6 +1,6 @@
-"""Agreement of all pairs of experts: tau-b and RBO of their lists, or the share of agreeing pairs of their votes.
+"""Agreement of all pairs of experts: tau-b and RBO of their lists, or the share of agreeing pairs of votes.
 
-One pass per expert against all earlier ones together, so that neither many experts nor many queries cost a call each.
+Each expert is compared with all earlier ones in one pass, to avoid one call per pair of experts or per query.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = [
     "sort_list_rows",
 ]
 
-PERSISTENCE = 0.9  # p of RBO: nine tenths of a reader's attention go on to the next item
+PERSISTENCE = 0.9  # p of RBO: probability that a reader continues to the next item
 
 
 class AgreementMatrices(NamedTuple):
@@ -31,7 +31,7 @@ class AgreementMatrices(NamedTuple):
     agreement: F8
     overlap: F8 | None
     shared: I8  # queries that both answer
-    evidence: F8  # pairs of items behind the agreement
+    evidence: F8  # pairs of items that the agreement rests on
 
 
 class ExpertListRows(NamedTuple):
@@ -39,7 +39,7 @@ class ExpertListRows(NamedTuple):
 
     slot: I8
     score: F8
-    place: I8  # from 1, equal scores in the order of their ids
+    place: I8  # from 1; equal scores in id order
     list: I8  # of each row
     expert: I8  # of each list
     query: I8  # of each list
@@ -47,7 +47,7 @@ class ExpertListRows(NamedTuple):
 
 
 def sort_list_rows(preferences: Preferences) -> ExpertListRows:
-    """Lists that hold something; scores decide where there are any, as everywhere in evaluation."""
+    """Non-empty lists; scores take precedence over ranks, as everywhere in evaluation."""
     lists = preferences.lists
     filled = np.flatnonzero(lists.lengths > 0)
     by_expert = filled[np.lexsort((lists.query_of_list[filled], lists.expert[filled]))]
@@ -66,7 +66,7 @@ def sort_list_rows(preferences: Preferences) -> ExpertListRows:
 
 
 def compare_lists(preferences: Preferences, rows: ExpertListRows) -> AgreementMatrices:
-    """Means over the queries that both answer (tau: where they share two items or more and neither ties them all)."""
+    """Means over the queries both answer (tau: with two or more shared items, not all tied by either)."""
     experts = len(preferences.experts)
     agreement, overlap = np.full((experts, experts), np.nan), np.full((experts, experts), np.nan)
     shared, evidence = np.zeros((experts, experts), np.int64), np.zeros((experts, experts))
@@ -91,9 +91,9 @@ def compare_lists(preferences: Preferences, rows: ExpertListRows) -> AgreementMa
 def _compare_with_earlier(
     rows: ExpertListRows, at: I8, list_of: I8, before: int, lists: int, experts: int
 ) -> tuple[F8, F8, I8, F8]:
-    """One expert (whose rows `at` and `list_of` point to) against all before it."""
+    """Compare one expert (to whose rows `at` and `list_of` point) with all earlier ones."""
     other = list_of[rows.query[:lists]]
-    both = np.flatnonzero(other >= 0)  # lists of earlier experts on queries that this one answers too
+    both = np.flatnonzero(other >= 0)  # earlier experts' lists on queries that this expert answers
     pair = np.full(lists, -1, np.int64)
     pair[both] = np.arange(len(both))
     hit = at[rows.slot[:before]]
@@ -128,11 +128,11 @@ def _mean_by_group(group: I8, values: F8, groups: int) -> F8:
 
 
 def compare_votes(preferences: Preferences) -> AgreementMatrices:
-    """Share of the pairs that both decide which both decide alike; votes on a pair are added up first."""
+    """Share of agreement among the pairs that both experts decide; votes on a pair are summed first."""
     votes, experts = preferences.comparisons, len(preferences.experts)
     expert, pair, side = _decide_pairs(preferences)
     agreement, evidence = np.full((experts, experts), np.nan), np.zeros((experts, experts))
-    answered = np.zeros((experts, len(preferences)), np.float32)  # counts are exact, and BLAS is quick
+    answered = np.zeros((experts, len(preferences)), np.float32)  # float32 counts are exact and use BLAS
     answered[votes.expert, votes.query_of_row] = 1.0
     shared = (answered @ answered.T).astype(np.int64)
     first = np.searchsorted(expert, np.arange(experts + 1))
@@ -151,7 +151,7 @@ def compare_votes(preferences: Preferences) -> AgreementMatrices:
 
 
 def _decide_pairs(preferences: Preferences) -> tuple[I8, I8, F8]:
-    """Expert, pair and side (1 or -1) of every pair that an expert decides, sorted by expert."""
+    """Expert, pair and side (1 or -1) of each pair that an expert decides, sorted by expert."""
     votes = preferences.comparisons
     low = np.minimum(votes.winner, votes.loser).astype(np.int64)
     high = np.maximum(votes.winner, votes.loser).astype(np.int64)
@@ -164,15 +164,15 @@ def _decide_pairs(preferences: Preferences) -> tuple[I8, I8, F8]:
     return key[kept] // max(pairs, 1), key[kept] % max(pairs, 1), side[kept]
 
 
-def effective_number(agreement: F8, speaking: B1) -> float:
-    """(sum of eigenvalues)^2 / (sum of their squares) of a matrix of correlations: 1 if all are copies.
+def effective_number(agreement: F8, active: B1) -> float:
+    """Effective number of experts: (sum of eigenvalues)^2 / (sum of their squares) of a correlation matrix.
 
-    Pairs that share nothing count as independent.
+    It is 1 if all experts are copies. Pairs that share nothing count as independent.
 
     >>> effective_number(np.ones((3, 3)), np.ones(3, np.bool_)), effective_number(np.eye(3), np.ones(3, np.bool_))
     (1.0, 3.0)
     """
-    known = np.nan_to_num(agreement[np.ix_(speaking, speaking)], nan=0.0)
+    known = np.nan_to_num(agreement[np.ix_(active, active)], nan=0.0)
     np.fill_diagonal(known, 1.0)
     if not len(known):
         return 0.0

@@ -1,4 +1,4 @@
-"""Agreement of experts as a picture."""
+"""Chart of the agreement between experts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["draw_agreement", "plot_agreement"]
 
 
 def plot_agreement(found: Diagnosis, path: str | os.PathLike[str]) -> None:
-    """Write the picture to a .svg, .png or .html file; the page needs no network."""
+    """Write the chart to a .svg, .png or .html file; the page needs no network."""
     charts.save_chart(draw_agreement(found), path)
 
 
 def draw_agreement(found: Diagnosis) -> Any:
-    """The matrices side by side as an Altair chart; like experts lie next to each other."""
+    """The matrices side by side as an Altair chart; similar experts are adjacent."""
     alt = charts.import_altair()
     parts = [
         _draw_matrix(alt, found, found.agreement, found.measure, 0.0 if found.measure == "tau-b" else 0.5)
@@ -57,7 +57,7 @@ def _draw_matrix(alt: Any, found: Diagnosis, matrix: Any, title: str, middle: fl
 
 
 def _order_by_similarity(found: Diagnosis) -> list[str]:
-    """Names in the order of a clustering, so that groups show as squares; a few experts stay as they are."""
+    """Names in clustering order, so that groups appear as squares; up to three experts keep their order."""
     names = [str(e) for e in found.experts]
     if len(names) < 4:
         return names

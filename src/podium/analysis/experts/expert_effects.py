@@ -1,4 +1,4 @@
-"""What each expert is worth by labels: its own metric, and the consensus with and without it."""
+"""The value of each expert by labels: the metric of its own lists, and the consensus with and without it."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ __all__ = [
 
 
 class SingleExpertScores(NamedTuple):
-    """By expert; NaN where not defined."""
+    """Per expert; NaN if undefined."""
 
     value: F8
     judged: F8
 
 
 class LeaveOneOutEffects(NamedTuple):
-    """The consensus of everybody, less without each expert."""
+    """Metric of the full consensus minus the metric without each expert."""
 
     value: float
     effect: F8
@@ -55,7 +55,7 @@ class LeaveOneOutEffects(NamedTuple):
 
 
 def resolve_method(method: str | Aggregator | None, preferences: Preferences) -> Aggregator:
-    """The method asked for, or a plain one that reads these preferences."""
+    """The requested method, or a simple one that reads these preferences."""
     if method is None:
         method = "copeland" if Form.COMPARISON in preferences.forms else "rrf"
     made = make(method)
@@ -68,7 +68,7 @@ def resolve_method(method: str | Aggregator | None, preferences: Preferences) ->
 
 
 def find_measured_queries(preferences: Preferences, labels: Labels) -> I8:
-    """Codes in the labels of the queries that have a grade and are here too, by id: rows may come in any order."""
+    """Label codes of the queries that have a grade and occur here, in id order: row order must not matter."""
     judged = Judgements.for_labels(labels).judged_counts > 0
     here = preferences.queries.codes_of(labels.queries) >= 0
     codes = np.flatnonzero(judged & here).tolist()
@@ -78,7 +78,7 @@ def find_measured_queries(preferences: Preferences, labels: Labels) -> I8:
 def measure_single_experts(
     preferences: Preferences, labels: Labels, metric: Metric, depth: int, which: I8
 ) -> SingleExpertScores:
-    """Every expert's own lists; a query that it does not answer counts as 0."""
+    """Metric of each expert's own lists; an unanswered query counts as 0."""
     value, judged = (np.full(len(preferences.experts), math.nan) for _ in range(2))
     if not len(which) or not preferences.lists.rows:
         return SingleExpertScores(value, judged)
@@ -92,7 +92,7 @@ def measure_single_experts(
 
 
 def with_trec_ties(ranking: Consensus) -> Consensus:
-    """Ties as trec_eval breaks them: the same figures as in a comparison."""
+    """Break ties as trec_eval does, to match the figures of a comparison."""
     return ranking.with_ties("trec", single=True)
 
 
@@ -105,7 +105,7 @@ def leave_one_out(
     features: Features | None,
     level: float,
 ) -> LeaveOneOutEffects:
-    """One aggregation without each expert; intervals are over queries, paired."""
+    """One aggregation per expert without that expert; intervals are paired over queries."""
     whole = with_trec_ties(method.aggregate(preferences, features))
     n = len(preferences.experts)
     moved, effects = np.full(n, math.nan), np.full((n, len(which)), math.nan)
@@ -127,7 +127,7 @@ def leave_one_out(
 
 
 def _drop_expert_weight(method: Aggregator, expert: object, preferences: Preferences) -> Aggregator | None:
-    """The method with the weights of the experts that are left; None when none of them counts."""
+    """The method with the weights of the remaining experts; None if all of them are 0."""
     if method.weights is None:
         return method
     weights = method.weights

@@ -1,4 +1,4 @@
-"""A diagnosis as tables and as HTML."""
+"""A diagnosis as tables and HTML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST = 30  # experts shown in a notebook
 
 
 def experts_grid(found: Diagnosis) -> tables.Grid:
-    """One row per expert: those with the largest effect first, or the most agreement when there are no labels."""
+    """One row per expert, largest effect first; without labels, highest agreement first."""
     share = found.measure != "tau-b"
     columns: dict[str, Callable[[Expert], str]] = {
         "queries": lambda r: f"{r.queries:,}",
@@ -46,7 +46,7 @@ def _sort_key(r: Expert) -> tuple[float, float]:
 
 
 def matrix_grid(found: Diagnosis, which: str) -> tables.Grid:
-    """Names along both sides; empty where two experts share nothing."""
+    """Expert names on both sides; empty cells where two experts share nothing."""
     if which not in ("agreement", "overlap", "shared"):
         raise ParameterError(f"there is no matrix {which!r}; accepted: agreement, overlap, shared")
     names = tuple(map(str, found.experts))
@@ -59,7 +59,7 @@ def matrix_grid(found: Diagnosis, which: str) -> tables.Grid:
     }[which]
     matrix = getattr(found, which)
     if matrix is None:
-        raise ParameterError("votes have no RBO; there are agreement and shared")
+        raise ParameterError("votes have no RBO; accepted: agreement, shared")
     digits = 0 if which == "shared" else 2
     rows = tuple(
         (name, *(tables.format_decimal(v, digits) for v in row))
@@ -69,9 +69,9 @@ def matrix_grid(found: Diagnosis, which: str) -> tables.Grid:
 
 
 def as_html(found: Diagnosis) -> str:
-    """Warnings first."""
-    said = "".join(f"<li>{tables.escape_html(w)}</li>" for w in found.warnings)
-    parts = [f"<ul>{said}</ul>" if said else ""]
+    """Warnings, then the tables."""
+    entries = "".join(f"<li>{tables.escape_html(w)}</li>" for w in found.warnings)
+    parts = [f"<ul>{entries}</ul>" if entries else ""]
     parts.append(tables.render_table(replace(experts_grid(found), title=""), most=MOST))
     if len(found) <= MOST:
         parts.append(tables.render_table(matrix_grid(found, "agreement")))

@@ -1,4 +1,4 @@
-"""One report on all experts."""
+"""The diagnosis of all experts."""
 
 from __future__ import annotations
 
@@ -27,40 +27,40 @@ if TYPE_CHECKING:
 
 __all__ = ["CopyPair", "Diagnosis", "Expert", "diagnose"]
 
-COPY_AGREEMENT = 0.95  # from here on, in both measures, two experts are near copies
-UPSIDE_DOWN = -0.2  # median agreement with the others below which an expert may be read the wrong way round
-EVIDENCE = 20  # pairs of items below which agreement may well be luck, and nobody is blamed for it
-DEPTH = 10  # places whose judged share is told when the metric has no cutoff
+COPY_AGREEMENT = 0.95  # two experts are near-duplicates from this value on in both measures
+UPSIDE_DOWN = -0.2  # below this median agreement with the others, a list may be reversed
+EVIDENCE = 20  # with fewer pairs of items, agreement may be chance and no flag is set
+DEPTH = 10  # places for the judged share when the metric has no cutoff
 
 
 @dataclass(frozen=True)
 class Expert:
-    """One expert; None where a figure is not defined or was not asked for (no labels, nobody to compare with)."""
+    """One expert; None where a figure is undefined or was not requested (no labels, no other expert)."""
 
     expert: Id
-    queries: int  # that it answers
+    queries: int  # answered
     entries: int  # items listed, or votes
-    length: float  # entries a query that it answers
+    length: float  # entries per answered query
     alone: float | None  # share of its items that no other expert lists (or votes on)
     agreement: (
         float | None
     )  # mean over the others: tau-b from -1 to 1, or for votes the share of agreeing pairs
     overlap: float | None  # mean RBO with the others' lists
-    judged: float | None  # share of its first places that have a grade
+    judged: float | None  # share of its top places that have a grade
     value: float | None  # the metric of its own lists
     effect: (
         float | None
-    )  # metric of the consensus of everybody, less without this expert: positive means it helps
+    )  # metric of the full consensus minus that without this expert: positive means it helps
     low: float | None  # interval of the effect
     high: float | None
-    p_holm: float | None  # of the effect being 0, corrected for all experts
-    moved: float | None  # how far the consensus moves without it: 1 - RBO, 0 for not at all
+    p_holm: float | None  # p-value of no effect, corrected over all experts
+    moved: float | None  # change of the consensus without it: 1 - RBO, 0 for none
     flags: tuple[str, ...]  # of: silent, strange ids, unjudged, all tied, upside down, copy, hurts, helps
 
 
 @dataclass(frozen=True)
 class CopyPair:
-    """Two experts that say nearly the same."""
+    """Two experts that are near-duplicates."""
 
     first: Id
     second: Id
@@ -71,7 +71,7 @@ class CopyPair:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis:
-    """Matrices have one row and one column per expert, in the order of `experts`; NaN where nothing is shared."""
+    """Matrices have one row and column per expert, in the order of `experts`; NaN where nothing is shared."""
 
     experts: Ids
     rows: tuple[Expert, ...]  # in the order of `experts`
@@ -80,15 +80,15 @@ class Diagnosis:
     overlap: F8 | None  # RBO of the lists, p = 0.9; None for votes
     shared: I8  # queries that both answer
     copies: tuple[CopyPair, ...]
-    effective: float  # number of experts that there would be if all were independent
+    effective: float  # effective number of independent experts
     method: str  # of the consensus
     metric: str | None  # None without labels
-    value: float | None  # the metric of the consensus of everybody
-    judged_queries: int  # queries here that have labels
+    value: float | None  # metric of the full consensus
+    judged_queries: int  # queries that have labels
     level: float  # of the intervals
-    warnings: tuple[str, ...]  # in words, the gravest first
+    warnings: tuple[str, ...]  # sentences, most serious first
     fingerprint: str
-    reading: str = ""  # how items that an expert does not list were read; empty where every list is complete
+    reading: str = ""  # how unlisted items were read; empty if every list is complete
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -105,15 +105,14 @@ class Diagnosis:
         return f"Diagnosis({self.headline()})"
 
     def headline(self) -> str:
-        """One line: how many experts, how many they count for, how much is wrong."""
+        """One line: number of experts, effective number, number of warnings."""
         found = len(self.warnings)
-        said = "nothing to warn of" if not found else f"{found} warning{'' if found == 1 else 's'}"
-        experts = f"{len(self):,} expert{'' if len(self) == 1 else 's'}"
-        worth = f", worth about {self.effective:.1f} independent ones" if len(self) > 1 else ""
-        return f"{experts}{worth}; {said}"
+        shown = "no warnings" if not found else f"{found} warning{'' if found == 1 else 's'}"
+        many = f"effective number of independent experts: {self.effective:.1f} of {len(self):,}"
+        return f"{'1 expert' if len(self) == 1 else many}; {shown}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values; None where a figure is not defined."""
+        """Everything as plain values; None where a figure is undefined."""
         facts = (
             "effective",
             "method",
@@ -172,26 +171,26 @@ def diagnose(
     features: Features | None = None,
     level: float = 0.95,
 ) -> Diagnosis:
-    """Who agrees with whom, who copies, who lists what, who helps the consensus of `method`, whose ids do not meet.
+    """Diagnose agreement, near-duplicates, coverage, effects on the consensus of `method`, and unmatched ids.
 
-    The method is rrf, or copeland for votes, unless given; it must not learn from labels, since it is applied once
-    without each expert. Figures by labels need labels.
+    The method defaults to rrf, or copeland for votes. It must not learn from labels, since it is applied once
+    without each expert. Figures by labels require labels.
 
     >>> p = Preferences.from_lists({q: {"bm25": "abc", "copy": "abc", "odd": "cba"} for q in range(8)})
     >>> found = diagnose(p)
     >>> found.agreement.tolist()
     [[1.0, 1.0, -1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
     >>> print(found.warnings[0])
-    'odd' orders what it shares with the others mostly the other way round (median tau-b -1.00): is it read upside down?
+    'odd' orders the items shared with the others mostly in reverse (median tau-b -1.00): is the list reversed?
     """
     check_type(preferences, Preferences, "diagnose", "give preferences and labels, not a data set of both")
     if not len(preferences.experts) or not preferences.forms:
-        raise InputError("there is nothing in the preferences", remedy="give lists or votes of some experts")
+        raise InputError("the preferences are empty", remedy="give lists or votes of experts")
     chosen, asked = expert_effects.resolve_method(method, preferences), parse(metric)
     asked.check_cutoff()
     rows = agreement_matrices.sort_list_rows(preferences)
     expert, slot = id_overlap.list_expert_items(preferences, rows)
-    share, alone_ids, said = id_overlap.find_unmatched_experts(preferences, expert, slot)
+    share, alone_ids, id_warnings = id_overlap.find_unmatched_experts(preferences, expert, slot)
     which = (
         np.zeros(0, np.int64) if labels is None else expert_effects.find_measured_queries(preferences, labels)
     )
@@ -212,17 +211,17 @@ def diagnose(
     about = _DiagnosisContext(
         preferences, repr(chosen), None if usable is None else str(asked), judged, level
     )
-    return _assemble_diagnosis(about, columns, [*on_labels, *said])
+    return _assemble_diagnosis(about, columns, [*on_labels, *id_warnings])
 
 
 class _ExpertColumns(NamedTuple):
-    """What is known of every expert, in their order."""
+    """Columns of the diagnosis, in the order of the experts."""
 
     matrix: agreement_matrices.AgreementMatrices
     measure: str
     share: F8
     tied: B1
-    strangers: B1
+    unmatched: B1
     unjudged: B1
     own: expert_effects.SingleExpertScores
     left: expert_effects.LeaveOneOutEffects
@@ -259,7 +258,7 @@ def _measure_own_lists(
 
 
 def _find_all_tied(rows: agreement_matrices.ExpertListRows, experts: int) -> B1:
-    """Experts with lists of two items or more, all of which put every item in one place."""
+    """Experts with lists of two items or more, all of them fully tied."""
     first = np.cumsum(rows.length) - rows.length
     several = rows.length > 1
     if not len(rows.slot):
@@ -271,7 +270,7 @@ def _find_all_tied(rows: agreement_matrices.ExpertListRows, experts: int) -> B1:
     return tied
 
 
-def _assemble_diagnosis(about: _DiagnosisContext, c: _ExpertColumns, said: list[str]) -> Diagnosis:
+def _assemble_diagnosis(about: _DiagnosisContext, c: _ExpertColumns, id_warnings: list[str]) -> Diagnosis:
     experts = about.preferences.experts
     copies = _find_copies(experts, c)
     apart = _median_with_others(np.where(c.matrix.evidence > 0, c.correlation, np.nan))
@@ -279,7 +278,7 @@ def _assemble_diagnosis(about: _DiagnosisContext, c: _ExpertColumns, said: list[
     flags = _collect_flags(experts, c, copies, apart, 1 - about.level)
     typical = _mean_with_others(c.matrix.agreement)
     overlap = None if c.matrix.overlap is None else _mean_with_others(c.matrix.overlap)
-    speaking = about.preferences.active_experts
+    active = about.preferences.active_experts
     return Diagnosis(
         experts,
         tuple(
@@ -291,13 +290,13 @@ def _assemble_diagnosis(about: _DiagnosisContext, c: _ExpertColumns, said: list[
         c.matrix.overlap,
         c.matrix.shared,
         copies,
-        agreement_matrices.effective_number(c.correlation, speaking),
+        agreement_matrices.effective_number(c.correlation, active),
         about.method,
         about.metric,
         _none_if_nan(c.left.value) if about.metric is not None else None,
         about.judged,
         about.level,
-        (*said, *warnings_text.describe_warnings(experts, c, copies, apart, flags, about.metric)),
+        (*id_warnings, *warnings_text.describe_warnings(experts, c, copies, apart, flags, about.metric)),
         about.preferences.fingerprint,
         describe_unlisted_rule(about.preferences),
     )
@@ -354,7 +353,7 @@ def _median_with_others(matrix: F8) -> F8:
 
 
 def _find_copies(experts: Ids, c: _ExpertColumns) -> tuple[CopyPair, ...]:
-    """Pairs that agree nearly everywhere; lists must also hold nearly the same items."""
+    """Pairs that agree nearly everywhere; lists must also contain nearly the same items."""
     close = (np.nan_to_num(c.correlation, nan=-1.0) >= COPY_AGREEMENT) & (c.matrix.evidence >= EVIDENCE)
     if c.matrix.overlap is not None:
         close &= np.nan_to_num(c.matrix.overlap, nan=-1.0) >= COPY_AGREEMENT
@@ -380,7 +379,7 @@ def _collect_flags(
     sure = np.nan_to_num(c.left.p, nan=1.0) < alpha
     marks = {
         "silent": silent,
-        "strange ids": c.strangers,
+        "strange ids": c.unmatched,
         "unjudged": c.unjudged,
         "all tied": c.tied,
         "upside down": np.nan_to_num(apart, nan=0.0) < UPSIDE_DOWN,

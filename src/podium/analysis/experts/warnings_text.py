@@ -1,4 +1,4 @@
-"""What is wrong with experts, in words."""
+"""Warnings about experts as sentences."""
 
 from __future__ import annotations
 
@@ -23,38 +23,40 @@ def describe_warnings(
     flags: Sequence[Sequence[str]],
     metric: str | None,
 ) -> list[str]:
-    """Sentences for the flags, the gravest first."""
+    """Sentences for the flags, most serious first."""
 
     def find_flagged(word: str) -> list[Id]:
         return [e for e, marks in zip(experts, flags, strict=True) if word in marks]
 
-    said = _describe_reversed(experts, find_flagged("upside down"), apart, columns.measure)
+    sentences = _describe_reversed(experts, find_flagged("upside down"), apart, columns.measure)
     tied, silent, hurting = find_flagged("all tied"), find_flagged("silent"), find_flagged("hurts")
     if tied:
-        said.append(
-            f"{join_names(tied)} {_choose_verb(tied, 'puts', 'put')} all items of every list in one place: "
-            "are ranks or scores lost?"
+        sentences.append(
+            f"{join_names(tied)} {_choose_verb(tied, 'ties', 'tie')} all items in every list: "
+            "are ranks or scores missing?"
         )
     if silent:
-        said.append(f"{join_names(silent)} {_choose_verb(silent, 'says', 'say')} nothing about any query")
-    said += _describe_copies(copies, columns.measure)
+        sentences.append(
+            f"{join_names(silent)} {_choose_verb(silent, 'has', 'have')} no answers for any query"
+        )
+    sentences += _describe_copies(copies, columns.measure)
     if hurting:
         effect = dict(zip(hurting, columns.left.effect[_find_codes(experts, hurting)].tolist(), strict=True))
-        alone = ", each taken alone" if len(hurting) > 1 else ""
+        alone = ", each removed alone" if len(hurting) > 1 else ""
         worst = join_names(sorted(hurting, key=lambda e: effect[e]))
-        said.append(f"{metric} of the consensus is higher without {worst}{alone}")
-    return said
+        sentences.append(f"{metric} of the consensus is higher without {worst}{alone}")
+    return sentences
 
 
 def _describe_copies(copies: Sequence[Any], measure: str) -> list[str]:
-    found, said = merge_copies(copies), []
+    found, sentences = merge_copies(copies), []
     for group in found[:NAMED]:
         least = min(p.agreement for p in copies if p.first in group)
-        same = f"{join_names(group)} say nearly the same ({measure} from {least:.2f})"
-        said.append(f"{same}: one voice that counts {len(group)} times")
+        same = f"{join_names(group)} are near-duplicates ({measure} from {least:.2f})"
+        sentences.append(f"{same}: one opinion counted {len(group)} times")
     if len(found) > NAMED:
-        said.append(f"{len(found) - NAMED} more groups of experts say nearly the same")
-    return said
+        sentences.append(f"{len(found) - NAMED} more groups of experts are near-duplicates")
+    return sentences
 
 
 def _find_codes(experts: Ids, names: Sequence[Id]) -> list[int]:
@@ -76,19 +78,17 @@ def _describe_reversed(experts: Ids, who: Sequence[Id], apart: F8, measure: str)
     )
     if len(who) == int((~np.isnan(apart)).sum()):
         return [
-            f"{join_names(who)} order what they share in opposite ways ({shown}): is one of them read upside down?"
+            f"{join_names(who)} order their shared items in opposite ways ({shown}): is one of them reversed?"
         ]
-    verb, it, is_it = (
-        ("orders", "it shares", "is it") if len(who) == 1 else ("order", "they share", "are they")
-    )
+    verb = "orders" if len(who) == 1 else "order"
+    question = "is the list reversed?" if len(who) == 1 else "are the lists reversed?"
     return [
-        f"{join_names(who)} {verb} what {it} with the others mostly the other way round ({shown}): "
-        f"{is_it} read upside down?"
+        f"{join_names(who)} {verb} the items shared with the others mostly in reverse ({shown}): {question}"
     ]
 
 
 def join_names(names: Sequence[Id]) -> str:
-    """Names in a sentence.
+    """Join names for a sentence.
 
     >>> join_names(["a"]), join_names(["a", "b"]), join_names(list("abcdefg"))
     ("'a'", "'a' and 'b'", "'a', 'b', 'c', 'd', 'e' and 2 more")
@@ -100,7 +100,7 @@ def join_names(names: Sequence[Id]) -> str:
 
 
 def merge_copies(copies: Sequence[Any]) -> list[list[Id]]:
-    """Pairs of copies joined into groups, in the order in which they are met."""
+    """Merge pairs of copies into groups, in order of appearance."""
     found: list[list[Id]] = []
     for pair in copies:
         touched = [g for g in found if pair.first in g or pair.second in g]

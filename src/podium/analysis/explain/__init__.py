@@ -1,4 +1,4 @@
-"""Why an item is where it is, why one is above another, and what would have to change for them to swap."""
+"""Why an item has its place, why it is above another, and which changes would swap the two."""
 
 from podium.analysis.explain.counterfactuals import Change
 from podium.analysis.explain.result import ExpertContribution, Explanation, explain

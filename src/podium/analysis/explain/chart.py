@@ -1,4 +1,4 @@
-"""An explanation as a picture: one bar per expert."""
+"""Chart of an explanation: one bar per expert."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from podium.evaluate import charts
 
 __all__ = ["draw_explanation", "plot_explanation"]
 
-MOST = 40  # experts drawn, the strongest
-FOR, AGAINST = "#0072b2", "#d55e00"  # told apart by everybody
+MOST = 40  # experts drawn, strongest first
+FOR, AGAINST = "#0072b2", "#d55e00"  # safe for color-blind readers
 
 
 def plot_explanation(found: Explanation, path: str | os.PathLike[str]) -> None:
-    """Write the picture to a .svg, .png or .html file; the page needs no network."""
+    """Write the chart to a .svg, .png or .html file; the page needs no network."""
     charts.save_chart(draw_explanation(found), path)
 
 
 def draw_explanation(found: Explanation) -> Any:
-    """The picture as an Altair chart."""
+    """The explanation as an Altair chart."""
     alt = charts.import_altair()
     voices = found.voices[:MOST]
     values = [_build_bar(v) for v in voices]
@@ -40,7 +40,7 @@ def draw_explanation(found: Explanation) -> Any:
 
 
 def _build_bar(voice: ExpertContribution) -> dict[str, Any]:
-    """The words beside a bar: ranks in the expert's list, or votes."""
+    """One bar with its label: ranks in the expert's list, or votes."""
     if voice.votes is not None:
         places = f"{voice.votes[0]:g} : {voice.votes[1]:g} votes"
     else:
@@ -51,15 +51,15 @@ def _build_bar(voice: ExpertContribution) -> dict[str, Any]:
 
 def _describe_axis(found: Explanation) -> str:
     if found.over is not None:
-        return f"speaks for {found.item.item} rather than {found.over.item}"
+        return f"favors {found.item.item} over {found.over.item}"
     return f"adds to the score of {found.item.item}"
 
 
 def _build_title(found: Explanation, shown: int) -> Any:
     how = "sums to the score" if found.over is None else "sums to the difference"
     if not found.exact:
-        how = "score less the score without the expert"
-    more = f"; the strongest {shown} of {len(found.voices)} experts" if shown < len(found.voices) else ""
+        how = "score minus the score without the expert"
+    more = f"; strongest {shown} of {len(found.voices)} experts" if shown < len(found.voices) else ""
     text = found.lines[0]
     if found.over is not None:
         where = "above" if found.item.rank < found.over.rank else "below"

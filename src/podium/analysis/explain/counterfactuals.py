@@ -1,8 +1,9 @@
-"""The smallest single changes that make two items swap, each tried out before it is told.
+"""The smallest single changes that swap two items, each verified by aggregating again.
 
-Three kinds: the weight of one expert, the place of the lower item in one expert's list, more votes of one expert. A
-change counts only if the lower item then has the strictly larger score. The search assumes that a larger change of
-the same kind does not undo the swap; where a method breaks this, a smaller change may exist, but none told is wrong.
+Three kinds: the weight of one expert, the place of the lower item in one expert's list, additional votes of
+one expert. A change counts only if the lower item then has the strictly larger score. The search assumes that
+a larger change of the same kind does not undo the swap. Where a method violates this, a smaller change may
+exist, but every reported change is valid.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ from podium.methods.base import Aggregator
 __all__ = ["Change", "SwapSearch", "scale_expert_weight"]
 
 ChangeKind = Literal["weight", "move", "votes"]
-LARGEST = 1024.0  # times an expert's weight: more than anybody else has
-CLOSE = 1.01  # ratio at which the search for a weight ends
-WORK, LEAST, MOST = 3_000_000, 30, 3_000  # rows aggregated again in all; aggregations at least and at most
+LARGEST = 1024.0  # largest factor of an expert's weight that is tried
+CLOSE = 1.01  # the search for a weight stops at this ratio
+WORK, LEAST, MOST = 3_000_000, 30, 3_000  # total rows aggregated; minimum and maximum number of aggregations
 
 
 @dataclass(frozen=True)
 class Change:
-    """One change after which the two items have swapped.
+    """One change after which the two items are swapped.
 
-    `value` is the factor of a weight (0 leaves the expert out), the new rank of the lower item in the expert's list
-    (with `score`, the score it then has), or the number of added votes; `before` is what it was (None: not listed).
+    `value` is the factor of a weight (0 removes the expert), the new rank of the lower item in the expert's
+    list (`score` is the score it gets there), or the number of added votes; `before` is the old value (None:
+    not listed).
     """
 
     kind: ChangeKind
@@ -43,14 +45,14 @@ class Change:
     value: float
     before: float | None
     text: str
-    size: float  # among changes of its kind: |log factor|, places moved (from the end if not listed), votes
+    size: float  # by kind: |log factor|, places moved (from the end if not listed), votes
     score: float | None = None
 
 
 def scale_expert_weight(
     aggregator: Aggregator, preferences: Preferences, expert: Id, factor: float
 ) -> Aggregator | None:
-    """The method with the weight of one expert times a factor; None where it has no weights to change."""
+    """The method with one expert's weight multiplied by a factor; None if the method has no weights."""
     other = copy.copy(aggregator)
     if aggregator.tags.weighted:
         given = aggregator.expert_weights_for(preferences.experts).tolist()
@@ -66,7 +68,7 @@ def scale_expert_weight(
 
 @dataclass
 class SwapSearch:
-    """What it takes for `lower` to pass `upper` (slots of `preferences`); `tried` counts aggregations."""
+    """Search for changes that put `lower` above `upper` (both are slots); `tried` counts aggregations."""
 
     aggregator: Aggregator
     preferences: Preferences
@@ -74,15 +76,15 @@ class SwapSearch:
     upper: int
     lower: int
     features: Features | None
-    gaps: Mapping[Id, float]  # how much each expert speaks for the upper item
+    gaps: Mapping[Id, float]  # how much each expert favors the upper item
     exact: bool
     tried: int = field(default=0, init=False)
     given_up: bool = field(default=False, init=False)
 
     def find_changes(self) -> tuple[Change, ...]:
-        """All of them, the smallest of each kind first."""
+        """All changes, smallest of each kind first."""
         found: list[Change] = []
-        with capture_warnings():  # what a trial warns of is no news of the data
+        with capture_warnings():  # warnings about edited preferences do not concern the data
             for expert in self.gaps:
                 if self.given_up:
                     break
@@ -90,7 +92,7 @@ class SwapSearch:
         kinds = ("weight", "move", "votes")
         return tuple(sorted(found, key=lambda c: (kinds.index(c.kind), c.size)))
 
-    # -- trying ------------------------------------------------------------------------------------------------
+    # -- trials ----------------------------------------------------------------------------------------------
 
     def _makes_swap(self, aggregator: Aggregator | None, preferences: Preferences) -> bool:
         rows = preferences.lists.rows + len(preferences.comparisons)
@@ -106,7 +108,7 @@ class SwapSearch:
     def _item_name(self, slot: int) -> str:
         return str(self.preferences.index.items[slot])
 
-    # -- weights -----------------------------------------------------------------------------------------------
+    # -- weights ---------------------------------------------------------------------------------------------
 
     def _find_weight_change(self, expert: Id) -> Change | None:
         test = self._build_weight_test(expert)
@@ -122,7 +124,7 @@ class SwapSearch:
         return Change("weight", expert, factor, 1.0, text, abs(math.log(factor)))
 
     def _build_weight_test(self, expert: Id) -> Callable[[float], bool] | None:
-        """Whether a factor makes them swap; None where nothing is known of this expert's weight."""
+        """A test of whether a factor swaps the items; None if this expert's weight is unknown."""
         if self.preferences.experts.code_of(expert) is None:  # item features, or a pool of experts
             return self._build_sum_test(expert) if self.exact else None
         if scale_expert_weight(self.aggregator, self.preferences, expert, 1.0) is not None:
@@ -134,7 +136,7 @@ class SwapSearch:
         return lambda f: f == 0 and self._swaps_without(expert)
 
     def _build_sum_test(self, expert: Id) -> Callable[[float], bool]:
-        """A learned sum has no weights to set, so what the expert adds is multiplied."""
+        """Multiply the expert's contribution, since a learned sum has no weights to set."""
         total = math.fsum(self.gaps.values())
         slack = 1e-9 * max(map(abs, self.gaps.values()), default=0.0)
         return lambda f: total + (f - 1) * self.gaps[expert] < -slack
@@ -145,16 +147,16 @@ class SwapSearch:
         return self._makes_swap(self.aggregator, self.preferences.without_expert(expert))
 
     def _solve_factor(self, expert: Id, test: Callable[[float], bool]) -> float | None:
-        """Where the gap, a straight line in the factor, is 0; rounded away from 1 and tried."""
+        """The factor at which the gap, linear in the factor, is 0; rounded away from 1 and verified."""
         gap, total = self.gaps[expert], math.fsum(self.gaps.values())
         if gap == 0:
             return None
         at = 1 - total / gap
         if not math.isfinite(at) or at < 0:
-            return 0.0 if gap > 0 and test(0.0) else None  # an item nobody else speaks of goes last
+            return 0.0 if gap > 0 and test(0.0) else None  # an item that no other expert ranks goes last
         return next((f for f in _round_away(at, up=gap < 0) if f <= 1e6 and test(f)), None)
 
-    # -- what experts say --------------------------------------------------------------------------------------
+    # -- lists and votes -------------------------------------------------------------------------------------
 
     def _find_input_changes(self, expert: Id) -> Sequence[Change | None]:
         code = self.preferences.experts.code_of(expert)
@@ -170,7 +172,7 @@ class SwapSearch:
         )
 
     def _find_move(self, expert: Id, which: int) -> Change | None:
-        """The lowest rank that is high enough; from the top down, halving."""
+        """The lowest rank that swaps the items, by bisection."""
         lists = self.preferences.lists
         old = preference_edits.find_rank(lists, which, self.lower)
         worst = int(lists.last_rank[which]) + 2 if old is None else old
@@ -182,7 +184,7 @@ class SwapSearch:
 
         if worst < 2 or not swaps_at_rank(1):
             return None
-        low, high = 1, worst  # low makes them swap, high does not (or is where the item is)
+        low, high = 1, worst  # low swaps them, high does not (or is the item's rank)
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if swaps_at_rank(middle) else (low, middle)
@@ -198,7 +200,7 @@ class SwapSearch:
         return Change("move", expert, rank, old, text, worst - rank, score)
 
     def _find_extra_votes(self, expert: Id, code: int) -> Change | None:
-        """The fewest added votes for the lower item over the upper one; doubling, then halving."""
+        """The fewest added votes for the lower item over the upper one, by doubling and bisection."""
         cast = self.preferences.comparisons.weight[self.preferences.comparisons.expert == code].sum()
 
         def swaps_with_votes(votes: int) -> bool:
@@ -222,7 +224,7 @@ class SwapSearch:
 
 
 def _find_nearest_factor(test: Callable[[float], bool]) -> float | None:
-    """The factor nearest to 1 that passes, looked for upwards and downwards."""
+    """The factor closest to 1 that passes, searched in both directions."""
     found = [_bisect_factor(test, LARGEST), _bisect_factor(test, 1 / LARGEST)]
     passing = [f for f in found if f is not None]
     if passing:
@@ -241,7 +243,7 @@ def _bisect_factor(test: Callable[[float], bool], end: float) -> float | None:
 
 
 def _round_away(value: float, *, up: bool) -> list[float]:
-    """The value to 3, 2 and 1 digits, never nearer to where it comes from; then a little and much beyond it."""
+    """The value to 3, 2 and 1 digits, rounded away from 1; then values slightly and far beyond it."""
     if value <= 0:
         return [] if not up else [1e-6]
     out = []

@@ -1,4 +1,4 @@
-"""The same preferences with one thing changed: a place in one list, or more votes of one expert."""
+"""Preferences with one edit: a moved item in one list, or additional votes of one expert."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["add_votes", "find_list", "find_rank", "find_score", "move_item"]
 
 
 def find_list(preferences: Preferences, query: int, expert: int) -> int | None:
-    """The number of the list of an expert (by code) for a query (by code)."""
+    """Number of the list of an expert (by code) for a query (by code)."""
     lists = preferences.lists
     begin, end = lists.query_starts[query : query + 2]
     found = np.flatnonzero(lists.expert[begin:end] == expert)
@@ -22,14 +22,14 @@ def find_list(preferences: Preferences, query: int, expert: int) -> int | None:
 
 
 def find_rank(lists: Lists, which: int, slot: int) -> int | None:
-    """The rank of a slot in a list, None where it is not listed."""
+    """Rank of a slot in a list; None if not listed."""
     rows = slice(int(lists.starts[which]), int(lists.starts[which + 1]))
     found = np.flatnonzero(lists.item[rows] == slot)
     return int(lists.rank[rows][found[0]]) if len(found) else None
 
 
 def find_score(lists: Lists, which: int, slot: int) -> float | None:
-    """The score of a slot in a list, None where there is none."""
+    """Score of a slot in a list; None if there is none."""
     rows = slice(int(lists.starts[which]), int(lists.starts[which + 1]))
     found = np.flatnonzero(lists.item[rows] == slot)
     if lists.score is None or not len(found) or np.isnan(lists.score[rows][found[0]]):
@@ -38,10 +38,10 @@ def find_score(lists: Lists, which: int, slot: int) -> float | None:
 
 
 def move_item(preferences: Preferences, which: int, slot: int, rank: int) -> Preferences:
-    """The preferences with a slot put at a rank of a list; those it passes make room, as in any list.
+    """The preferences with a slot moved to a rank of a list; the items it passes shift down.
 
-    Where the list has scores, the slot gets one between its new neighbours, and where its ranks follow from the scores
-    they still do.
+    If the list has scores, the slot gets one between its new neighbors. Ranks that follow from the scores
+    still do.
     """
     lists = preferences.lists
     begin, end = int(lists.starts[which]), int(lists.starts[which + 1])
@@ -63,7 +63,7 @@ def move_item(preferences: Preferences, which: int, slot: int, rank: int) -> Pre
 
 
 def _score_between(score: F8, place: I8, rank: int) -> float:
-    """A score below those above the rank and above the others; NaN where the list has none."""
+    """A score between the items above the rank and the others; NaN if the list has no scores."""
     above, below = score[place < rank], score[place > rank]
     if not len(score) or np.isnan(score).any():
         return float("nan")
@@ -78,7 +78,7 @@ def _ranks_follow_scores(rank: I4, score: F8) -> bool:
 
 
 def _competition_ranks(score: F8) -> I8:
-    """1, 2, 2, 4: one more than the number of larger scores."""
+    """1, 2, 2, 4: one plus the number of larger scores."""
     return np.asarray(np.searchsorted(np.sort(-score), -score, side="left") + 1, np.int64)
 
 
@@ -101,7 +101,7 @@ def _replace_list(lists: Lists, which: int, begin: int, end: int, columns: tuple
 def add_votes(
     preferences: Preferences, query: int, expert: int, winner: int, loser: int, votes: float
 ) -> Preferences:
-    """The preferences with more votes of an expert for one slot over another."""
+    """The preferences with additional votes of an expert for one slot over another."""
     table = preferences.comparisons
     begin, end = (int(v) for v in table.query_starts[query : query + 2])
     at = begin + int(np.searchsorted(table.expert[begin:end], expert, side="right"))

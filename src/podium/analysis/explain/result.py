@@ -1,4 +1,4 @@
-"""What each expert does for an item's place, and for one item rather than another."""
+"""The contribution of each expert to an item's place, and to one item over another."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from podium.methods.base import Aggregator, make
 
 __all__ = ["ExpertContribution", "Explanation", "explain"]
 
-SHOWN = 3  # names, or changes of one kind, in a sentence
-NEAR = 1e-6  # rounding of sums, and of scores that are made equal because they are nearly so
+SHOWN = 3  # names, or changes of one kind, per sentence
+NEAR = 1e-6  # tolerance for rounded sums and for scores merged as equal
 
 
 @dataclass(frozen=True)
 class ExpertContribution:
-    """One expert: what it adds to the item (or says for it rather than the other one), and where it puts them.
+    """One expert: what it adds to the item (or to the item over the other one), and its ranks or votes.
 
-    `ranks` are those of the item (and of the other one) in the expert's list; `votes` how often it voted for the item
-    and against it (with another item: in comparisons of the two). `prefers` is 1 where its own list or votes put the
-    item above the other one, -1 where below, 0 where they do not say.
+    `ranks` are the places of the item (and of the other one) in the expert's list; `votes` counts its votes
+    for and against the item (with another item: in comparisons of the two). `prefers` is 1 if its own list or
+    votes put the item above the other one, -1 if below, 0 if undecided.
     """
 
     expert: Id
@@ -42,40 +42,40 @@ class ExpertContribution:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """An item's place and why; with another item, why it is above or below, and what would make them swap.
+    """An item's place with reasons; with another item, why it is above or below, and what would swap them.
 
-    `voices` are sorted by strength. They add up to the score (or to the difference) where `exact`; elsewhere each is
-    the score less the score without that expert.
+    `voices` are sorted by strength. They sum to the score (or to the difference) if `exact`; otherwise each
+    is the score minus the score without that expert.
     """
 
     method: str
     query: Id
     item: RankedItem
     over: RankedItem | None
-    of: int  # items of the query
+    of: int  # number of items of the query
     exact: bool
-    experts: int  # among the voices; the others are item features
+    experts: int  # experts among the voices; the others are item features
     voices: tuple[ExpertContribution, ...]
-    above: RankedItem | None  # the neighbours of the item
+    above: RankedItem | None  # the neighbors of the item
     below: RankedItem | None
     changes: tuple[Change, ...] = ()
-    complete: bool = True  # False: the search for changes was cut short
+    complete: bool = True  # False if the search for changes was cut short
 
     @property
     def upper(self) -> Id:
-        """The one of the two items that is above."""
+        """The higher-ranked of the two items."""
         return self.item.item if self.over is None or self.item.rank < self.over.rank else self.over.item
 
     @property
     def lower(self) -> Id | None:
-        """The other one."""
+        """The lower-ranked of the two items."""
         if self.over is None:
             return None
         return self.over.item if self.upper == self.item.item else self.item.item
 
     @property
     def lines(self) -> list[str]:
-        """It all in sentences."""
+        """The explanation as sentences."""
         return [
             *_describe_place(self),
             *([] if self.over is None else [*_describe_balance(self), *_describe_swaps(self)]),
@@ -90,12 +90,12 @@ class Explanation:
             (str(v.expert), *("" if r is None else str(r) for r in v.ranks), f"{v.value:+.6g}")
             for v in self.voices
         )
-        value = "adds" if self.over is None else f"speaks for {self.item.item}"
+        value = "adds" if self.over is None else f"favors {self.item.item}"
         table = tables.render_table(tables.Grid(("expert", *heads, value), rows))
         return tables.render_block(self.method, *map(tables.render_paragraph, self.lines), table)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Everything as plain values."""
         shown = [r for r in (self.item, self.over) if r is not None]
         return {
             "method": self.method,
@@ -120,7 +120,7 @@ def explain(
     over: Id | None = None,
     features: Features | None = None,
 ) -> Explanation:
-    """Why `item` (default: the first) has its place for a query; with `over`, why it is above or below that item.
+    """Explain the place of `item` (default: the first) for a query; with `over`, relative to that item.
 
     >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b"]}})
     >>> found = explain("rrf", p, "q", "b", over="a")
@@ -156,14 +156,14 @@ def explain(
 def _resolve_items(
     places: list[RankedItem], query: Id, item: Id | None, over: Id | None
 ) -> tuple[RankedItem, RankedItem | None]:
-    """The items that are meant, where they are."""
+    """The items to explain, with their places."""
     if not places:
-        raise ParameterError(f"query {query!r} has no items, so there is nothing to explain")
+        raise ParameterError(f"query {query!r} has no items to explain")
     ranking = {r.item: r for r in places}
     mine = _find_item(ranking, places[0].item if item is None else item, query)
     other = None if over is None else _find_item(ranking, over, query)
     if other is not None and other.item == mine.item:
-        raise ParameterError(f"{mine.item!r} cannot be compared with itself; give another item")
+        raise ParameterError(f"{mine.item!r} cannot be compared with itself; choose another item")
     return mine, other
 
 
@@ -183,9 +183,9 @@ def _compute_contributions(
     features: Features | None,
     gap: float,
 ) -> tuple[dict[Id, float], bool]:
-    """What each expert adds to the first item, less what it adds to the second one, and whether that is the `gap`.
+    """Each expert's contribution to the first item minus that to the second, and whether they sum to `gap`.
 
-    It is not, although the score is a sum, where nobody speaks of an item: it goes last whatever its sum.
+    They do not if no expert ranks an item: it goes last whatever its sum.
     """
     if aggregator.tags.per_query or aggregator.explains_exactly:
         found = _subtract_parts([aggregator.explain(one, query, item, features) for item in items])
@@ -197,7 +197,7 @@ def _compute_contributions(
 
 
 def _subtract_parts(parts: list[dict[Id, float]]) -> dict[Id, float]:
-    """The first less the second, the strongest first."""
+    """First minus second, strongest first."""
     first, second = parts[0], parts[1] if len(parts) > 1 else {}
     gap = {e: first.get(e, 0.0) - second.get(e, 0.0) for e in dict.fromkeys((*first, *second))}
     return dict(sorted(gap.items(), key=lambda pair: -abs(pair[1])))
@@ -206,7 +206,7 @@ def _subtract_parts(parts: list[dict[Id, float]]) -> dict[Id, float]:
 def _compute_leave_one_out(
     aggregator: Aggregator, everything: Preferences, query: Id, items: list[Id], features: Features | None
 ) -> list[dict[Id, float]]:
-    """Leaving experts out of all queries, for methods whose answer to one query depends on the others."""
+    """Leave experts out of all queries, for methods whose answer to one query depends on the others."""
     here = everything.select([query])
     slots = [everything.index.slot(query, item) for item in items]
     whole = aggregator.aggregate(everything, features).scores[slots]
@@ -236,7 +236,7 @@ def _build_contributions(
 
 
 def _find_preference(ranks: tuple[int | None, ...], votes: tuple[float, float] | None, below: bool) -> int:
-    """Which of two items an expert itself puts first."""
+    """Which of two items the expert itself puts first."""
     if votes is not None:
         return int(np.sign(votes[0] - votes[1]))
     first, second = ranks
@@ -246,7 +246,7 @@ def _find_preference(ranks: tuple[int | None, ...], votes: tuple[float, float] |
 
 
 def _ranks_by_expert(preferences: Preferences, slot: int) -> dict[Id, int]:
-    """Where each expert that lists the slot puts it."""
+    """Rank of the slot by expert that lists it."""
     lists = preferences.lists
     rows = np.flatnonzero(lists.item == slot)
     experts = lists.expert[lists.list_of_row[rows]].tolist()
@@ -254,7 +254,7 @@ def _ranks_by_expert(preferences: Preferences, slot: int) -> dict[Id, int]:
 
 
 def _count_votes(preferences: Preferences, slots: list[int]) -> dict[Id, tuple[float, float]]:
-    """Votes of each expert for the first slot and against it; of two slots, those between them."""
+    """Votes of each expert for and against the first slot; with two slots, only votes between them."""
     table = preferences.comparisons
     other = np.isin(table.loser, slots[1:]) if len(slots) > 1 else np.ones(len(table), np.bool_)
     counter = np.isin(table.winner, slots[1:]) if len(slots) > 1 else np.ones(len(table), np.bool_)
@@ -278,28 +278,27 @@ def _with_changes(
     return Explanation(**{**vars(found), "changes": changes, "complete": not search.given_up})
 
 
-# -- in words --------------------------------------------------------------------------------------------------
+# -- sentences -----------------------------------------------------------------------------------------------
 
 
 def _describe_place(e: Explanation) -> list[str]:
     lines = []
     for r in (e.item, e.over):
         if r is not None:
-            tied = ", tied with another" if r.tied else ""
+            tied = ", tied with another item" if r.tied else ""
             lines.append(f"{r.item}: place {r.rank} of {e.of} for {e.query}, score {r.score:.6g}{tied}")
     if e.over is not None:
         return lines
-    heard = [v for v in e.voices if any(r is not None for r in v.ranks) or v.votes]
+    ranking = [v for v in e.voices if any(r is not None for r in v.ranks) or v.votes]
     strong = [v for v in e.voices if v.value > 0][:SHOWN]
-    what = "add most" if e.exact else "do most for it"
+    what = "add most" if e.exact else "contribute most"
     most = f"; {', '.join(str(v.expert) for v in strong)} {what}" if strong else ""
-    lines.append(f"{len(heard)} of {e.experts} experts speak of it{most}")
+    lines.append(f"{len(ranking)} of {e.experts} experts rank it{most}")
     for near, word in ((e.above, "above"), (e.below, "below")):
         if near is not None:
             gap = abs(near.score - e.item.score)
             lines.append(
-                f"{word.capitalize()} it: {near.item}, "
-                + (f"{gap:.4g} away" if gap else "with the same score")
+                f"{word.capitalize()} it: {near.item}, " + (f"{gap:.4g} away" if gap else "same score")
             )
     return lines
 
@@ -309,18 +308,19 @@ def _describe_balance(e: Explanation) -> list[str]:
     one, other = e.item.item, e.over.item
     first, second = (sum(v.prefers == side for v in e.voices) for side in (1, -1))
     lines = [
-        f"In their own words {_format_expert_count(first)} put{'s' * (first == 1)} {one} first, {second} {other}"
+        f"Own rankings: {_format_expert_count(first)} put{'s' * (first == 1)} {one} first, {second} {other}"
     ]
-    silent = e.experts - first - second
-    lines[0] += f"; {silent} {'does' if silent == 1 else 'do'} not say" if silent else ""
+    undecided = e.experts - first - second
+    lines[0] += f"; {undecided} {'is' if undecided == 1 else 'are'} undecided" if undecided else ""
     if e.item.score == e.over.score:
         return [f"{one} and {other} have the same score; the tie rule puts {e.upper} first", *lines]
     where = "above" if e.item.rank < e.over.rank else "below"
     up, down = ([v.value for v in e.voices if v.value * sign > 0] for sign in (1, -1))
     if e.exact:
-        text = f"{_format_expert_count(len(up))} add {sum(up):.4g} to {one}, {len(down)} take {-sum(down):.4g} away"
+        added = f"{_format_expert_count(len(up))} add {sum(up):.4g} to {one}"
+        text = f"{added}, {len(down)} subtract {-sum(down):.4g}"
     else:
-        text = f"leaving out one expert takes from {one} in {len(up)} cases, and adds to it in {len(down)}"
+        text = f"removing one expert lowers {one} in {len(up)} cases and raises it in {len(down)}"
     return [f"{one} is {where} {other} by {abs(e.item.score - e.over.score):.4g}: {text}", *lines]
 
 

@@ -1,4 +1,4 @@
-"""Pictures of who said what: ranks by expert and item, and what a model thinks of each expert."""
+"""Figures: ranks by expert and item, and learned weights by expert."""
 
 from podium.analysis.figures.heatmap import rank_heatmap
 from podium.analysis.figures.weights_chart import weight_matrix, weight_table

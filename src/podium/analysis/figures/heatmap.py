@@ -1,4 +1,4 @@
-"""Where every expert puts every item of a query, beside the consensus and the labels [volkovs2012, figure 4]."""
+"""Ranks of a query's items by expert, next to the consensus and the labels [volkovs2012, figure 4]."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from podium.evaluate import charts
 
 __all__ = ["build_slanted_axis", "disambiguate_names", "natural_sort_key", "rank_heatmap"]
 
-ITEMS, EXPERTS = 30, 60  # drawn unless asked for more
-FEW = 2  # experts that are left, at least, when those without a word on these items are not drawn
-UPRIGHT = 16  # width of a column from which names above it can be slanted
-BELOW = 6  # items of a good grade that are shown although they are further down
-WIDTH = 620  # pixels that the columns of the experts share
-GRADED = 11  # distinct ratings up to which they are drawn instead of the ranks they imply
-NUMBERED = 18  # width of a cell from which ranks are written into it
-RANKS = ["#08306b", "#2171b5", "#6baed6", "#d3e3f3"]  # near the top .. far down; told apart in grey too
+ITEMS, EXPERTS = 30, 60  # default number drawn
+FEW = 2  # experts that rank none of the items are drawn unless more than this many do
+UPRIGHT = 16  # minimum column width for slanted names
+BELOW = 6  # relevant items further down that are also shown
+WIDTH = 620  # total width of the expert columns in pixels
+GRADED = 11  # up to this many distinct ratings are drawn instead of ranks
+NUMBERED = 18  # minimum cell width for printed ranks
+RANKS = ["#08306b", "#2171b5", "#6baed6", "#d3e3f3"]  # top to bottom; distinguishable in grayscale
 GRADES = ["#fdf3e6", "#f1a340", "#8c4a03"]
 QUIET = "#9a9a9a"
 
 
 class HeatmapData(NamedTuple):
-    """The parts of the picture: cells, and the names in their order."""
+    """The parts of the figure: cells, and the names in order."""
 
     cells: list[dict[str, Any]]
     places: list[dict[str, Any]]
@@ -39,8 +39,8 @@ class HeatmapData(NamedTuple):
     items: list[str]
     experts: list[str]
     ends: tuple[float, float]  # the smallest and the largest value
-    rated: bool  # cells hold ratings, of which large ones are good, and not ranks
-    below: int  # items that are shown for their label although they are further down
+    rated: bool  # cells hold ratings (larger is better) instead of ranks
+    below: int  # relevant items further down that are also shown
 
 
 def rank_heatmap(
@@ -52,15 +52,15 @@ def rank_heatmap(
     items: int = ITEMS,
     experts: int = EXPERTS,
 ) -> Any:
-    """An Altair chart of experts x items, items in the order of the (first) consensus; empty cells are not listed.
+    """An Altair chart of experts x items in the order of the (first) consensus; a dot marks unlisted items.
 
-    Beside it the places of every consensus, and the labels if there are any for the query.
+    Next to it are the places in every consensus, and the labels of the query if there are any.
     """
     alt = charts.import_altair()
     named = consensus if isinstance(consensus, Mapping) else {consensus.method: consensus}
     one = preferences.select([query])
     if not one.lists.rows:
-        raise ParameterError(f"nobody gave a list for query {query!r}, so there are no ranks to draw")
+        raise ParameterError(f"no expert has a list for query {query!r}, so there are no ranks to draw")
     grid = _build_heatmap_data(one, query, named, labels, items, experts)
     y = alt.Y("item:N", sort=grid.items, title=None, axis=alt.Axis(labelLimit=180, ticks=False, domain=False))
     silent = alt.Y("item:N", sort=grid.items, title=None, axis=None)
@@ -80,14 +80,14 @@ def rank_heatmap(
 
 
 def disambiguate_names(ids: Sequence[Id]) -> list[str]:
-    """Ids as they are drawn; those that would look the same are told apart."""
+    """Ids as drawn; ids that would look the same are disambiguated."""
     plain = [str(i) for i in ids]
     twice = {name for name in plain if plain.count(name) > 1} if len(set(plain)) < len(plain) else set()
     return [repr(i) if name in twice else name for i, name in zip(ids, plain, strict=True)]
 
 
 def natural_sort_key(name: str) -> tuple[Any, ...]:
-    """A sorting key by which expert-9 comes before expert-10."""
+    """A sort key that puts expert-9 before expert-10."""
     return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.split(r"(\d+)", name) if p)
 
 
@@ -104,9 +104,9 @@ def _build_heatmap_data(
     lists = one.lists
     kept = np.isin(lists.item, list(slots))
     who = lists.expert[lists.list_of_row]
-    said = np.bincount(who[kept], minlength=len(one.experts))
-    speaking = np.flatnonzero((said > 0) if (said > 0).sum() > FEW else one.active_experts)
-    chosen = speaking[np.argsort(-said[speaking], kind="stable")][:experts]
+    listed_count = np.bincount(who[kept], minlength=len(one.experts))
+    active = np.flatnonzero((listed_count > 0) if (listed_count > 0).sum() > FEW else one.active_experts)
+    chosen = active[np.argsort(-listed_count[active], kind="stable")][:experts]
     names = dict(zip(chosen.tolist(), disambiguate_names([one.experts[int(c)] for c in chosen]), strict=True))
     rows = disambiguate_names(order)
     rated = lists.score is not None and len(np.unique(lists.score)) <= GRADED
@@ -134,7 +134,7 @@ def _build_heatmap_data(
 
 
 def _select_items(first: Consensus, query: Id, labels: Labels | None, most: int) -> list[Id]:
-    """The first items; where that cuts off items of a good grade, a few of those after them."""
+    """The first items, followed by a few relevant ones that the cut would remove."""
     whole = first.ranking(query)
     if labels is None or labels.queries.code_of(query) is None or len(whole) <= most:
         return whole[:most]
@@ -174,7 +174,7 @@ def _grade_cells(labels: Labels | None, query: Id, order: list[Id], rows: list[s
 
 
 def build_slanted_axis(alt: Any, step: int) -> Any:
-    """Names above columns of some width: upright where they would cover each other."""
+    """Axis labels above columns: slanted, or vertical where they would overlap."""
     size = max(7, min(11, step - 1))
     angle = -60 if step >= UPRIGHT else -90
     return alt.Axis(
@@ -253,11 +253,11 @@ def _draw_grades(alt: Any, grid: HeatmapData, y: Any) -> Any:
 
 
 def _describe_selection(grid: HeatmapData, one: Preferences, first: str) -> str:
-    total, speaking = len(one.index.items), int(one.active_experts.sum())
+    total, active = len(one.index.items), int(one.active_experts.sum())
     text = f"items in the order of {first}"
     if len(grid.items) < total:
         text += f", the first {len(grid.items) - grid.below} of {total}"
-        text += f" and {grid.below} further down with a good label" if grid.below else ""
-    if len(grid.experts) < speaking:
-        text += f"; the {len(grid.experts)} of {speaking} experts that list most of them"
+        text += f" and {grid.below} relevant ones further down" if grid.below else ""
+    if len(grid.experts) < active:
+        text += f"; the {len(grid.experts)} of {active} experts that list most of them"
     return text

@@ -1,4 +1,4 @@
-"""What a model thinks of each expert, as a matrix (Volkovs & Zemel, CIKM 2013, figure 1)."""
+"""Learned weights by expert as a matrix (Volkovs & Zemel, CIKM 2013, figure 1)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from podium.methods.base import Aggregator
 __all__ = ["weight_matrix", "weight_table"]
 
 WeightsByKind = dict[str, dict[Id, float]]
-EXPERTS = 120  # drawn, those with the largest weights
+EXPERTS = 120  # experts drawn, largest weights first
 WIDTH = 640
 AGAINST, NOTHING, FOR = "#b35806", "#f7f7f7", "#2166ac"
 VIEWS = (
@@ -31,7 +31,7 @@ VIEWS = (
 
 
 def weight_table(model: Aggregator | Consensus | Mapping[Id, float]) -> WeightsByKind:
-    """The weights by kind and expert; one kind for methods with one weight each.
+    """Weights by kind and expert; a single kind for methods with one weight per expert.
 
     >>> from podium import Labels, Preferences, make
     >>> p = Preferences.from_lists({"q": {"good": ["a", "b"], "bad": ["b", "a"]}})
@@ -48,7 +48,7 @@ def weight_table(model: Aggregator | Consensus | Mapping[Id, float]) -> WeightsB
     found = _find_learned_weights(model)
     if found is None:
         raise ParameterError(
-            f"{model!r} has no weights by expert; fitted crf, fused, svd and weighted_* models have"
+            f"{model!r} has no weights by expert; fitted crf, fused, svd and weighted_* models have them"
         )
     return found
 
@@ -85,7 +85,7 @@ def _numbered(kinds: list[str], components: int) -> list[str]:
 
 
 def _split_by_kind(values: list[float], kinds: list[str], names: list[Id]) -> WeightsByKind:
-    """Weights that lie kind by kind, expert by expert."""
+    """Split weights that are ordered by kind, then by expert."""
     n = len(names)
     return {k: dict(zip(names, values[i * n : (i + 1) * n], strict=True)) for i, k in enumerate(kinds)}
 
@@ -93,9 +93,9 @@ def _split_by_kind(values: list[float], kinds: list[str], names: list[Id]) -> We
 def weight_matrix(
     models: Aggregator | Consensus | Mapping[str, Aggregator | Consensus], *, experts: int = EXPERTS
 ) -> Any:
-    """An Altair chart: experts across, kinds of weights down, one block per model (such as the folds of a split).
+    """An Altair chart: experts across, kinds of weights down, one block per model (such as one per fold).
 
-    Colours are shares of the largest weight of a kind in a model: blue counts for an item, orange against it.
+    Colors are shares of the largest weight of a kind in a model: blue counts for an item, orange against it.
     """
     alt = charts.import_altair()
     named = {repr(models): models} if isinstance(models, Aggregator) else models
@@ -115,7 +115,7 @@ def weight_matrix(
 
 
 def _select_experts(tables: Mapping[str, WeightsByKind], most: int) -> dict[Id, str]:
-    """The experts that are drawn, and their names."""
+    """The experts to draw, with their names."""
     size: dict[Id, float] = {}
     for table in tables.values():
         for weights in table.values():
@@ -151,9 +151,9 @@ def _draw_block(alt: Any, table: WeightsByKind, across: Mapping[Id, str], name: 
     )  # fmt: skip
     legend = alt.Legend(title=None, orient="bottom", gradientLength=180, values=[-1, 0, 1])
     scale = alt.Scale(domain=[-1, 0, 1], range=[AGAINST, NOTHING, FOR], interpolate="rgb")
-    told = ["expert:N", "kind:N", alt.Tooltip("weight:Q", format=".4g")]
+    tooltip = ["expert:N", "kind:N", alt.Tooltip("weight:Q", format=".4g")]
     rects = base.mark_rect(stroke="white", strokeWidth=1).encode(
-        color=alt.Color("share:Q", scale=scale, legend=legend), tooltip=told
+        color=alt.Color("share:Q", scale=scale, legend=legend), tooltip=tooltip
     )
     ink = alt.condition("abs(datum.share) > 0.6", alt.value("white"), alt.value("#1a1a1a"))
     text = base.mark_text(fontSize=10).encode(text="sign:N", color=ink)

@@ -1,4 +1,4 @@
-"""Leaderboards from votes, with honest uncertainty, checks, and the next comparison to ask for."""
+"""Leaderboards from votes, with confidence intervals, checks, and the next comparisons to request."""
 
 from podium.analysis.leaderboard.board_file import load, save
 from podium.analysis.leaderboard.checks import LeaderboardCheck

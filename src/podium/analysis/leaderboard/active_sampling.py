@@ -1,9 +1,9 @@
-"""Which comparison to ask for next, and whether to ask at all.
+"""Which comparison to request next, and when to stop.
 
-One more vote on a pair with score difference d tells, in the normal approximation, 0.5 log(1 + I(d) v) nats about the
-scores: v is the variance of the difference, I(d) the information of one vote (p (1 - p) for Bradley-Terry). The gain
-is large where the outcome is open and the difference little known. Only pairs whose order is open are proposed: those
-that the tests separate, and those that are surely as good as equal, are settled.
+In the normal approximation, one more vote on a pair with score difference d yields 0.5 log(1 + I(d) v) nats
+about the scores: v is the variance of the difference, I(d) the information of one vote (p (1 - p) for
+Bradley-Terry). The gain is large where the outcome is uncertain and the difference poorly known. Only open
+pairs are proposed: pairs that the tests separate, and pairs that are practically equal, are settled.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ __all__ = [
     "find_open_pairs",
 ]  # fmt: skip
 
-# Two items are as good as equal where the chance that one beats the other is surely nearer to one half than this.
+# Two items are practically equal if the win probability is within this distance of one half, with confidence.
 EQUAL = 0.01
 
 
 class ComparisonCandidate(NamedTuple):
-    """A comparison worth asking for: two items, what the vote would tell (nats), and the chance that first wins."""
+    """A comparison to request: two items, the expected gain (nats), and the probability that `first` wins."""
 
     first: int
     second: int
     gain: float
     chance: float
-    votes: float  # that the two had so far
+    votes: float  # votes between the two so far
 
 
 class StoppingDecision(NamedTuple):
-    """Whether to stop asking, and why, in words with the numbers of items in `between`."""
+    """Whether to stop, and the reason; `between` holds the numbers of two items."""
 
     stop: bool
     reason: str  # settled, as good as equal, never met, open
-    between: tuple[int, int] | None = None  # of the open pairs, the one that needs the fewest votes
-    votes: float | None = None  # between these two that would tell them apart, if the scores are right
+    between: tuple[int, int] | None = None  # the open pair that needs the fewest votes
+    votes: float | None = None  # estimated votes to separate the pair
 
 
 def compute_outcome_probabilities(solution: ContestSolution, gap: F8) -> tuple[F8, F8, F8]:
-    """Probabilities of a win, a loss and a tie at these score differences."""
+    """Probabilities of a win, a loss and a tie at the given score differences."""
     kind, width = solution.model.kind, float(solution.extra["width"][0])
     if kind >= DAVIDSON and np.isnan(width):
-        kind = LOGIT  # no ties were seen
+        kind = LOGIT  # no ties observed
     if kind == LOGIT:
         win, lose = _logistic(gap), _logistic(-gap)
     elif kind == PROBIT:
@@ -84,7 +84,7 @@ def _logistic(x: F8) -> F8:
 
 
 def compute_information(solution: ContestSolution, gap: F8) -> F8:
-    """What one vote at these differences is expected to add to the information about the difference."""
+    """Expected information of one vote about the difference, at the given differences."""
     win, lose, tie = compute_outcome_probabilities(solution, gap)
     kind, width = solution.model.kind, float(solution.extra["width"][0])
     if kind >= DAVIDSON and np.isnan(width):
@@ -93,7 +93,7 @@ def compute_information(solution: ContestSolution, gap: F8) -> F8:
 
 
 def compute_gains(e: Estimate, matrix: F8) -> F8:
-    """Nats that one more vote is expected to tell, for every two items."""
+    """Expected gain in nats of one more vote, for every pair of items."""
     gap = e.scores[:, None] - e.scores
     return np.asarray(
         0.5 * np.log1p(compute_information(e.solution, gap) * compute_difference_variances(matrix)),
@@ -102,15 +102,15 @@ def compute_gains(e: Estimate, matrix: F8) -> F8:
 
 
 def compute_difference_variances(matrix: F8) -> F8:
-    """Variances of all differences."""
+    """Variances of all pairwise differences."""
     own = matrix.diagonal()
     return np.asarray(np.maximum(own[:, None] + own - 2 * matrix, 0.0), np.float64)
 
 
 def compute_relevance(draws: F8, k: int) -> F8:
-    """For every two items, how far from settled it is which of them is among the best k and which is not: 0 to 1.
+    """For every pair, uncertainty from 0 to 1 about which item is among the best k and which is not.
 
-    Twice the smaller of the probabilities that the one is in and the other out, and the other way round.
+    Twice the smaller of the probabilities that only the first or only the second is among the best k.
     """
     inside = (rank_draws(draws) <= k).astype(np.float64)
     split = inside.T @ (1 - inside) / len(draws)
@@ -118,7 +118,7 @@ def compute_relevance(draws: F8, k: int) -> F8:
 
 
 def find_equal_pairs(e: Estimate, matrix: F8, level: float = 0.95, *, degrees: F8 | None = None) -> B1:
-    """Which two items are as good as equal at this level: two one-sided tests against `EQUAL`."""
+    """Pairs that are practically equal at this level: two one-sided tests against `EQUAL`."""
     size = len(e)
     i, j = np.divmod(np.arange(size * size), size)
     critical = compute_pair_critical_values(level, i, j, degrees).reshape(size, size)
@@ -144,15 +144,16 @@ def compute_pair_critical_values(level: float, i: I8, j: I8, degrees: F8 | None)
 def find_open_pairs(
     e: Estimate, matrix: F8, p: F8, *, level: float = 0.95, top: int | None = None, degrees: F8 | None = None
 ) -> B1:
-    """Which pairs more votes could still settle: neither separated by the tests (`p`) nor as good as equal.
+    """Pairs that more votes could settle: neither separated by the tests (`p`) nor practically equal.
 
-    With `top` only pairs of which one item is among the best `top` and the other is not.
+
+    With `top`, only pairs with exactly one item among the best `top`.
     """
     return _pairs_in_question(e, top) & (p > 1 - level) & ~find_equal_pairs(e, matrix, level, degrees=degrees)
 
 
 def _pairs_in_question(e: Estimate, top: int | None) -> B1:
-    """All pairs, or those across the boundary of the best `top`."""
+    """All pairs, or those with exactly one item among the best `top`."""
     inside = np.isin(np.arange(len(e)), e.order[:top])
     return ~np.eye(len(e), dtype=np.bool_) if inside.all() else inside[:, None] != inside
 
@@ -168,10 +169,10 @@ def find_next_pairs(
     draws: F8 | None = None,
     degrees: F8 | None = None,
 ) -> list[ComparisonCandidate]:
-    """The comparisons that are expected to tell most, best first; only pairs that are open (see `find_open_pairs`).
+    """The comparisons with the largest expected gain, best first; only open pairs (see `find_open_pairs`).
 
-    `p` are the tests of all pairs, `pairwise_p` unless given. With `top` (and `draws` of the scores) the gain of a pair
-    counts as far as it is open which of the two is among the best `top`.
+    `p` holds the tests of all pairs, by default `pairwise_p`. With `top` (and `draws` of the scores) the gain
+    of a pair is weighted by the uncertainty about which of the two is among the best `top`.
     """
     tests = pairwise_p(e.scores, matrix, degrees) if p is None else p
     value = compute_gains(e, matrix) * find_open_pairs(
@@ -208,7 +209,7 @@ def decide_stopping(
     top: int | None = None,
     degrees: F8 | None = None,
 ) -> StoppingDecision:
-    """Stop when no pair is open any more (see `find_open_pairs`), so that `find_next_pairs` has nothing to propose."""
+    """Stop when no pair is open (see `find_open_pairs`), so that `find_next_pairs` has nothing to propose."""
     if len(e) < 2:
         return StoppingDecision(True, "there is nothing to compare")
     if e.solution.component.any():
@@ -230,8 +231,8 @@ def decide_stopping(
 def votes_to_separate(
     e: Estimate, matrix: F8, i: I8, j: I8, *, level: float = 0.95, degrees: F8 | None = None
 ) -> F8:
-    """Votes between two items after which their difference, if it is what it seems, is as many standard errors from 0
-    as the level asks for when all pairs are tested; infinite for equal scores.
+    """Votes between two items until their difference, if correctly estimated, is as many standard errors
+    from 0 as the level requires when all pairs are tested; infinite for equal scores.
 
     Further votes count as independent ones; where errors are over experts, that means votes of further experts.
     """

@@ -1,4 +1,4 @@
-"""A leaderboard as a file: the votes put together, the scores and the settings, in the container of model files."""
+"""A leaderboard as a file: tallied votes, scores and settings, in the container of model files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IDS = ("items", "experts", "queries")
 
 
 class _SavedLeaderboard:
-    """What `models.files` writes: a name, parameters, and values that end in _."""
+    """The content that `models.model_files` writes: a name, parameters, and values that end in _."""
 
     name = NAME
 
@@ -31,7 +31,7 @@ class _SavedLeaderboard:
         tally = board.tally
         for column in COLUMNS:
             setattr(self, f"{column}_", getattr(tally, column))
-        for ids in IDS:  # as text in an array: a header of millions of ids would be too long
+        for ids in IDS:  # as a text array: millions of ids would make the header too long
             text = json.dumps(getattr(tally, ids).tolist()).encode()
             setattr(self, f"{ids}_", np.frombuffer(text, np.uint8))
         for mark in MARKS:
@@ -44,19 +44,19 @@ class _SavedLeaderboard:
 
 
 def save(board: Leaderboard, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a leaderboard, so that more votes can be added later."""
+    """Save a leaderboard, so that more votes can be added later."""
     model_files.save(_SavedLeaderboard(board), path, overwrite=overwrite)
 
 
 def load(path: str | os.PathLike[str], **changes: Any) -> Leaderboard:
-    """Read a leaderboard back, with other settings where given; it is fitted again, from the scores kept."""
+    """Load a leaderboard, optionally with other settings; the fit starts again from the saved scores."""
     tally, scores, settings = read(path)
     start = dict(zip(tally.items.tolist(), scores, strict=True))
     return leaderboard(tally, settings=LeaderboardSettings(**(settings | changes)), start=start)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Tally, list[float], dict[str, Any]]:
-    """The tally, the natural scores and the settings in a file."""
+    """Read the tally, the natural scores and the settings from a file."""
     name, settings, kept = model_files.read_contents(path)
     if name != NAME:
         raise ModelFileError(f"{path}: holds a model called {name!r}, not a leaderboard; use podium apply")
@@ -73,15 +73,15 @@ def read(path: str | os.PathLike[str]) -> tuple[Tally, list[float], dict[str, An
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         if isinstance(error, PodiumError):
             raise ModelFileError(f"{path}: {error}") from None
-        raise ModelFileError(f"{path}: not the file of a leaderboard; save it again") from None
+        raise ModelFileError(f"{path}: not a leaderboard file; save it again") from None
     return tally, scores, settings
 
 
 def _complete_columns(kept: dict[str, Any]) -> dict[str, Any]:
-    """Add the squares of weights to files written without them: whole counts of single votes are their own squares."""
+    """Add squared weights to older files: whole counts of single votes equal their squares."""
     counts = {square: kept[f"{square.removesuffix('_squares')}_"] for square in SQUARES}
     missing = [square for square in SQUARES if f"{square}_" not in kept]
-    # fractional weights were added up without their squares, and these cannot be recovered
+    # files with fractional weights lack the squares, which cannot be recovered
     if not missing or any((counts[square] % 1).any() for square in missing):
         return kept
     return kept | {f"{square}_": counts[square] for square in missing} | {"fractional_": False}

@@ -1,4 +1,4 @@
-"""A leaderboard as a picture: scores with their intervals, best on top."""
+"""Chart of a leaderboard: scores with intervals, best on top."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from podium.evaluate import charts
 
 __all__ = ["draw_leaderboard", "plot_leaderboard"]
 
-MOST = 60  # items drawn unless asked for more
+MOST = 60  # default number of items drawn
 
 
 def plot_leaderboard(board: Leaderboard, path: str | os.PathLike[str], *, top: int | None = None) -> None:
-    """Write the picture to a .svg, .png or .html file; the page needs no network."""
+    """Write the chart to a .svg, .png or .html file; the page needs no network."""
     charts.save_chart(draw_leaderboard(board, top=top), path)
 
 
 def draw_leaderboard(board: Leaderboard, *, top: int | None = None) -> Any:
-    """The picture as an Altair chart."""
+    """The leaderboard as an Altair chart."""
     alt = charts.import_altair()
     rows = board.rows[: top or MOST]
     values = [_build_point(row) for row in rows]
@@ -43,7 +43,7 @@ def draw_leaderboard(board: Leaderboard, *, top: int | None = None) -> Any:
 
 
 def _build_point(row: Any) -> dict[str, Any]:
-    """Intervals that are open are drawn to the score."""
+    """Draw open intervals up to the score."""
     bounds = {"low": row.low, "high": row.high}
     return {
         "item": str(row.item),

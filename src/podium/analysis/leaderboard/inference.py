@@ -1,10 +1,10 @@
-"""How sure are scores that come from contests: standard errors, intervals, ranks, and what could still change.
+"""Uncertainty of scores from contests: standard errors, intervals, ranks, and votes that flip the lead.
 
-Everything here is about the contests of one query and speaks of items by their number. Scores of a choice model are
-known up to a shift, so they are measured from the mean of the *core*, the largest group of items among which wins lead
-from each to each (from the mean of all items where no two are so linked). Outside it the likelihood has no maximum: an
-item that never lost could be arbitrarily strong. Such scores are held by the prior alone, their intervals are open on
-that side, and their errors are those of the prior.
+Everything here concerns the contests of one query and refers to items by number. Scores of a choice model are
+identified up to a shift, so they are measured from the mean of the *core*, the largest group of items in
+which chains of wins link every item to every other (from the mean of all items if there is no such group).
+Outside the core the likelihood has no maximum: an item that never lost could be arbitrarily strong. Only the
+prior bounds such scores, their intervals are open on that side, and their errors are those of the prior.
 """
 
 from __future__ import annotations
@@ -46,47 +46,47 @@ __all__ = [
 ]  # fmt: skip
 
 ErrorKind = Literal["fisher", "sandwich"]
-MOST_ITEMS = 5_000  # a matrix of so many items squared is inverted
-NEAR = 1e-9  # scores nearer than this are equal
-STILL = 1e-9  # share of Fisher's variance below which votes that do not vary say nothing of the error
-DRAWS = 4_000  # of the normal law
-STRATA = 200  # equal shares of the chi-square law that Student's is drawn with
-LEAST = 0.05  # degrees of freedom up to which an error is as good as unknown
-LOST = 1e13  # condition of the second derivatives from which errors have fewer than three digits
-L2 = BradleyTerry.l2  # the prior that the method has
+MOST_ITEMS = 5_000  # largest covariance matrix (items x items) that is inverted
+NEAR = 1e-9  # scores closer than this are equal
+STILL = 1e-9  # below this share of Fisher's variance, votes are constant and carry no error estimate
+DRAWS = 4_000  # draws from the normal distribution
+STRATA = 200  # strata of the chi-square distribution behind Student's t draws
+LEAST = 0.05  # with at most this many degrees of freedom, the error is practically unknown
+LOST = 1e13  # condition number of the Hessian beyond which errors have fewer than three digits
+L2 = BradleyTerry.l2  # prior of the method
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """The contests of one query, their solution, and what it leaves open."""
+    """The contests of one query, their solution, and which scores are unbounded."""
 
     contests: Contests
     solution: ContestSolution
-    scores: F8  # by item, mean 0 at the origin
-    core: B1  # none where no two items are linked by wins in both directions
-    above: B1  # outside the core: no votes bound the score from above
-    below: B1  # ... from below
+    scores: F8  # per item, mean 0 over the origin
+    core: B1  # empty if no two items are linked by wins in both directions
+    above: B1  # outside the core: unbounded from above
+    below: B1  # ... unbounded from below
 
     def __len__(self) -> int:
         return len(self.scores)
 
     @property
     def prior_only(self) -> B1:
-        """Items that only the prior holds."""
+        """Items bounded only by the prior."""
         return ~self.core
 
     @property
     def origin(self) -> B1:
-        """Items from whose mean scores are measured: the core, or all items where there is none."""
+        """Items whose mean score is the origin: the core, or all items without one."""
         return self.core if self.core.any() else ~self.core
 
     @functools.cached_property
     def inverse_hessian(self) -> F8:
-        """Of the second derivatives, prior included: the covariance of Fisher and Laplace, with the level in it."""
+        """Inverse Hessian, prior included: the Fisher and Laplace covariance, with the level in it."""
         if len(self) > MOST_ITEMS:
             raise ParameterError(
-                f"{len(self):,} items are too many for intervals, which need a table of all pairs of at most "
-                f"{MOST_ITEMS:,}; leave out the items with few votes"
+                f"{len(self):,} items are too many for intervals, which need a matrix for at most "
+                f"{MOST_ITEMS:,}; drop items with few votes"
             )
         second = choice.compute_hessian(self.contests, self.solution, 0).toarray()
         with contextlib.suppress(np.linalg.LinAlgError):
@@ -94,13 +94,13 @@ class Estimate:
             if np.linalg.norm(second, 1) * np.linalg.norm(found, 1) < LOST:
                 return found
         raise InputError(
-            f"the votes of an item weigh {np.abs(second).max():.3g} together, too much beside the prior",
-            remedy="give smaller weights, or a larger l2",
+            f"the votes of an item weigh {np.abs(second).max():.3g}, too much relative to the prior",
+            remedy="use smaller weights, or a larger l2",
         )
 
     @functools.cached_property
     def order(self) -> I8:
-        """Items, best first; equal scores by number."""
+        """Items, best first; ties by number."""
         return np.argsort(-np.round(self.scores / NEAR) * NEAR, kind="stable")
 
 
@@ -113,7 +113,7 @@ def estimate_scores(
     start: F8 | None = None,
     tolerance: float = 1e-10,
 ) -> Estimate:
-    """The most likely scores of the contests of one query (see `podium.kernels.contest_scores.fit_contests`)."""
+    """Most likely scores of the contests of one query (see `podium.kernels.contest_scores.fit_contests`)."""
     found = choice.fit_contests(contests, model=model, ties=ties, l2=l2, start=start, tolerance=tolerance)
     counted = contests._replace(tied=np.zeros_like(contests.tied)) if ties == "ignore" else contests
     core, above, below = _find_bounds(counted, found.scores)
@@ -123,10 +123,10 @@ def estimate_scores(
 
 
 def _find_bounds(contests: Contests, scores: F8) -> tuple[B1, B1, B1]:
-    """The core, and the items that no chain of wins from it reaches, or that reach it by none.
+    """The core, and the items that no chain of wins from it reaches, or from which none leads to it.
 
-    Where no two items are linked in both directions there is no core: who beat somebody has no bound above, who lost
-    none below, and groups that never met have none at all.
+    If no two items are linked in both directions there is no core: an item that beat another has no upper
+    bound, one that lost no lower bound, and groups that were never compared have neither.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
@@ -143,6 +143,7 @@ def _find_bounds(contests: Contests, scores: F8) -> tuple[B1, B1, B1]:
         apart = bool(parts.weak.any())  # the first group is that of item 0
         beats[over] = beaten[under] = True
         return np.zeros(size, np.bool_), beats | apart, beaten | apart
+    # a chain of losses to the core bounds a score from above, a chain of wins over it from below
     for mark, ends in ((beaten, (over, under)), (beats, (under, over))):
         graph = csr_array((np.ones(len(over), np.int8), ends), shape=(size, size))
         mark[breadth_first_order(graph, root, return_predecessors=False)] = True
@@ -150,7 +151,7 @@ def _find_bounds(contests: Contests, scores: F8) -> tuple[B1, B1, B1]:
 
 
 def _find_core(contests: Contests, strong: I8, scores: F8) -> int | None:
-    """The label of the largest group; of several, that with the most votes, then the best: names must not decide."""
+    """Label of the largest group; ties by most votes, then best score, so that ids do not matter."""
     size = len(strong)
     members = np.bincount(strong, minlength=size)
     if members.max() < 2:
@@ -163,7 +164,7 @@ def _find_core(contests: Contests, strong: I8, scores: F8) -> int | None:
 
 
 def center_covariance(matrix: F8, of: B1) -> F8:
-    """The covariance of scores less their mean over some items."""
+    """Covariance of the scores minus their mean over some items."""
     mean = matrix[:, of].mean(axis=1)
     return np.asarray(matrix - mean - mean[:, None] + mean[of].mean(), np.float64)
 
@@ -174,17 +175,17 @@ def compute_covariance(
     clusters: Clusters | None = None,
     squares: Squares | None = None,
 ) -> F8:
-    """Covariance of the scores less the mean of the origin.
+    """Covariance of the scores minus the mean of the origin.
 
-    `fisher` trusts the model: the inverse of the observed information (with the prior). `sandwich` sees how much single
-    votes, or whole `clusters` of them, differ from what the model expects; it is honest when votes of one expert hang
-    together, and when ties count as half a win. Where a weight is not a number of votes, `squares` are the sums of
-    their squares by pair. Scores that only the prior holds, and those whose votes do not differ at all (nothing but
-    ties), have Fisher's errors.
+    `fisher` trusts the model: the inverse of the observed information (with the prior). `sandwich` measures
+    how much single votes, or whole `clusters` of them, deviate from the model; it stays valid when votes of
+    one expert are correlated, and when ties count as half a win. Where a weight is not a number of votes,
+    `squares` holds the sums of squared weights by pair. Scores bounded only by the prior, and those whose
+    votes do not vary at all (nothing but ties), have Fisher's errors.
     """
     c, size = e.contests, len(e)
     own = e.inverse_hessian[:size]
-    half = own - own[e.origin].mean(axis=0)  # first: the level, squared, would drown the rest
+    half = own - own[e.origin].mean(axis=0)  # center first: the squared level would swamp the rest
     fisher = center_covariance(own[:, :size], e.origin)
     if squares is not None:
         met = c._replace(won=squares.won, lost=squares.lost, tied=squares.tied)
@@ -210,10 +211,10 @@ def bootstrap_scores(
     seed: int = 0,
     tolerance: float = 1e-5,
 ) -> F8:
-    """Scores (less the mean of the origin) from votes or clusters drawn with replacement, a row for every round.
+    """Scores (minus the mean of the origin) of bootstrap resamples of votes or clusters; one row per round.
 
-    What only the prior holds does not vary among drawn votes, nor do votes that are all ties; such scores get Fisher's
-    spread.
+    Scores bounded only by the prior do not vary between resamples, nor do scores whose votes are all ties;
+    they get Fisher's spread.
     """
     if rounds < 2:
         raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 2")
@@ -229,7 +230,7 @@ def bootstrap_scores(
         scores.var(axis=0),
     )
     other = e.prior_only | (varied <= STILL * held)
-    if other.any():
+    if other.any():  # add only the variance that the resamples lack
         spread = np.sqrt(np.maximum(held - varied, 0.0))[other]
         scores[:, other] += np.random.default_rng([seed, 1]).normal(size=(rounds, len(spread))) * spread
     return scores
@@ -238,15 +239,15 @@ def bootstrap_scores(
 def sample_scores(
     scores: F8, matrix: F8, *, draws: int = DRAWS, seed: int = 0, degrees: F8 | None = None
 ) -> F8:
-    """Scores drawn from the normal law with that covariance, or from Student's with these `degrees` of freedom."""
+    """Scores drawn from a normal distribution with this covariance, or Student's t with these `degrees`."""
     values, vectors = np.linalg.eigh(matrix)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    root = vectors * np.sqrt(np.maximum(values, 0.0))  # rounding may make eigenvalues of 0 negative
     random = np.random.default_rng(seed)
     drawn = random.normal(size=(draws, len(scores))) @ root.T
     if degrees is not None and np.isfinite(degrees).any():
         from scipy.special import gammaincinv
 
-        # one share per draw, so that items with the same degrees of freedom have the same factor
+        # one stratum per draw, so that items with the same degrees of freedom have the same factor
         few = np.clip(degrees, LEAST, 1e6) / 2
         quantiles = np.sqrt(gammaincinv(few, (np.arange(STRATA)[:, None] + 0.5) / STRATA) / few)
         drawn /= quantiles[random.integers(0, STRATA, draws)]
@@ -254,7 +255,7 @@ def sample_scores(
 
 
 def student_critical_values(critical: float, degrees: F8) -> F8:
-    """What a critical value of the normal law becomes with few degrees of freedom; infinite where there are none."""
+    """Critical value of the normal distribution adjusted for `degrees` of freedom; infinite if too few."""
     from scipy.special import ndtr, stdtrit
 
     known = np.maximum(degrees, LEAST)
@@ -264,7 +265,7 @@ def student_critical_values(critical: float, degrees: F8) -> F8:
 
 
 def critical_value(level: float, matrix: F8 | None = None, *, seed: int = 0) -> float:
-    """Standard errors to either side of an interval at this level; with a covariance matrix, of all at once."""
+    """Half-width of an interval in standard errors; with a covariance matrix, for all intervals at once."""
     from scipy.special import ndtri
 
     if not 0 < level < 1:
@@ -278,9 +279,9 @@ def critical_value(level: float, matrix: F8 | None = None, *, seed: int = 0) -> 
 
 
 def pairwise_p(scores: F8, matrix: F8, degrees: F8 | None = None) -> F8:
-    """Holm-adjusted p-values of all differences being 0, two-sided; 1 on the diagonal.
+    """Holm-adjusted two-sided p-values of all differences being 0; 1 on the diagonal.
 
-    They are z-tests or, with `degrees` of freedom by item, t-tests, each with those of the item that has fewer.
+    z-tests or, with `degrees` of freedom by item, t-tests, each with the smaller degrees of its two items.
     """
     from scipy.special import ndtr, stdtr
 
@@ -300,39 +301,39 @@ def pairwise_p(scores: F8, matrix: F8, degrees: F8 | None = None) -> F8:
 
 
 def rank_bounds(scores: F8, p: F8, level: float = 0.95) -> tuple[I8, I8]:
-    """Best and worst rank of every item: only items told apart by the tests are surely above or below.
+    """Best and worst rank of every item: only items that the tests separate are above or below.
 
-    With Holm's correction all these intervals hold at once at the level.
+    With Holm's correction all these intervals hold simultaneously at the level.
     """
-    told = p <= 1 - level
+    separated = p <= 1 - level
     over = scores[:, None] > scores
-    better, worse = (told & over.T).sum(axis=1), (told & over).sum(axis=1)
+    better, worse = (separated & over.T).sum(axis=1), (separated & over).sum(axis=1)
     return 1 + better, len(scores) - worse
 
 
 def rank_draws(draws: F8) -> I8:
-    """Ranks 1.. within every row."""
+    """Ranks from 1 within each row."""
     return np.asarray(np.argsort(np.argsort(-draws, axis=1, kind="stable"), axis=1) + 1, np.int64)
 
 
 def top_share(draws: F8, k: int) -> F8:
-    """By item, the share of rows in which it is among the best k."""
+    """Per item, the share of rows in which it is among the best k."""
     return np.asarray((rank_draws(draws) <= k).mean(axis=0), np.float64)
 
 
 def find_tied_groups(order: I8, p: F8, level: float = 0.95) -> list[list[int]]:
-    """Longest runs of neighbours in the order in which no two items are told apart; they may overlap.
+    """Longest runs of adjacent items in which the tests separate no two; runs may overlap.
 
     >>> p = np.ones((3, 3)); p[0, 2] = p[2, 0] = 0.001
     >>> find_tied_groups(np.array([0, 1, 2]), p)
     [[0, 1], [1, 2]]
     """
-    told = p[np.ix_(order, order)] <= 1 - level
+    separated = p[np.ix_(order, order)] <= 1 - level
     runs: list[list[int]] = []
     reach = 0
     for begin in range(len(order)):
         end = max(begin + 1, reach)
-        while end < len(order) and not told[begin:end, end].any():
+        while end < len(order) and not separated[begin:end, end].any():
             end += 1
         if end > reach:
             runs.append(order[begin:end].tolist())
@@ -341,7 +342,7 @@ def find_tied_groups(order: I8, p: F8, level: float = 0.95) -> list[list[int]]:
 
 
 class Flip(NamedTuple):
-    """So many more votes for the challenger against the leader would put it ahead."""
+    """The number of additional votes for the challenger against the leader that would put it ahead."""
 
     votes: int
     leader: int
@@ -349,11 +350,11 @@ class Flip(NamedTuple):
 
 
 def votes_to_flip(e: Estimate, most: int = 1 << 40) -> Flip | None:
-    """The smallest number of extra votes of the runner-up over the leader after which it scores higher.
+    """The smallest number of extra votes for the runner-up over the leader after which it scores higher.
 
-    All are wins of the second in the order over the first, each of weight 1, and all scores are fitted again. Every
-    such vote moves the two towards each other, so a search by halves finds the number; None with fewer than two items,
-    or when `most` votes do not suffice.
+    All are wins of the second item over the first, each of weight 1, and all scores are fitted again. Every
+    such vote moves the two scores toward each other, so bisection finds the number; None with fewer than two
+    items, or if `most` votes do not suffice.
     """
     if len(e) < 2:
         return None
@@ -376,7 +377,7 @@ def votes_to_flip(e: Estimate, most: int = 1 << 40) -> Flip | None:
 
 
 def add_votes(contests: Contests, winner: int, loser: int, votes: float) -> Contests:
-    """The contests of one query with more votes for one item over another."""
+    """The contests of one query with additional votes for one item over another."""
     low, high = min(winner, loser), max(winner, loser)
     size = int(contests.starts[-1])
     keys = contests.first.astype(np.int64) * size + contests.second

@@ -1,8 +1,9 @@
-"""What the errors of a leaderboard are over: single votes, or all votes of an expert or on a query; and why.
+"""The sampling unit of a leaderboard's errors: single votes, or all votes of an expert or on a query.
 
-Votes of one judge who has opinions of its own vary together, and so do votes on one query that suits an item. Errors
-that take such votes as independent are too small. How much too small is measured (`gradients.dispersion`), and where
-votes vary together more than independent ones would, errors are over what they have in common.
+Votes of one judge with opinions of its own are correlated, and so are votes on one query that suits an item.
+Errors that treat such votes as independent are too small. The overdispersion is measured
+(`compute_dispersion`), and where it exceeds that of independent votes, errors are computed over experts or
+queries.
 """
 
 from __future__ import annotations
@@ -22,31 +23,31 @@ __all__ = ["IntervalScheme", "SamplingUnitOption", "VoteSampling", "VoteWeightsO
 
 SamplingUnitOption = Literal["auto", "votes", "experts", "queries"]
 VoteWeightsOption = Literal["auto", "frequency", "importance"]
-SAME = 1e-9  # by which a dispersion must be above 1: rounding is no dispersion
+SAME = 1e-9  # tolerance above 1: rounding is not overdispersion
 ONE = {"experts": "of one expert", "queries": "on one query"}
 
 
 @dataclass(frozen=True)
 class IntervalScheme:
-    """What errors are over, in words too."""
+    """The sampling unit of the errors, and its description."""
 
     over: SamplingUnit
-    clusters: int | None  # how many; None where every vote stands by itself
+    clusters: int | None  # number of clusters; None for single votes
     vote_weights: WeightMeaning
-    dispersion: dict[SamplingUnit, float]  # of votes by experts and on queries; 1: as independent votes vary
+    dispersion: dict[SamplingUnit, float]  # of votes by expert and by query; 1: as independent votes
     text: str
 
 
 class VoteSampling(NamedTuple):
-    """What is drawn: clusters, or single votes with the sums of their squared weights; degrees of freedom by item."""
+    """Resampling units: clusters, or single votes with sums of squared weights; degrees of freedom."""
 
     clusters: Clusters | None
     squares: Squares | None
-    effective: F8  # clusters that voted on each item, as many of equal size; infinite for single votes
+    effective: F8  # effective number of clusters per item; infinite for single votes
 
     @property
     def degrees(self) -> F8:
-        """Degrees of freedom of the error of each item."""
+        """Degrees of freedom of each item's error."""
         return np.asarray(self.effective - 1, np.float64)
 
 
@@ -60,10 +61,10 @@ def choose_scheme(
     groups: I8 | None = None,
     robust: bool = True,
 ) -> tuple[IntervalScheme, VoteSampling]:
-    """The scheme asked for or, where that is `auto`, the one that the votes call for.
+    """The requested scheme or, for `auto`, the one that the votes require.
 
-    `groups` numbers the experts, those who go together alike. Errors that are not `robust` trust the model, so that
-    there is nothing to choose.
+    `groups` numbers the experts; correlated experts share a number. Errors that are not `robust` trust the
+    model, so there is nothing to choose.
     """
     implied: WeightMeaning = "importance" if tally.fractional else "frequency"
     meaning: WeightMeaning = implied if vote_weights == "auto" else vote_weights
@@ -77,7 +78,7 @@ def choose_scheme(
         options.append((name, _build_sampling(tally, e, clusters, meaning, sides)))
     chosen, sampling = options[0] if len(options) == 1 else max(options, key=lambda o: _median_width(e, o[1]))
     count = None if sampling.clusters is None else len(sampling.clusters.starts) - 1
-    reason = "intervals trust the model, and take votes as independent"
+    reason = "intervals trust the model and treat votes as independent"
     if robust:
         reason = _describe_scheme(chosen, over, count, seen, tally.listed)
     text = "; ".join(filter(None, (reason, _describe_weights(tally, meaning, vote_weights, count))))
@@ -87,7 +88,7 @@ def choose_scheme(
 def _measure_dispersions(
     tally: Tally, e: u.Estimate, meaning: WeightMeaning, sides: bool, groups: I8 | None
 ) -> dict[SamplingUnit, float]:
-    """Of the votes by experts and on queries, where there are several."""
+    """Dispersion of the votes by expert and by query, where there are several."""
     names: tuple[SamplingUnit, SamplingUnit] = ("experts", "queries")
     unit = tally.cluster_labels("votes")
     pair = tally.pair_of_row(sides)
@@ -104,14 +105,14 @@ def _build_sampling(
     tally: Tally, e: u.Estimate, clusters: Clusters | None, meaning: WeightMeaning, sides: bool
 ) -> VoteSampling:
     if clusters is not None:
-        # scores that only the prior holds have its errors, which are known
+        # scores bounded only by the prior have known errors
         return VoteSampling(clusters, None, np.where(e.core, count_effective_clusters(e, clusters), np.inf))
     squares = tally.pair_squares(meaning, sides=sides) if meaning == "importance" else None
     return VoteSampling(None, squares, np.full(len(e), np.inf))
 
 
 def _median_width(e: u.Estimate, sampling: VoteSampling) -> float:
-    """Of the interval in the middle."""
+    """Median half-width of the 95 % intervals."""
     errors = np.sqrt(np.maximum(u.compute_covariance(e, clusters=sampling.clusters).diagonal(), 0.0))
     return float(np.median(errors * u.student_critical_values(u.critical_value(0.95), sampling.degrees)))
 
@@ -128,22 +129,22 @@ def _describe_scheme(
     )
     measured = f" ({ratios})" if ratios else ""
     if chosen != "votes":
-        why = "" if asked == "auto" else ", as asked"
+        why = "" if asked == "auto" else ", as requested"
         return f"intervals are over {count:,} {chosen}{why}{measured}"
     what = "single votes" if count is None else f"{count:,} {'lists' if listed else 'soft votes'}"
-    why = ", as asked" if asked == "votes" else "" if ratios else ": all are of one expert, on one query"
+    why = ", as requested" if asked == "votes" else "" if ratios else ": there is one expert and one query"
     return f"intervals are over {what}{why}{measured}"
 
 
 def _describe_weights(
     tally: Tally, meaning: WeightMeaning, asked: VoteWeightsOption, count: int | None
 ) -> str:
-    """What weights mean, where that makes a difference."""
+    """The meaning of weights, where it matters."""
     importance = tally.weight_squares("importance")
     if count is not None or all(np.array_equal(a, b) for a, b in zip(tally.sums, importance, strict=True)):
         return ""
     if meaning == "frequency":
-        why = "as asked" if asked == "frequency" else "all are whole numbers"
+        why = "as requested" if asked == "frequency" else "all are whole numbers"
         return f"a vote of weight w counts as w votes ({why})"
-    why = "as asked" if asked == "importance" else "some are not whole numbers"
+    why = "as requested" if asked == "importance" else "some are not whole numbers"
     return f"a vote counts as one vote, whatever its weight ({why})"

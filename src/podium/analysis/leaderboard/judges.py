@@ -1,8 +1,8 @@
-"""The experts behind a leaderboard: how much each says, which side they vote for, and who copies whom.
+"""The experts behind a leaderboard: shares of the votes, side bias, and copies.
 
-Votes for the side shown first are about the side only as far as the design keeps sides and items apart. Where a
-reference is always shown first, votes for it may be votes for the reference; the information about the side is what is
-left when that about the items is taken out, and where little is left nothing is reported.
+Votes for the item shown first reveal a side bias only if the design separates sides from items. If a
+reference is always shown first, votes for it may be votes for the reference. The information about the side
+is what remains after the information about the items is removed, and if little remains nothing is reported.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ __all__ = [
     "find_one_sided_judges",
 ]  # fmt: skip
 
-MOST_JUDGES = 500  # whose votes are compared with each other; those with the most votes
-SHARED = 10  # comparisons two judges must have in common
-ALIKE, COPY = 0.5, 0.9  # correlations of their errors from which two judges count as dependent, and as copies
-SURE = 4.0  # standard errors such a correlation must be from 0
-ONE_SIDED, DECIDED, RARE = 0.8, 20, 0.01  # share, votes and p-value from which a judge votes for a side
-UNKNOWN = 0.5  # standard error, in log odds, from which an effect of the side is not reported
-TASTE = 1.0  # standard deviation, in log odds, of what a judge may think of an item beside all others
+MOST_JUDGES = 500  # judges compared with each other, those with the most votes
+SHARED = 10  # comparisons that two judges must share
+ALIKE, COPY = 0.5, 0.9  # error correlations from which two judges count as dependent, and as copies
+SURE = 4.0  # minimum distance of such a correlation from 0 in standard errors
+ONE_SIDED, DECIDED, RARE = 0.8, 20, 0.01  # least share, least votes and largest p of a one-sided judge
+UNKNOWN = 0.5  # side effects with a larger standard error (log odds) are not reported
+TASTE = 1.0  # prior standard deviation (log odds) of a judge's own opinion of an item
 
 
 class OneSidedJudge(NamedTuple):
-    """A judge who votes for one side."""
+    """A judge who favors one side."""
 
     judge: Id
     votes: float
@@ -50,26 +50,26 @@ class OneSidedJudge(NamedTuple):
 
 
 class PositionBias(NamedTuple):
-    """The advantage of being shown first, in log odds; an infinite error where sides and items go together."""
+    """Advantage of being shown first, in log odds; the error is infinite if side and item are confounded."""
 
-    votes: float  # with a winner, of which the sides are known
-    first_share: float  # of them for the item shown first; NaN for none
+    votes: float  # votes with a winner and known sides
+    first_share: float  # share for the item shown first; NaN if there are none
     advantage: float
     error: float
 
     @property
     def is_known(self) -> bool:
-        """Whether the votes tell the side from the items."""
+        """Whether the votes separate side from item."""
         return self.error <= UNKNOWN
 
     @property
     def z(self) -> float:
-        """Standard errors from 0."""
+        """Distance from 0 in standard errors."""
         return self.advantage / self.error
 
 
 def compute_vote_shares(tally: Tally) -> F8:
-    """The share of the votes that each expert cast."""
+    """Share of the votes per expert."""
     total = tally.won + tally.lost + tally.tied
     return np.asarray(
         np.bincount(tally.expert, weights=total, minlength=len(tally.experts)) / total.sum(), np.float64
@@ -77,20 +77,20 @@ def compute_vote_shares(tally: Tally) -> F8:
 
 
 def compute_expected_shares(e: Estimate, tally: Tally) -> F8:
-    """By row: what share of the votes (ties half) the first item should have."""
+    """Per row: expected share of the votes (ties half) for the first item."""
     win, _, tie = compute_outcome_probabilities(e.solution, e.scores[tally.first] - e.scores[tally.second])
     return np.asarray(win + tie / 2, np.float64)
 
 
 class _SidedVotes(NamedTuple):
-    """Rows whose sides are known, turned so that the first item is the one shown first."""
+    """Rows with known sides, oriented so that the first item is the one shown first."""
 
     judge: I8
     first: I8
     second: I8
-    for_first: F8  # votes, without ties
+    for_first: F8  # votes for the first item, without ties
     for_second: F8
-    surplus: F8  # votes for the first (ties half) beyond those that the scores expect
+    surplus: F8  # votes for the first (ties half) minus those expected from the scores
     weight: F8  # their variance
 
     def take_rows(self, rows: I8) -> _SidedVotes:
@@ -113,7 +113,7 @@ def _collect_sided_votes(tally: Tally, e: Estimate) -> _SidedVotes:
 
 
 def _estimate_bias(shown: _SidedVotes, precision: Any) -> PositionBias:
-    """One step of Newton's method from no advantage; the items, known with some `precision`, are taken out."""
+    """One Newton step from zero advantage, with the items (known with some `precision`) projected out."""
     from scipy.sparse.linalg import spsolve
 
     votes, share = shown.for_first.sum() + shown.for_second.sum(), np.nan
@@ -125,6 +125,7 @@ def _estimate_bias(shown: _SidedVotes, precision: Any) -> PositionBias:
         - np.bincount(shown.second, weights=c, minlength=size)
         for c in (shown.weight, shown.surplus)
     )
+    # only what the items cannot explain is information about the side
     of_items = np.atleast_1d(spsolve(precision, shift))
     left = float(shown.weight.sum() - shift @ of_items)
     if not left > 0:
@@ -134,7 +135,7 @@ def _estimate_bias(shown: _SidedVotes, precision: Any) -> PositionBias:
 
 
 def _build_precision(first: I8, second: I8, weight: F8, size: int, own: float) -> Any:
-    """Second derivatives by the scores of the items, `own` added for each of them."""
+    """Second derivatives by the item scores, with `own` added to each."""
     from scipy.sparse import coo_array
 
     rows, columns = (
@@ -148,7 +149,7 @@ def _build_precision(first: I8, second: I8, weight: F8, size: int, own: float) -
 
 
 def estimate_position_bias(tally: Tally, e: Estimate) -> PositionBias:
-    """The advantage of being shown first, whoever judges: as fitted, or by one step from scores without it."""
+    """Advantage of being shown first over all judges: as fitted, or by one step from scores without it."""
     if e.contests.side is not None:
         shown = _collect_sided_votes(tally, e)
         votes = float(shown.for_first.sum() + shown.for_second.sum())
@@ -163,9 +164,9 @@ def estimate_position_bias(tally: Tally, e: Estimate) -> PositionBias:
 
 
 def estimate_bias_by_judge(tally: Tally, e: Estimate) -> list[PositionBias]:
-    """The same for each judge, by code, beside what all votes say of the items and what the judge may think of them.
+    """The same per judge (by code), given all votes on the items and the judge's possible own opinions.
 
-    Of judges with fewer than DECIDED votes nothing is known.
+    NaN for judges with fewer than DECIDED votes.
     """
     shown = _collect_sided_votes(tally, e)
     order = np.argsort(shown.judge, kind="stable")
@@ -187,9 +188,9 @@ def estimate_bias_by_judge(tally: Tally, e: Estimate) -> list[PositionBias]:
 
 
 def find_one_sided_judges(tally: Tally, e: Estimate) -> list[OneSidedJudge]:
-    """Judges who nearly always vote for the item shown first (or second), those with the most votes first.
+    """Judges who nearly always vote for the item shown first (or second), most votes first.
 
-    Only as far as that is no matter of the items, see `estimate_bias_by_judge`.
+    Only where the items do not explain it, see `estimate_bias_by_judge`.
     """
     from scipy.special import ndtr
 
@@ -206,26 +207,24 @@ def find_one_sided_judges(tally: Tally, e: Estimate) -> list[OneSidedJudge]:
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """How the judges with the most votes agree on the comparisons they share (same query, same two items)."""
+    """Agreement of the judges with the most votes on shared comparisons (same query, same two items)."""
 
     judges: list[Id]
-    codes: I8  # of these judges among the experts
-    shared: F8  # comparisons in common
-    agree: F8  # share of them with the same answer; NaN for none
-    correlation: (
-        F8  # of their departures from what the scores expect; 0 where it is not sure, 1 on the diagonal
-    )
-    effective: float  # independent judges they are worth: n^2 over the sum of all correlations
-    copies: list[list[Id]]  # groups whose departures are nearly the same
+    codes: I8  # codes of these judges among the experts
+    shared: F8  # shared comparisons
+    agree: F8  # share of them with the same answer; NaN if none is shared
+    correlation: F8  # correlation of residuals; 0 if not significant, 1 on the diagonal
+    effective: float  # effective number of independent judges: n^2 over the sum of all correlations
+    copies: list[list[Id]]  # groups with nearly identical residuals
 
     def compute_weights(self, experts: int) -> F8:
-        """Weights by expert under which judges that go together share one voice; 1 for judges not looked at."""
+        """Weights by expert under which correlated judges share one vote; 1 for judges not compared."""
         found = np.ones(experts)
         found[self.codes] = 1 / self.correlation.sum(axis=1)
         return found
 
     def group_experts(self, experts: int) -> I8:
-        """A number by expert, the same for judges that go together."""
+        """A number by expert, equal for correlated judges."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
@@ -236,15 +235,15 @@ class Agreement:
 
 
 class _JudgeAnswers(NamedTuple):
-    """What each judge said to each question (same query, same two items), whichever side the items were shown on."""
+    """Each judge's answer to each question (same query, same two items), whichever side the items were on."""
 
     at: tuple[I8, I8]  # judge, question
     shape: tuple[int, int]
-    share: F8  # of the first item
-    off: F8  # less what the scores expect
+    share: F8  # share of the first item
+    off: F8  # residual: share minus the share expected from the scores
 
     def to_matrix(self, values: Any) -> Any:
-        """One value an answer, as judges x questions."""
+        """One value per answer, as judges x questions."""
         from scipy.sparse import csr_array
 
         return csr_array((np.asarray(values, np.float64), self.at), shape=self.shape)
@@ -269,13 +268,13 @@ def _collect_answers(tally: Tally, e: Estimate, codes: I8) -> _JudgeAnswers:
 
 
 def compute_agreement(tally: Tally, e: Estimate) -> Agreement | None:
-    """Compare the judges; None when no two of them share SHARED comparisons.
+    """Compare the judges; None if no two of them share SHARED comparisons.
 
-    Two judges who are right for their own reasons depart from the expected score independently; two who copy depart
-    together. The effective number is that of Kish's design effect.
+    Judges who are independently right have independent residuals; copies have correlated residuals. The
+    effective number is that of Kish's design effect.
     """
     if tally.listed and len(tally.queries) < SHARED:
-        return None  # the contests of one list hang together and say little about who copies whom
+        return None  # contests of one list are correlated and reveal little about copies
     total = tally.won + tally.lost + tally.tied
     votes = np.bincount(tally.expert, weights=total, minlength=len(tally.experts))
     codes = np.sort(np.argsort(-votes, kind="stable")[:MOST_JUDGES])
@@ -287,6 +286,7 @@ def compute_agreement(tally: Tally, e: Estimate) -> Agreement | None:
     same = [given.to_matrix(mark) for mark in (given.share > 0.5, given.share == 0.5, given.share < 0.5)]
     agree = np.asarray(sum(_to_dense(mark @ mark.T) for mark in same), np.float64)
     together, own = _to_dense(off @ off.T), _to_dense((off * off) @ asked.T)
+    # each judge's residuals are normalized over the questions that both answered
     size = np.sqrt(own * own.T)
     raw = np.divide(together, size, out=np.zeros_like(size), where=size > 0)
     sure = (shared >= SHARED) & (raw * np.sqrt(np.maximum(shared, 1)) > SURE) & (raw > ALIKE)
@@ -302,7 +302,7 @@ def _to_dense(matrix: Any) -> F8:
 
 
 def _group_copies(judges: list[Id], correlation: F8) -> list[list[Id]]:
-    """Judges linked by correlations of copies."""
+    """Judges linked by correlations at the level of copies."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 

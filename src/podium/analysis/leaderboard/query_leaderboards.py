@@ -1,4 +1,4 @@
-"""One leaderboard per query, for votes whose queries do not have the same items."""
+"""One leaderboard per query, for votes whose queries have different items."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SHOWN = 3  # queries named in a warning
 def leaderboards_by_query(
     votes: Preferences | Tally, *, settings: LeaderboardSettings | None = None, **changes: Any
 ) -> dict[Id, Leaderboard]:
-    """A leaderboard of the items of each query, by query; see `LeaderboardSettings` for the keywords.
+    """A leaderboard of each query's items, by query; see `LeaderboardSettings` for the keywords.
 
-    Queries whose votes do not make one (fewer than two votes) have none, and a warning names them with the reason.
+    Queries with too few votes (fewer than two) have none, and a warning names them with the reason.
 
     >>> votes = Preferences.from_comparisons([1, 1, 2, 2], ["j"] * 4, ["a", "b", "x", "y"], ["b", "a", "y", "x"])
     >>> {query: len(board) for query, board in leaderboards_by_query(votes).items()}
@@ -53,7 +53,7 @@ def leaderboards_by_query(
 
 
 def _iterate_queries(votes: Preferences | Tally) -> Iterator[tuple[Id, Tally]]:
-    """One query after the other, so that the pairs of all lists are never in memory at once."""
+    """One query at a time, so that the pairs of all lists are never in memory at once."""
     if isinstance(votes, Tally):
         yield from votes.split_by_query()
         return

@@ -1,4 +1,4 @@
-"""A leaderboard from votes: scores with honest intervals, ranks, and reasons to trust it or not."""
+"""A leaderboard from votes: scores with intervals, ranks, and checks."""
 
 from __future__ import annotations
 
@@ -38,12 +38,10 @@ from podium.kernels.dispatch import F8
 
 __all__ = ["Leaderboard", "LeaderboardSettings", "Proposal", "Standing", "leaderboard"]
 
-SHOWN = 15  # items in a notebook
-# Numbers of votes beyond so many times those given are not announced: the difference is then too little known.
+SHOWN = 15  # items shown in a notebook
+# Estimates beyond this multiple of the given votes are not reported: the difference is too uncertain.
 FORESEEABLE = 100
-ELO = 400 / math.log(
-    10
-)  # points by which the log odds are multiplied, so that 400 points are odds of ten to one
+ELO = 400 / math.log(10)  # points per unit of log odds: 400 points are odds of ten to one
 CHOICES = {
     "model": ("bradley_terry", "thurstone"),
     "ties": ("half", "davidson", "rao_kupper", "ignore"),
@@ -58,17 +56,17 @@ CHOICES = {
 
 @dataclass(frozen=True, kw_only=True)
 class LeaderboardSettings:
-    """How a leaderboard is made.
+    """Settings of a leaderboard.
 
-    `errors` come from the sandwich or from Fisher's information; with `bootstrap` rounds, from votes drawn with
-    replacement. All but Fisher's are over single votes, or over all votes of an expert or on a query, with Student's t
-    for few of them (`over`; `auto`: over experts or queries where their votes vary more than independent ones).
-    `vote_weights`: a vote of weight w is w votes (`frequency`), or one vote that counts w times, as with importance or
-    inverse-probability weights (`importance`; `auto`: where some weight is not a whole number). `simultaneous`
-    intervals hold all at once. Scores are natural (log odds) or on Elo's scale; their mean is `anchor` (default 0 or
-    1000), or, with `reference`, the score of that item, from which all intervals are then measured.
-    `judges="discounted"` lets judges that go together share a voice; `sides="fit"` estimates the advantage of being
-    shown first. `top` is the k of the probability of being among the best k.
+    `errors` come from the sandwich estimator or from Fisher's information; with `bootstrap` rounds, from
+    bootstrap resamples. All but Fisher's are over single votes, or over all votes of an expert or on a query,
+    with Student's t for few of them (`over`; `auto`: over experts or queries if their votes vary more than
+    independent ones). `vote_weights`: a vote of weight w is w votes (`frequency`), or one vote that counts w
+    times, as with importance or inverse-probability weights (`importance`; `auto`: if some weight is not a
+    whole number). `simultaneous` intervals hold jointly. Scores are natural (log odds) or on the Elo scale;
+    their mean is `anchor` (default 0 or 1000), or, with `reference`, the score of that item, from which all
+    intervals are then measured. With `judges="discounted"` correlated judges share one vote; `sides="fit"`
+    estimates the advantage of being shown first. `top` is the k of the probability of being among the best k.
     """
 
     model: str = "bradley_terry"
@@ -110,26 +108,26 @@ class LeaderboardSettings:
         if self.anchor is not None and not math.isfinite(self.anchor):
             raise ParameterError(f"the anchor is {self.anchor}; accepted: finite numbers")
         if self.scale == "elo" and self.model == "thurstone":
-            raise ParameterError("Elo's scale is one of log odds; thurstone has scale='natural'")
+            raise ParameterError("the Elo scale needs log odds; use scale='natural' for thurstone")
 
     @property
     def factor(self) -> float:
-        """What natural scores are multiplied by."""
+        """Factor applied to natural scores."""
         return ELO if self.scale == "elo" else 1.0
 
     @property
     def origin_score(self) -> float:
-        """The score of the mean, or of the reference."""
+        """Score of the mean, or of the reference."""
         return self.anchor if self.anchor is not None else 1000.0 if self.scale == "elo" else 0.0
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One item. `low` or `high` is infinite where no vote bounds the score on that side."""
+    """One item. `low` or `high` is infinite if no vote bounds the score on that side."""
 
     item: Id
     rank: int  # equal scores share a rank
-    rank_low: int  # best rank that the tests leave open
+    rank_low: int  # best rank consistent with the tests
     rank_high: int
     score: float
     low: float
@@ -144,7 +142,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A comparison to ask for next: what it would tell (nats), the chance of `first`, and the votes so far."""
+    """A comparison to request: expected gain (nats), probability that `first` wins, and votes so far."""
 
     first: Id
     second: Id
@@ -155,7 +153,7 @@ class Proposal:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard:
-    """Standings, best first, the checks, and what they were made from.
+    """Standings, best first, with the checks and the data behind them.
 
     >>> votes = Preferences.from_comparisons(
     ...     [0] * 60, ["j"] * 60, ["a", "a", "b", "b", "c", "c"] * 10, ["b", "b", "a", "c", "b", "a"] * 10)
@@ -166,21 +164,21 @@ class Leaderboard:
 
     rows: tuple[Standing, ...]
     settings: LeaderboardSettings
-    groups: tuple[tuple[Id, ...], ...]  # longest runs of neighbours that cannot be told apart
+    groups: tuple[tuple[Id, ...], ...]  # longest runs of adjacent items that are statistically tied
     checks: tuple[LeaderboardCheck, ...]
     tally: Tally
     estimate: u.Estimate = field(repr=False)
-    matrix: F8 = field(repr=False)  # covariance of the natural scores less the reference
-    draws: F8 = field(repr=False)  # natural scores by round, or from the normal law or Student's
-    # of every two items being equal, corrected: the tests behind ranks, groups and advice
+    matrix: F8 = field(repr=False)  # covariance of the natural scores minus the reference
+    draws: F8 = field(repr=False)  # natural scores by round, or from the normal or Student's t distribution
+    # corrected p-values of all pairs: the tests behind ranks, groups and advice
     p: F8 = field(repr=False)
-    scheme: IntervalScheme  # what errors are over, and why
-    degrees: F8 = field(repr=False)  # of freedom by item; infinite where errors are over single votes
+    scheme: IntervalScheme  # sampling unit of the errors, and why
+    degrees: F8 = field(repr=False)  # degrees of freedom by item; infinite for errors over single votes
     agreement: Agreement | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         warned = [c.name for c in self.checks if c.verdict == "warning"]
-        doubts = f", doubts: {', '.join(warned)}" if warned else ""
+        doubts = f", warnings: {', '.join(warned)}" if warned else ""
         what = f"{len(self.rows)} items, {self.tally.votes:,.10g} votes, first: {self.rows[0].item!r}"
         return f"Leaderboard({what}{doubts})"
 
@@ -213,18 +211,18 @@ class Leaderboard:
 
     @property
     def verdict(self) -> str:
-        """The checks in one sentence."""
+        """The checks in one phrase."""
         warned = [c.name for c in self.checks if c.verdict == "warning"]
-        return f"look at: {', '.join(warned)}" if warned else "nothing speaks against it"
+        return f"check: {', '.join(warned)}" if warned else "all checks passed"
 
     def p_value(self, first: Id, second: Id) -> float:
-        """Of the two items being equally good, corrected for all pairs of the leaderboard."""
+        """p-value of the two items being equal, corrected for all pairs of the leaderboard."""
         return float(self.p[_find_item_code(self.tally, first), _find_item_code(self.tally, second)])
 
     def next(self, count: int = 10, *, top: int | None = None) -> list[Proposal]:
-        """The comparisons that would tell most, best first; with `top`, about who is among the best so many.
+        """The comparisons with the largest expected gain, best first; with `top`, about the best `top` items.
 
-        Only pairs whose order is open: none that the tests separate, and none that is as good as equal.
+        Only open pairs: none that the tests separate, and none that is practically equal.
         """
         found = find_next_pairs(
             self.estimate,
@@ -240,24 +238,24 @@ class Leaderboard:
         return [Proposal(items[c.first], items[c.second], c.gain, c.chance, c.votes) for c in found]
 
     def stopping(self, *, top: int | None = None) -> tuple[bool, str]:
-        """Whether to stop asking, and why, in words; there is something to ask next until then."""
+        """Whether to stop, and why, in words; until then there are comparisons to request."""
         found = decide_stopping(
             self.estimate, self.matrix, p=self.p, level=self.settings.level, top=top, degrees=self.degrees
         )
         return _describe_stopping(found, self, top)
 
     def with_votes(self, more: Preferences | Tally) -> Leaderboard:
-        """The leaderboard of these votes and more; the old scores are where the fit starts."""
+        """The leaderboard of these votes and more; the fit starts from the old scores."""
         other = more if isinstance(more, Tally) else Tally.from_preferences(more)
         old = dict(zip(self.tally.items.tolist(), self.estimate.solution.scores.tolist(), strict=True))
         return leaderboard(self.tally + other, settings=self.settings, start=old)
 
     def to_frame(self, backend: FrameBackend = "pyarrow", *, top: int | None = None) -> Any:
-        """A dataframe with a row per item, best first, at most `top` of them; the columns are those of `Standing`."""
+        """A dataframe with one row per item, best first, at most `top` of them; columns as in `Standing`."""
         return records_frame(self.rows[:top], Standing, "item", backend)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the votes, as plain values."""
+        """Everything except the votes, as plain values."""
         return {
             "settings": asdict(self.settings),
             "votes": self.tally.votes,
@@ -276,10 +274,10 @@ def leaderboard(
     start: dict[Id, float] | None = None,
     **changes: Any,
 ) -> Leaderboard:
-    """A leaderboard of all items that were compared; see `LeaderboardSettings` for the keywords.
+    """A leaderboard of all compared items; see `LeaderboardSettings` for the keywords.
 
-    Queries are put together: an item is the same in all of them; a warning says so when groups of items never met, and
-    `leaderboards_by_query` makes one per query. `start` maps items to natural scores near the answer.
+    Queries are pooled: an item is the same in all of them. A warning is issued if groups of items were never
+    compared; `leaderboards_by_query` builds one per query. `start` maps items to approximate natural scores.
     """
     how = _resolve_settings(settings, changes)
     if isinstance(votes, Preferences):
@@ -307,11 +305,11 @@ def leaderboard(
     matrix, draws = _estimate_uncertainty(tally, e, sampling, how)
     p = u.pairwise_p(e.scores, matrix, sampling.degrees)
     rows = _build_standings(tally, e, matrix, draws, p, sampling.degrees, how)
-    told = [tuple(tally.items[i] for i in g) for g in u.find_tied_groups(e.order, p, how.level)]
+    tied_groups = [tuple(tally.items[i] for i in g) for g in u.find_tied_groups(e.order, p, how.level)]
     checks = run_checks(tally, e, judges, silent)
     _warn_of_groups(checks)
     return Leaderboard(
-        rows, how, tuple(told), checks, tally, e, matrix, draws, p, scheme, sampling.degrees, judges
+        rows, how, tuple(tied_groups), checks, tally, e, matrix, draws, p, scheme, sampling.degrees, judges
     )
 
 
@@ -322,7 +320,7 @@ def _warn_of_groups(checks: tuple[LeaderboardCheck, ...]) -> None:
 
 
 def _format_interval(low: float, high: float) -> str:
-    """An interval in words where votes do not bound it."""
+    """Text of an interval that votes leave open."""
     below, above = (f"{v:.5g}" if math.isfinite(v) else "open" for v in (low, high))
     return f"{below} .. {above}"
 
@@ -331,15 +329,15 @@ def _resolve_settings(settings: LeaderboardSettings | None, changes: dict[str, A
     known = [f.name for f in fields(LeaderboardSettings)]
     for name in changes:
         if name not in known:
-            raise ParameterError(f"a leaderboard has no setting {name!r}; {suggest_names(name, known)}")
+            raise ParameterError(f"there is no leaderboard setting {name!r}; {suggest_names(name, known)}")
     return replace(settings or LeaderboardSettings(), **changes)
 
 
 def _fit_scores(tally: Tally, how: LeaderboardSettings, start: F8 | None) -> u.Estimate:
     if how.sides == "fit" and not tally.side.any():
         raise InputError(
-            "sides is fit, and nothing says which item was shown first",
-            remedy="give votes with the columns model_a, model_b and winner, or leave sides out",
+            "sides is fit, but the data do not record which item was shown first",
+            remedy="give votes with the columns model_a, model_b and winner, or omit sides",
         )
     met = tally.to_contests(sides=how.sides == "fit")
     return u.estimate_scores(met, model=how.model, ties=how.ties, l2=how.l2, start=start)
@@ -348,13 +346,13 @@ def _fit_scores(tally: Tally, how: LeaderboardSettings, start: F8 | None) -> u.E
 def _estimate_uncertainty(
     tally: Tally, e: u.Estimate, drawn: VoteSampling, how: LeaderboardSettings
 ) -> tuple[F8, F8]:
-    """The covariance of scores less the reference, and draws of them."""
+    """Covariance of the scores minus the reference, and draws of the scores."""
     of = e.origin if how.reference is None else np.arange(len(e)) == _find_item_code(tally, how.reference)
     if how.bootstrap:
         draws = u.bootstrap_scores(
             e, how.bootstrap, clusters=drawn.clusters, squares=drawn.squares, seed=how.seed
         )
-        # n clusters drawn with replacement vary by n - 1 over n of what they should
+        # n clusters drawn with replacement have (n - 1) / n of the true variance
         few = np.isfinite(drawn.degrees) & (drawn.degrees > u.LEAST)
         short = np.divide(drawn.effective, drawn.degrees, out=np.ones(len(e)), where=few)
         draws = e.scores + (draws - e.scores) * np.sqrt(short)
@@ -383,7 +381,7 @@ def _build_standings(
         at = _find_item_code(tally, how.reference)
         zero, degrees = float(e.scores[at]), np.minimum(degrees, degrees[at])
     scores = (e.scores - zero) * how.factor + how.origin_score
-    # an error of 0, that of the reference, times an infinite value is 0
+    # the error of the reference is 0, and 0 times infinity must be 0
     half = np.multiply(
         u.student_critical_values(wide, degrees), errors, out=np.zeros(len(e)), where=errors > 0
     )
@@ -413,23 +411,22 @@ def _build_standings(
 
 
 def _describe_stopping(found: StoppingDecision, board: Leaderboard, top: int | None) -> tuple[bool, str]:
-    """The stopping rule with names."""
+    """The stopping decision as a sentence."""
     who = f"the best {top} from all others" if top else "all items from each other"
     level = f"{100 * board.settings.level:.6g}%"
     if found.between is None:
         text = {
             "settled": f"stop: the votes separate {who} at {level}",
-            "as good as equal": f"stop: the votes separate {who} at {level}, but for pairs as good as equal "
-            f"(each wins within {EQUAL:.0%} of half of the time)",
+            "as good as equal": f"stop: the votes separate {who} at {level}, "
+            f"except for practically equal pairs (each wins within {EQUAL:.0%} of one half)",
         }.get(found.reason, f"stop: {found.reason}")
         return found.stop, text
     a, b = (board.tally.items[i] for i in found.between)
     if found.reason == "never met":
-        return found.stop, f"go on: {a} and {b} are in groups that never met"
+        return found.stop, f"continue: {a} and {b} are in groups that were never compared"
     p = format_p_value(board.p_value(a, b))
-    text = (
-        f"go on: the votes do not separate {a} and {b} at {level} (p {p if p.startswith('<') else f'= {p}'})"
-    )
+    shown = p if p.startswith("<") else f"= {p}"
+    text = f"continue: the votes do not separate {a} and {b} at {level} (p {shown})"
     if (found.votes or 0.0) > FORESEEABLE * board.tally.votes:
-        return found.stop, f"{text}; their scores are too close to say how many more it takes"
-    return found.stop, f"{text}; about {found.votes:,.0f} more between them would"
+        return found.stop, f"{text}; their scores are too close to estimate how many more votes are needed"
+    return found.stop, f"{text}; about {found.votes:,.0f} more votes between them would"

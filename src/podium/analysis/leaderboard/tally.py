@@ -1,8 +1,8 @@
-"""Votes put together: for every expert, query and pair of items, how often each side won.
+"""Tallied votes: per expert, query and pair of items, the wins of each side.
 
-Nothing that a leaderboard asks for is lost by this, and tallies can be added up, so it is what a saved leaderboard
-keeps. Beside the sums of weights stand the sums of their squares: votes of unequal weights vary more than their sum
-says. Items of one name are one item, whatever the query.
+A tally keeps everything a leaderboard needs, and tallies can be added, so saved leaderboards store them. Sums
+of squared weights are kept next to the sums of weights: votes of unequal weights vary more than their sum
+suggests. Items with the same id are one item, whatever the query.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from podium.kernels.pairwise_votes import Votes
 __all__ = ["SamplingUnit", "Tally", "WeightMeaning", "check_items"]
 
 SamplingUnit = Literal["votes", "experts", "queries"]
-WeightMeaning = Literal["frequency", "importance"]  # of the weight of a vote, where it comes to errors
-MOST_PAIRS = 200_000_000  # contests that lists may be taken apart into
+WeightMeaning = Literal["frequency", "importance"]  # how vote weights enter the errors
+MOST_PAIRS = 200_000_000  # largest number of contests that lists may expand to
 SQUARES = ("won_squares", "lost_squares", "tied_squares")
-SOFT = 1e-6  # by which shares of a vote may miss 1 for rounding
+SOFT = 1e-6  # rounding tolerance of vote shares that sum to 1
 MARKS = ("listed", "fractional")
 COLUMNS = ("expert", "query", "first", "second", "side", "won", "lost", "tied", *SQUARES)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tally:
-    """Rows are unique and in order; `side` is 1 where `first` was shown first, -1 where `second` was, 0 if not known.
+    """Rows are unique and sorted; `side` is 1 if `first` was shown first, -1 if `second` was, 0 if unknown.
 
     >>> votes = Preferences.from_comparisons([0] * 3, ["j"] * 3, ["a", "a", "b"], ["b", "b", "a"])
     >>> tally = Tally.from_preferences(votes)
@@ -44,7 +44,7 @@ class Tally:
     (Tally(3 votes on 2 items by 1 expert), [2.0], [1.0])
     """
 
-    items: Ids  # distinct, in id order, as are the others
+    items: Ids  # distinct, in id order, like the other ids
     experts: Ids
     queries: Ids
     expert: I8
@@ -58,12 +58,12 @@ class Tally:
     won_squares: F8  # sums of the squared weights of the votes
     lost_squares: F8
     tied_squares: F8
-    listed: bool = False  # some of it comes from lists, whose contests hang together
-    fractional: bool = False  # some vote has a weight that is not a whole number
+    listed: bool = False  # some votes come from lists, whose contests are correlated
+    fractional: bool = False  # some weight is not a whole number
 
     @classmethod
     def from_preferences(cls, preferences: Preferences) -> Tally:
-        """Everything that lists and comparisons say about two items."""
+        """All pairwise preferences in lists and comparisons."""
         index = preferences.index
         item = code_ids(index.items.tolist(), "item").with_sorted_ids()
         query = code_ids(index.queries.tolist(), "query").with_sorted_ids()
@@ -80,7 +80,7 @@ class Tally:
 
     @property
     def votes(self) -> float:
-        """Their total weight."""
+        """Total weight of the votes."""
         return float(self.won.sum() + self.lost.sum() + self.tied.sum())
 
     def __repr__(self) -> str:
@@ -88,7 +88,7 @@ class Tally:
         return f"Tally({self.votes:,.10g} votes on {len(self.items):,} items by {experts})"
 
     def __add__(self, other: Tally) -> Tally:
-        """The votes of both."""
+        """The votes of both tallies."""
         ids, codes = [], []
         for name in ("items", "experts", "queries"):
             mine, theirs = getattr(self, name), getattr(other, name)
@@ -106,13 +106,13 @@ class Tally:
         return Tally(items, experts, queries, **_merge_equal_rows(_concat_columns(parts)), **marks)
 
     def pool_queries(self) -> Tally:
-        """The same votes with all queries put together: as small as the pairs that met are few."""
+        """The same votes pooled over queries: one row per observed pair."""
         rows = {name: getattr(self, name) for name in COLUMNS}
         rows["query"] = np.zeros_like(self.query)
         return replace(self, queries=Ids(["all"]), **_merge_equal_rows(rows))
 
     def drop_unplayed_items(self) -> tuple[Tally, list[Id]]:
-        """The same without the items that no vote speaks of, and those items."""
+        """The tally without items that have no votes, and those items."""
         seen = np.zeros(len(self.items), np.bool_)
         seen[self.first] = seen[self.second] = True
         if seen.all():
@@ -123,7 +123,7 @@ class Tally:
         return kept, self.items.take(np.flatnonzero(~seen)).tolist()
 
     def split_by_query(self) -> Iterator[tuple[Id, Tally]]:
-        """The votes of each query by themselves, on the items compared there; queries without votes are left out."""
+        """One tally per query, on the items compared there; queries without votes are omitted."""
         for code in np.unique(self.query).tolist():
             rows = self.query == code
             columns = {name: getattr(self, name)[rows] for name in COLUMNS}
@@ -132,14 +132,14 @@ class Tally:
             yield self.queries[code], part.drop_unplayed_items()[0]
 
     def without_experts(self, experts: Sequence[Id]) -> Tally:
-        """What all other experts said; the items stay."""
+        """The votes of all other experts; the items stay."""
         known = {str(e): e for e in self.experts}
         for expert in experts:
             if str(expert) not in known:
                 from podium.core.params import suggest_names
 
                 raise ParameterError(
-                    f"there is no expert {expert!r} to leave out; {suggest_names(str(expert), known)}"
+                    f"there is no expert {expert!r} to exclude; {suggest_names(str(expert), known)}"
                 )
         left_out = {self.experts.code_of(known[str(e)]) for e in experts}
         kept = np.flatnonzero([c not in left_out for c in range(len(self.experts))])
@@ -147,16 +147,16 @@ class Tally:
         new[kept] = np.arange(len(kept))
         rows = new[self.expert] >= 0
         if not rows.any():
-            raise InputError("no votes are left", remedy="leave out fewer experts")
+            raise InputError("no votes are left", remedy="exclude fewer experts")
         columns = {name: getattr(self, name)[rows] for name in COLUMNS}
         columns["expert"] = new[columns["expert"]]
         return replace(self, experts=self.experts.take(kept), **columns)
 
     def scale_by_expert(self, weights: F8) -> Tally:
-        """The votes of each expert times the share that its voice has among experts who go together.
+        """Multiply each expert's votes by its share of one vote among correlated experts.
 
-        The squares are multiplied once, as if there were fewer votes: where n experts say the same, each with a share
-        of 1 / n, their votes vary together, as one vote does.
+        The squares are multiplied once, as if there were fewer votes: if n experts are identical, each with a
+        share of 1 / n, their votes vary together, as one vote does.
         """
         by_row = weights[self.expert]
         names = ("won", "lost", "tied", *SQUARES)
@@ -164,17 +164,17 @@ class Tally:
 
     @property
     def sums(self) -> tuple[F8, F8, F8]:
-        """By row: the weight of the votes for first, for second, and for neither."""
+        """Per row: weight of the votes for first, for second, and for neither."""
         return self.won, self.lost, self.tied
 
     def weight_squares(self, meaning: WeightMeaning) -> Squares:
-        """By row: the sums of squared weights; as a frequency, a vote of weight w counts as w votes of weight 1."""
+        """Per row: sums of squared weights; as a frequency, a vote of weight w is w votes of weight 1."""
         if meaning == "frequency":
             return Squares(*self.sums)
         return Squares(self.won_squares, self.lost_squares, self.tied_squares)
 
     def to_contests(self, *, sides: bool = False) -> Contests:
-        """All votes as the contests of one query; with `sides`, apart by who was shown first."""
+        """All votes as the contests of one query; with `sides`, split by which item was shown first."""
         size = len(self.items)
         pair = self._pair_keys(sides)
         unique, which = np.unique(pair, return_inverse=True)
@@ -192,17 +192,17 @@ class Tally:
         return pair * 3 + self.side + 1 if sides else pair
 
     def pair_squares(self, meaning: WeightMeaning, *, sides: bool = False) -> Squares:
-        """The sums of squared weights by pair, for contests made with the same `sides`."""
+        """Sums of squared weights by pair, for contests made with the same `sides`."""
         pair = self.pair_of_row(sides)
         return Squares(
             *(np.asarray(np.bincount(pair, weights=c), np.float64) for c in self.weight_squares(meaning))
         )
 
     def cluster_labels(self, over: SamplingUnit, groups: I8 | None = None) -> I8 | None:
-        """By row, the number of what errors are over; None where every vote stands by itself.
+        """Per row, the number of its sampling unit; None if every vote is its own.
 
-        Where votes come from lists, all that an expert says on a query stands together; where votes are soft, what it
-        says about two items. `groups` numbers the experts, those who go together alike.
+        If votes come from lists, all votes of an expert on a query form one unit; if votes are soft, its
+        votes on two items. `groups` numbers the experts; correlated experts share a number.
         """
         if over == "votes":
             if self.listed:
@@ -216,7 +216,7 @@ class Tally:
 
     @property
     def is_soft(self) -> bool:
-        """Whether votes are shares: all that an expert says about two items on a query weighs one vote at most."""
+        """Whether votes are shares: each expert's votes on two items of a query sum to at most one vote."""
         if not self.fractional:
             return False
         total = np.bincount(self._cell_of_row, weights=sum(self.sums))
@@ -224,21 +224,21 @@ class Tally:
 
     @functools.cached_property
     def _cell_of_row(self) -> I8:
-        """By row, the number of its expert, query and two items."""
+        """Per row, the number of its expert, query and two items."""
         voice = _encode_keys(self.expert * len(self.queries) + self.query)[1]
         return _encode_keys((voice * len(self.items) + self.first) * len(self.items) + self.second)[1]
 
     def build_clusters(
         self, over: SamplingUnit, *, sides: bool = False, groups: I8 | None = None
     ) -> Clusters | None:
-        """What is drawn as a whole, for contests made with the same `sides`; None for single votes."""
+        """Resampling clusters for contests made with the same `sides`; None for single votes."""
         label = self.cluster_labels(over, groups)
         if label is None:
             return None
         number, which = np.unique(label, return_inverse=True)
         if len(number) < 2:
             raise ParameterError(
-                f"all votes are of one of the {'lists' if over == 'votes' else over}; "
+                f"all votes come from one of the {'lists' if over == 'votes' else over}; "
                 f"intervals over {over} need at least two"
             )
         order = np.argsort(which, kind="stable")
@@ -246,11 +246,11 @@ class Tally:
         return Clusters(starts, self.pair_of_row(sides)[order], *(c[order] for c in self.sums))
 
     def pair_of_row(self, sides: bool = False) -> I8:
-        """By row, the number of its pair among the contests made with the same `sides`."""
+        """Per row, the number of its pair among the contests made with the same `sides`."""
         return np.asarray(np.unique(self._pair_keys(sides), return_inverse=True)[1], np.int64)
 
     def count_by_item(self) -> tuple[F8, F8, F8]:
-        """Wins, losses and ties of every item."""
+        """Wins, losses and ties per item."""
         size = len(self.items)
 
         def sum_by_item(of_first: F8, of_second: F8) -> F8:
@@ -265,7 +265,7 @@ class Tally:
 
 
 def check_items(preferences: Preferences) -> None:
-    """Refuse more items than a leaderboard can have, before their comparisons are counted."""
+    """Reject more items than a leaderboard supports, before counting their comparisons."""
     index = preferences.index
     if len(index.items) <= MOST_ITEMS:
         return
@@ -273,15 +273,15 @@ def check_items(preferences: Preferences) -> None:
     if found > MOST_ITEMS:
         apart = len(index) > 1 and int(index.sizes.max()) <= MOST_ITEMS
         raise InputError(
-            f"{found:,} items are too many for one leaderboard; intervals need a table of all pairs of at most "
+            f"{found:,} items are too many for one leaderboard; intervals need a matrix for at most "
             f"{MOST_ITEMS:,} items",
             remedy="keep the items with the most votes"
-            + (", or make one leaderboard per query (--by query)" if apart else ""),
+            + (", or build one leaderboard per query (--by query)" if apart else ""),
         )
 
 
 def _comparison_rows(p: Preferences) -> tuple[Any, ...]:
-    """Expert, query, slots, side, outcome and its square of every comparison, lower slot first."""
+    """Expert, query, slots, side, outcome and its square of each comparison, lower slot first."""
     v = p.comparisons
     swap = v.winner > v.loser
     side = np.zeros(len(v), np.int64) if v.side is None else v.side.astype(np.int64)
@@ -300,14 +300,14 @@ def _comparison_rows(p: Preferences) -> tuple[Any, ...]:
 
 
 def _list_pair_rows(p: Preferences) -> tuple[Any, ...]:
-    """The same of every two items that a list puts in order: a list is counted as a query of its own."""
+    """The same for every two items that a list orders: each list counts as its own query."""
     t, below = p.lists, p.unlisted == "below"
     lengths = t.lengths
     sizes = p.index.sizes[t.query_of_list] if below else lengths
     if float((lengths * (sizes - lengths / 2)).sum()) > MOST_PAIRS:
         raise InputError(
-            f"the lists are more than {MOST_PAIRS:,} comparisons of two items",
-            remedy="keep the top of the lists",
+            f"the lists expand to more than {MOST_PAIRS:,} comparisons of two items",
+            remedy="keep only the top of the lists",
         )
     slots = np.concatenate(([0], np.cumsum(sizes)))
     base = p.index.starts[t.query_of_list]
@@ -339,12 +339,12 @@ def _list_pair_rows(p: Preferences) -> tuple[Any, ...]:
 
 
 def _check_id_types(ids: Ids, name: str) -> None:
-    """Refuse 1 beside '1': two files that write one id in two ways would make two of it."""
+    """Reject 1 next to '1': two files that write one id in two ways would create two ids."""
     numbers = {str(i): i for i in ids if not isinstance(i, str)}
     both = [i for i in ids if isinstance(i, str) and i in numbers] if numbers else []
     if both:
         raise InputError(
-            f"the {name} that are added up have {both[0]!r} and {numbers[both[0]]!r}, which look like one",
+            f"the merged {name} have both {both[0]!r} and {numbers[both[0]]!r}, which look like one id",
             remedy="write ids as numbers in both, or as text in both (tables in CSV hold text)",
         )
 
@@ -354,7 +354,7 @@ def _concat_columns(parts: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
 
 
 def _merge_equal_rows(rows: dict[str, Any]) -> dict[str, Any]:
-    """Equal rows put together, in the order of their columns."""
+    """Merge equal rows, sorted by their columns."""
     expert, query, first, second, side, *sums = rows.values()
     queries, items = int(query.max(initial=0)) + 1, int(second.max(initial=0)) + 1
     cells, cell = _encode_keys(expert * queries + query)
@@ -368,7 +368,7 @@ def _merge_equal_rows(rows: dict[str, Any]) -> dict[str, Any]:
 
 
 def _encode_keys(key: I8) -> tuple[I8, I8]:
-    """Distinct values in order, and the number of each row's; by marks where the values are small."""
+    """Distinct values in order, and the number of each row's value; by marking if the values are small."""
     top = int(key.max(initial=0)) + 1
     if top > 4 * len(key) + 1000:
         distinct, which = np.unique(key, return_inverse=True)

@@ -1,9 +1,10 @@
-"""What votes and clusters of votes add to the gradient of a choice model, and how much that varies.
+"""Gradients of a choice model by vote and by cluster of votes, and their variation.
 
-Clusters are few and of unequal size, and the scores were fitted to them: what a cluster adds at the fitted scores is
-smaller than its share of the truth. It is therefore divided by the root of one less its leverage on each item (the
-correction called CR2, with the share of the votes of the item as leverage), and what is measured for an item counts as
-if it came from the effective number of clusters that voted on it (one over the sum of the squared shares).
+Clusters are few and of unequal size, and the scores were fitted to them, so the gradient of a cluster at the
+fitted scores is biased toward 0. It is therefore divided by the square root of one minus its leverage on each
+item (the CR2 correction, with the share of the item's votes as leverage). The measured variance of an item
+counts as coming from the effective number of clusters that voted on it (one over the sum of the squared
+shares).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ __all__ = ["compute_cluster_meat", "compute_dispersion", "compute_vote_meat", "c
 
 
 def compute_vote_meat(e: Estimate, squares: Squares) -> F8:
-    """Every vote by itself: a pair's votes of one outcome all have the same gradient, times their weight."""
+    """Single votes: all votes of a pair with one outcome have the same gradient, times their weight."""
     pair = np.arange(len(e.contests.first))
     total = np.zeros((len(e.inverse_hessian),) * 2)
     for slopes, square in zip(_outcome_slopes(e, pair), squares, strict=True):
@@ -34,17 +35,17 @@ def compute_vote_meat(e: Estimate, squares: Squares) -> F8:
 
 
 def compute_cluster_meat(e: Estimate, clusters: Clusters) -> F8:
-    """Clusters as a whole, each corrected for its leverage."""
+    """Whole clusters, each corrected for its leverage."""
     which, count = _cluster_of_row(clusters)
     g = _build_gradients(e, *_compute_slopes(e, *clusters[2:], clusters.pair), clusters.pair, which, count)
     share = _compute_vote_shares(e, clusters)
-    left = 1 - share.data
+    left = 1 - share.data  # 0 if one cluster has all votes of an item: then no correction exists
     g.data /= np.sqrt(np.where(left > 0, left, 1.0))
     return np.asarray((g.T @ g).toarray(), np.float64)
 
 
 def count_effective_clusters(e: Estimate, clusters: Clusters) -> F8:
-    """By item: one over the sum of the squared shares that clusters have of its votes; 1 where all are of one."""
+    """Effective number of clusters per item: one over the sum of squared shares of its votes."""
     share = _compute_vote_shares(e, clusters)
     squared = np.bincount(share.indices, weights=share.data**2, minlength=len(e))[: len(e)]
     return np.asarray(1 / np.maximum(squared, 1e-300), np.float64)
@@ -53,10 +54,10 @@ def count_effective_clusters(e: Estimate, clusters: Clusters) -> F8:
 def compute_dispersion(
     e: Estimate, pair: I8, cluster: I8, sums: tuple[F8, F8, F8], squares: Squares, unit: I8 | None = None
 ) -> float:
-    """How much more the votes of a cluster vary together than votes that are independent: 1 if they are.
+    """How much more the votes of a cluster vary together than independent votes: 1 if they are independent.
 
-    The mean over the items of the core of the squared gradients of clusters, over what is expected from the single
-    votes (or from the `unit` that rows belong to). Scores are fitted, so the expectation is less by the leverage.
+    The mean over the core items of the squared cluster gradients, divided by what is expected from single
+    votes (or from the `unit` of each row). Scores are fitted, so the expectation is reduced by the leverage.
     """
     count = int(cluster.max(initial=0)) + 1
     d = _compute_slopes(e, *sums, pair)[0]
@@ -82,7 +83,7 @@ def compute_dispersion(
 
 
 def _square_by_unit(e: Estimate, d: F8, pair: I8, cluster: I8, unit: I8, count: int) -> tuple[Any, F8]:
-    """By cluster and item: the squared gradients of its units, and their number."""
+    """Per cluster and item: sum of the squared gradients of its units, and their number."""
     from scipy.sparse import csr_array
 
     units = int(unit.max(initial=0)) + 1
@@ -96,14 +97,14 @@ def _square_by_unit(e: Estimate, d: F8, pair: I8, cluster: I8, unit: I8, count: 
 
 
 def _outcome_slopes(e: Estimate, pair: I8) -> list[tuple[F8, F8]]:
-    """The slopes of one vote for first, for second and for neither, by row."""
+    """Per row: slopes of one vote for first, for second and for neither."""
     one, none = np.ones(len(pair)), np.zeros(len(pair))
     counts = (one, none, none), (none, one, none), (none, none, one)
     return [_compute_slopes(e, won, lost, tied, pair) for won, lost, tied in counts]
 
 
 def _compute_slopes(e: Estimate, won: F8, lost: F8, tied: F8, pair: I8) -> tuple[F8, F8]:
-    """By row: derivatives of minus the log likelihood of its votes by the difference, and by the width of ties."""
+    """Per row: derivatives of the negative log likelihood by the difference, and by the width of ties."""
     c, s = e.contests, e.solution
     problem = choice.build_query_problem(c, 0, s.model, s.component)
     gap = (s.scores[c.first] - s.scores[c.second])[pair]
@@ -116,13 +117,13 @@ def _compute_slopes(e: Estimate, won: F8, lost: F8, tied: F8, pair: I8) -> tuple
 
 
 def _build_gradients(e: Estimate, d: F8, width: F8, pair: I8, row: I8, rows: int) -> Any:
-    """Rows x unknowns, as a sparse matrix: what the votes of each row add to the gradient."""
+    """Rows x unknowns, as a sparse matrix: contribution of each row's votes to the gradient."""
     side = e.contests.side
     return _build_unknowns_matrix(e, (d, -d, width, d if side is None else d * side[pair]), pair, row, rows)
 
 
 def _compute_vote_shares(e: Estimate, clusters: Clusters) -> Any:
-    """Clusters x unknowns, laid out as their gradients: the share of the votes of an item that are of the cluster."""
+    """Clusters x unknowns, laid out like their gradients: the cluster's share of each item's votes."""
     which, count = _cluster_of_row(clusters)
     total = clusters.won + clusters.lost + clusters.tied
     votes = _build_unknowns_matrix(e, (total,) * 4, clusters.pair, which, count)
@@ -140,7 +141,7 @@ def _build_item_matrix(e: Estimate, of_first: F8, of_second: F8, pair: I8, row: 
 
 
 def _build_unknowns_matrix(e: Estimate, values: tuple[F8, F8, F8, F8], pair: I8, row: I8, rows: int) -> Any:
-    """Rows x unknowns, as a sparse matrix: values of first, of second, of the width of ties and of the advantage."""
+    """Rows x unknowns, as a sparse matrix: values of first, second, the width of ties and the advantage."""
     from scipy.sparse import csr_array
 
     c, unknowns = e.contests, len(e.inverse_hessian)

@@ -1,4 +1,4 @@
-"""Tuning: which method, parameters and weights to use, by labels, and what that is worth on other queries."""
+"""Tuning: select method, parameters and weights by labels, and estimate the gain on held-out queries."""
 
 from podium.evaluate.tuning.nested_estimate import TuningRow
 from podium.evaluate.tuning.quality_weights import QualityWeights

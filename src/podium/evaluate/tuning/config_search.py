@@ -1,4 +1,4 @@
-"""Ways to search: try everything on all queries, or drop the worst early on few of them (successive halving)."""
+"""Search strategies: evaluate everything on all queries, or drop the worst early (successive halving)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from podium.learning.examples import Progress, no_progress
 __all__ = ["SEARCHES", "build_configurations", "find_best", "find_finalists", "own_values"]
 
 SEARCHES = ("random", "grid", "halving")
-THIRD = 3  # one configuration in so many goes on, on so many times the queries
-FEWEST = 8  # queries to begin with
-LAST = 20  # configurations that reach the end: the bootstrap must see what else might have been chosen
+THIRD = 3  # one in THIRD configurations advances, to THIRD times the queries
+FEWEST = 8  # queries in the first rung
+LAST = 20  # finalists: the bootstrap must see the alternatives
 
 
 def build_configurations(
     kind: str, families: Sequence[MethodSpace], trials: int, experts: int, seed: int, baseline: TuningConfig
 ) -> list[TuningConfig]:
-    """What to try; the baseline is always among it, and first."""
+    """The configurations to try; the baseline is always included and first."""
     if kind not in SEARCHES:
         raise ParameterError(f"search is {kind!r}; accepted: {', '.join(SEARCHES)}")
     if trials < 1:
@@ -38,7 +38,7 @@ def build_configurations(
 
 
 def own_values(table: ScoreTable) -> F8:
-    """Each query by what was learned without its own fold only."""
+    """Evaluate each query only with what was learned without its own fold."""
     columns = np.arange(len(table.problem))
     found: F8 = table.values[:, table.problem.fold, columns]
     return found
@@ -47,7 +47,7 @@ def own_values(table: ScoreTable) -> F8:
 def find_finalists(
     table: ScoreTable, kind: str, fold: int | None, seed: int, workers: int, progress: Progress = no_progress
 ) -> I8:
-    """The configurations that are left when `fold` (None: nothing) may not be looked at; their values are complete."""
+    """Remaining configurations when `fold` (None: no fold) is held out; their values are complete."""
     everything = np.arange(len(table.problem))
     rows = list(range(table.reached))
     if kind == "halving":
@@ -59,13 +59,13 @@ def find_finalists(
 def _run_halving(
     table: ScoreTable, fold: int | None, seed: int, workers: int, progress: Progress
 ) -> list[int]:
-    """The rungs are the same queries for every fold, less the fold itself, so that their values serve all of them."""
+    """Rungs are the same queries for every fold, minus the fold itself, so that values are shared."""
     problem, rows = table.problem, list(range(table.reached))
     dealt = np.random.default_rng(seed).permutation(len(problem))
     size = max(FEWEST, math.ceil(len(problem) / THIRD**2))
     while size < len(problem) and len(rows) > LAST:
         columns = np.sort(dealt[:size])
-        # what survives a rung has to be computed to the end, so only the first may be cut short
+        # survivors of a rung must be computed to the end, so only the first rung may be cut short
         table.compute_missing(rows, columns, workers, progress, optional=len(rows) == len(table.configs))
         rows = [r for r in rows if r < table.reached and r not in table.failed]
         if fold is not None:
@@ -80,6 +80,6 @@ def _run_halving(
 
 
 def find_best(means: F8) -> I8:
-    """The first of the best of every row; sums in another order differ in the last bits, so those do not count."""
+    """The first best entry of every row; differences in the last bits, from summation order, are ignored."""
     found: I8 = np.argmax(np.round(means, 12), axis=-1)
     return found

@@ -1,4 +1,4 @@
-"""Which methods take part: those asked for, or all that can read the input and are quick enough on it."""
+"""Methods that take part: those requested, or all that can read the input and are fast enough."""
 
 from __future__ import annotations
 
@@ -21,22 +21,20 @@ from podium.methods.base import Aggregator, make
 __all__ = ["resolve_baseline", "select_methods"]
 
 FALLBACK = "copeland"  # reads every form
-PATIENCE = 4  # times the baseline's time that any method may take
-FAR = 50  # times as long as in company a query may take alone
+PATIENCE = 4  # a method may take this many times the baseline's time
+FAR = 50  # slowdown allowed for a query aggregated alone
 LATE = "the share of the time budget for timing methods was spent; name it, or allow a larger budget"
 SUPERVISED = "learns from labels; name it, or ask for the supervised methods"
 
 
 def resolve_baseline(problem: TuningTask, asked: str | Aggregator | None) -> Aggregator:
-    """What the result is held against: RRF with its defaults, or Copeland's rule where RRF cannot read the input."""
+    """The baseline: RRF with default parameters, or Copeland's rule if RRF cannot read the input."""
     forms = problem.data.preferences.forms
     if asked is None:
         return make("rrf" if forms <= registry.aggregators.get("rrf").tags.accepts else FALLBACK)
     made = make(asked)
     if made.tags.supervised:
-        raise ParameterError(
-            f"the baseline is {made.name}, which learns from labels; choose one that does not"
-        )
+        raise ParameterError(f"the baseline {made.name} learns from labels; choose one that does not")
     return made
 
 
@@ -51,9 +49,9 @@ def select_methods(
     stop_at: float,
     progress: Progress,
 ) -> tuple[list[MethodSpace], dict[str, str]]:
-    """The methods to search, and those left out with the reason. What is asked for by name is never left out unsaid:
-    it is only dropped if it cannot read the input, which is an error if nothing else is left. Without names, methods
-    whose turn to be timed comes after `stop_at` (by time.monotonic) are left out."""
+    """The methods to search, and those left out with the reason. A method requested by name is dropped only
+    if it cannot read the input, which is an error if no other is left. Without names, methods whose timing
+    would start after `stop_at` (by time.monotonic) are left out."""
     every = registry.aggregators.all()
     allowed = limit
     if asked is None:
@@ -88,9 +86,9 @@ def _explain_unreadable(problem: TuningTask, method: str) -> str:
 
 
 def _explain_slowness(problem: TuningTask, method: str, limit: float) -> str:
-    """Why a method is left out for its time or its demands on the data, or nothing.
+    """Why a method is left out because of its run time or data requirements; empty if it is not.
 
-    It is remembered in the folder, so that work that is resumed is the same work.
+    The answer is stored in the folder, so that a resumed run is the same run.
     """
     key = "" if problem.folder.path is None else digest_values([problem.key, method, "time"])
     kept = problem.folder.find_result(key)
@@ -101,9 +99,9 @@ def _explain_slowness(problem: TuningTask, method: str, limit: float) -> str:
 
 
 def _time_method(problem: TuningTask, method: str, limit: float) -> str:
-    """Try more and more queries, smallest first, until the time is over the limit, or is sure to be.
+    """Time growing numbers of queries, smallest first, until the limit is exceeded or certain to be.
 
-    A few queries may well take longer, each, than many together, but not `FAR` times as long.
+    A few queries may take longer each than many together, but not `FAR` times as long.
     """
     sizes = problem.data.preferences.index.sizes[problem.codes]
     order = np.argsort(sizes, kind="stable")
@@ -115,13 +113,13 @@ def _time_method(problem: TuningTask, method: str, limit: float) -> str:
             return str(error)
         if spent > enough:
             some = "" if count == len(order) else f" for {count} of {len(order)} queries"
-            allowed = f"and {limit:.2g} s are allowed for a configuration"
-            return f"slow here: {spent:.2g} s{some}, {allowed}; name it to have it tried"
+            allowed = f"and the limit per configuration is {limit:.2g} s"
+            return f"slow here: {spent:.2g} s{some}, {allowed}; name it to include it"
     return ""
 
 
 def _measure_seconds(problem: TuningTask, method: Aggregator, columns: I8, enough: float = 0.0) -> float:
-    """Processor seconds for one answer to these queries; the better of two tries, as the first may compile."""
+    """CPU seconds to aggregate these queries; the better of two runs, as the first may compile."""
     spent = math.inf
     for _ in range(2):
         begin = time.process_time()

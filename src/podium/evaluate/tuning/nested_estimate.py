@@ -1,12 +1,12 @@
-"""What tuning is worth on queries it has not seen, and how sure that is.
+"""The gain of tuning on held-out queries, and its uncertainty.
 
-Every fold is held out in turn and the whole search, the choice of method and weights included, is made on the others.
-The values on the held-out queries are paired, query by query, with those of the baseline and of the best expert.
+Every fold is held out in turn, and the whole search, including the choice of method and weights, runs on the
+others. Values on the held-out queries are paired by query with those of the baseline and of the best expert.
 
-They are not independent: each query also had a say in what the other folds chose, and if the choice is shaky, that
-says the same thing several times. Tests that take them as independent find differences in random labels far more often
-than they promise. So the bootstrap here draws the queries and makes all choices again, fold by fold (all copies of a
-query stay in its fold), and the interval is as wide as the results of that are spread.
+They are not independent: each query also influences what the other folds choose, and an unstable choice
+repeats the same information. Tests that assume independence find differences in random labels far too often.
+So the bootstrap resamples the queries and repeats all choices, fold by fold (all copies of a query stay in
+its fold), and the interval is as wide as the spread of the results.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from podium.kernels.dispatch import F8, I8
 
 __all__ = ["NestedEstimate", "TuningRow", "compute_tuning_row", "estimate_nested"]
 
-CHUNK = 1 << 22  # counts held at a time
+CHUNK = 1 << 22  # counts in memory at a time
 
 
 @dataclass(frozen=True)
 class TuningRow:
-    """One mean beside that of the tuned configuration."""
+    """One mean compared with that of the tuned configuration."""
 
     name: str
     mean: float
-    difference: float | None = None  # tuned less this one
+    difference: float | None = None  # tuned minus this one
     low: float | None = None
     high: float | None = None
     p: float | None = None
@@ -41,18 +41,18 @@ class TuningRow:
 
 @dataclass(frozen=True, eq=False)
 class NestedEstimate:
-    """Values on held-out queries, and the mean differences that the bootstrap gave."""
+    """Values on held-out queries, and the mean differences of the bootstrap resamples."""
 
     tuned: F8  # by query
     others: dict[str, F8]  # name -> by query
-    chosen: I8  # row of the table, by fold
+    chosen: I8  # selected row of the table, by fold
     spread: dict[str, F8]  # name -> mean difference by round
 
 
 def estimate_nested(
     table: ScoreTable, finalists: Sequence[I8], baseline: str, rounds: int, seed: int
 ) -> NestedEstimate:
-    """The honest values of the search, and the same for draws of the queries."""
+    """Held-out values of the search, and the same for bootstrap resamples of the queries."""
     problem = table.problem
     each = [table.values[rows, o] for o, rows in enumerate(finalists)]
     once = np.ones((1, len(problem)))
@@ -63,9 +63,7 @@ def estimate_nested(
         best = int(find_best(problem.expert_values.mean(axis=1)))
         name = problem.data.preferences.experts[best]
         rivals["best expert in training"] = [problem.expert_values] * problem.fold_count
-        rivals[f"best expert in hindsight ({name})"] = [
-            problem.expert_values[best : best + 1]
-        ] * problem.fold_count
+        rivals[f"oracle expert ({name})"] = [problem.expert_values[best : best + 1]] * problem.fold_count
     first = {
         name: np.array([int(_pick_best(problem, v, o, once)[0]) for o, v in enumerate(matrices)])
         for name, matrices in rivals.items()
@@ -83,7 +81,7 @@ def estimate_nested(
 
 
 def _pick_best(problem: TuningTask, values: F8, fold: int, counts: F8) -> I8:
-    """For every draw the row that is best on the queries outside the fold."""
+    """For every resample, the row that is best on the queries outside the fold."""
     free = problem.fold != fold
     return find_best(counts[:, free] @ values[:, free].T / max(1, len(problem)))
 
@@ -97,7 +95,7 @@ def _collect_held_out(problem: TuningTask, each: Sequence[F8], picks: I8) -> F8:
 
 
 def _repeat_choices(problem: TuningTask, each: Sequence[F8], counts: F8) -> F8:
-    """The mean on held-out queries for every draw, all choices made anew."""
+    """Mean on held-out queries for every resample, with all choices repeated."""
     total = np.zeros(len(counts))
     for o, values in enumerate(each):
         inside = problem.fold == o
@@ -109,20 +107,20 @@ def _repeat_choices(problem: TuningTask, each: Sequence[F8], counts: F8) -> F8:
 
 
 def _resample_queries(n: int, rounds: int, seed: int) -> Iterator[F8]:
-    """How often each query is drawn, in blocks whose size depends on the data alone."""
+    """Counts of each query per resample, in blocks whose size depends only on the data."""
     random, block = np.random.default_rng(seed), max(1, CHUNK // max(n, 1))
     for done in range(0, rounds, block):
         yield random.multinomial(n, np.full(n, 1 / n), size=min(block, rounds - done)).astype(np.float64)
 
 
 def compute_tuning_row(found: NestedEstimate, name: str, level: float, seed: int) -> TuningRow:
-    """The difference to one of the others, its interval and p.
+    """The difference to one rival, its interval and p.
 
-    One interval is the difference plus and minus Student's quantile times the spread of the bootstrap, another holds
-    all values that the randomisation test does not reject (a few queries cannot show much, however alike they are).
-    The result reaches as far as the wider one on either side, and p is the larger of the two, so that the interval
-    leaves 0 out exactly when p is at most 1 - level. Below six queries no value is rejected at 95 %, and the interval
-    has no ends.
+    One interval is the difference plus and minus Student's quantile times the bootstrap spread; the other
+    holds all values that the randomisation test does not reject (few queries cannot show much, however
+    similar). The result extends to the wider one on either side, and p is the larger of the two, so the
+    interval excludes 0 exactly if p is at most 1 - level. Below six queries no value is rejected at 95 %, and
+    the interval is unbounded.
     """
     d = found.tuned - found.others[name]
     n, mean = len(d), math.fsum(d.tolist()) / len(d)
@@ -131,6 +129,7 @@ def compute_tuning_row(found: NestedEstimate, name: str, level: float, seed: int
         return TuningRow(name, there, mean)
     from scipy.special import stdtr, stdtrit
 
+    # the bootstrap variance of a mean is too small by the factor (n - 1) / n
     error = float(found.spread[name].std()) * math.sqrt(n / (n - 1))
     reach = float(stdtrit(n - 1, (1 + level) / 2)) * error
     p = float(2 * stdtr(n - 1, -abs(mean) / error)) if error > 0 else float(mean == 0)

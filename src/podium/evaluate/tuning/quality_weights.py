@@ -1,4 +1,4 @@
-"""Weights of experts as part of a search: by how well each did on the training queries, or drawn by chance."""
+"""Expert weights as part of a search: by quality on the training queries, or random."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from podium.kernels.dispatch import F8
 
 __all__ = ["FEW", "QualityWeights", "round_significant", "sample_weights"]
 
-FEW = 6  # experts up to which weights drawn by chance cover their space; beyond, only `Trust` finds good ones
+FEW = 6  # random weights cover their space for up to this many experts; beyond, only `QualityWeights` do
 
 
 @dataclass(frozen=True, kw_only=True)
 class QualityWeights:
-    """Each expert weighs (its own mean / the best one's) ** power; all but the best share of them weigh 0.
+    """Each expert weighs (its mean / the best mean) ** power; experts outside the best share `keep` weigh 0.
 
-    The means are those of the queries that may be learned from, so the weights differ from fold to fold.
+    The means are over the training queries, so weights differ between folds.
 
     >>> QualityWeights(power=2, keep=0.6).compute_weights(np.array([0.4, 0.2, 0.1]))
     [1.0, 0.25, 0.0]
@@ -32,12 +32,12 @@ class QualityWeights:
     keep: Annotated[float, Range(0, 1, open_low=True), Tune(0.2, 1), "share of the experts that count"] = 1.0
 
     def compute_weights(self, means: F8) -> list[float]:
-        """One weight per expert; equal ones when nobody found anything."""
+        """One weight per expert; equal weights if all means are 0."""
         best = float(means.max(initial=0.0))
         if not best > 0:
             return [1.0] * len(means)
         kept = max(1, math.ceil(round(self.keep * len(means), 9)))
-        least = np.sort(means)[::-1][kept - 1]  # experts as good as the last one kept stay too
+        least = np.sort(means)[::-1][kept - 1]  # ties with the last expert kept stay too
         powers = np.where(means >= least, np.clip(means / best, 0.0, 1.0) ** self.power, 0.0)
         return [round_significant(w) for w in powers.tolist()]
 
@@ -47,13 +47,13 @@ class QualityWeights:
 
 
 def sample_weights(random: np.random.Generator, experts: int) -> tuple[float, ...]:
-    """Weights from a uniform law on the simplex, the largest set to 1."""
+    """Weights from a uniform distribution on the simplex, scaled so that the largest is 1."""
     raw = random.dirichlet(np.ones(experts))
     return tuple(round_significant(w) for w in (raw / raw.max()).tolist())
 
 
 def round_significant(value: float, digits: int = 3) -> float:
-    """So many significant digits: what is tried is what is printed and saved.
+    """Round to significant digits, so that what is tried is what is printed and saved.
 
     >>> round_significant(12.3456), round_significant(0.00123456), round_significant(0)
     (12.3, 0.00123, 0.0)

@@ -1,4 +1,4 @@
-"""What tuning found, and what may be said about it."""
+"""The result of tuning and its interpretation."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Tuning", "TuningTrial", "TuningVerdict", "check_document"]
 
 TuningVerdict = Literal["better", "worse", "no difference", "unknown"]
-SHOWN = 5  # configurations that a notebook shows
-WEIGHTS = 10  # experts, likewise
+SHOWN = 5  # configurations shown in a notebook
+WEIGHTS = 10  # experts shown in a notebook
 DOCUMENT = (
     "verdict",
     "sentence",
@@ -31,32 +31,32 @@ DOCUMENT = (
     "baseline",
     "rows",
     "trials",
-)  # what every document has
+)  # keys of every document
 
 
 @dataclass(frozen=True)
 class TuningTrial:
-    """One configuration. Its mean is that of the queries it was chosen by: the best of many such means is too high."""
+    """One configuration. Its mean is over the queries it was selected on, so the best mean is optimistic."""
 
     method: str
-    config: str  # in words
-    mean: float  # cross-validated; NaN if it could not be computed
-    queries: int  # on which it was tried; successive halving drops some early
+    config: str  # as text
+    mean: float  # cross-validated; NaN if not computable
+    queries: int  # queries on which it was tried; successive halving drops some configurations early
     failed: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tuning:
-    """The best configuration, what it is worth on queries not seen, and everything that was tried."""
+    """The best configuration, its value on held-out queries, and everything that was tried."""
 
     metric: Metric
     best: Aggregator  # ready to aggregate, and to save
-    config: str  # in words
+    config: str  # as text
     baseline: str
-    tuned: float  # mean on held-out queries; of the training queries where nothing could be held out
-    rows: tuple[TuningRow, ...]  # the baseline, then the best expert
+    tuned: float  # mean on held-out queries, or on the training queries if none could be held out
+    rows: tuple[TuningRow, ...]  # baseline, then best expert
     trials: tuple[TuningTrial, ...]  # best first
-    chosen: tuple[str, ...]  # what the search chose without each fold
+    chosen: tuple[str, ...]  # choice of the search without each fold
     left_out: Mapping[str, str]  # method -> why it was not tried
     queries: Ids
     values: Mapping[str, F8]  # by query, on held-out queries
@@ -65,7 +65,7 @@ class Tuning:
     folds: int
     seed: int
     level: float
-    budget: float | None  # seconds after which no further configuration was begun; None: no limit
+    budget: float | None  # seconds after which no further configuration was started; None: no limit
     same: bool = False  # all configurations have the same values
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class Tuning:
 
     def _repr_html_(self) -> str:
         best = tuple((t.config, tables.format_decimal(t.mean)) for t in self.trials[:SHOWN] if not t.failed)
-        tried = tables.Grid(("best configurations", f"{self.metric}, too high: chosen by it"), best)
+        tried = tables.Grid(("best configurations", f"{self.metric} (optimistic: selected on it)"), best)
         notes = [self.sentence(), *self.notes]
         return tables.render_block(
             f"Tuning: {self.config}",
@@ -84,8 +84,8 @@ class Tuning:
         )
 
     def grid(self) -> tables.Grid:
-        """What the choice is worth on held-out queries, beside what it is held against, as text."""
-        held = "on queries not seen" if self.folds > 1 else "on the query it was tuned on"
+        """Table of the held-out value of the choice and of its rivals."""
+        held = "on held-out queries" if self.folds > 1 else "on the query it was tuned on"
         head = (f"{self.metric} {held}", "mean", "tuned is better by", f"{self.level:.0%} interval", "p")
         rows = [
             (
@@ -101,18 +101,18 @@ class Tuning:
 
     @property
     def weights(self) -> dict[Id, float]:
-        """What the best configuration gives each expert, the largest weight first; empty if it has no weights."""
+        """Weights of the best configuration by expert, largest first; empty if it has none."""
         given = self.best.weights
         named = dict(given) if isinstance(given, Mapping) else {}
         return dict(sorted(named.items(), key=lambda pair: (-pair[1], id_order(pair[0]))))
 
     def weights_grid(self) -> tables.Grid:
-        """The weights as text."""
+        """The weights as a table."""
         rows = tuple((str(expert), f"{weight:g}") for expert, weight in self.weights.items())
         return tables.Grid(("expert", "weight in the best configuration"), rows)
 
     def verdict(self) -> TuningVerdict:
-        """Whether the tuned configuration can be told from the baseline on queries it has not seen."""
+        """Whether the tuned configuration differs significantly from the baseline on held-out queries."""
         row = self.rows[0]
         if row.p is None or row.low is None or row.high is None or row.difference is None:
             return "unknown"
@@ -121,7 +121,7 @@ class Tuning:
         return "better" if row.difference > 0 else "worse"
 
     def sentence(self) -> str:
-        """The verdict in words, with the figures it rests on."""
+        """The verdict in words, with its figures."""
         row, n = self.rows[0], len(self.queries)
         if len(self.trials) == 1:
             only = f"only {self.trials[0].config} was tried ({self.metric} {row.mean:.4f} on {_format_query_count(n)})"
@@ -129,12 +129,12 @@ class Tuning:
         if self.same:
             return (
                 f"There is nothing to choose: all {len(self.trials)} configurations have the same {self.metric} on "
-                f"every one of {_format_query_count(n)} ({row.mean:.4f} in the mean). {_SAME}"
+                f"every one of {_format_query_count(n)} (mean {row.mean:.4f}). {_SAME}"
             )
         if row.difference is None or row.low is None or row.high is None:
             return (
-                f"One judged query allows no estimate for others: {self.metric} {self.tuned:.4f} is that of the query "
-                "that was tuned on, the best of many tries, and says nothing about queries not seen. "
+                f"One judged query allows no estimate for others: {self.metric} {self.tuned:.4f} is the best "
+                "of many trials on the query used for tuning and does not generalize. "
                 f"Judge more queries, or use {self.baseline}."
             )
         bounded = math.isfinite(row.low) and math.isfinite(row.high)
@@ -144,18 +144,18 @@ class Tuning:
         found = self.verdict()
         if found == "no difference":
             half = (row.high - row.low) / 2
-            least = f"with {_format_query_count(n)}, differences below about {half:.4f} cannot be shown"
-            none = f"{_format_query_count(n)} are too few to show any difference at {self.level:.0%}"
+            least = f"with {_format_query_count(n)}, differences below about {half:.4f} are not detectable"
+            none = f"{_format_query_count(n)} are too few to detect any difference at {self.level:.0%}"
             return (
-                f"No difference to {self.baseline} can be shown on queries not seen: {figures}; "
-                f"{least if bounded else none}. Use {self.baseline}, unless you know more."
+                f"Statistically tied with {self.baseline} on held-out queries: {figures}; "
+                f"{least if bounded else none}. Use {self.baseline} unless you have other evidence."
             )
         if found == "worse":
-            return f"Tuning does harm: {figures} on queries not seen. Use {self.baseline}."
-        return f"Tuning pays: {figures} on queries not seen, compared with {self.baseline}."
+            return f"Tuning hurts: {figures} on held-out queries. Use {self.baseline}."
+        return f"Tuning helps: {figures} on held-out queries, compared with {self.baseline}."
 
     def recommendation(self) -> str:
-        """What to use: the tuned configuration only where it is shown to be better."""
+        """The configuration to use: the tuned one only if it is significantly better."""
         return self.config if self.verdict() == "better" else self.baseline
 
     def to_dict(self) -> dict[str, Any]:
@@ -185,14 +185,14 @@ class Tuning:
         }
 
     def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
-        """A dataframe of the values on held-out queries: a row per query, a column for tuned and for each rival."""
+        """A dataframe of values on held-out queries: one row per query, columns for tuned and its rivals."""
         from podium.data.frames import values_frame
 
         return values_frame(self.queries, dict(self.values), backend)
 
 
 def check_document(found: Any, source: str) -> dict[str, Any]:
-    """What `Tuning.to_dict` gave, read back from a file; anything else is an error that says what it is.
+    """Read the output of `Tuning.to_dict` from a file; anything else is an error that describes the content.
 
     >>> check_document([1], "x")
     Traceback (most recent call last):
@@ -208,11 +208,11 @@ def check_document(found: Any, source: str) -> dict[str, Any]:
     raise InputError(
         f"this is a JSON {kind}{has}, not the result of tuning",
         source=source,
-        remedy="give what `podium tune --json` printed",
+        remedy="give the output of `podium tune --json`",
     )
 
 
-_SAME = "Label items that the methods place differently, or measure further down the list."
+_SAME = "Label items that the methods rank differently, or measure at a larger depth."
 
 
 def _format_query_count(n: int) -> str:

@@ -1,8 +1,8 @@
-"""The value of every configuration on every query, each query by what was learned without it.
+"""Values of every configuration on every query, each computed without learning from that query.
 
-One array serves the choice and the honest estimate alike: `table[c, o, q]` is the metric of configuration c on query
-q when neither the fold of q nor fold o was learned from. A configuration that learns nothing has one value per query,
-whatever o is, and is computed once.
+One array serves both selection and the nested estimate: `table[c, o, q]` is the metric of configuration c on
+query q when neither the fold of q nor fold o was learned from. A configuration that learns nothing has one
+value per query, independent of o, and is computed once.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ __all__ = ["ScoreTable", "TuningTask"]
 
 @dataclass(frozen=True, eq=False)
 class TuningTask:
-    """What is tuned on: the judged queries in the order of their ids, their folds, and how results are measured."""
+    """The tuning task: judged queries in id order, their folds, and the metric."""
 
-    data: Dataset  # all of it; methods that look at all queries at once see the unjudged ones too
-    codes: I8  # of the judged queries in the data, by id
-    fold: I8  # of each of them
+    data: Dataset  # all data; methods that use all queries at once see the unjudged ones too
+    codes: I8  # codes of the judged queries in the data, by id
+    fold: I8  # fold of each judged query
     metric: Metric
     ties: TieRule
     folder: ResultFolder
@@ -52,7 +52,7 @@ class TuningTask:
     def from_dataset(
         cls, data: Dataset, metric: Metric, ties: TieRule, folds: int | None, seed: int, folder: ResultFolder
     ) -> TuningTask:
-        """The judged queries of a data set, dealt into folds by id and seed (or by the parts it came in)."""
+        """The judged queries of a data set, split into folds by id and seed (or by its parts)."""
         if data.labels is None:
             raise InputError("the data have no labels to tune by", remedy="give labels (qrels)")
         metric.check_cutoff()
@@ -62,7 +62,7 @@ class TuningTask:
             ours, theirs = data.preferences.queries[:3], data.labels.queries[:3]
             raise InputError(
                 f"no item that was ranked has a label: the preferences have queries {ours}, the labels {theirs}",
-                remedy="ids are compared exactly, case and type included; give labels of these queries and items",
+                remedy="ids are compared exactly, case and type included; label these queries and items",
             )
         codes = codes[_find_defined(data, codes, metric)]
         if not len(codes):
@@ -74,7 +74,7 @@ class TuningTask:
 
     @property
     def fold_count(self) -> int:
-        """How many folds there are."""
+        """Number of folds."""
         return int(self.fold.max(initial=0)) + 1
 
     @property
@@ -84,12 +84,12 @@ class TuningTask:
 
     @functools.cached_property
     def key(self) -> str:
-        """A digest of everything a value depends on beside the configuration."""
+        """A digest of everything a value depends on besides the configuration."""
         facts = [digest_dataset(self.data), self.fold.tolist(), str(self.metric), self.ties]
         return digest_values([*facts, __version__])
 
     def select_part(self, columns: I8) -> Dataset:
-        """Only these of the judged queries."""
+        """The data restricted to these judged queries."""
         return self._cached_parts(columns.tobytes())  # type: ignore[no-any-return]
 
     @functools.cached_property
@@ -99,11 +99,11 @@ class TuningTask:
         )
 
     def fold_groups(self, columns: I8) -> tuple[FoldGroup, ...]:
-        """The queries of every two folds, and of every one, among these columns."""
+        """The queries of each pair of folds, and of each fold, among these columns."""
         return self._cached_stacks(columns.tobytes())[0]  # type: ignore[no-any-return]
 
     def stack(self, columns: I8) -> StackedFolds | None:
-        """The same in one table, where that can be."""
+        """The same stacked in one table, if possible."""
         return self._cached_stacks(columns.tobytes())[1]  # type: ignore[no-any-return]
 
     @functools.cached_property
@@ -126,7 +126,7 @@ class TuningTask:
         )
 
     def measure_queries(self, consensus: Consensus, part: Dataset, columns: I8) -> F8:
-        """The metric on these of the judged queries; one that a result lacks counts as 0."""
+        """The metric on these judged queries; a query that the result lacks counts as 0."""
         assert part.labels is not None
         wanted = part.labels.queries.codes_of(self.queries.take(columns))
         found: F8 = measure([self.metric], consensus, part.labels, wanted)[0]
@@ -144,7 +144,7 @@ class TuningTask:
 
 
 def _find_defined(data: Dataset, codes: I8, metric: Metric) -> B1:
-    """Queries whose labels the metric can say something about (tau needs two grades), by any strict ranking."""
+    """Queries on which the metric is defined (tau needs two grades), for any strict ranking."""
     assert data.labels is not None
     index = data.preferences.index
     strict = Consensus.from_scores(index, -np.arange(len(index.items), dtype=np.float64), tolerance=0.0)
@@ -154,26 +154,26 @@ def _find_defined(data: Dataset, codes: I8, metric: Metric) -> B1:
 
 
 def _assign_folds(data: Dataset, codes: I8, folds: int | None, seed: int) -> I8:
-    """The fold of every judged query: the parts of the data, or dealt by chance."""
+    """The fold of every judged query: the parts of the data, or random folds."""
     n = len(codes)
     if folds is None and data.part is not None and len(np.unique(data.part[codes])) > 2:
         return np.unique(data.part[codes], return_inverse=True)[1].astype(np.int64)
     count = min(n, 5 if folds is None else folds)
     if n < 10:
-        count = n  # every judged query is dear: leave one out
+        count = n  # few judged queries: leave one out
     return np.random.default_rng(seed).permutation(np.arange(n) % count).astype(np.int64)
 
 
 @dataclass(eq=False)
 class ScoreTable:
-    """The values of configurations, computed where they are asked for."""
+    """Values of configurations, computed on demand."""
 
     problem: TuningTask
     configs: Sequence[TuningConfig]
     values: F8 = field(init=False)
-    failed: dict[int, str] = field(default_factory=dict)  # configurations that cannot be computed, and why
-    stop_at: float = math.inf  # time.monotonic() from which no further configuration is begun
-    reached: int = -1  # configurations before the first that was not begun in time
+    failed: dict[int, str] = field(default_factory=dict)  # configurations that cannot be computed -> why
+    stop_at: float = math.inf  # time.monotonic() after which no further configuration is started
+    reached: int = -1  # number of configurations before the first that was not started in time
 
     def __post_init__(self) -> None:
         self.reached = len(self.configs)
@@ -188,9 +188,9 @@ class ScoreTable:
         *,
         optional: bool = False,
     ) -> None:
-        """Compute what is not there yet; what is found does not depend on the number of workers.
+        """Compute missing values; results do not depend on the number of workers.
 
-        Rows that are `optional` are left out from the first on that would begin too late; the baseline never is.
+        `optional` rows are skipped from the first one that would start too late; the baseline never is.
         """
         from concurrent.futures import ThreadPoolExecutor
 
@@ -214,7 +214,7 @@ class ScoreTable:
             pool = ThreadPoolExecutor(max(1, workers))
             try:
                 list(pool.map(compute_row, todo))
-            finally:  # an interruption does not wait for what has not begun
+            finally:  # an interruption does not wait for tasks not yet started
                 pool.shutdown(cancel_futures=True)
 
     def _compute_row(self, row: int, columns: I8) -> None:
@@ -252,7 +252,7 @@ def _tags(config: TuningConfig) -> Any:
 
 
 def evaluate_config(problem: TuningTask, config: TuningConfig, columns: I8) -> F8:
-    """The values of one configuration on some queries: a row per fold that is left out of the learning."""
+    """Values of one configuration on some queries: one row per fold excluded from learning."""
     experts, count = problem.data.preferences.experts.tolist(), problem.fold_count
     out = np.empty((count, len(columns)))
     if not config.depends_on_labels:
@@ -261,7 +261,7 @@ def evaluate_config(problem: TuningTask, config: TuningConfig, columns: I8) -> F
     groups = problem.fold_groups(columns)
     fold = problem.fold[columns]
     for group, found in zip(groups, _evaluate_held_out(problem, config, columns), strict=True):
-        # without a and b: what fold a's queries are worth when b is left out too, and the other way round
+        # without a and b: values of fold a's queries when b is excluded too, and vice versa
         for own, other in ((group.a, group.b), (group.b, group.a)):
             at = fold[group.at] == own
             out[other, group.at[at]] = found[at]
@@ -269,7 +269,7 @@ def evaluate_config(problem: TuningTask, config: TuningConfig, columns: I8) -> F
 
 
 def _evaluate_held_out(problem: TuningTask, config: TuningConfig, columns: I8) -> list[F8]:
-    """The values of every group of queries, by what was learned without it."""
+    """Values of every group of queries, computed from what was learned without it."""
     groups = problem.fold_groups(columns)
     free = [np.flatnonzero((problem.fold != g.a) & (problem.fold != g.b)) for g in groups]
     stack = (
@@ -287,14 +287,14 @@ def _evaluate_held_out(problem: TuningTask, config: TuningConfig, columns: I8) -
 
 def _check_defined(values: F8) -> F8:
     if np.isnan(values).any():
-        raise InputError("the metric is not defined for some query", remedy="choose a metric that is")
+        raise InputError("the metric is not defined for some query", remedy="choose one that is")
     return values
 
 
 def fit_config(
     problem: TuningTask, config: TuningConfig, columns: I8, progress: Progress = no_progress
 ) -> Aggregator:
-    """The aggregator of a configuration that learns, from these queries alone."""
+    """Fit the aggregator of a configuration that learns, on these queries only."""
     experts = problem.data.preferences.experts.tolist()
     if isinstance(config.weights, QualityWeights):
         return config.make_method(experts, learn_weights(problem, config, columns))
@@ -307,7 +307,7 @@ def fit_config(
 
 
 def learn_weights(problem: TuningTask, config: TuningConfig, columns: I8) -> list[float]:
-    """The weights of the experts by what these queries show."""
+    """Expert weights estimated on these queries."""
     _check_enough(columns)
     assert isinstance(config.weights, QualityWeights)
     return config.weights.compute_weights(problem.expert_values[:, columns].mean(axis=1))

@@ -1,4 +1,4 @@
-"""The search space: read from the declared parameters of the methods, so that a new method is searched by itself."""
+"""The search space, read from the methods' declared parameters, so that new methods need no entry."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ __all__ = [
     "sample_value",
 ]
 
-POINTS = 5  # of a grid on an interval
-WEIGHTED = 2 / 3  # share of the draws of a method that have weights
-POWERS, SHARES = (1.0, 2.0, 4.0, 8.0), (1.0, 0.5)  # of a grid of weights
+POINTS = 5  # grid points per interval
+WEIGHTED = 2 / 3  # share of a method's random configurations that have weights
+POWERS, SHARES = (1.0, 2.0, 4.0, 8.0), (1.0, 0.5)  # grid of weights
 
 
 @dataclass(frozen=True)
 class TuningConfig:
-    """One thing to try: a method, values of its parameters, and what its experts weigh."""
+    """One configuration: a method, its parameter values, and the expert weights."""
 
     method: str
     parameters: tuple[tuple[str, Any], ...] = ()
     weights: QualityWeights | tuple[float, ...] | None = None
 
     def __hash__(self) -> int:
-        # beliefs are a mapping, which has no hash; equality still tells them apart
+        # beliefs are an unhashable mapping, so they are left to the equality test
         plain = tuple(pair for pair in self.parameters if isinstance(pair[1], Hashable))
         return hash((self.method, plain, self.weights))
 
     @property
     def depends_on_labels(self) -> bool:
-        """Whether it depends on labels, and so has to be made anew for every fold."""
+        """Whether it depends on labels, and so must be created anew for every fold."""
         return isinstance(self.weights, QualityWeights) or bool(
             registry.aggregators.get(self.method).tags.supervised
         )
 
     @property
     def is_valid(self) -> bool:
-        """Whether the method takes these values together; each alone is in its range."""
+        """Whether the method accepts these values together; each alone is in its range."""
         try:
             make(self.method, **dict(self.parameters))
         except ParameterError:
@@ -63,13 +63,13 @@ class TuningConfig:
         return True
 
     def make_method(self, experts: Sequence[Id], weights: Sequence[float] | None = None) -> Aggregator:
-        """The aggregator, with the weights given or its own fixed ones."""
+        """The aggregator, with the given weights or its own fixed ones."""
         values = self.weights if isinstance(self.weights, tuple) else weights
         named = {} if values is None else {"weights": dict(zip(experts, values, strict=True))}
         return make(self.method, **dict(self.parameters), **named)
 
     def describe(self, experts: Sequence[Id]) -> str:
-        """In words, with the weights by expert.
+        """The configuration as text, with the weights by expert.
 
         >>> TuningConfig("rrf", (("k", 5),), (1.0, 0.25)).describe(["bm25", "dense"])
         'rrf(k=5), weights bm25=1, dense=0.25'
@@ -81,7 +81,7 @@ class TuningConfig:
         return plain if self.weights is None else f"{plain}, {self.weights}"
 
     def key_facts(self) -> list[Any]:
-        """Plain values that tell it from every other."""
+        """Plain values that identify it."""
         trust = self.weights
         own = dataclasses.asdict(trust) if isinstance(trust, QualityWeights) else trust
         values = [[k, repr(v) if isinstance(v, Mapping) else v] for k, v in self.parameters]
@@ -90,7 +90,7 @@ class TuningConfig:
 
 @dataclass(frozen=True)
 class MethodSpace:
-    """A method as it was asked for: what is given stays, the rest is searched."""
+    """A method as requested: given values stay fixed, the others are searched."""
 
     method: str
     given: tuple[tuple[str, Any], ...] = ()
@@ -98,14 +98,14 @@ class MethodSpace:
 
     @classmethod
     def from_spec(cls, spec: str | Aggregator, weighted: bool) -> MethodSpace:
-        """From a name, a name with values or an aggregator."""
+        """Create from a name, a name with values or an aggregator."""
         made = make(spec)
         default = {f.name: f.default for f in dataclasses.fields(made)}
         named = set(params.parse_spec(spec)[1]) if isinstance(spec, str) else set()
         values = made.parameters()
         given = {k: v for k, v in values.items() if k in named or not _is_same(v, default[k])}
         if given.pop("weights", None) is not None:
-            raise ParameterError(f"{made.name}: weights are what is searched; leave them out of the method")
+            raise ParameterError(f"{made.name}: the search sets the weights; omit them from the method")
         return cls(made.name, tuple(given.items()), weighted and made.tags.weighted)
 
     @property
@@ -115,7 +115,7 @@ class MethodSpace:
         return tuple(p for p in find_axes(registry.aggregators.get(self.method)) if p.name not in fixed)
 
     def build_config(self, values: Mapping[str, Any] = {}, weights: Any = None) -> TuningConfig:
-        """A configuration; values that are the defaults are left out, so that equal ones are equal."""
+        """A configuration; default values are dropped, so that equal configurations compare equal."""
         default = {p.name: p.default for p in self.axes}
         changed = {k: v for k, v in values.items() if not _is_same(v, default[k])}
         return TuningConfig(self.method, (*self.given, *sorted(changed.items())), weights)
@@ -131,7 +131,7 @@ def _is_same(a: object, b: object) -> bool:
 
 
 def find_axes(cls: type) -> tuple[Parameter, ...]:
-    """The declared parameters a search has something to do with: intervals, choices, yes or no.
+    """The declared parameters that can be searched: intervals, choices, booleans.
 
     >>> [p.name for p in find_axes(registry.aggregators.get("svp"))]
     ['strength', 'combine', 'shrink']
@@ -140,7 +140,7 @@ def find_axes(cls: type) -> tuple[Parameter, ...]:
 
 
 def sample_value(axis: Parameter, random: np.random.Generator) -> Any:
-    """A value drawn by chance, on the scale the annotation says."""
+    """A random value on the annotated scale."""
     if axis.tune is None:
         values = _list_choices(axis)
         return values[int(random.integers(len(values)))]
@@ -151,7 +151,7 @@ def sample_value(axis: Parameter, random: np.random.Generator) -> Any:
 
 
 def grid_values(axis: Parameter, count: int = POINTS) -> list[Any]:
-    """The values of a grid: every choice, or points of the interval; the default is among them and comes first."""
+    """The values of a grid: every choice, or points of the interval; the default is included and first."""
     if axis.tune is None:
         several = _list_choices(axis)
     else:
@@ -168,7 +168,7 @@ def _list_choices(axis: Parameter) -> list[Any]:
 
 def _round_value(axis: Parameter, raw: float) -> float | int:
     value = round(raw) if axis.kind is int else round_significant(raw)
-    if isinstance(axis.accepts, Range):  # rounding may step over an end
+    if isinstance(axis.accepts, Range):  # rounding may leave the interval
         value = min(max(value, axis.accepts.low), axis.accepts.high)
     return int(value) if axis.kind is int else float(value)
 
@@ -176,9 +176,9 @@ def _round_value(axis: Parameter, raw: float) -> float | int:
 def sample_configs(
     families: Sequence[MethodSpace], trials: int, experts: int, seed: int
 ) -> list[TuningConfig]:
-    """The defaults of every method, then the defaults with weights, then draws from all of them in turn.
+    """The defaults of every method, then the defaults with weights, then random draws from all in turn.
 
-    Every method has dice of its own, so that what is drawn of it does not depend on the others.
+    Every method has its own random generator, so its draws do not depend on the other methods.
     """
     found = dict.fromkeys(f.build_config() for f in families)
     found |= dict.fromkeys(f.build_config(weights=QualityWeights()) for f in families if f.weighted)
@@ -204,7 +204,7 @@ def _sample_weights(
         return sample_weights(dice, experts)
     values = {axis.name: sample_value(axis, dice) for axis in find_axes(QualityWeights)}
     if dice.uniform() < 0.5:
-        del values["keep"]  # everybody counts
+        del values["keep"]  # all experts count
     return QualityWeights(**values)
 
 
@@ -217,7 +217,7 @@ def list_grid_configs(families: Sequence[MethodSpace], trials: int) -> list[Tuni
         size = sum(_count_grid(family) for family in families)
         raise ParameterError(
             f"the grid has up to {size:,} configurations and trials is {trials:,}; allow more trials, "
-            "name fewer methods, give some parameters values, or search at random"
+            "name fewer methods, fix some parameters, or search at random"
         )
     return list(found)
 

@@ -1,8 +1,8 @@
-"""The queries of every two folds side by side, so that weights learned without them are tried in one go.
+"""Queries of all pairs of folds side by side, so that weights learned without them are tried in one pass.
 
-Weights depend on what may be learned from, and that differs for every pair of folds that is left out. Aggregating the
-few queries of each pair by itself spends most of the time on starting; here the pairs lie in one table, each with
-experts of its own, and a method that takes queries one by one ranks all of them at once.
+Weights depend on the training queries, which differ for every pair of folds that is held out. Aggregating the
+few queries of each pair separately is dominated by call overhead; here all pairs share one table, each with
+its own experts, and a method that treats queries independently ranks all of them at once.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from podium.methods.base import Aggregator
 
 __all__ = ["LARGEST", "FoldGroup", "StackedFolds"]
 
-LARGEST = 5_000_000  # rows of a stack; beyond, the pairs are taken one by one to spare memory
+LARGEST = 5_000_000  # rows of a stack; beyond, pairs are processed one by one to save memory
 
 
 class FoldGroup(NamedTuple):
-    """Queries that are left out together: those of folds a and b."""
+    """Queries that are held out together: those of folds a and b."""
 
     a: int
     b: int
-    at: I8  # their places among the columns asked for
+    at: I8  # their positions among the requested columns
     part: Dataset
 
 
@@ -45,7 +45,7 @@ class StackedFolds:
 
     @classmethod
     def from_groups(cls, groups: tuple[FoldGroup, ...]) -> StackedFolds | None:
-        """The stack, or None where the preferences are not lists alone or too many."""
+        """The stack, or None if the preferences are not only lists, or too many."""
         parts = [g.part.preferences for g in groups]
         if any(len(p.comparisons) for p in parts) or sum(p.lists.rows for p in parts) > LARGEST:
             return None
@@ -64,7 +64,7 @@ class StackedFolds:
         own = ItemIndex(
             Ids(np.arange(sum(map(len, index)))),
             _concat_offsets([i.starts for i in index], slots),
-            Ids(np.arange(slots[-1])),  # in the order of the true ids, so ties fall the same way
+            Ids(np.arange(slots[-1])),  # in the order of the true ids, so that ties break the same way
             np.concatenate([i.arrival for i in index]),
         )
         none = Comparisons.empty(len(own))
@@ -72,7 +72,7 @@ class StackedFolds:
         return cls(groups, Preferences(own, Ids(np.arange(experts * len(groups))), table, none, unlisted))
 
     def rank_groups(self, method: Aggregator, ties: TieRule) -> list[Consensus]:
-        """The consensus of every group, of a method with a weight for every expert of every group."""
+        """The consensus of every group, from a method with one weight per expert and group."""
         whole = method.aggregate(self.preferences, ties=ties)
         out, first = [], 0
         for group in self.groups:

@@ -1,4 +1,4 @@
-"""Tuning from end to end: what to try, its values, the choice, and the estimate for queries not seen."""
+"""Tuning from end to end: search space, values, selection, and the estimate for held-out queries."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ __all__ = ["tune"]
 
 BUDGET = 300.0  # seconds
 TIMING = 0.3  # share of the budget after which no further method is timed
-FIRST_RUNG = 1 / 3  # share after which halving begins no further configuration; each later rung costs as much
-FEW = 10  # judged queries below which a warning is due
+FIRST_RUNG = 1 / 3  # share for the first rung of halving; each later rung costs as much
+FEW = 10  # fewer judged queries trigger a warning
 
 
 def tune(
@@ -64,15 +64,16 @@ def tune(
     resume: str | os.PathLike[str] | None = None,
     progress: Progress = no_progress,
 ) -> Tuning:
-    """Search for the method, parameters and weights that are best by a metric, and say honestly what they are worth.
+    """Search for the method, parameters and weights with the best metric, and estimate their held-out value.
 
-    Without `methods`, all take part that can read the input and need at most `limit` seconds of a processor for one
-    configuration (or four times what the baseline needs); those that learn from labels only if `supervised`. A method
-    with values, such as `combsum(normalizer=zscore)`, keeps them; what it does not say is searched. Folds are the parts
-    of the data set, else `folds` (5) random ones by query; below ten judged queries one is left out at a time. The
-    baseline is `rrf` unless given. After `budget` seconds (300; None: no limit) no further configuration is begun, and
-    a note gives the number tried; another machine may then try more and find something else. With the folder `resume`,
-    values are kept there as soon as they are known, and found there by a later call.
+    Without `methods`, all take part that can read the input and need at most `limit` CPU seconds per
+    configuration (or four times the baseline's); those that learn from labels only if `supervised`. A method
+    with values, such as `combsum(normalizer=zscore)`, keeps them; its other parameters are searched. Folds
+    are the parts of the data set, else `folds` (5) random ones by query; below ten judged queries one is left
+    out at a time. The baseline is `rrf` unless given. After `budget` seconds (300; None: no limit) no further
+    configuration is started, and a note gives the number tried; a faster machine may try more and find
+    another result. With the folder `resume`, values are stored there as soon as they are known and reused by
+    a later call.
 
     >>> from podium.data.demo import demo
     >>> found = tune(demo(30), "ndcg@5", ["rrf", "borda"], trials=10)
@@ -119,7 +120,7 @@ def tune(
 
 
 def _span_progress(progress: Progress, low: float, high: float) -> Progress:
-    """Progress of one task that takes a share of the whole."""
+    """Progress of a task that is a share of the whole."""
 
     def report_step(done: int, total: int, what: str) -> None:
         progress(round(STEPS * (low + (high - low) * done / max(total, 1))), STEPS, what)
@@ -128,13 +129,13 @@ def _span_progress(progress: Progress, low: float, high: float) -> Progress:
 
 
 class _TimeBudget(NamedTuple):
-    """When a search began, and how many seconds it has."""
+    """Start time and budget of a search."""
 
     begin: float
     budget: float
 
     def time_after(self, share: float) -> float:
-        """The time at which a share of the budget is spent."""
+        """The time at which a share of the budget is used up."""
         return self.begin + share * self.budget
 
 
@@ -154,7 +155,7 @@ def _check_options(
 
 
 def _find_untried(table: ScoreTable, asked: Sequence[MethodSpace]) -> dict[str, str]:
-    """Methods of which no configuration was computed."""
+    """Methods without any computed configuration."""
     listed = {c.method for c in table.configs}
     tried = {c.method for c in table.configs[: table.reached]}
     well = {c.method for row, c in enumerate(table.configs[: table.reached]) if row not in table.failed}
@@ -188,7 +189,7 @@ def _build_result(
         else config.make_method(experts)
     )
     labels = problem.data.labels
-    if labels is not None:  # they chose it, so they cannot say how good it is
+    if labels is not None:  # they selected it, so they cannot measure it
         known = problem.data.preferences.queries.codes_of(labels.queries) >= 0
         note_queries(best, [labels.select_codes(np.flatnonzero(known))])
     if found is None:
@@ -222,17 +223,17 @@ def _build_result(
 
 
 def _build_training_rows(table: ScoreTable, baseline: str) -> tuple[TuningRow, ...]:
-    """Means of the one query there is."""
+    """Means for a single query."""
     problem, rows = table.problem, [TuningRow(baseline, mean_of(own_values(table)[0]))]
     if len(problem.expert_values):
         best = int(find_best(problem.expert_values.mean(axis=1)))
         name = problem.data.preferences.experts[best]
-        rows.append(TuningRow(f"best expert in hindsight ({name})", mean_of(problem.expert_values[best])))
+        rows.append(TuningRow(f"oracle expert ({name})", mean_of(problem.expert_values[best])))
     return tuple(rows)
 
 
 def _build_trials(table: ScoreTable, own: F8, last: set[int], winner: int) -> tuple[TuningTrial, ...]:
-    """All configurations: the winner, then those seen on all queries by their mean, then those dropped early."""
+    """All configurations: the winner, then those tried on all queries by mean, then those dropped early."""
     known = (~np.isnan(own)).sum(axis=1)
     means = [mean_of(v) for v in own]
     rows = sorted(
@@ -246,12 +247,12 @@ def _build_trials(table: ScoreTable, own: F8, last: set[int], winner: int) -> tu
             r,
         ),
     )
-    experts, told = table.problem.data.preferences.experts.tolist(), []
+    experts, listed = table.problem.data.preferences.experts.tolist(), []
     for r in rows:
         config = table.configs[r]
         failed = table.failed.get(r, "")
-        told.append(TuningTrial(config.method, config.describe(experts), means[r], int(known[r]), failed))
-    return tuple(told)
+        listed.append(TuningTrial(config.method, config.describe(experts), means[r], int(known[r]), failed))
+    return tuple(listed)
 
 
 def _collect_notes(table: ScoreTable, budget: float | None) -> tuple[str, ...]:
@@ -259,17 +260,15 @@ def _collect_notes(table: ScoreTable, budget: float | None) -> tuple[str, ...]:
     if budget is not None and table.reached < len(table.configs):
         notes.append(
             f"the time budget of {budget:g} s ended the search after {table.reached:,} of {len(table.configs):,} "
-            "configurations; a faster machine may try more and choose another one: allow more time, or ask for "
+            "configurations; a faster machine may try more and choose another: allow more time, or request "
             "fewer methods or trials"
         )
     n, labels = len(problem), problem.data.labels
     assert labels is not None
     if n < FEW:
-        notes.append(f"only {n} judged quer{'y' if n == 1 else 'ies'}: expect little certainty")
+        notes.append(f"only {n} judged quer{'y' if n == 1 else 'ies'}: expect high uncertainty")
     if n < 3:
-        notes.append(
-            "weights by quality and methods that learn need three judged queries, and were not tried"
-        )
+        notes.append("weights by quality and methods that learn need three judged queries and were not tried")
     here = set(problem.queries.tolist())
     lacking = sum(q not in here for q in labels.queries)
     if lacking:
@@ -278,7 +277,7 @@ def _collect_notes(table: ScoreTable, budget: float | None) -> tuple[str, ...]:
         )
     silent = len(problem.data) - n
     if silent:
-        notes.append(f"{silent:,} queries of the input cannot be measured by their labels and are left out")
+        notes.append(f"{silent:,} queries of the input have no usable labels and are left out")
     failed = sum(row < table.reached for row in table.failed)
     if failed:
         notes.append(f"{failed:,} configurations could not be computed")
