@@ -191,7 +191,7 @@ def test_the_board_says_what_its_intervals_are_over_and_why():
     assert board.to_dict()["scheme"]["over"] == "experts"
     plain = leaderboard(on_two_items(SHARES, 40), over="votes")
     assert plain.scheme.text.startswith(
-        "intervals are over single votes, as asked (votes of one expert vary "
+        "intervals are over single votes, as requested (votes of one expert vary "
     )
     assert plain["a"].error < board["a"].error / 1.5
     same = leaderboard(on_two_items([0.5] * 5, 40))

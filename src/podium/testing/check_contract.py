@@ -232,7 +232,7 @@ def fit_is_required(cls: type[Aggregator]) -> None:
     says: list[tuple[str, Callable[[], Any]]] = [
         ("has not been fitted", lambda: cls().aggregate(preferences)),
         ("no labels", lambda: cls().fit(preferences)),
-        ("one grade", lambda: cls().fit(preferences, same)),
+        ("the same grade", lambda: cls().fit(preferences, same)),
         ("none of the labels", lambda: cls().fit(preferences, strange)),
     ]
     for words, call in says:
