@@ -197,7 +197,7 @@ def test_the_board_says_what_its_intervals_are_over_and_why():
     same = leaderboard(on_two_items([0.5] * 5, 40))
     assert same.scheme.over == "votes"
     alone = leaderboard(on_two_items([0.6], 40))
-    assert alone.scheme.text == "intervals are over single votes: all are of one expert, on one query"
+    assert alone.scheme.text == "intervals are over single votes: there is one expert and one query"
 
 
 def test_dispersion_is_one_for_judges_who_cast_one_vote_each():

@@ -233,7 +233,7 @@ def fit_is_required(cls: type[Aggregator]) -> None:
         ("has not been fitted", lambda: cls().aggregate(preferences)),
         ("no labels", lambda: cls().fit(preferences)),
         ("the same grade", lambda: cls().fit(preferences, same)),
-        ("none of the labels", lambda: cls().fit(preferences, strange)),
+        ("no label matches an item", lambda: cls().fit(preferences, strange)),
     ]
     for words, call in says:
         try:
