@@ -96,10 +96,10 @@ def test_move_a_weight_and_read_why(open_page, address, shot):
     assert again.get_by_label("echo-2", exact=True).input_value() == "3"
     with page.expect_response("**/rank.json**"):
         page.get_by_role("button", name="Reset all to 1").click()
-    until(page, "document.getElementById('told').textContent.includes('as without')")
+    until(page, "document.getElementById('told').textContent.includes('do not change the order')")
     assert places(page) == before
     assert "w%3A" not in page.url
-    page.get_by_label("rather than").fill(before[1])
+    page.get_by_label("compared with").fill(before[1])
     page.get_by_role("button", name="Explain").click()
     settled(page)
     assert (
