@@ -557,3 +557,8 @@ def test_a_project_can_be_removed(client):
     found = project(client, ("v.csv", VOTES))
     assert client.post(f"/p/{found}/remove", data={"csrf": mark(client)}).status_code == 303
     assert client.get(f"/p/{found}/overview").status_code == 404
+
+
+def test_the_overview_says_how_unlisted_items_were_read(client):
+    verdict = client.get("/p/demo/overview.json").json()["verdict"]
+    assert "unlisted" in verdict[-1]

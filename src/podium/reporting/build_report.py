@@ -10,7 +10,6 @@ from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.data.unlisted_rule import describe_unlisted_rule
 from podium.evaluate.comparison_tables import INTERVALS
 from podium.methods.base import Aggregator, make
 from podium.metrics.base import MetricSpec, parse_all
@@ -64,7 +63,7 @@ def report(
         title
         or f"{len(found.results)} methods on {len(preferences):,} quer{'y' if len(preferences) == 1 else 'ies'}"
     )
-    lines = (*describe_verdict(found, checks), *filter(None, (describe_unlisted_rule(preferences),)))
+    lines = describe_verdict(found, checks)
     return Report(
         heading, lines, checks, build_sections(found, tuning), _describe_provenance(found) | dict(made or {})
     )

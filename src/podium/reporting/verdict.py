@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from podium.core.tables import format_decimal, format_p_value
+from podium.data.unlisted_rule import describe_unlisted_rule
 from podium.evaluate.comparison import Comparison
 from podium.evaluate.simultaneous_tests import Lead
 from podium.reporting.blocks import ReportFinding
@@ -17,7 +18,7 @@ NAMED = 3
 
 
 def describe_verdict(found: ReportInputs, checks: tuple[ReportFinding, ...]) -> tuple[str, ...]:
-    """The verdict in one to three sentences."""
+    """The verdict in one to three sentences, and how unlisted items were read where lists are incomplete."""
     if found.has_judged_items and found.comparison is not None:
         said = _describe_by_labels(found, found.comparison)
     elif found.board is not None:
@@ -29,7 +30,7 @@ def describe_verdict(found: ReportInputs, checks: tuple[ReportFinding, ...]) -> 
         said.append(
             f"Fix this first; until then the scores are unreliable: {', '.join(dict.fromkeys(wrong))}."
         )
-    return tuple(said)
+    return (*said, *filter(None, (describe_unlisted_rule(found.preferences),)))
 
 
 def _describe_by_labels(found: ReportInputs, c: Comparison) -> list[str]:
