@@ -173,7 +173,6 @@ def far(found: F8, wanted: F8) -> float:
 def field(where: TorchDevice, batches: tuple[int, ...], speed: float) -> list[dict[str, Any]]:
     """Rows for passes of the CRF."""
     from learning import data
-
     from podium.learning.examples import Examples
     from podium.methods.learned.crf import CrfAggregator
     from podium.methods.learned.crf_potentials import (

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from blocks import blocks, run_page
 from click.testing import CliRunner
 
+from blocks import blocks, run_page
 from podium.cli import program
 from podium.core import registry
 

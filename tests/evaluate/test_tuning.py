@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lessons import lesson
 from scipy import stats
 
+from lessons import lesson
 from podium import Dataset, Features, Labels, Preferences, make, models
 from podium.core import params, registry
 from podium.core.errors import InputError, ParameterError

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-import lessons
 import numpy as np
 import pytest
-from lessons import ITEMS
 
+import lessons
+from lessons import ITEMS
 from podium import Labels, Preferences, formats, load, make, save
 from podium.core.errors import InputError, NotFittedError, ParameterError
 from podium.evaluate import evaluate

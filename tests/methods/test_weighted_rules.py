@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 
-import lessons
 import numpy as np
 import pytest
 
+import lessons
 from podium import Borda, Kemeny, Labels, Preferences, ReciprocalRankFusion, formats, load, make, save
 from podium.core.errors import InputError, NotFittedError, ParameterError, UnsupportedFormError
 from podium.data.dataset import Dataset

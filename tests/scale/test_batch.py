@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shards import lists
 
 import podium
 from podium import Preferences
@@ -19,6 +18,7 @@ from podium.kernels import dispatch
 from podium.scale import batch_function
 from podium.scale.query_batches import iterate_query_batches
 from podium.scale.table_preferences import build_preferences
+from shards import lists
 
 METHODS = ("rrf(k=20)", "borda", "combmnz", "condorcet", "mc4", "median_rank", "bradley_terry")
 KINDS = ("text", "integers", "dictionaries")

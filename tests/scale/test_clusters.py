@@ -7,7 +7,6 @@ import time
 
 import pyarrow as pa
 import pytest
-from shards import DiesOnce, Slow, contents, lists, shards
 
 from podium import scale
 from podium.core.errors import InputError, ParameterError
@@ -15,6 +14,7 @@ from podium.scale.batch import batch_function
 from podium.scale.engines import find_engine
 from podium.scale.shard_job import ShardJob
 from podium.scale.shards import find_shards
+from shards import DiesOnce, Slow, contents, lists, shards
 
 # the libraries' own farewells and deprecations are not ours to judge
 pytestmark = [

@@ -15,7 +15,6 @@ import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from shards import DiesOnce, contents, lists, results, shards
 
 import podium
 from podium import Preferences, formats, scale
@@ -26,6 +25,7 @@ from podium.scale.batch import batch_function
 from podium.scale.engines import find_engine
 from podium.scale.shard_job import ShardJob, load_records
 from podium.scale.shards import find_shards
+from shards import DiesOnce, contents, lists, results, shards
 
 
 def run(*words):

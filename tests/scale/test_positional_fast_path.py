@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shards import lists
 
 import podium
 from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.kernels import dispatch
 from podium.scale import batch_function, positional_fast_path
+from shards import lists
 
 NAMES = ("query", "item", "rank", "score", "tied")
 

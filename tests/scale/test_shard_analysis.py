@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from shards import lists, shards
 
 import podium
 from podium import Labels, Preferences, scale
 from podium.analysis.leaderboard import Tally, leaderboard
 from podium.core.errors import InputError, ParameterError
 from podium.evaluate import evaluate
+from shards import lists, shards
 
 
 def ballots(seed: int, count: int = 200, items: int = 8) -> pa.Table:

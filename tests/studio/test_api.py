@@ -5,7 +5,6 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from serving import serving
 
 import podium
 from podium import Labels, Preferences, make
@@ -13,6 +12,7 @@ from podium.analysis.annotators import annotators
 from podium.analysis.leaderboard import leaderboard
 from podium.core import registry
 from podium.evaluate import evaluate, expert_rankings
+from serving import serving
 
 
 @pytest.fixture(scope="module")

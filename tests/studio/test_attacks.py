@@ -7,6 +7,7 @@ import socket
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from serving import listening, serving
 
 JSON = {"content-type": "application/json"}

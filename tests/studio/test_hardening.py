@@ -8,7 +8,6 @@ import sys
 import time
 
 import pytest
-from serving import listening, serving
 
 from podium.core.errors import InputError
 from podium.studio import job_worker
@@ -21,6 +20,7 @@ from podium.studio.pages.render import safe_cell
 from podium.studio.security import RequestRefused, hash_token
 from podium.studio.settings import Limits, ServerSettings
 from podium.studio.store import Store
+from serving import listening, serving
 
 
 def test_files_that_unpack_to_too_much_together_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):

@@ -8,7 +8,6 @@ import threading
 import time
 
 import pytest
-from serving import serving
 
 from podium.core.errors import InputError
 from podium.data.index import ItemIndex
@@ -16,6 +15,7 @@ from podium.studio.loading import open_input, open_labels
 from podium.studio.pages import projects
 from podium.studio.settings import Limits
 from podium.studio.store import Store
+from serving import serving
 
 RUN = b"".join(
     f"q{q} Q0 d{(e + k) % 4} {k + 1} {9 - k} e{e}\n".encode()

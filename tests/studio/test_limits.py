@@ -9,7 +9,6 @@ import zlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from serving import serving
 
 from podium import Preferences
 from podium.core import registry
@@ -20,6 +19,7 @@ from podium.studio.limits import TooLarge, bounded_decompress, check_pairs
 from podium.studio.security import RequestRefused
 from podium.studio.settings import Limits
 from podium.studio.telemetry import RequestMetrics
+from serving import serving
 
 SMALL = Limits(
     body_bytes=2000, lists=3, items=10, id_length=8, experts=4, query_items=5, decompressed_bytes=10_000

@@ -13,11 +13,11 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from serving import serving
 
 from podium import make
 from podium.data.demo import demo
 from podium.studio.pages.page_routes import VIEWS
+from serving import serving
 
 VOTES = b"model_a,model_b,winner,judge\n" + b"".join(
     f"m{a},m{b},model_{'a' if (a * 7 + b * 3 + j) % 4 else 'b'},j{j}\n".encode()

@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from serving import serving
 
 from podium.core.errors import ParameterError
 from podium.studio.security import CSP, SESSION, Guard, hash_token, new_token
 from podium.studio.settings import Limits, ServerSettings, is_loopback
+from serving import serving
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 FUSE = {"lists": [["a", "b"], ["b"]]}

@@ -10,11 +10,11 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-from serving import started
 
 from podium.cli import program
 from podium.studio.server import format_address, listen
 from podium.studio.settings import ServerSettings
+from serving import started
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
