@@ -86,7 +86,7 @@ def build_poisson_tables(totals: F8, squares: F8 | None = None) -> PoissonTables
     table[0], table[:, -1] = 1.0, 1.0
     guide = np.array([np.searchsorted(row, np.arange(GUIDES) / GUIDES) for row in table], np.uint8)
     upto, peak = np.ones(len(counts)), np.ones(len(counts))
-    many = np.flatnonzero(~_tabled(counts))
+    many = np.flatnonzero(~_has_table(counts))
     mean, which = np.unique(counts[many], return_inverse=True)
     begin = np.floor(mean)
     upto[many] = pdtr(begin, mean)[which]
@@ -94,7 +94,7 @@ def build_poisson_tables(totals: F8, squares: F8 | None = None) -> PoissonTables
     return PoissonTables(counts, upto, peak, unit, table, guide)
 
 
-def _tabled(mean: F8) -> B1:
+def _has_table(mean: F8) -> B1:
     """Which means have a row in the table."""
     return np.asarray((mean < FEW) & (mean == np.floor(mean)), np.bool_)
 
@@ -126,7 +126,7 @@ def sample_cluster_counts(key: U8, clusters: int) -> I8:
 
 def _sample_poisson(key: U8, law: PoissonTables) -> F8:
     """Vote weights with Poisson counts: looked up in the table, or searched up or down from the mean."""
-    uniform, tabled = _sample_uniform(key, len(law.mean)), _tabled(law.mean)
+    uniform, tabled = _sample_uniform(key, len(law.mean)), _has_table(law.mean)
     count = np.floor(law.mean)
     few = np.flatnonzero(tabled)
     row = law.mean[few].astype(np.int64)

@@ -81,7 +81,7 @@ def count_contests(votes: Votes, unit: float = 1.0, side: F8 | None = None) -> C
     room = by_query + np.diff(votes.vote_starts)
     if side is None and is_large(int(room.sum())):
         return _count_compiled(votes, room, sizes, unit)
-    rows = [_expand_lists(votes, lengths), _compared(votes)]
+    rows = [_expand_lists(votes, lengths), _collect_comparisons(votes)]
     if votes.below:
         rows.append(_expand_unlisted(votes, lengths, sizes, query))
     joined_rows = SingleVotes(*map(np.concatenate, zip(*rows, strict=True)))
@@ -177,7 +177,7 @@ def group_votes_by_pair(slots: I8, rows: SingleVotes, unit: float = 1.0, side: F
     )
 
 
-def _compared(votes: Votes) -> SingleVotes:
+def _collect_comparisons(votes: Votes) -> SingleVotes:
     return SingleVotes(
         votes.winner.astype(np.int64), votes.loser.astype(np.int64), votes.tie, votes.vote_weight
     )

@@ -73,7 +73,7 @@ class PlackettLuce(Aggregator):
         if late.any():
             notes.append(_describe_unconverged(preferences, fit.gradient, late, self.max_iterations))
         return Outcome(
-            _centered(preferences.index, fit.score, ~silent),
+            _center_scores(preferences.index, fit.score, ~silent),
             silent,
             tolerance=TIE,
             magnitude=1.0,  # log odds of even choices cancel
@@ -105,7 +105,7 @@ class PlackettLuce(Aggregator):
         return notes, prior or not apart.any()
 
 
-def _centered(index: ItemIndex, scores: F8, known: B1) -> F8:
+def _center_scores(index: ItemIndex, scores: F8, known: B1) -> F8:
     """Shift the scores to mean 0 over the known items of every query."""
     query, queries = index.query_of_slot, len(index)
     total, count = (np.bincount(query[known], w, queries) for w in (scores[known], None))

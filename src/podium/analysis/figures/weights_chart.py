@@ -72,7 +72,9 @@ def _find_learned_weights(model: Aggregator) -> WeightsByKind | None:
         names = model._group_names()
         kinds = [f"vector {w}" for _ in range(model.components) for w in ("for", "against")]
         return _split_by_kind(
-            model._linear_weights().tolist(), [*_numbered(kinds, model.components), "not listed"], names
+            model._linear_weights().tolist(),
+            [*_number_components(kinds, model.components), "not listed"],
+            names,
         )
     if isinstance(model, FusedAggregator) and model.explains_exactly:
         return _split_by_kind(model._linear_weights().tolist(), list(VIEWS), model.experts_)
@@ -80,7 +82,7 @@ def _find_learned_weights(model: Aggregator) -> WeightsByKind | None:
     return {"weight": dict(learned)} if isinstance(learned, Mapping) else None
 
 
-def _numbered(kinds: list[str], components: int) -> list[str]:
+def _number_components(kinds: list[str], components: int) -> list[str]:
     return kinds if components == 1 else [f"{kind} {n // 2 + 1}" for n, kind in enumerate(kinds)]
 
 
