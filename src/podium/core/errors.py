@@ -7,9 +7,11 @@ import contextvars
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from podium.core.text import join_words
 
 __all__ = [
     "ALLOW_REPEATS",
@@ -26,7 +28,6 @@ __all__ = [
     "UnsupportedFormError",
     "capture_warnings",
     "check_type",
-    "join_words",
 ]
 
 
@@ -56,15 +57,6 @@ class Option:
 MessageText = str | Option | tuple[str | Option, ...]  # text with options in it
 OptionFormatter = Callable[[Option], str]
 ALLOW_REPEATS: MessageText = ("choose ", Option("duplicates", "first", "best", "sum"), " to allow this")
-
-
-def join_words(words: Sequence[str], last: str) -> str:
-    """Join words as in a sentence.
-
-    >>> join_words(["a", "b", "c"], "or"), join_words([], "or")
-    ('a, b or c', '')
-    """
-    return f" {last} ".join(filter(None, (", ".join(words[:-1]), "".join(words[-1:]))))
 
 
 class _Message(Exception):
