@@ -31,6 +31,10 @@ __all__ = [
 ]
 
 
+# what an option belongs to: file I/O, the parameters of a method, or the settings of an analysis
+OptionOwner = Literal["reading", "writing", "method", "setting"]
+
+
 @dataclass(frozen=True)
 class Option:
     """An option named in a message, stored as data so that each interface formats it in its own syntax:
@@ -42,11 +46,9 @@ class Option:
 
     name: str
     values: tuple[Any, ...]  # accepted values; empty: only the user knows the value
-    of: Literal["reading", "writing", "method"]  # an option of file I/O, or a parameter of a method
+    of: OptionOwner
 
-    def __init__(
-        self, name: str, *values: Any, of: Literal["reading", "writing", "method"] = "reading"
-    ) -> None:
+    def __init__(self, name: str, *values: Any, of: OptionOwner = "reading") -> None:
         for field, value in (("name", name), ("values", values), ("of", of)):
             object.__setattr__(self, field, value)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from podium.core.errors import ParameterError
+from podium.core.settings import TieRule
 from podium.data.ids import Id, Ids
 from podium.data.index import ItemIndex
 from podium.kernels import ordering
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from podium.data.preferences import Preferences
 
 __all__ = ["Consensus", "Diagnostics", "RankedItem", "TieRule"]
-
-TieRule = Literal["item", "trec", "input"]
 
 
 class RankedItem(NamedTuple):

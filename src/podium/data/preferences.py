@@ -7,13 +7,14 @@ import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from podium.core.errors import InputError, ParameterError
 from podium.core.params import suggest_names
+from podium.core.settings import Unlisted
 from podium.core.text import format_count
 from podium.data.building.validate import Duplicates, Origin, build_comparisons, build_lists, row_origin
 from podium.data.ids import CodedColumn, Id, Ids, code_ids
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Form", "Preferences", "Unlisted"]
 
-Unlisted = Literal["unknown", "below"]
 Column = Sequence[Any] | npt.NDArray[Any] | CodedColumn
 
 
