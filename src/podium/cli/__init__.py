@@ -15,12 +15,14 @@ from typing import Any
 
 import click
 
+from podium.cli._options import spell_option
 from podium.cli._progress import show_progress_lines
-from podium.cli._spelling import spell_option
 from podium.core.errors import PodiumError, PodiumWarning
 from podium.core.version import __version__
 
 __all__ = ["main"]
+
+SHARED = frozenset({"input", "output"})  # modules that are not verbs
 
 
 class Verbs(click.Group):
@@ -28,7 +30,8 @@ class Verbs(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the verbs."""
-        return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+        modules = (m.name for m in pkgutil.iter_modules(__path__))
+        return sorted(name for name in modules if not name.startswith("_") and name not in SHARED)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, or None."""

@@ -216,7 +216,7 @@ _LeaderboardFields = _make_settings_model(
 )
 
 
-class LeaderboardRequest(_LeaderboardFields):  # type: ignore[misc]
+class LeaderboardRequest(_LeaderboardFields):  # type: ignore[misc, valid-type]
     """A leaderboard from votes, with intervals and checks."""
 
     model_config = ConfigDict(
