@@ -13,7 +13,6 @@ import click
 from podium.cli._progress import progress_bar
 from podium.cli._shards import ShardOptions
 from podium.cli.input import Input
-from podium.cli.output import Output, format_number, print_json, print_table
 from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -21,23 +20,7 @@ if TYPE_CHECKING:
     from podium.scale.shards import Shard
 
 
-def fit_shards(
-    model: Any, source: Input, validation: Sequence[str], how: ShardOptions, output: Output
-) -> None:
-    """Train, save, and print a summary."""
-    from podium import models
-
-    facts = {"model": output.path, **_train_on_shards(model, source, validation, how)}
-    models.save(model, facts["model"], overwrite=output.overwrite)
-    if output.json:
-        print_json(facts)
-    else:
-        _print_summary(facts)
-
-
-def _train_on_shards(
-    model: Any, source: Input, validation: Sequence[str], how: ShardOptions
-) -> dict[str, Any]:
+def fit_shards(model: Any, source: Input, validation: Sequence[str], how: ShardOptions) -> dict[str, Any]:
     """Train a model on shards; return the facts to report."""
     if how.cache is not None and how.no_cache:
         raise click.UsageError("give --cache or --no-cache, not both")
@@ -55,24 +38,6 @@ def _train_on_shards(
         "seconds": round(time.perf_counter() - begin, 3),
     }
     return facts | measured
-
-
-def _print_summary(facts: dict[str, Any]) -> None:
-    """Print the summary as a table."""
-    learned = (
-        f"{facts['queries']:,} judged queries of {facts['shards']:,} shard(s) in {facts['seconds']:.1f} s"
-    )
-    held = f"{facts['validation_queries']:,} other judged queries of {facts['validation_shards']:,} shard(s)"
-    rows = [
-        ("method", facts["method"]),
-        ("trained on", learned),
-        ("validated on", held if facts["validation_shards"] else "nothing: the last pass was kept"),
-        ("passes kept", ", ".join(map(str, facts["passes"]))),
-    ]
-    if "metric" in facts:
-        where = f"{facts['metric']} on validation queries, this model"
-        rows.append((where, format_number(facts["quality"])))
-    print_table(["fact", "value"], [*rows, ("saved as", facts["model"])], left=2)
 
 
 def _find_files(source: Input, validation: Sequence[str]) -> tuple[list[ShardFiles], list[ShardFiles]]:

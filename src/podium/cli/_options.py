@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar, get_origin
+from typing import Any, TypeVar, cast, get_origin
 
 import click
 
@@ -93,8 +93,7 @@ def collect(settings: type, name: str) -> Callable[[F], F]:
             own = {key: values.pop(key) for key in known & values.keys()}
             return command(**values, **{name: settings(**own)})
 
-        wrapped: Any = call
-        return wrapped
+        return cast(F, call)
 
     return decorate
 

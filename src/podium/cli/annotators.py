@@ -1,4 +1,4 @@
-"""podium annotators: the quality of annotators, random and malicious ones, with confidence intervals."""
+"""podium annotators: Estimate the quality of annotators."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OPTIONAL = {  # column -> attribute and number of digits
 }
 
 
-@click.command(name="annotators", short_help="Estimate the quality of annotators.")
+@click.command(name="annotators")
 @add_option(Input, "qrels", "Gold judgements, to measure annotators against.")
 @click.option("-m", "--method", help="Consensus method to compare annotators with.  [default: crowdagg]")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level.")

@@ -1,4 +1,4 @@
-"""podium apply: rank new input with a saved model."""
+"""podium apply: Rank new input with a saved model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from podium.cli.output import Output, consensus_options, with_output
 from podium.core.errors import ParameterError
 
 
-@click.command(name="apply", short_help="Rank new input with a saved model.")
+@click.command(name="apply")
 @click.argument("model", type=click.Path())
 @add_options(Input, "features")
 @click.option(

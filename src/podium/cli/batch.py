@@ -1,4 +1,4 @@
-"""podium batch: rank folders of shards, on one machine or a cluster."""
+"""podium batch: Rank shards: millions of queries, on one machine or a cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from podium.scale import Summary
 
 
-@click.command(name="batch", short_help="Rank shards: millions of queries, on one machine or a cluster.")
+@click.command(name="batch")
 @click.argument("model", type=click.Path())
 @with_shards(*BATCH)
 @add_option(Output, "path", "The folder to write, if it is not the last argument.", type=click.Path())

@@ -1,4 +1,4 @@
-"""podium believe: learn to rank from beliefs about features, without judgements."""
+"""podium believe: Rank from beliefs about features, without judgements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from podium.methods.feature.labelled_features import LabelledFeatures
 
 
-@click.command(name="believe", short_help="Rank from beliefs about features, without judgements.")
+@click.command(name="believe")
 @click.option("-b", "--believe", "believed", multiple=True, metavar="FEATURE=GRADE",
               help="A belief: a grade from -2 (certainly bad) to 2 (certainly good); may be repeated.")  # fmt: skip
 @click.option("--beliefs", type=click.Path(dir_okay=False), help="A CSV or TSV file of features and grades.")
@@ -117,7 +117,7 @@ def _read_beliefs(path: str) -> dict[str, float]:
                 f"{len(row)} columns", source=path, line=line, remedy="give a feature and its grade"
             )
         name, grade = (cell.strip() for cell in row)
-        if line == 1 and not _is_number(grade):
+        if line == 1 and _parse_number(grade) is None:
             continue
         if name in found:
             raise InputError(f"{name!r} is graded twice", source=path, line=line, remedy="grade it once")
@@ -125,19 +125,19 @@ def _read_beliefs(path: str) -> dict[str, float]:
     return found
 
 
-def _is_number(text: str) -> bool:
+def _parse_number(text: str) -> float | None:
     try:
-        float(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _parse_grade(text: str, name: str, source: str | None = None, line: int | None = None) -> float:
-    if not _is_number(text):
+    grade = _parse_number(text)
+    if grade is None:
         remedy = "give a number from -2 to 2"
         raise InputError(f"the grade of {name!r} is {text!r}", source=source, line=line, remedy=remedy)
-    return float(text)
+    return grade
 
 
 def _print_report(report: BeliefReport, most: int) -> None:

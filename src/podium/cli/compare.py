@@ -1,4 +1,4 @@
-"""podium compare: several methods on the same input, with confidence intervals and tests."""
+"""podium compare: Compare methods and single runs against judgements."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ WRITERS = {"md": "to_markdown", "tex": "to_latex", "csv": "to_csv", "json": "to_
 ENDINGS = {"markdown": "md", "latex": "tex", "htm": "html"}
 
 
-@click.command(name="compare", short_help="Compare methods and single runs against judgements.")
+@click.command(name="compare")
 @add_options(Input, "qrels")
 @click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated; `all`: every "
               "method that needs no training (slow).  [default: those of rrf, borda, combmnz, condorcet, mc4 and, "

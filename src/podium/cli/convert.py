@@ -1,4 +1,4 @@
-"""podium convert: convert between file formats."""
+"""podium convert: Convert between file formats."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from podium.cli.input import Input, parse_assignments, with_input
 from podium.cli.output import Output, print_json, print_table, with_output
 
 
-@click.command(name="convert", short_help="Convert between file formats.")
+@click.command(name="convert")
 @add_options(Output, "path")
 @add_option(Output, "to", "Format of the output.  [default: from the suffix]")
 @click.option(

@@ -1,4 +1,4 @@
-"""podium demo: the main workflow end to end, on generated data."""
+"""podium demo: See what Podium does, on generated data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILES = ("engines.run", "qrels.txt", "fused.run")
 METHODS = ("rrf", "borda", "combmnz", "rbc", "condorcet", "copeland", "mc4")
 
 
-@click.command(name="demo", short_help="See what Podium does, on generated data.")
+@click.command(name="demo")
 @add_option(
     Output,
     "path",

@@ -1,4 +1,4 @@
-"""podium doctor: check the installation and input files."""
+"""podium doctor: Check the installation and input files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DoctorFinding(NamedTuple):
     detail: str
 
 
-@click.command(name="doctor", short_help="Check the installation and input files.")
+@click.command(name="doctor")
 @add_option(Input, "qrels", "Judgements to check against the input.")
 @with_input
 @with_output

@@ -1,4 +1,4 @@
-"""podium eval: evaluate runs against judgements."""
+"""podium eval: Evaluate runs against judgements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def apply_tie_rule(result: Consensus, ties: Any) -> Consensus:
     return result.with_ties(ties, single=ties == "trec")
 
 
-@click.command(name="eval", short_help="Evaluate runs against judgements.")
+@click.command(name="eval")
 @add_options(Input, "qrels")
 @metrics_option("ndcg@10", "map", "p@10", "mrr")
 @click.option("--queries", type=click.Choice(["judged", "all"]), default="all", show_default=True,

@@ -1,4 +1,4 @@
-"""podium experts: agreement, copies, coverage, which experts help, whose ids do not match."""
+"""podium experts: Diagnose the experts: agreement, copies, coverage, effect."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from podium.core.tables import Grid
 
 
-@click.command(name="experts", short_help="Diagnose the experts: agreement, copies, coverage, effect.")
+@click.command(name="experts")
 @add_option(Input, "qrels", "Judgements, to measure the effect of each expert.")
 @click.option("-m", "--method", help="Consensus method.  [default: rrf; copeland for votes]")
 @click.option(

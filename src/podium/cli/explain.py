@@ -1,4 +1,4 @@
-"""podium explain: why an item has its rank, and what would change it."""
+"""podium explain: Explain the rank of an item."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from podium.methods.base import Aggregator
 
 
-@click.command(name="explain", short_help="Explain the rank of an item.")
+@click.command(name="explain")
 @with_method("A method, or a model file.")
 @click.option("--query", required=True, help="The query.")
 @click.option("--item", help="The item.  [default: the first of the ranking]")

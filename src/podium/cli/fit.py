@@ -1,9 +1,10 @@
-"""podium fit: train a model on judgements and save it."""
+"""podium fit: Train a model on judgements and save it."""
 
 from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,7 +27,7 @@ SHARE = 0.2
 METRIC = "ndcg@10"
 
 
-@click.command(name="fit", short_help="Train a model on judgements and save it.")
+@click.command(name="fit")
 @add_options(Input, "qrels")
 @with_method(
     "A method, such as svd or 'rrf(k=20)'.",
@@ -75,25 +76,27 @@ def verb(
     output.check()
     if validation and validation_share is not None:
         raise click.UsageError("give --validation or --validation-share, not both")
+    facts: dict[str, Any] = {"model": output.path}
     if how.is_requested([*source.files, *validation]):
         refuse_options(features=source.features, validation_share=validation_share, seed=seed)
-        fit_shards(choice.make_streaming(), source, validation, how, output)
-        return
-    asked = _make_method(choice)
-    model = dataclasses.replace(match_weights(asked, source.preferences))
-    labels = source.labels if model.tags.supervised or source.qrels else source.content.labels
-    data = Dataset(source.preferences, labels, source.features_of(model))
-    train, held = (
-        (data, _read_validation(model, dataclasses.replace(source, files=validation), data))
-        if validation
-        else _split_validation(data, validation_share, seed, model.tags.supervised)
-    )
-    facts = {"model": output.path, **_fit_and_measure(model, train, held)}
+        model, learned = choice.make_streaming(), True
+        facts |= fit_shards(model, source, validation, how)
+    else:
+        model = dataclasses.replace(match_weights(_make_method(choice), source.preferences))
+        learned = model.tags.supervised
+        labels = source.labels if learned or source.qrels else source.content.labels
+        data = Dataset(source.preferences, labels, source.features_of(model))
+        train, held = (
+            (data, _read_validation(model, dataclasses.replace(source, files=validation), data))
+            if validation
+            else _split_validation(data, validation_share, seed, learned)
+        )
+        facts |= _fit_and_measure(model, train, held)
     models.save(model, facts["model"], overwrite=output.overwrite)
     if output.json:
         print_json(facts)
     else:
-        _print_summary(facts, model)
+        _print_summary(facts, learned)
 
 
 def _make_method(choice: MethodChoice) -> Aggregator:
@@ -202,30 +205,40 @@ def _measure_unsupervised(model: Aggregator, data: Dataset) -> dict[str, Any]:
     }
 
 
-def _print_summary(facts: dict[str, Any], model: Aggregator) -> None:
-    learned = model.tags.supervised
-    held = facts["validation_queries"]
+def _print_summary(facts: dict[str, Any], learned: bool) -> None:
     rows = [("method", facts["method"])]
     if learned:
-        rows.append(("trained on", f"{facts['queries']:,} judged queries in {facts['seconds']:.1f} s"))
+        of, of_held = (
+            f" of {facts[name]:,} shard(s)" if name in facts else ""
+            for name in ("shards", "validation_shards")
+        )
         chooses = facts["passes"] is not None  # without passes there is nothing to select
-        if held:
-            rows.append(("validated on" if chooses else "held out", f"{held:,} other judged queries"))
+        held = facts["validation_queries"]
+        rows.append(("trained on", f"{facts['queries']:,} judged queries{of} in {facts['seconds']:.1f} s"))
+        if facts.get("validation_shards", held):
+            rows.append(
+                ("validated on" if chooses else "held out", f"{held:,} other judged queries{of_held}")
+            )
         elif chooses:
             rows.append(("validated on", "nothing: the last pass was kept"))
     if facts["passes"] is not None:
         rows.append(("passes kept", ", ".join(map(str, facts["passes"]))))
-    if "metric" in facts:
-        where = f"{facts['metric']} on {facts['measured_on']} queries"
-        rows.append((f"{where}, {facts['baseline']}", format_number(facts["before"])))
-        rows.append((f"{where}, this model", format_number(facts["after"])))
-        if facts["verdict"] == "worse":
-            better = facts["baseline"]
-            rows.append(
-                ("VERDICT", f"WORSE than {better}: use {better}, label more queries, or see `podium tune`")
-            )
-    elif learned:
+    rows += _list_quality(facts)
+    if learned and "shards" not in facts and "metric" not in facts:
         rows.append(("held out", "nothing, so the model cannot be compared with an unsupervised method; "
                      "give --validation FILE or --validation-share SHARE"))  # fmt: skip
     rows += [("note", note) for note in facts.get("notes", ())]
     print_table(["fact", "value"], [*rows, ("saved as", facts["model"])], left=2)
+
+
+def _list_quality(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The metric of the model, and of the method without training where that is known."""
+    if "metric" not in facts:
+        return
+    where = f"{facts['metric']} on {facts.get('measured_on', 'validation')} queries"
+    better, value = facts.get("baseline"), facts["quality"] if "quality" in facts else facts["after"]
+    if better is not None:
+        yield f"{where}, {better}", format_number(facts["before"])
+    yield f"{where}, this model", format_number(value)
+    if facts.get("verdict") == "worse":
+        yield "VERDICT", f"WORSE than {better}: use {better}, label more queries, or see `podium tune`"

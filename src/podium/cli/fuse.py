@@ -1,4 +1,4 @@
-"""podium fuse: combine many lists into one."""
+"""podium fuse: Fuse runs, ratings or votes into one ranking per query."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podium.cli.input import Input, with_input
 from podium.cli.output import Output, consensus_options, with_output
 
 
-@click.command(name="fuse", short_help="Fuse runs, ratings or votes into one ranking per query.")
+@click.command(name="fuse")
 @with_method()
 @add_options(Input, "features")
 @consensus_options

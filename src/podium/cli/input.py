@@ -115,11 +115,10 @@ class Input:
 
     def features_of(self, method: Aggregator) -> Features | None:
         """Item features from `--features` or from the input; None for a method that uses none."""
+        features = Input(self.features).read_features()[1] if self.features else self.content.features
         if self.features and not method.tags.uses_features:
             raise ParameterError(f"{method.name} does not use item features; leave --features out")
-        if not method.tags.uses_features:
-            return None
-        return Input(self.features).read_features()[1] if self.features else self.content.features
+        return features if method.tags.uses_features else None
 
     def read_features(self) -> tuple[Content, Features]:
         """Read feature files of any format; `--names` renames their columns.

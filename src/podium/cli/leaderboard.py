@@ -1,4 +1,4 @@
-"""podium leaderboard: scores with confidence intervals, checks, and what to compare next."""
+"""podium leaderboard: A leaderboard from votes, with intervals and checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ASKED = ["compare next", "against", "first wins", "nats", "votes"]
 MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
 
 
-@click.command(name="leaderboard", short_help="A leaderboard from votes, with intervals and checks.")
+@click.command(name="leaderboard")
 @add_options(LeaderboardSettings, "model", "ties", "l2", "errors", "bootstrap", "over", "vote_weights", "seed",
              "level", "simultaneous", "scale", unset=True)  # fmt: skip
 @add_option(LeaderboardSettings, "anchor", metavar="NUMBER or ITEM=NUMBER", type=str)

@@ -1,4 +1,4 @@
-"""podium methods: list and describe the methods."""
+"""podium methods: List the methods, or describe one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from podium.cli._method import list_streaming_learners
 from podium.cli.output import Output, echo_if_tty, print_json, print_table, with_output
 
 
-@click.command(name="methods", short_help="List the methods, or describe one.")
+@click.command(name="methods")
 @click.argument("name", required=False)
 @with_output
 def verb(name: str | None, output: Output) -> None:

@@ -1,4 +1,4 @@
-"""podium report: an analysis of the input as one HTML file."""
+"""podium report: One HTML file: verdict, checks, curves, heatmaps, experts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from podium.reporting import Report
 
 
-@click.command(name="report", short_help="One HTML file: verdict, checks, curves, heatmaps, experts.")
+@click.command(name="report")
 @add_option(Output, "path", "The HTML file to write; - for standard output.")
 @add_options(Input, "qrels")
 @click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated.  "

@@ -1,4 +1,4 @@
-"""podium reproduce: recompute published tables."""
+"""podium reproduce: Recompute a published table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from podium_papers import Reproduction
 
 
-@click.command(name="reproduce", short_help="Recompute a published table.")
+@click.command(name="reproduce")
 @click.argument("table", required=False)
 @click.option("--data", envvar="PODIUM_DATA", type=click.Path(),
               help="Folder with the data sets.  [default: $PODIUM_DATA]")  # fmt: skip

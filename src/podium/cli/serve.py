@@ -1,4 +1,4 @@
-"""podium serve: run the HTTP service and the studio."""
+"""podium serve: Serve the HTTP API and the studio."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MISSING = "podium serve needs the extra `studio`; install it with: pip install 'podium-rank[studio]'"
 
 
-@click.command(name="serve", short_help="Serve the HTTP API and the studio.")
+@click.command(name="serve")
 @click.argument("files", nargs=-1, type=click.Path(exists=True))
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True,

@@ -1,4 +1,4 @@
-"""podium tune: choose method, parameters and weights by judgements, with an unbiased estimate of the gain."""
+"""podium tune: Find method, parameters and weights by judgements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SHOWN = 5  # configurations in the table
 
 
-@click.command(name="tune", short_help="Find method, parameters and weights by judgements.")
+@click.command(name="tune")
 @add_options(Input, "qrels")
 @click.option(
     "-M", "--metric", "metrics", multiple=True, help="The metric to maximize; one only.  [default: ndcg@10]"
