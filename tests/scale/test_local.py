@@ -598,6 +598,8 @@ def test_the_command_says_what_to_do(tmp_path):
     assert (
         "all 1 shards are already up to date" in run("batch", "rrf", tmp_path / "in", tmp_path / "out").stderr
     )
-    done = run("batch", "rrf", tmp_path / "in" / "part-000.parquet", tmp_path / "new")
+    words = ("rrf", tmp_path / "in" / "part-000.parquet", tmp_path / "new")
+    done = run("apply", *words)
     assert done.exit_code == 2
     assert "rrf is a method, not a saved model; use podium fuse -m 'rrf'" in done.stderr
+    assert run("batch", *words).exit_code == 0

@@ -20,6 +20,7 @@ import click
 from podium.cli._options import spell_option
 from podium.cli._progress import show_progress_lines
 from podium.core.errors import PodiumError, PodiumWarning
+from podium.core.params import suggest_names
 from podium.core.version import __version__
 
 __all__ = ["main"]
@@ -49,8 +50,6 @@ class Verbs(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Resolve the command as click does; suggest similar names for an unknown verb."""
-        from podium.core.params import suggest_names
-
         if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
             ctx.fail(f"no command {args[0]!r}; {suggest_names(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)

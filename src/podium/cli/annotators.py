@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -15,10 +14,11 @@ from podium.cli.output import (
     echo_if_tty,
     echo_note,
     format_number,
+    print_grid,
     print_json,
-    print_table,
     with_output,
 )
+from podium.core.tables import Grid
 
 if TYPE_CHECKING:
     from podium.analysis.annotators import Annotator, Annotators
@@ -88,28 +88,13 @@ def verb(source: Input, method: str | None, level: float, flag: str | None, outp
 def _print_annotators(found: Annotators, top: int | None) -> None:
     rows = found.rows[:top]
     columns = {name: of for name, of in OPTIONAL.items() if any(getattr(r, of[0]) is not None for r in rows)}
-    head = [
-        "annotator",
-        "verdict",
-        "flags",
-        "quality",
-        f"{100 * found.level:.6g}%",
-        "judged",
-        "pairs",
-        "queries",
-    ]
-    lines = [
-        [
-            *_format_row(row),
-            *(format_number(getattr(row, name), digits) for name, digits in columns.values()),
-        ]
+    level = f"{100 * found.level:.6g}%"
+    head = ("annotator", "verdict", "flags", "quality", level, "judged", "pairs", "queries", *columns)
+    lines = tuple(
+        (*_format_row(row), *(format_number(getattr(row, name), digits) for name, digits in columns.values()))
         for row in rows
-    ]
-    table = [[*head, *columns], *lines]
-    if sys.stdout.isatty():  # a terminal gets what fits; a pipe and --json get everything
-        shown = [i for i, name in enumerate(table[0]) if name not in WIDE]
-        table = [[line[i] for i in shown] for line in table]
-    print_table(table[0], table[1:], title=f"{len(found):,} annotators", left=3)
+    )
+    print_grid(Grid(head, lines, 3, f"{len(found):,} annotators"), WIDE)
     if len(rows) < len(found):
         echo_if_tty(f"{len(found) - len(rows):,} more; omit --top to see all")
 

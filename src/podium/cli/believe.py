@@ -17,6 +17,7 @@ from podium.cli.output import (
     Output,
     consensus_options,
     echo_if_tty,
+    echo_warning,
     print_json,
     print_table,
     with_output,
@@ -164,4 +165,4 @@ def _print_report(report: BeliefReport, most: int) -> None:
             ["query", "tau", "top by the graded sum", "top by the model"], changed, title=title, left=4
         )
     for conflict in report.conflicts:
-        click.echo(f"podium: warning: {conflict.text}", err=True)
+        echo_warning(conflict.text)

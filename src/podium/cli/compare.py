@@ -13,23 +13,25 @@ import click
 from podium.cli._method import make_method
 from podium.cli._options import add_option, add_options, metrics_option
 from podium.cli._progress import track_progress
-from podium.cli.eval import apply_tie_rule
 from podium.cli.input import Input, with_input
 from podium.cli.output import (
     Output,
     echo_if_tty,
     echo_note,
+    echo_warning,
     print_json,
     print_table,
     trec_ties_option,
     with_output,
 )
+from podium.core import registry, tables
+from podium.core.errors import ParameterError, capture_warnings
 from podium.core.settings import CompareSettings
+from podium.core.tables import Grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from podium.core.tables import Grid
     from podium.data.consensus import Consensus
     from podium.data.features import Features
     from podium.data.labels import Labels
@@ -100,7 +102,6 @@ def verb(
     podium compare *.run --qrels qrels.txt -m all --runs all -o table.tex
     podium compare *.run --qrels qrels.txt -m rrf -m mc4 --runs none --curve --per-query --plot curves.svg
     """
-    from podium.core.errors import capture_warnings
     from podium.data.unlisted_rule import describe_unlisted_rule
     from podium.evaluate import compare
     from podium.evaluate.heldout_labels import exclude_fitted_queries
@@ -117,11 +118,11 @@ def verb(
     results, left_out = aggregate_methods(work, preferences, features)
     held = exclude_fitted_queries(made, labels)
     labels = held.labels
-    results = {n: apply_tie_rule(c, output.ties) for n, c in results.items() if n not in held.left_out}
+    results = {n: output.apply_tie_rule(c) for n, c in results.items() if n not in held.left_out}
     left_out |= held.left_out
     _check_held_out(results, held)
     baseline = _resolve_baseline(baseline, preferences, results, left_out)
-    results |= _rank_single_runs(preferences, labels, asked, runs, output.ties, baseline)
+    results |= _rank_single_runs(preferences, labels, asked, runs, output, baseline)
     found = compare(results, labels, asked, baseline=baseline, test=test)
     doubt = warn_of_other_reading(found, preferences, made, labels, features=features, ties=output.ties)
     remarks = tuple(filter(None, (describe_unlisted_rule(preferences), doubt)))
@@ -139,18 +140,16 @@ def verb(
         for name in left_out.keys() - held.left_out.keys():
             click.echo(f"podium: {name} is left out: {left_out[name]}", err=True)
         if doubt:
-            click.echo(f"podium: warning: {doubt}", err=True)
+            echo_warning(doubt)
         _write_text(found, _format_file(found, extra, kind), output)
     if output.json:
         print_json(_build_document(found, extra))
     elif not to_file:
-        print_comparison(found, _build_extra_grids(found, extra, short=sys.stdout.isatty()))
+        _print_comparison(found, _build_extra_grids(found, extra, short=sys.stdout.isatty()))
 
 
 def _check_targets(output: Output) -> str:
     """Refuse what cannot be written before any work is done; return the output format."""
-    from podium.core.errors import ParameterError
-
     ending = output.to or (output.path or ".md").rpartition(".")[2].lower()
     kind = ENDINGS.get(ending, ending)
     replace(output, path=None).check()
@@ -165,11 +164,9 @@ def _check_targets(output: Output) -> str:
 
 def _check_held_out(results: dict[str, Consensus], held: HeldOutLabels) -> None:
     """Report which queries are held out; refuse to compare models only on their training queries."""
-    from podium.core.errors import ParameterError
-
     absent = [f"{name} is left out: {reason}" for name, reason in held.left_out.items()]
     for note in (*(absent if results else ()), *held.notes):
-        click.echo(f"podium: warning: {note}", err=True)
+        echo_warning(note)
     if not results:
         name, reason = next(iter(held.left_out.items()))
         raise ParameterError(f"{name} cannot be evaluated on this input: {reason}")
@@ -177,13 +174,17 @@ def _check_held_out(results: dict[str, Consensus], held: HeldOutLabels) -> None:
 
 def _make_methods(methods: Sequence[str], source: Input) -> tuple[dict[str, Aggregator], Features | None]:
     """The methods by specification, and the item features if any method uses them."""
-    from podium.core.errors import ParameterError
     from podium.evaluate.comparison import USUAL, usual_methods
 
     forms = source.preferences.forms
     asked = list(methods) or list(dict.fromkeys((*USUAL, *usual_methods(forms))))
-    every = list_unsupervised_methods(forms) if "all" in asked else []
-    specs = dict.fromkeys(name for spec in asked for name in (every if spec == "all" else [spec]))
+    known = registry.aggregators.all() if "all" in asked else {}
+    plain = [
+        name
+        for name, cls in known.items()
+        if forms <= cls.tags.accepts and not cls.tags.supervised and not cls.tags.uses_features
+    ]
+    specs = dict.fromkeys(name for spec in asked for name in (plain if spec == "all" else [spec]))
     made = {spec: make_method(spec) for spec in specs}
     user = next((m for m in made.values() if m.tags.uses_features), None)
     if source.features and user is None:
@@ -195,8 +196,6 @@ def _resolve_baseline(
     given: str | None, preferences: Preferences, results: dict[str, Consensus], left_out: dict[str, str]
 ) -> str | None:
     """The name of the baseline row; a run may be given without its `run` prefix."""
-    from podium.core.errors import ParameterError
-
     if given in left_out:
         raise ParameterError(f"the baseline {given} gave no result: {left_out[given]}")
     runs = {str(e) for e in preferences.experts} if preferences.lists.rows else set()
@@ -208,8 +207,8 @@ def _rank_single_runs(
     labels: Labels,
     metrics: Sequence[Any],
     runs: str,
-    ties: Any,
-    baseline: str | None = None,
+    output: Output,
+    baseline: str | None,
 ) -> dict[str, Consensus]:
     """Single runs as results: all, the best by the first metric, or none; always the baseline."""
     from podium.evaluate import expert_rankings
@@ -221,7 +220,7 @@ def _rank_single_runs(
     if runs == "none":
         named = {n: e for n, e in named.items() if n == baseline}
     alone = {
-        n: apply_tie_rule(expert_rankings(preferences, named[n]), ties)
+        n: output.apply_tie_rule(expert_rankings(preferences, named[n]))
         for n in track_progress(list(named), "single runs")
     }
     if runs == "best" and len(alone) > BEST:
@@ -230,17 +229,6 @@ def _rank_single_runs(
         best = sorted(alone, key=lambda n: -score[n])
         alone = {n: alone[n] for k, n in enumerate(best) if k < BEST or n == baseline}
     return alone
-
-
-def list_unsupervised_methods(forms: frozenset[Any]) -> list[str]:
-    """Every method that can read these forms and needs neither labels nor item features."""
-    from podium.core import registry
-
-    return [
-        name
-        for name, cls in registry.aggregators.all().items()
-        if forms <= cls.tags.accepts and not cls.tags.supervised and not cls.tags.uses_features
-    ]
 
 
 class _ExtraTables(NamedTuple):
@@ -254,9 +242,6 @@ class _ExtraTables(NamedTuple):
 
 def _format_file(found: Comparison, extra: _ExtraTables, kind: str) -> str:
     """The content of the output file; a .csv file holds exactly one table."""
-    from podium.core import tables
-    from podium.core.errors import ParameterError
-
     if kind == "json":
         return tables.format_json(_build_document(found, extra))
     further = _build_extra_grids(found, extra)
@@ -296,7 +281,6 @@ def _build_document(found: Comparison, extra: _ExtraTables) -> dict[str, Any]:
 
 def _build_extra_grids(found: Comparison, extra: _ExtraTables, *, short: bool = False) -> list[Grid]:
     """The requested tables; a terminal gets a few depths side by side, a pipe or file gets all depths."""
-    from podium.core.tables import Grid
     from podium.evaluate import comparison_tables as text
 
     grids = [(text.curve_summary if short else text.curve_grid)(extra.lines)] if extra.lines else []
@@ -308,7 +292,7 @@ def _build_extra_grids(found: Comparison, extra: _ExtraTables, *, short: bool = 
     return grids
 
 
-def print_comparison(found: Comparison, further: Sequence[Grid] = ()) -> None:
+def _print_comparison(found: Comparison, further: Sequence[Grid]) -> None:
     """Print one table per metric, best first, with its verdict; for a pipe, text goes to standard error."""
     for metric, grid in zip(found.metrics, found.grids(), strict=True):
         _print_grid(grid)

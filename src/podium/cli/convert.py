@@ -7,6 +7,7 @@ import click
 from podium.cli._options import add_option, add_options
 from podium.cli.input import Input, parse_assignments, with_input
 from podium.cli.output import Output, print_json, print_table, with_output
+from podium.core import registry
 
 
 @click.command(name="convert")
@@ -49,8 +50,6 @@ def verb(source: Input, write_options: tuple[str, ...], list_: bool, output: Out
 
 
 def _print_formats(json_: bool) -> None:
-    from podium.core import registry
-
     made = [cls() for cls in registry.formats.all().values()]
     if json_:
         print_json([{"name": f.name, "summary": f.summary, "suffixes": f.suffixes, "read": f.options("read"),

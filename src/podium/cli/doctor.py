@@ -12,6 +12,7 @@ import click
 from podium.cli._options import add_option
 from podium.cli.input import Input, with_input
 from podium.cli.output import Output, print_json, print_table, with_output
+from podium.core.version import __version__
 
 if TYPE_CHECKING:
     from podium.data.ids import Ids
@@ -53,7 +54,6 @@ def verb(source: Input, output: Output) -> None:
 def _check_installation() -> Iterator[DoctorFinding]:
     import importlib.metadata as metadata
 
-    from podium.core.version import __version__
     from podium.kernels import dispatch
 
     yield DoctorFinding("podium", None, f"{__version__} on Python {sys.version.split()[0]}")

@@ -9,23 +9,11 @@ import click
 from podium.cli._options import add_options, metrics_option
 from podium.cli._progress import track_progress
 from podium.cli.input import Input, with_input
-from podium.cli.output import (
-    Output,
-    format_number,
-    print_json,
-    print_table,
-    trec_ties_option,
-    with_output,
-)
+from podium.cli.output import Output, format_number, print_json, print_table, trec_ties_option, with_output
+from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
-    from podium.data.consensus import Consensus
     from podium.evaluate import Evaluation
-
-
-def apply_tie_rule(result: Consensus, ties: Any) -> Consensus:
-    """Apply a tie rule; `trec` also compares scores as 32-bit floats, as trec_eval does."""
-    return result.with_ties(ties, single=ties == "trec")
 
 
 @click.command(name="eval")
@@ -45,13 +33,12 @@ def verb(source: Input, metrics: tuple[str, ...], queries: Any, per_query: bool,
     podium eval A1.txt A2.txt -M ndcg@5:letor --ties input
     podium eval bm25.run -q qrels.txt -M 'map(relevant=2)' -M 'p(relevant=2)@10'
     """
-    from podium.core.errors import ParameterError
     from podium.evaluate import evaluate, expert_rankings
 
     preferences, labels = source.preferences, source.labels
     found = {}
     for expert in track_progress(preferences.experts.tolist(), "evaluating"):
-        ranking = apply_tie_rule(expert_rankings(preferences, expert), output.ties)
+        ranking = output.apply_tie_rule(expert_rankings(preferences, expert))
         found[str(expert)] = evaluate(ranking, labels, metrics, queries=queries)
     if not any(len(e) > e.missing for e in found.values()):
         raise ParameterError("no query of the runs is judged; see `podium doctor`")

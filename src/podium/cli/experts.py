@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -17,7 +16,6 @@ ROOM = 125  # width of the whole table in characters
 
 if TYPE_CHECKING:
     from podium.analysis.experts import Diagnosis
-    from podium.core.tables import Grid
 
 
 @click.command(name="experts")
@@ -67,23 +65,12 @@ def verb(
         _print_diagnosis(diagnosis, matrix)
 
 
-def _fit_to_terminal(grid: Grid) -> Grid:
-    """The table; a narrow terminal drops the less important columns, a pipe gets all of them."""
-    import shutil
-
-    from podium.core.tables import Grid
-
-    if not sys.stdout.isatty() or shutil.get_terminal_size().columns >= ROOM:
-        return grid
-    kept = [i for i, name in enumerate(grid.head) if name not in WIDE]
-    rows = tuple(tuple(row[i] for i in kept) for row in grid.rows)
-    return Grid(tuple(grid.head[i] for i in kept), rows, grid.left, grid.title)
-
-
 def _print_diagnosis(found: Diagnosis, matrix: tuple[str, ...]) -> None:
     """Print the table or the matrices, then the warnings; for a pipe, warnings go to standard error."""
-    for grid in [found.matrix_grid(name) for name in matrix] or [_fit_to_terminal(found.grid())]:
-        print_grid(grid)
+    for name in matrix:
+        print_grid(found.matrix_grid(name))
+    if not matrix:
+        print_grid(found.grid(), WIDE, ROOM)
     for text in found.warnings:
         echo_note(f"Warning: {text}")
     if found.metric is not None and found.value is not None:

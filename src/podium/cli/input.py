@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from podium.cli._options import F, add_options, collect
+from podium.core import registry
 from podium.core.errors import InputError, ParameterError
 from podium.core.params import Flags
 from podium.core.settings import Unlisted
@@ -126,7 +127,6 @@ class Input:
         Tables need the role of their columns, other formats define it themselves.
         """
         from podium import formats
-        from podium.core import registry
 
         names = [self.format] if self.format else [formats.sniff(p) for p in self.files if p != "-"]
         able = all("kind" in registry.formats.get(name)().options("read") for name in names)

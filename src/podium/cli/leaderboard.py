@@ -10,7 +10,15 @@ import click
 
 from podium.cli._options import add_option, add_options
 from podium.cli.input import Input, with_input
-from podium.cli.output import Output, echo_if_tty, format_number, print_json, print_table, with_output
+from podium.cli.output import (
+    Output,
+    echo_if_tty,
+    echo_warning,
+    format_number,
+    print_json,
+    print_table,
+    with_output,
+)
 from podium.core.errors import ParameterError, capture_warnings
 from podium.core.settings import LeaderboardSettings
 
@@ -147,7 +155,7 @@ def _build_boards_by_query(
         boards = leaderboards_by_query(votes, settings=LeaderboardSettings(**given))
     for text in heard:
         if text.startswith("no leaderboard"):
-            click.echo(f"podium: warning: {text}", err=True)
+            echo_warning(text)
     return boards
 
 
@@ -179,7 +187,7 @@ def _print_doubts_by_query(boards: dict[Id, Leaderboard]) -> None:
                 doubts.setdefault(check.name, []).append((query, check.text))
     for name, found in doubts.items():
         (query, text), count = found[0], f"{len(found):,} of {len(boards):,} queries"
-        click.echo(f"podium: warning: {name}: in {count}, such as {query}: {text}", err=True)
+        echo_warning(f"{name}: in {count}, such as {query}: {text}")
 
 
 # -- output ----------------------------------------------------------------------------------------------------------
@@ -233,7 +241,7 @@ def _print_checks(board: Leaderboard) -> None:
         click.echo(f"podium: {words}", err=True)
     for check in board.checks:
         if check.verdict == "warning":
-            click.echo(f"podium: warning: {check.name}: {check.text}", err=True)
+            echo_warning(f"{check.name}: {check.text}")
 
 
 def _build_table(board: Leaderboard, top: int | None) -> tuple[list[str], list[tuple[str, ...]]]:

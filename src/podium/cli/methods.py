@@ -9,6 +9,7 @@ import click
 
 from podium.cli._method import list_streaming_learners
 from podium.cli.output import Output, echo_if_tty, print_json, print_table, with_output
+from podium.core import registry
 
 
 @click.command(name="methods")
@@ -21,7 +22,6 @@ def verb(name: str | None, output: Output) -> None:
     podium methods
     podium methods rrf
     """
-    from podium.core import registry
     from podium.methods.describe import describe_learner
     from podium.methods.describe import describe_method as facts_of
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,11 +18,10 @@ from podium.cli._options import F, add_options, collect
 from podium.core.errors import ParameterError
 from podium.core.params import Flags, Range
 from podium.core.settings import TieRule
-from podium.core.tables import replace_nonfinite
+from podium.core.tables import Grid, replace_nonfinite
 from podium.core.text import format_count
 
 if TYPE_CHECKING:
-    from podium.core.tables import Grid
     from podium.data.consensus import Consensus
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "consensus_options",
     "echo_if_tty",
     "echo_note",
+    "echo_warning",
     "format_number",
     "print_grid",
     "print_json",
@@ -71,6 +73,10 @@ class Output:
             if path != "-":
                 refuse_overwrite(path, self.overwrite)
 
+    def apply_tie_rule(self, consensus: Consensus) -> Consensus:
+        """Order ties by the rule; `trec` also compares scores as 32-bit floats, as trec_eval does."""
+        return consensus.with_ties(self.ties, single=self.ties == "trec")
+
     def write_consensus(self, consensus: Consensus, method: str, reading: str = "") -> None:
         """Write the consensus to a file, print it as JSON, show it on a terminal, or write a run into a pipe.
 
@@ -78,7 +84,7 @@ class Output:
         """
         if not consensus.diagnostics.converged:
             notes = "; ".join(consensus.diagnostics.notes)
-            click.echo(f"podium: warning: {method} did not converge: {notes}", err=True)
+            echo_warning(f"{method} did not converge: {notes}")
         if self.path is not None and not (self.json and self.path == "-"):
             self._write_file(consensus, self.path, reading)
         if self.json:
@@ -170,9 +176,13 @@ def print_json(document: Any) -> None:
     click.echo(json.dumps(replace_nonfinite(document), ensure_ascii=False, indent=indent, default=str))
 
 
-def print_grid(grid: Grid) -> None:
-    """Print a table of a result."""
-    print_table(grid.head, grid.rows, title=grid.title, left=grid.left)
+def print_grid(grid: Grid, wide: Sequence[str] = (), room: float = math.inf) -> None:
+    """Print a table of a result; a terminal narrower than `room` does not get the columns named in `wide`."""
+    head, rows = grid.head, grid.rows
+    if wide and sys.stdout.isatty() and shutil.get_terminal_size().columns < room:
+        kept = [i for i, name in enumerate(head) if name not in wide]
+        head, rows = (tuple(head[i] for i in kept), tuple(tuple(row[i] for i in kept) for row in rows))
+    print_table(head, rows, title=grid.title, left=grid.left)
 
 
 def print_table(
@@ -213,6 +223,11 @@ def echo_if_tty(text: str) -> None:
     """Print a line on a terminal; print nothing to a pipe."""
     if sys.stdout.isatty():
         click.echo(text)
+
+
+def echo_warning(text: str) -> None:
+    """Print a warning on standard error."""
+    click.echo(f"podium: warning: {text}", err=True)
 
 
 def echo_note(text: str) -> None:

@@ -12,14 +12,8 @@ import click
 
 from podium.cli._options import add_option, add_options
 from podium.cli._progress import progress_bar
-from podium.cli.output import (
-    Output,
-    echo_if_tty,
-    print_json,
-    print_table,
-    refuse_overwrite,
-    with_output,
-)
+from podium.cli.output import Output, echo_if_tty, print_json, print_table, refuse_overwrite, with_output
+from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from podium_papers import Reproduction
@@ -60,8 +54,6 @@ def verb(
     podium reproduce table3 --data data --sets mq2008-agg --only RRF --only LR-logR
     podium reproduce table3 --data data --resume work -o table3
     """
-    from podium.core.errors import ParameterError
-
     papers = load_papers()
     if table is None:
         _print_tables(papers, output.json)
@@ -89,8 +81,6 @@ def verb(
 def load_papers() -> Any:
     """The published tables: an installed plug-in, or the folder `papers` of the checkout in use."""
     from importlib.metadata import entry_points
-
-    from podium.core.errors import ParameterError
 
     for entry in entry_points(group="podium.papers"):
         return entry.load()

@@ -20,7 +20,7 @@ from podium.cli.output import (
     trec_ties_option,
     with_output,
 )
-from podium.core.errors import ParameterError
+from podium.core.errors import InputError, ParameterError
 from podium.core.settings import TuneSettings
 
 if TYPE_CHECKING:
@@ -101,7 +101,6 @@ def verb(
 
 def _can_write_run(preferences: Preferences) -> bool:
     """Whether a run file can hold these ids; blanks separate its columns, so ids must not contain any."""
-    from podium.core.errors import InputError
     from podium.formats.text_ids import format_plain_ids
 
     try:

@@ -13,10 +13,19 @@ from typing import Annotated, Literal
 from podium.core.errors import Option, ParameterError
 from podium.core.params import Flags, Range, check_settings
 
-__all__ = ["CompareSettings", "Duplicates", "LeaderboardSettings", "TieRule", "TuneSettings", "Unlisted"]
+__all__ = [
+    "CompareSettings",
+    "Duplicates",
+    "LeaderboardSettings",
+    "QueryScope",
+    "TieRule",
+    "TuneSettings",
+    "Unlisted",
+]
 
 TieRule = Literal["item", "trec", "input"]
 Unlisted = Literal["below", "unknown"]  # how an expert's unlisted items rank
+QueryScope = Literal["judged", "all"]
 Duplicates = Literal["error", "first", "best", "sum"]
 Level = Annotated[float, Range(0, 1, open_low=True, open_high=True), Flags(shows_range=False),
                   "Confidence level of intervals and tests.  [default: {default}]"]  # fmt: skip

@@ -83,7 +83,8 @@ def tune(
     """
     check_type(dataset, Dataset, "tune", "give podium.Dataset(preferences, labels)")
     methods = [methods] if isinstance(methods, str) else methods
-    check_settings(TuneSettings, {"folds": folds, "level": level, "rounds": rounds, "workers": workers})
+    numbers = {"trials": trials, "folds": folds, "level": level, "rounds": rounds, "workers": workers}
+    check_settings(TuneSettings, {"search": search, **numbers})
     if budget is not None and not budget > 0:
         raise ParameterError(f"budget is {budget:g}; accepted: seconds above 0, or None for no limit")
     times = _TimeBudget(time.monotonic(), math.inf if budget is None else budget)

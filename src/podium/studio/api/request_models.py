@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from podium.core.params import Range, parameters
-from podium.core.settings import Duplicates, LeaderboardSettings, TieRule, Unlisted
+from podium.core.settings import Duplicates, LeaderboardSettings, QueryScope, TieRule, Unlisted
 
 __all__ = [
     "AggregateRequest",
@@ -186,9 +186,7 @@ class EvaluateRequest(PreferenceRequest):
     metrics: Annotated[Many[Spec], Field(min_length=1, max_length=20)] = ["ndcg@10", "map", "p@10", "mrr"]
     methods: Annotated[Many[Spec], Field(max_length=50)] = []
     experts: bool = Field(True, description="whether to evaluate the experts too")
-    queries: Literal["judged", "all"] = Field(
-        "judged", description="all: a judged query without a result counts as 0"
-    )
+    queries: QueryScope = Field("judged", description="all: a judged query without a result counts as 0")
     ties: TieRule = "item"
     per_query: bool = False
     features: Many[ItemFeatures] | None = None
