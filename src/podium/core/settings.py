@@ -1,6 +1,6 @@
 """Settings of leaderboards, tuning and comparisons, declared once for the library, the command line and the service.
 
-The options of the command line and the fields of requests are made from these annotations, `{default}` in a
+The options of the command line and the fields of requests are made from these annotations; `{default}` in a
 help text stands for the default. This module imports nothing heavy, because `podium VERB --help` reads it.
 """
 
