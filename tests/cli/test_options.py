@@ -76,6 +76,25 @@ def test_a_verb_may_have_its_own_help():
     assert "Cups for guests." in run(verb, "--help").stdout
 
 
+def test_an_option_can_be_required_although_the_setting_has_a_default():
+    @click.command()
+    @add_option(Brew, "cups", required=True)
+    @add_option(Brew, "heat", required=True)
+    def verb(cups, heat):
+        click.echo((cups, heat))
+
+    assert "Missing option '--cups'" in run(verb, "--heat", 1).stderr
+    assert "Missing option '--heat'" in run(verb, "--cups", 1).stderr
+    assert run(verb, "--cups", 1, "--heat", 1).stdout == "(1, 1.0)\n"
+
+
+@pytest.mark.parametrize(("missing", "words"), [("-m", ("-o", "x.podium")), ("-o", ("-m", "rrf"))])
+def test_fit_needs_a_method_and_a_file(missing, words):
+    done = run(program, "fit", "a.run", *words)
+    assert done.exit_code == 2
+    assert f"Missing option '{missing}'" in done.stderr
+
+
 @pytest.mark.parametrize(("verb", "settings"), [("leaderboard", LeaderboardSettings), ("tune", TuneSettings)])
 def test_options_of_a_verb_are_its_settings(verb, settings):
     """Every choice, bound and help text of a setting that has an option is the one of its annotation."""

@@ -49,22 +49,21 @@ def add_option(settings: type, name: str, help: str | None = None, **changes: An
 
 def _make_option(p: Parameter, unset: bool, changes: dict[str, Any]) -> Callable[[F], F]:
     flag, default = f"--{p.name.replace('_', '-')}", p.default
-    many = get_origin(p.hint) is tuple
     arguments: dict[str, Any] = {
         "type": _choose_type(p),
         "help": p.help.replace("{default}", str(default)) or None,
         "metavar": p.flags.metavar,
-        "default": None if unset or many else default,
-        "show_default": not (unset or many or default is None or default is False),
     }
-    if isinstance(default, float) and default.is_integer() and not unset:
-        # 300 reads better than 300.0 in the help; click turns it into a float again
-        arguments["default"] = int(default)
-    if many:
-        arguments |= {"multiple": True, "default": ()}
+    if get_origin(p.hint) is tuple:
+        arguments["multiple"] = True
     elif p.kind is bool:
-        arguments |= {"type": None, "is_flag": True}
+        arguments |= {"type": None, "is_flag": True, "default": None if unset else default}
+        arguments["show_default"] = default and not unset
         flag += f"/--no-{p.name.replace('_', '-')}" if default else ""
+    elif not (unset or default is None or changes.get("required")):
+        # 300 reads better than 300.0 in the help; click turns it into a float again
+        whole = isinstance(default, float) and default.is_integer()
+        arguments |= {"default": int(default) if whole else default, "show_default": True}
     return click.option(*(p.flags.names or (flag,)), p.name, **(arguments | changes))
 
 

@@ -107,14 +107,14 @@ def _read_intervals() -> tuple[float, float]:
 
 def track_progress(work: Sequence[T], label: str) -> Iterator[T]:
     """Iterate over the work and show progress."""
-    with progress_bar() as update:
+    with progress_bar(label) as update:
         for done, one in enumerate(work):
             update(done, len(work), label)
             yield one
 
 
 @contextlib.contextmanager
-def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
+def progress_bar(label: str = "") -> Iterator[Callable[[int, int, str], None]]:
     """A function `(done, total, what)` that updates a progress bar on a terminal, or the progress lines."""
     if not sys.stderr.isatty():
         yield _lines[-1].update if _lines else lambda *_: None
@@ -123,7 +123,7 @@ def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("")
+        task = bar.add_task(label)
         yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
 
 

@@ -33,8 +33,6 @@ METRIC = "ndcg@10"
     "A method, such as svd or 'rrf(k=20)'.",
     "Expert weights, for a method that supports them.",
     required=True,
-    default=None,
-    show_default=False,
 )
 @click.option(
     "--validation",

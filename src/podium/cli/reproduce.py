@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,24 +109,16 @@ def _print_tables(papers: Any, json_: bool) -> None:
 
 def _print_reproduction(papers: Any, found: Reproduction) -> None:
     for one in found.sets:
-        head, *body = papers.figure_lines(found.table, one)
-        _print_titled_table(one.name, head, body, f"{one.name}, {one.queries} queries, percent")
-        tests = papers.test_lines(found.table, one.tests)
-        if tests:
-            _print_titled_table(one.name, tests[0], tests[1:], f"{one.name}: paired randomisation tests")
-        qualities = papers.quality_lines(one)
-        if qualities:
-            title = f"{one.name}: qualities of annotators, estimated against true"
-            _print_titled_table(one.name, qualities[0], qualities[1:], title)
-        for title, (first, *lines) in one.more:
-            _print_titled_table(one.name, first, lines, f"{one.name}: {title}")
+        tables = [
+            (f"{one.name}, {one.queries} queries, percent", papers.figure_lines(found.table, one)),
+            (f"{one.name}: paired randomisation tests", papers.test_lines(found.table, one.tests)),
+            (f"{one.name}: qualities of annotators, estimated against true", papers.quality_lines(one)),
+            *((f"{one.name}: {title}", lines) for title, lines in one.more),
+        ]
+        for title, lines in tables:
+            if lines and sys.stdout.isatty():
+                print_table(lines[0], lines[1:], title=title, left=2)
+            elif lines:  # a pipe gets no titles, so the data set becomes a column
+                print_table(["set", *lines[0]], [[one.name, *line] for line in lines[1:]])
     for note in found.notes:
         echo_if_tty(note)
-
-
-def _print_titled_table(name: str, head: Sequence[str], body: Sequence[Sequence[str]], title: str) -> None:
-    """Print a table with its title; a pipe gets no titles, so the data set becomes a column."""
-    if sys.stdout.isatty():
-        print_table(head, body, title=title, left=2)
-    else:
-        print_table(["set", *head], [[name, *line] for line in body])
