@@ -11,6 +11,7 @@ import click
 from podium.cli._options import add_option
 from podium.cli._progress import track_progress
 from podium.cli.output import Output, format_number, print_json, print_table, refuse_overwrite, with_output
+from podium.core.tables import format_p_value
 
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus
@@ -57,14 +58,8 @@ def verb(output: Output) -> None:
         _write_files(data, results["rrf"], folder, output.overwrite)
     if output.json:
         means = {n: e.mean() for n, e in found.evaluations.items()}
-        print_json(
-            {
-                "data": repr(data),
-                "fingerprint": preferences.fingerprint,
-                "mean": means,
-                "seconds": round(seconds, 3),
-            }
-        )
+        facts = {"data": repr(data), "fingerprint": preferences.fingerprint, "mean": means}
+        print_json(facts | {"seconds": round(seconds, 3)})
     else:
         _print_results(data, found, results, seconds, output.path)
 
@@ -85,18 +80,16 @@ def _print_results(
         change = (
             "" if ndcg.difference is None else f"{ndcg.difference:+.4f}  [{ndcg.low:+.4f}, {ndcg.high:+.4f}]"
         )
-        p_value = "" if ndcg.p_holm is None else ("<0.001" if ndcg.p_holm < 0.001 else f"{ndcg.p_holm:.3f}")
-        rows.append((name, format_number(ndcg.mean), format_number(ap.mean), change, p_value))
+        means = format_number(ndcg.mean), format_number(ap.mean)
+        rows.append((name, *means, change, format_p_value(ndcg.p_holm)))
     print_table(columns, rows)
     query = p.queries[0]
     first = results["rrf"][query][0]
     shares = make("rrf").explain(p, query, first.item)
     top = sorted(shares.items(), key=lambda kv: -kv[1])[:3]
     listing = ", ".join(f"{e} {100 * v / first.score:.0f} %" for e, v in top)
-    heard = sum(v > 0 for v in shares.values())
-    click.echo(
-        f"\nWhy {first.item} is first for {query} (rrf): {heard} engines list it; largest shares: {listing}."
-    )
+    listed = f"{sum(v > 0 for v in shares.values())} engines list it; largest shares: {listing}"
+    click.echo(f"\nWhy {first.item} is first for {query} (rrf): {listed}.")
     click.echo(f"Done in {seconds:.1f} s.")
     if output is None:
         click.echo(

@@ -74,14 +74,12 @@ class Range:
         >>> Range(1).describe(), Range(1e-9, 1e6).describe(), Range(0, 1, True, True).describe()
         ('from 1', 'from 1e-9 to 1e6', 'between 0 and 1, both excluded')
         """
-        low, high = (
-            re.sub(r"e([+-])0?", lambda m: "e" + m[1].strip("+"), f"{end:g}") for end in (self.low, self.high)
-        )
+        texts = (f"{self.low:g}", f"{self.high:g}")
+        low, high = (text.replace("e-0", "e-").replace("e+0", "e") for text in texts)
         if self.open_low and self.open_high:
             return f"between {low} and {high}, both excluded"
-        return f"{'above' if self.open_low else 'from'} {low}" + (
-            f" to {high}" if math.isfinite(self.high) else ""
-        )
+        to = f" to {high}" if math.isfinite(self.high) else ""
+        return f"{'above' if self.open_low else 'from'} {low}{to}"
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,6 @@ class Fixed:
     """Excludes a parameter from tuning: it does not affect ranking quality."""
 
 
-@dataclass(frozen=True)
 class Flags:
     """How the command line spells a setting, where its name alone does not determine it.
 
@@ -122,13 +119,8 @@ class Flags:
     `shows_range=False` the help omits the bounds, and only the library checks them.
     """
 
-    names: tuple[str, ...]
-    metavar: str | None = None
-    shows_range: bool = True
-
     def __init__(self, *names: str, metavar: str | None = None, shows_range: bool = True) -> None:
-        for field, value in (("names", names), ("metavar", metavar), ("shows_range", shows_range)):
-            object.__setattr__(self, field, value)
+        self.names, self.metavar, self.shows_range = names, metavar, shows_range
 
 
 @dataclass(frozen=True)
