@@ -44,35 +44,27 @@ def verb(source: Input, metrics: tuple[str, ...], queries: Any, per_query: bool,
         raise ParameterError("no query of the runs is judged; see `podium doctor`")
     if output.json:
         print_json([_build_document(name, e, per_query) for name, e in found.items()])
-    elif per_query:
+        return
+    first = next(iter(found.values()))
+    if per_query:
         rows = [
             (name, str(q), *(format_number(v) for v in e.values[:, i]))
             for name, e in found.items()
             for i, q in enumerate(e.queries)
         ]
-        print_table(["run", "query", *map(str, _first_evaluation(found).metrics)], rows, left=2)
+        print_table(["run", "query", *map(str, first.metrics)], rows, left=2)
     else:
         best_first = sorted(found.items(), key=lambda kv: -next(iter(kv[1].mean().values())))
-        rows = [(name, *(format_number(v) for v in e.mean().values()), *_gaps(e)) for name, e in best_first]
-        print_table(["run", *_first_evaluation(found).mean(), "queries", "missing", "unlabelled"], rows)
-
-
-def _first_evaluation(found: dict[str, Evaluation]) -> Evaluation:
-    return next(iter(found.values()))
-
-
-def _gaps(e: Evaluation) -> tuple[str, str, str]:
-    return str(len(e)), str(e.missing), str(e.unlabelled)
+        rows = [
+            (name, *map(format_number, e.mean().values()), str(len(e)), str(e.missing), str(e.unlabelled))
+            for name, e in best_first
+        ]
+        print_table(["run", *first.mean(), "queries", "missing", "unlabelled"], rows)
 
 
 def _build_document(name: str, e: Evaluation, per_query: bool) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "run": name,
-        "mean": e.mean(),
-        "queries": len(e),
-        "missing": e.missing,
-        "unlabelled": e.unlabelled,
-    }
+    counts = {"queries": len(e), "missing": e.missing, "unlabelled": e.unlabelled}
+    document: dict[str, Any] = {"run": name, "mean": e.mean(), **counts}
     if per_query:
         document["per_query"] = {
             str(q): dict(zip(map(str, e.metrics), e.values[:, i].tolist(), strict=True))

@@ -108,10 +108,16 @@ def _make_method(choice: MethodChoice) -> Aggregator:
         ) from None
 
 
-def _fit_and_measure(model: Aggregator, train: Dataset, held: Dataset | None) -> dict[str, Any]:
+def _fit_and_measure(model: Any, train: Dataset, held: Dataset | None) -> dict[str, Any]:
     """Fit the model and return the facts to report."""
     begin = time.perf_counter()
-    _fit_model(model, train, held)
+    learned: bool = model.tags.supervised
+    data = train.preferences, train.labels, train.features
+    if learned:
+        with progress_bar() as progress:
+            model.fit(*data, validation=held, progress=progress)
+    else:
+        model.fit(*data)
     return {
         "method": repr(model),
         "fingerprint": train.preferences.fingerprint,
@@ -119,17 +125,8 @@ def _fit_and_measure(model: Aggregator, train: Dataset, held: Dataset | None) ->
         "validation_queries": 0 if held is None else _count_labeled_queries(held),
         "passes": getattr(model, "passes_", None),
         "seconds": round(time.perf_counter() - begin, 3),
-        **_measure_quality(model, train),
-        **_collect_notes(model, train),
+        **(_recall_quality(model) if learned else _measure_unsupervised(model, train)),
     }
-
-
-def _collect_notes(model: Aggregator, train: Dataset) -> dict[str, Any]:
-    """The facts reported by a method that learns without labels."""
-    if model.tags.supervised:
-        return {}
-    notes = model.aggregate(train.preferences, train.features).diagnostics.notes
-    return {"notes": list(notes)} if notes else {}
 
 
 def _read_validation(model: Aggregator, source: Input, data: Dataset) -> Dataset:
@@ -162,36 +159,26 @@ def _count_labeled_queries(data: Dataset) -> int:
     return int(labelled_queries(data).sum())
 
 
-def _fit_model(model: Aggregator, train: Dataset, held: Dataset | None) -> None:
-    if not model.tags.supervised:
-        model.fit(train.preferences, train.labels, train.features)
-        return
-    learner: Any = model
-    with progress_bar() as progress:
-        learner.fit(train.preferences, train.labels, train.features, validation=held, progress=progress)
-
-
-def _measure_quality(model: Aggregator, train: Dataset) -> dict[str, Any]:
-    """Compare the model with an unsupervised baseline on held-out queries, if there are any."""
-    if not model.tags.supervised:
-        return _measure_unsupervised(model, train)
-    found: dict[str, Any] = getattr(model, "validation_", {})
-    if not found:
+def _recall_quality(model: Any) -> dict[str, Any]:
+    """The comparison with an unsupervised baseline on the validation queries, if there were any."""
+    measured: dict[str, Any] = getattr(model, "validation_", {})
+    if not measured:
         return {"verdict": "not measured"}
-    kept = {k: found[k] for k in ("metric", "baseline", "before", "after")}
-    worse = found["after"] < found["before"] - 1e-12
-    return {"measured_on": "validation", **kept, "verdict": "worse" if worse else "not worse"}
+    kept = {k: measured[k] for k in ("metric", "baseline", "before", "after")}
+    return {"measured_on": "validation", **kept, "verdict": _choose_verdict(kept["before"], kept["after"])}
 
 
 def _measure_unsupervised(model: Aggregator, data: Dataset) -> dict[str, Any]:
-    """The same for a method fitted without labels: all labelled queries are held out."""
+    """The same for a method fitted without labels, for which all labelled queries are held out; and its notes."""
     from podium.evaluate import evaluate
     from podium.methods.learned.baseline_comparison import make_baseline
 
+    consensus = model.aggregate(data.preferences, data.features)
+    notes = {"notes": list(consensus.diagnostics.notes)} if consensus.diagnostics.notes else {}
     if data.labels is None or not _count_labeled_queries(data):
-        return {}
+        return notes
     plain = make_baseline(data)
-    results = plain.aggregate(data.preferences), model.aggregate(data.preferences, data.features)
+    results = plain.aggregate(data.preferences), consensus
     before, after = (evaluate(c, data.labels, METRIC).mean()[METRIC] for c in results)
     return {
         "metric": METRIC,
@@ -199,8 +186,13 @@ def _measure_unsupervised(model: Aggregator, data: Dataset) -> dict[str, Any]:
         "baseline": plain.name,
         "before": before,
         "after": after,
-        "verdict": "worse" if after < before - 1e-12 else "not worse",
+        "verdict": _choose_verdict(before, after),
+        **notes,
     }
+
+
+def _choose_verdict(before: float, after: float) -> str:
+    return "worse" if after < before - 1e-12 else "not worse"
 
 
 def _print_summary(facts: dict[str, Any], learned: bool) -> None:
