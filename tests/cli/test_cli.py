@@ -17,6 +17,7 @@ from podium.cli import program
 VERBS = [
     "annotators",
     "apply",
+    "batch",
     "believe",
     "compare",
     "convert",

@@ -128,9 +128,9 @@ def test_labels_in_one_file_or_one_for_each_shard(folder, method):
 
 @pytest.mark.parametrize("method", ["crf"], indirect=True)
 def test_what_was_learned_is_applied_shard_by_shard(folder, method):
-    """What fit was given can be given to apply: grades are left alone."""
+    """What fit was given can be given to batch: grades are left alone."""
     assert fit(folder, method).exit_code == 0
-    done = run("apply", folder / "m.podium", folder / "train", f"{folder / 'out'}/")
+    done = run("batch", folder / "m.podium", folder / "train", f"{folder / 'out'}/")
     assert done.exit_code == 0, done.stderr
     found = pq.read_table(folder / "out" / "part-2.parquet").to_pylist()
     assert [row["item"] for row in found[:4]] == ["d0", "d1", "d2", "d3"]

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from podium.cli import program
-from podium.cli._common import print_table
+from podium.cli.output import print_table
 
 
 def run(*words, stdin=None):

@@ -225,12 +225,12 @@ def test_standard_output_is_the_page_or_the_document(runs):
 
 
 def test_brackets_in_names_are_not_markup(capsys, monkeypatch):
-    from podium.cli import _common as common
+    from podium.cli.output import print_table
 
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
     long = "a title that is much longer than the little table it stands above"
-    common.print_table(["[bold]a[/bold]"], [["x"]], title=long)
+    print_table(["[bold]a[/bold]"], [["x"]], title=long)
     shown = capsys.readouterr().out
     assert "[bold]a[/bold]" in shown
     assert long in shown

@@ -248,7 +248,7 @@ def test_runs_of_one_engine_each_are_refused_and_can_be_regrouped(tmp_path):
         scale.apply("rrf", runs, tmp_path / "out", workers=1)
     assert contents(tmp_path / "out") == {}
     done = run(
-        "apply", "rrf", *runs, tmp_path / "new", "--regroup", tmp_path / "grouped", "--engine", "local"
+        "batch", "rrf", *runs, tmp_path / "new", "--regroup", tmp_path / "grouped", "--engine", "local"
     )
     assert done.exit_code == 0, done.output
     assert "10 results" in done.stderr
@@ -283,26 +283,45 @@ def test_two_shards_of_one_name_and_no_shards(tmp_path):
 def test_the_command_line(tmp_path):
     folder = shards(tmp_path / "in", 3)
     parts = sorted(folder.glob("*.parquet"))
-    assert run("apply", "rrf", *parts, f"{tmp_path}/out/", "--workers", 1).exit_code == 0
+    assert run("batch", "rrf", *parts, f"{tmp_path}/out/", "--workers", 1).exit_code == 0
     done = run(
-        "apply", "--engine", "local", "--json", *parts, tmp_path / "out"
+        "batch", "--engine", "local", "--json", *parts, tmp_path / "out"
     )  # a shard first: the method is rrf
     document = json.loads(done.stdout)
     assert (document["method"], document["found"], document["shards"]) == ("rrf", 3, 3)
-    assert json.loads(run("apply", "--json", folder, f"{tmp_path}/out/").stdout)["found"] == 3
+    assert json.loads(run("batch", "--json", folder, f"{tmp_path}/out/").stdout)["found"] == 3
     podium.save(podium.make("rrf(k=7)"), tmp_path / "m.podium")
-    done = run("apply", tmp_path / "m.podium", folder, "-o", tmp_path / "k7", "--engine", "local", "--top", 2)
+    done = run("batch", tmp_path / "m.podium", folder, "-o", tmp_path / "k7", "--engine", "local", "--top", 2)
     assert "rrf(k=7): 3 shards processed" in done.stderr
     assert max(results(tmp_path / "k7")["rank"].to_pylist()) == 2
-    bad = run("apply", tmp_path / "m.podium", folder, tmp_path / "out", "--engine", "local")
+    bad = run("batch", tmp_path / "m.podium", folder, tmp_path / "out", "--engine", "local")
     assert bad.exit_code == 2
     assert "contains results of rrf; choose another folder" in bad.stderr
-    assert (
-        "cannot be used with shards" in run("apply", "rrf", folder, f"{tmp_path}/o/", "--to", "trec").stderr
-    )
-    assert "give the shards" in run("apply", "rrf", f"{tmp_path}/o/", "--engine", "local").stderr
+    assert "give the shards" in run("batch", "rrf", f"{tmp_path}/o/", "--engine", "local").stderr
     assert Path(tmp_path / "out" / "_podium").is_dir()
     assert os.listdir(tmp_path / "k7")
+
+
+@pytest.mark.parametrize("more", [(), ("--engine", "local"), ("--workers", 1)])
+def test_apply_still_ranks_shards_and_names_the_verb_that_does(tmp_path, more):
+    folder = shards(tmp_path / "in", 2)
+    now = run("batch", "rrf", folder, f"{tmp_path}/new/", *more)
+    before = run("apply", "rrf", folder, f"{tmp_path}/old/", *more)
+    assert (now.exit_code, before.exit_code) == (0, 0)
+    assert "deprecated; use podium batch" in before.stderr
+    assert "deprecated" not in now.stderr
+    assert contents(tmp_path / "new") == contents(tmp_path / "old")
+    refused = run("apply", "rrf", folder, f"{tmp_path}/o/", "--to", "trec").stderr
+    assert "--to cannot be used with shards" in refused
+
+
+def test_apply_reads_files_and_sends_methods_elsewhere(tmp_path):
+    (tmp_path / "a.run").write_text("q Q0 a 1 1 x\n")
+    said = run("apply", "rrf", tmp_path / "a.run").stderr
+    assert "use podium fuse -m 'rrf', or, for shards, podium batch" in said
+    shown = run("apply", "--help").stdout
+    assert "--engine" not in shown
+    assert "--engine" in run("batch", "--help").stdout
 
 
 def test_a_model_over_item_features_ranks_shards_of_them(tmp_path):
@@ -418,7 +437,7 @@ def test_regrouped_files_are_known_by_their_names_too(tmp_path):
 
 def test_a_folder_of_shards_and_a_folder_to_be(tmp_path):
     shards(tmp_path / "in", 2)
-    done = run("apply", "rrf", tmp_path / "in", tmp_path / "out")
+    done = run("batch", "rrf", tmp_path / "in", tmp_path / "out")
     assert done.exit_code == 0, done.output
     assert len(contents(tmp_path / "out")) == 2
 
@@ -454,25 +473,25 @@ def test_columns_with_other_names(tmp_path):
         table = pq.read_table(file).rename_columns(["qid", "system", "doc", "rank", "score"])
         pq.write_table(table.append_column("item", pa.array(["wrong"] * len(table))), file)
     words = ("-O", "query=qid", "-O", "expert=system", "-O", "item=doc")
-    done = run("apply", "rrf", tmp_path / "in", f"{tmp_path}/out/", *words)
+    done = run("batch", "rrf", tmp_path / "in", f"{tmp_path}/out/", *words)
     assert done.exit_code == 0, done.output
     scale.apply("rrf", tmp_path / "plain", tmp_path / "expected", workers=1)
     assert contents(tmp_path / "out") == contents(tmp_path / "expected")
-    again = run("apply", "rrf", tmp_path / "in", f"{tmp_path}/other/", *words, "--regroup", tmp_path / "g")
+    again = run("batch", "rrf", tmp_path / "in", f"{tmp_path}/other/", *words, "--regroup", tmp_path / "g")
     assert again.exit_code == 0, again.output
     for option, message in (("item=docc", "no column 'docc'"), ("nonsense=3", "no option 'nonsense'")):
-        bad = run("apply", "rrf", tmp_path / "in", f"{tmp_path}/bad/", *words[:4], "-O", option)
+        bad = run("batch", "rrf", tmp_path / "in", f"{tmp_path}/bad/", *words[:4], "-O", option)
         assert bad.exit_code == 2
         assert message in bad.stderr
-    assert run("apply", "rrf", tmp_path / "plain", f"{tmp_path}/x/", "-f", "trec").exit_code == 2
+    assert run("batch", "rrf", tmp_path / "plain", f"{tmp_path}/x/", "-f", "trec").exit_code == 2
 
 
 def test_duplicates_are_settled_as_asked(tmp_path):
     write(
         tmp_path / "in" / "a.parquet", query=["q"] * 3, expert=["e"] * 3, item=["x", "y", "x"], rank=[1, 2, 3]
     )
-    assert run("apply", "rrf", tmp_path / "in", f"{tmp_path}/a/").exit_code == 2
-    done = run("apply", "rrf", tmp_path / "in", f"{tmp_path}/b/", "-O", "duplicates=best")
+    assert run("batch", "rrf", tmp_path / "in", f"{tmp_path}/a/").exit_code == 2
+    done = run("batch", "rrf", tmp_path / "in", f"{tmp_path}/b/", "-O", "duplicates=best")
     assert done.exit_code == 0, done.output
     assert results(tmp_path / "b")["item"].to_pylist() == ["x", "y"]
 
@@ -497,7 +516,7 @@ def test_links_and_names_of_methods(tmp_path, monkeypatch):
     assert scale.apply("rrf", tmp_path / "in", tmp_path / "out", workers=1).queries == 20
     monkeypatch.chdir(tmp_path)
     (tmp_path / "borda").mkdir()  # a folder of that name is no shard
-    done = run("apply", "borda", "in/", "out-borda/")
+    done = run("batch", "borda", "in/", "out-borda/")
     assert done.stderr.startswith("borda: 1 shards processed")
 
 
@@ -575,10 +594,12 @@ def test_workers_end_with_the_process_that_began_them(tmp_path):
 
 def test_the_command_says_what_to_do(tmp_path):
     shards(tmp_path / "in", 1)
-    assert run("apply", "rrf", tmp_path / "in", tmp_path / "out").exit_code == 0
+    assert run("batch", "rrf", tmp_path / "in", tmp_path / "out").exit_code == 0
     assert (
-        "all 1 shards are already up to date" in run("apply", "rrf", tmp_path / "in", tmp_path / "out").stderr
+        "all 1 shards are already up to date" in run("batch", "rrf", tmp_path / "in", tmp_path / "out").stderr
     )
-    done = run("apply", "rrf", tmp_path / "in" / "part-000.parquet", tmp_path / "new")
+    words = ("rrf", tmp_path / "in" / "part-000.parquet", tmp_path / "new")
+    done = run("apply", *words)
     assert done.exit_code == 2
     assert "rrf is a method, not a saved model; use podium fuse -m 'rrf'" in done.stderr
+    assert run("batch", *words).exit_code == 0

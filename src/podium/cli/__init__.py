@@ -1,5 +1,7 @@
 """The command line: one file per verb, discovered automatically; heavy imports wait until a verb runs.
 
+The first line of a verb's file is its line in `podium --help`.
+
 Exit codes: 0 success, 1 a check failed (`doctor` reports a fault), 2 bad usage or bad input, 70 internal
 error, 130 interrupted.
 """
@@ -15,12 +17,15 @@ from typing import Any
 
 import click
 
+from podium.cli._options import spell_option
 from podium.cli._progress import show_progress_lines
-from podium.cli._spelling import spell_option
 from podium.core.errors import PodiumError, PodiumWarning
+from podium.core.params import suggest_names
 from podium.core.version import __version__
 
 __all__ = ["main"]
+
+SHARED = frozenset({"input", "output"})  # modules that are not verbs
 
 
 class Verbs(click.Group):
@@ -28,7 +33,8 @@ class Verbs(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the verbs."""
-        return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+        modules = (m.name for m in pkgutil.iter_modules(__path__))
+        return sorted(name for name in modules if not name.startswith("_") and name not in SHARED)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, or None."""
@@ -37,10 +43,13 @@ class Verbs(click.Group):
         command: click.Command = importlib.import_module(f"podium.cli.{cmd_name}").verb
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs with the first line of their modules, which need not be imported for that."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _read_summary(name)) for name in self.list_commands(ctx)])
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Resolve the command as click does; suggest similar names for an unknown verb."""
-        from podium.core.params import suggest_names
-
         if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
             ctx.fail(f"no command {args[0]!r}; {suggest_names(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
@@ -71,6 +80,12 @@ class Verbs(click.Group):
                     raise
                 text = f"this is a bug in Podium ({type(error).__name__}: {error})"
                 raise _Failure(f"{text}; set PODIUM_DEBUG=1 for the traceback", 70) from None
+
+
+def _read_summary(verb: str) -> str:
+    """The sentence after `podium VERB:` in the first line of the verb's module."""
+    source = pkgutil.get_data(__name__, f"{verb}.py") or b""
+    return source.decode().partition("\n")[0].partition(": ")[2].strip('"')
 
 
 class _Failure(click.ClickException):

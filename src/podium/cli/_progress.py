@@ -8,13 +8,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from podium.core.errors import ParameterError
 
-__all__ = ["ProgressLines", "progress_bar", "show_progress_lines", "track_progress"]
+__all__ = ["ProgressLines", "progress_bar", "show_progress_lines", "show_status", "track_progress"]
 
 T = TypeVar("T")
 FIRST, EVERY = 10.0, 30.0  # seconds before the first line, and between lines
@@ -106,30 +106,31 @@ def _read_intervals() -> tuple[float, float]:
 
 
 def track_progress(work: Sequence[T], label: str) -> Iterator[T]:
-    """Iterate over the work and show progress when it takes more than a moment."""
-    if not sys.stderr.isatty() or len(work) < 2:
-        with progress_bar() as tell:
-            for done, one in enumerate(work):
-                tell(done, len(work), label)
-                yield one
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    yield from track(work, description=label, console=Console(stderr=True), transient=True)
+    """Iterate over the work and show progress."""
+    with progress_bar(label) as update:
+        for done, one in enumerate(work):
+            update(done, len(work), label)
+            yield one
 
 
 @contextlib.contextmanager
-def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
+def progress_bar(label: str = "") -> Iterator[Callable[[int, int, str], None]]:
     """A function `(done, total, what)` that updates a progress bar on a terminal, or the progress lines."""
     if not sys.stderr.isatty():
-        from podium.learning.examples import no_progress
-
-        yield _lines[-1].update if _lines else no_progress
+        yield _lines[-1].update if _lines else lambda *_: None
         return
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("")
+        task = bar.add_task(label)
         yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
+
+
+def show_status(text: str) -> contextlib.AbstractContextManager[Any]:
+    """Show a spinner on a terminal; do nothing elsewhere."""
+    if not sys.stderr.isatty():
+        return contextlib.nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(text)

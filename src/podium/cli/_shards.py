@@ -1,130 +1,69 @@
-"""`podium apply` on shards: an engine writes one result file per shard."""
+"""The options of verbs that read shards."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal
 
 import click
 
-from podium.cli import _common as common
-from podium.core import registry
+from podium.cli._options import F, add_options, collect
 from podium.core.errors import ParameterError
+from podium.core.params import Flags, Range
 
-if TYPE_CHECKING:
-    from podium.scale import Summary
+__all__ = ["BATCH", "TRAINING", "ShardOptions", "refuse_options", "with_shards"]
 
-F = TypeVar("F", bound=Callable[..., Any])
+BATCH = ("engine", "address", "workers", "partition_by", "regroup")  # of `podium batch`
+TRAINING = ("shards", "cache", "no_cache")  # of `podium fit`
 
 
-class ShardOptions(NamedTuple):
+@dataclass(frozen=True)
+class ShardOptions:
     """The values of the shard options."""
 
-    engine: str | None
-    address: str | None
-    workers: int | None
-    partition_by: tuple[str, ...]
-    regroup: str | None
+    engine: Annotated[
+        Literal["local", "ray", "spark"] | None,
+        "Where the shards are processed: on this machine, or by a Ray or Spark cluster.  [default: local]",
+    ] = None
+    address: Annotated[str | None, "Address of a running Ray cluster or of the Spark master."] = None
+    workers: Annotated[int | None, Range(1), "Shards processed in parallel.  [default: one per core]"] = None
+    partition_by: Annotated[
+        tuple[str, ...],
+        Flags(metavar="COLUMN"),
+        "Partition results into COLUMN=value folders; may be repeated.",
+    ] = ()
+    regroup: Annotated[
+        str | None,
+        Flags(metavar="FOLDER"),
+        "First regroup the rows there into shards of whole queries; for queries split across files.",
+    ] = None
+    shards: Annotated[
+        bool,
+        "The input is shards: files of whole queries, or folders of them, loaded one at a time. For crf and"
+        " lambdarank. --qrels may be a folder with one file per shard, of the same name.",
+    ] = False
+    cache: Annotated[
+        str | None,
+        click.Path(file_okay=False),
+        Flags(metavar="FOLDER"),
+        "Keep prepared shards in this folder for the next run.  [default: a temporary folder]",
+    ] = None
+    no_cache: Annotated[bool, "Re-read the shards in every pass, to save disk space."] = False
 
     def is_requested(self, files: Sequence[str]) -> bool:
-        """Whether the input is shards: a shard option or folder is given, or the last name is a folder."""
-        folder = any(os.path.isdir(f) for f in files)
-        return any(self) or folder or bool(files and files[-1].endswith(("/", os.sep)))
+        """Whether the input is shards: a shard option or a folder is given."""
+        return any(getattr(self, f.name) for f in fields(self)) or any(map(os.path.isdir, files))
 
 
-def shard_options(command: F) -> F:
-    """Add the options of verbs that can process shards."""
-    options = (
-        click.option(
-            "--engine",
-            type=click.Choice(["local", "ray", "spark"]),
-            help="Rank shards (files or folders of whole queries) into the last folder named; results that are up to"
-            " date are kept.  [default for folders: local]",
-        ),
-        click.option("--address", help="Address of a running Ray cluster or of the Spark master."),
-        click.option(
-            "--workers", type=click.IntRange(1), help="Shards processed in parallel.  [default: one per core]"
-        ),
-        click.option(
-            "--partition-by",
-            "partition_by",
-            multiple=True,
-            metavar="COLUMN",
-            help="Partition results into COLUMN=value folders; may be repeated.",
-        ),
-        click.option(
-            "--regroup",
-            metavar="FOLDER",
-            help="First regroup the rows there into shards of whole queries; for queries split across files.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+def with_shards(*names: str, **changes: Any) -> Callable[[F], F]:
+    """Add the shard options of these names, and hand over `how`, a `ShardOptions`."""
 
+    def decorate(command: F) -> F:
+        return add_options(ShardOptions, *names, **changes)(collect(ShardOptions, "how")(command))
 
-def run_shards(
-    model: str, files: Sequence[str], how: ShardOptions, output: str | None, json_: bool, **options: Any
-) -> None:
-    """Rank shards into a folder and print a summary."""
-    from podium import scale
-
-    # an existing file that is neither a method nor a model is a shard; the default method applies
-    if os.path.exists(model) and not is_method(model) and not model.endswith(".podium"):
-        model, files = "rrf", [model, *files]
-    method = common.make_method(model)
-    *shards, out = [*files, output] if output is not None else files or [""]
-    if not shards:
-        raise click.UsageError("give the shards, then the result folder (last, or with -o)")
-    if how.regroup is not None:
-        shards, options = _regroup_shards(shards, how.regroup, options)
-    with common.progress_bar() as tell:
-        done = scale.apply(
-            method,
-            shards,
-            out,
-            engine=how.engine or "local",
-            address=how.address,
-            workers=how.workers,
-            partition_by=how.partition_by,
-            tell=lambda k, n: tell(k, n, "shards"),
-            **options,
-        )
-    if json_:
-        common.print_json({k: v for k, v in dataclasses.asdict(done).items() if k != "records"})
-    else:
-        click.echo(_format_summary(done), err=True)
-
-
-def _regroup_shards(
-    shards: Sequence[str], folder: str, options: dict[str, Any]
-) -> tuple[list[str], dict[str, Any]]:
-    """Shards of whole queries, and the options still needed; the others were used to read the files."""
-    from podium import scale
-
-    given = dict(options["options"])
-    if options["unlisted"] is not None:
-        given["unlisted"] = options["unlisted"]
-    made = scale.regroup(shards, folder, format=options["format"], options=given)
-    left = {k: v for k, v in given.items() if k == "duplicates"}
-    return made, options | {"format": None, "options": left}
-
-
-def _format_summary(done: Summary) -> str:
-    if done.found == done.shards:
-        return f"{done.method}: all {done.shards:,} shards are already up to date; results in {done.out}"
-    speed = f", {done.rows / done.seconds:,.0f} rows per second" if done.rows else ""
-    return (
-        f"{done.method}: {done.shards - done.found:,} shards processed, {done.found:,} already up to date;"
-        f" {done.rows:,} rows of {done.queries:,} queries gave {done.results:,} results in {done.out}{speed}"
-    )
-
-
-def is_method(name: str) -> bool:
-    """Whether the text names a method, with or without parameters."""
-    return name.partition("(")[0] in registry.aggregators.all()
+    return decorate
 
 
 def refuse_options(**given: object) -> None:

@@ -1,17 +1,27 @@
-"""podium annotators: the quality of annotators, random and malicious ones, with confidence intervals."""
+"""podium annotators: Estimate the quality of annotators."""
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli import _common as common
+from podium.cli._method import make_method
+from podium.cli._options import add_option
+from podium.cli.input import Input, with_input
+from podium.cli.output import (
+    Output,
+    echo_if_tty,
+    echo_note,
+    format_number,
+    print_grid,
+    print_json,
+    with_output,
+)
+from podium.core.tables import Grid
 
 if TYPE_CHECKING:
     from podium.analysis.annotators import Annotator, Annotators
-    from podium.data.labels import Labels
 
 WIDE = ("pairs", "queries", "peers", "weight")  # columns omitted on a terminal
 OPTIONAL = {  # column -> attribute and number of digits
@@ -25,35 +35,21 @@ OPTIONAL = {  # column -> attribute and number of digits
 }
 
 
-@click.command(name="annotators", short_help="Estimate the quality of annotators.")
-@click.argument("files", nargs=-1, type=common.FILES)
-@click.option("-q", "--qrels", type=common.FILES, help="Gold judgements, to measure annotators against.")
+@click.command(name="annotators")
+@add_option(Input, "qrels", "Gold judgements, to measure annotators against.")
 @click.option("-m", "--method", help="Consensus method to compare annotators with.  [default: crowdagg]")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level.")
-@click.option("--top", type=click.IntRange(1), metavar="N", help="Show only the first N annotators.")
+@add_option(Output, "top", "Show only the first N annotators.", type=click.IntRange(1), metavar="N")
 @click.option(
     "--flag",
     metavar="WORD",
     help="Show only annotators with this verdict or flag, such as malicious or copies.",
 )
-@click.option("--plot", type=click.Path(), help="Draw the qualities: a .svg, .png or .html file.")
-@click.option("--overwrite", is_flag=True, help="Replace files that exist.")
-@common.input_options
-@common.json_option
-def verb(
-    files: tuple[str, ...],
-    qrels: str | None,
-    method: str | None,
-    level: float,
-    top: int | None,
-    flag: str | None,
-    plot: str | None,
-    overwrite: bool,
-    format_: str | None,
-    unlisted: str | None,
-    options: tuple[str, ...],
-    json_: bool,
-) -> None:
+@add_option(Output, "plot", "Draw the qualities: a .svg, .png or .html file.")
+@add_option(Output, "overwrite", "Replace files that exist.")
+@with_input
+@with_output
+def verb(source: Input, method: str | None, level: float, flag: str | None, output: Output) -> None:
     """Estimate which annotators are reliable, random or malicious, with confidence intervals.
 
     Judgements are tables of votes or ratings with an annotator column. An annotator's quality is the
@@ -68,70 +64,39 @@ def verb(
     """
     from podium.analysis.annotators import annotators
 
-    if plot is not None:
-        from podium.evaluate.charts import check_suffix
+    output.check()
+    preferences = source.preferences
+    consensus = None if method is None else make_method(method).aggregate(preferences)
+    report = annotators(
+        preferences, consensus, labels=source.optional_labels, times=source.content.seconds, level=level
+    )
+    shown = report if flag is None else report.filter_by_flag(flag)
+    if output.plot is not None:
+        from podium.analysis.annotators.chart import plot_annotators
 
-        common.refuse_overwrite(plot, overwrite)
-        check_suffix(plot)
-    content = common.read_input(files, format_, options, unlisted)
-    preferences = common.require_preferences(content, files)
-    consensus = None if method is None else common.make_method(method).aggregate(preferences)
-    gold = _read_optional_labels(qrels, content)
-    found = annotators(preferences, consensus, labels=gold, times=content.seconds, level=level)
-    shown = found if flag is None else found.filter_by_flag(flag)
-    if plot is not None:
-        from podium.analysis.annotators.chart import plot_annotators as draw
-
-        draw(shown, plot)
-    if json_:
-        document = found.to_dict()
-        document["rows"] = shown.to_dict()["rows"][:top]
-        common.print_json(document)
+        plot_annotators(shown, output.plot)
+    if output.json:
+        document = report.to_dict()
+        document["rows"] = shown.to_dict()["rows"][: output.top]
+        print_json(document)
         return
-    _print_verdict(found)
-    _print_annotators(shown, top)
-
-
-def _read_optional_labels(qrels: str | None, content: Any) -> Labels | None:
-    """Gold labels from `--qrels` or from the input, if any."""
-    from podium.cli.eval import read_labels
-
-    return None if qrels is None and content.labels is None else read_labels(qrels, content)
-
-
-def _print_verdict(found: Annotators) -> None:
-    """Print the verdict first; for a pipe, on standard error to keep the table clean."""
-    for line in found.lines:
-        click.echo(line, err=not sys.stdout.isatty())
+    for line in report.lines:
+        echo_note(line)
+    _print_annotators(shown, output.top)
 
 
 def _print_annotators(found: Annotators, top: int | None) -> None:
     rows = found.rows[:top]
     columns = {name: of for name, of in OPTIONAL.items() if any(getattr(r, of[0]) is not None for r in rows)}
-    head = [
-        "annotator",
-        "verdict",
-        "flags",
-        "quality",
-        f"{100 * found.level:.6g}%",
-        "judged",
-        "pairs",
-        "queries",
-    ]
-    lines = [
-        [
-            *_format_row(row),
-            *(common.format_number(getattr(row, name), digits) for name, digits in columns.values()),
-        ]
+    level = f"{100 * found.level:.6g}%"
+    head = ("annotator", "verdict", "flags", "quality", level, "judged", "pairs", "queries", *columns)
+    lines = tuple(
+        (*_format_row(row), *(format_number(getattr(row, name), digits) for name, digits in columns.values()))
         for row in rows
-    ]
-    table = [[*head, *columns], *lines]
-    if sys.stdout.isatty():  # a terminal gets what fits; a pipe and --json get everything
-        shown = [i for i, name in enumerate(table[0]) if name not in WIDE]
-        table = [[line[i] for i in shown] for line in table]
-    common.print_table(table[0], table[1:], title=f"{len(found):,} annotators", left=3)
+    )
+    print_grid(Grid(head, lines, 3, f"{len(found):,} annotators"), WIDE)
     if len(rows) < len(found):
-        common.echo_if_tty(f"{len(found) - len(rows):,} more; omit --top to see all")
+        echo_if_tty(f"{len(found) - len(rows):,} more; omit --top to see all")
 
 
 def _format_row(row: Annotator) -> list[str]:

@@ -1,59 +1,55 @@
-"""podium believe: learn to rank from beliefs about features, without judgements."""
+"""podium believe: Rank from beliefs about features, without judgements."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli import _common as common
-from podium.cli._features import names_option, read_features
-from podium.cli._results import OutputOptions, output_options, write_consensus
-from podium.cli.eval import read_labels
+from podium.cli._method import MethodChoice, check_names, parse_parameters
+from podium.cli._options import add_option, add_options
+from podium.cli._progress import progress_bar
+from podium.cli.input import Input, with_input
+from podium.cli.output import (
+    Output,
+    consensus_options,
+    echo_if_tty,
+    echo_warning,
+    print_json,
+    print_table,
+    with_output,
+)
 from podium.core.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from podium.analysis.feature_beliefs import BeliefReport
-    from podium.data.labels import Labels
     from podium.methods.feature.labelled_features import LabelledFeatures
 
 
-@click.command(name="believe", short_help="Rank from beliefs about features, without judgements.")
-@click.argument("files", nargs=-1, type=common.FILES)
+@click.command(name="believe")
 @click.option("-b", "--believe", "believed", multiple=True, metavar="FEATURE=GRADE",
               help="A belief: a grade from -2 (certainly bad) to 2 (certainly good); may be repeated.")  # fmt: skip
 @click.option("--beliefs", type=click.Path(dir_okay=False), help="A CSV or TSV file of features and grades.")
-@click.option("-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE",
-              help="A parameter of the learner, such as kept=0 or l2=0.1.")  # fmt: skip
-@names_option
+@add_option(MethodChoice, "parameters", "A parameter of the learner, such as kept=0 or l2=0.1.")
+@add_options(Input, "names")
 @click.option("--model", type=click.Path(dir_okay=False), help="Save the model, for `podium apply`.")
-@click.option("-q", "--qrels", type=common.FILES, help="Judgements for evaluation only, not for training.")
+@add_option(Input, "qrels", "Judgements for evaluation only, not for training.")
 @click.option("--most", type=click.IntRange(1, 10_000), default=10, show_default=True,
               help="How many of the highest and lowest weights and of the changed queries to show.")  # fmt: skip
-@output_options
-@common.input_options
-@common.json_option
+@consensus_options
+@with_input
+@with_output
 def verb(
-    files: tuple[str, ...],
+    source: Input,
     believed: tuple[str, ...],
     beliefs: str | None,
     parameters: tuple[str, ...],
-    names: str | None,
     model: str | None,
-    qrels: str | None,
     most: int,
-    output: str | None,
-    to: str | None,
-    top: int | None,
-    tag: str,
-    ties: Any,
-    overwrite: bool,
-    format_: str | None,
-    unlisted: str | None,
-    options: tuple[str, ...],
-    json_: bool,
+    output: Output,
 ) -> None:
     """Learn to rank from graded beliefs about features instead of judgements, and report the result.
 
@@ -65,41 +61,30 @@ def verb(
     from podium import models
     from podium.analysis.feature_beliefs import belief_report
 
-    if unlisted is not None:
+    if source.unlisted is not None:
         raise click.UsageError("--unlisted applies to lists, not to features; leave it out")
-    if output == "-":
+    if output.path == "-":
         raise click.UsageError("the report goes to standard output; give -o a file name")
-    for path in filter(None, (output, model)):
-        common.refuse_overwrite(path, overwrite)
+    output.check(files=[model])
     learner = _build_learner(believed, beliefs, parameters)
-    content, features = read_features(files, format_, options, names)
-    with common.progress_bar() as progress:
+    content, features = source.read_features()
+    with progress_bar() as progress:
         learner.fit(features, progress=progress)
-    labels = read_labels(qrels, content) if qrels else _useful(content.labels)
+    labels = source.labels if source.qrels else content.labels
+    if not source.qrels and labels is not None and not (labels.grades > 0).any():
+        labels = None  # LETOR files without judgements hold zeros
     report = belief_report(learner, features, labels, most=most)
     if model:
-        models.save(learner, model, overwrite=overwrite)
-    if output:
-        write_consensus(
-            learner.rank(features, ties=ties),
-            repr(learner),
-            OutputOptions(output, to, top, tag, overwrite, False),
-        )
-    if json_:
-        common.print_json({"model": model, "output": output, **learner.parameters(), **report.to_dict()})
+        models.save(learner, model, overwrite=output.overwrite)
+    if output.path:
+        replace(output, json=False).write_consensus(learner.rank(features, ties=output.ties), repr(learner))
+    if output.json:
+        print_json({"model": model, "output": output.path, **learner.parameters(), **report.to_dict()})
     else:
         _print_report(report, most)
 
 
-def _useful(labels: Labels | None) -> Labels | None:
-    """Labels in the feature files; LETOR files without judgements hold zeros."""
-    return labels if labels is not None and (labels.grades > 0).any() else None
-
-
 def _build_learner(believed: Sequence[str], path: str | None, parameters: Sequence[str]) -> LabelledFeatures:
-    import dataclasses
-
-    from podium.core.params import parse_spec, suggest_names
     from podium.methods.feature.labelled_features import LabelledFeatures
 
     typed = [word.rpartition("=") for word in believed]
@@ -112,13 +97,8 @@ def _build_learner(believed: Sequence[str], path: str | None, parameters: Sequen
         grades[name.strip()] = _parse_grade(grade, name)
     if not grades:
         raise click.UsageError("no beliefs; give -b FEATURE=GRADE or --beliefs FILE")
-    given: dict[str, Any] = {}
-    known = [f.name for f in dataclasses.fields(LabelledFeatures) if f.name != "beliefs"]
-    for name, value in common.parse_assignments(parameters, "parameter").items():
-        if name not in known:
-            raise ParameterError(f"the learner has no parameter {name!r}; {suggest_names(name, known)}")
-        given |= parse_spec(f"p({name}={value})")[1]
-    return LabelledFeatures(beliefs=grades, **given)
+    known = [f.name for f in fields(LabelledFeatures) if f.name != "beliefs"]
+    return LabelledFeatures(beliefs=grades, **check_names(parse_parameters(parameters), known, "the learner"))
 
 
 def _read_beliefs(path: str) -> dict[str, float]:
@@ -138,7 +118,7 @@ def _read_beliefs(path: str) -> dict[str, float]:
                 f"{len(row)} columns", source=path, line=line, remedy="give a feature and its grade"
             )
         name, grade = (cell.strip() for cell in row)
-        if line == 1 and not _is_number(grade):
+        if line == 1 and _parse_number(grade) is None:
             continue
         if name in found:
             raise InputError(f"{name!r} is graded twice", source=path, line=line, remedy="grade it once")
@@ -146,24 +126,24 @@ def _read_beliefs(path: str) -> dict[str, float]:
     return found
 
 
-def _is_number(text: str) -> bool:
+def _parse_number(text: str) -> float | None:
     try:
-        float(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _parse_grade(text: str, name: str, source: str | None = None, line: int | None = None) -> float:
-    if not _is_number(text):
+    grade = _parse_number(text)
+    if grade is None:
         remedy = "give a number from -2 to 2"
         raise InputError(f"the grade of {name!r} is {text!r}", source=source, line=line, remedy=remedy)
-    return float(text)
+    return grade
 
 
 def _print_report(report: BeliefReport, most: int) -> None:
     state = "" if report.converged else ", NOT CONVERGED"
-    common.echo_if_tty(
+    echo_if_tty(
         f"trained on {report.items:,} items of {report.queries:,} queries in {report.passes} passes{state}"
     )
     shown = report.weights
@@ -171,18 +151,18 @@ def _print_report(report: BeliefReport, most: int) -> None:
         graded = [w for w in shown[most:-most] if w.grade]
         shown = (*shown[:most], *graded, *shown[-most:])
     rows = [(w.feature, f"{w.grade:+g}" if w.grade else "", f"{w.weight:+.4f}") for w in shown]
-    common.print_table(["feature", "grade", "weight"], rows, title="weights, largest first")
+    print_table(["feature", "grade", "weight"], rows, title="weights, largest first")
     facts = [("mean Kendall tau with the graded sum", f"{report.tau:.4f}")]
     if report.quality is not None:
         q = report.quality
         where = f"{q.metric} on {q.queries:,} judged queries"
         facts += [(f"{where}, graded sum", f"{q.naive:.4f}"), (f"{where}, learned", f"{q.learned:.4f}")]
-    common.print_table(["fact", "value"], facts)
+    print_table(["fact", "value"], facts)
     changed = [(str(c.query), f"{c.tau:.4f}", str(c.naive_top), str(c.learned_top)) for c in report.changed]
     if changed:
         title = "queries that changed most"
-        common.print_table(
+        print_table(
             ["query", "tau", "top by the graded sum", "top by the model"], changed, title=title, left=4
         )
     for conflict in report.conflicts:
-        click.echo(f"podium: warning: {conflict.text}", err=True)
+        echo_warning(conflict.text)

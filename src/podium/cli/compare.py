@@ -1,21 +1,37 @@
-"""podium compare: several methods on the same input, with confidence intervals and tests."""
+"""podium compare: Compare methods and single runs against judgements."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import sys
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from podium.cli import _common as common
-from podium.cli.eval import apply_tie_rule, read_labels
+from podium.cli._method import make_method
+from podium.cli._options import add_option, add_options, metrics_option
+from podium.cli._progress import track_progress
+from podium.cli.input import Input, with_input
+from podium.cli.output import (
+    Output,
+    echo_if_tty,
+    echo_note,
+    echo_warning,
+    print_json,
+    print_table,
+    trec_ties_option,
+    with_output,
+)
+from podium.core import registry, tables
+from podium.core.errors import ParameterError, capture_warnings
+from podium.core.settings import CompareSettings
+from podium.core.tables import Grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from podium.core.tables import Grid
     from podium.data.consensus import Consensus
     from podium.data.features import Features
     from podium.data.labels import Labels
@@ -23,7 +39,6 @@ if TYPE_CHECKING:
     from podium.evaluate import Comparison
     from podium.evaluate.heldout_labels import HeldOutLabels
     from podium.evaluate.metric_curves import Curve
-    from podium.formats import Content
     from podium.methods.base import Aggregator
 
 ROOM = 100  # width of the tables in characters
@@ -39,57 +54,42 @@ WRITERS = {"md": "to_markdown", "tex": "to_latex", "csv": "to_csv", "json": "to_
 ENDINGS = {"markdown": "md", "latex": "tex", "htm": "html"}
 
 
-@click.command(name="compare", short_help="Compare methods and single runs against judgements.")
-@click.argument("files", nargs=-1, type=common.FILES)
-@common.qrels_option
+@click.command(name="compare")
+@add_options(Input, "qrels")
 @click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated; `all`: every "
               "method that needs no training (slow).  [default: those of rrf, borda, combmnz, condorcet, mc4 and, "
               "for votes, bradley_terry that can read the input]")  # fmt: skip
 @click.option("--runs", type=click.Choice(["all", "best", "none"]), default="best", show_default=True,
               help="Which single runs to include; best: the best three and the baseline.")  # fmt: skip
 @click.option("--no-runs", "runs", flag_value="none", help="Same as --runs none.")
-@common.features_option
-@click.option("--baseline", help="The method or run to compare the others with.  [default: the first method]")
-@common.metrics_option("ndcg@10", "map")
-@click.option("--test", type=click.Choice(["t", "randomisation", "wilcoxon"]), default="t", show_default=True,
-              help="The paired test; the intervals of t and randomisation agree with the test.")  # fmt: skip
+@add_options(Input, "features")
+@add_options(CompareSettings, "baseline")
+@metrics_option("ndcg@10", "map")
+@add_options(CompareSettings, "test")
 @click.option("--pairs", is_flag=True, help="Test all pairs, not only against the baseline.")
 @click.option("--curve", is_flag=True, help="Show the first metric at depths 1 to 20.")
 @click.option("--per-query", is_flag=True, help="Show the first metric per query, largest difference first.")
-@click.option("--top", type=click.IntRange(1), metavar="N", help="With --per-query, show only N queries.")
-@click.option("--plot", type=click.Path(), help="Draw curves and differences: a .svg, .png or .html file.")
+@add_option(Output, "top", "With --per-query, show only N queries.", type=click.IntRange(1), metavar="N")
+@add_option(Output, "plot", "Draw curves and differences: a .svg, .png or .html file.")
+@add_option(Output, "path", "Write the tables: a .md, .tex, .csv, .json or .html file.", type=click.Path())
 @click.option(
-    "-o", "--output", type=click.Path(), help="Write the tables: a .md, .tex, .csv, .json or .html file."
+    "--as", "to", type=click.Choice([*WRITERS, *ENDINGS]), help="Output format.  [default: from the suffix]"
 )
-@click.option(
-    "--as", "as_", type=click.Choice([*WRITERS, *ENDINGS]), help="Output format.  [default: from the suffix]"
-)
-@click.option("--overwrite", is_flag=True, help="Replace files that exist.")
-@click.option("--ties", type=click.Choice(["trec", "item", "input"]), default="trec", show_default=True)
-@common.input_options
-@common.json_option
+@add_option(Output, "overwrite", "Replace files that exist.")
+@trec_ties_option
+@with_input
+@with_output
 def verb(
-    files: tuple[str, ...],
-    qrels: str | None,
+    source: Input,
     methods: tuple[str, ...],
     runs: str,
-    features: tuple[str, ...],
     baseline: str | None,
     metrics: tuple[str, ...],
     test: str,
     pairs: bool,
     curve: bool,
     per_query: bool,
-    top: int | None,
-    plot: str | None,
-    output: str | None,
-    as_: str | None,
-    overwrite: bool,
-    ties: Any,
-    format_: str | None,
-    unlisted: str | None,
-    options: tuple[str, ...],
-    json_: bool,
+    output: Output,
 ) -> None:
     """Compare methods and single runs against judgements.
 
@@ -102,120 +102,100 @@ def verb(
     podium compare *.run --qrels qrels.txt -m all --runs all -o table.tex
     podium compare *.run --qrels qrels.txt -m rrf -m mc4 --runs none --curve --per-query --plot curves.svg
     """
-    from dataclasses import replace
-
-    from podium.core.errors import capture_warnings
     from podium.data.unlisted_rule import describe_unlisted_rule
     from podium.evaluate import compare
     from podium.evaluate.heldout_labels import exclude_fitted_queries
     from podium.evaluate.metric_curves import curves
+    from podium.evaluate.result_rankings import aggregate_methods
     from podium.evaluate.unlisted_reading import warn_of_other_reading
     from podium.metrics.base import parse_all
 
-    kind = _check_targets(output, as_, plot, overwrite)
-    content = common.read_input(files, format_, options, unlisted)
-    preferences = common.require_preferences(content, files)
-    labels = read_labels(qrels, content)
+    kind = _check_targets(output)
+    preferences, labels = source.preferences, source.labels
     asked = parse_all(metrics)
-    made, described = _make_methods(methods, preferences, content, features)
-    results, left_out = _aggregate_methods(made, preferences, described, ties)
+    made, features = _make_methods(methods, source)
+    work = track_progress(list(made.items()), "aggregating")
+    results, left_out = aggregate_methods(work, preferences, features)
     held = exclude_fitted_queries(made, labels)
-    labels, results = held.labels, {n: c for n, c in results.items() if n not in held.left_out}
+    labels = held.labels
+    results = {n: output.apply_tie_rule(c) for n, c in results.items() if n not in held.left_out}
     left_out |= held.left_out
     _check_held_out(results, held)
     baseline = _resolve_baseline(baseline, preferences, results, left_out)
-    results |= _rank_single_runs(preferences, labels, asked, runs, ties, baseline)
+    results |= _rank_single_runs(preferences, labels, asked, runs, output, baseline)
     found = compare(results, labels, asked, baseline=baseline, test=test)
-    doubt = warn_of_other_reading(found, preferences, made, labels, features=described, ties=ties)
+    doubt = warn_of_other_reading(found, preferences, made, labels, features=features, ties=output.ties)
     remarks = tuple(filter(None, (describe_unlisted_rule(preferences), doubt)))
     found = replace(found, left_out=left_out, remarks=remarks)
-    has_depth = asked[0].cutoff_rule != "none"
     with capture_warnings():  # the comparison already reports them
-        lines = curves(results, labels, asked[0]) if curve or (plot and has_depth) else ()
-    if plot is not None:
-        from podium.evaluate.comparison_chart import plot_comparison as draw
+        wanted = curve or (output.plot and asked[0].cutoff_rule != "none")
+        lines = curves(results, labels, asked[0]) if wanted else ()
+    if output.plot is not None:
+        from podium.evaluate.comparison_chart import plot_comparison
 
-        draw(found, lines, plot)
-    asked_for = _ExtraTables(lines if curve else (), pairs, per_query, top)
-    if output is not None or as_ is not None:
+        plot_comparison(found, lines, output.plot)
+    extra = _ExtraTables(lines if curve else (), pairs, per_query, output.top)
+    to_file = output.path is not None or output.to is not None
+    if to_file:
         for name in left_out.keys() - held.left_out.keys():
             click.echo(f"podium: {name} is left out: {left_out[name]}", err=True)
         if doubt:
-            click.echo(f"podium: warning: {doubt}", err=True)
-        _write_text(found, _format_file(found, asked_for, kind), output, overwrite)
-    if json_:
-        common.print_json(_build_document(found, asked_for))
-    elif output is None and as_ is None:
-        print_comparison(found, _build_extra_grids(found, asked_for, short=sys.stdout.isatty()))
+            echo_warning(doubt)
+        _write_text(found, _format_file(found, extra, kind), output)
+    if output.json:
+        print_json(_build_document(found, extra))
+    elif not to_file:
+        _print_comparison(found, _build_extra_grids(found, extra, short=sys.stdout.isatty()))
 
 
-def _check_targets(output: str | None, as_: str | None, plot: str | None, overwrite: bool) -> str:
+def _check_targets(output: Output) -> str:
     """Refuse what cannot be written before any work is done; return the output format."""
-    from podium.core.errors import ParameterError
-
-    if plot is not None:
-        from podium.evaluate.charts import check_suffix
-
-        common.refuse_overwrite(plot, overwrite)
-        check_suffix(plot)
-    ending = as_ or (output or ".md").rpartition(".")[2].lower()
+    ending = output.to or (output.path or ".md").rpartition(".")[2].lower()
     kind = ENDINGS.get(ending, ending)
+    replace(output, path=None).check()
     if kind not in WRITERS:
         wanted = ", ".join(f".{w}" for w in WRITERS)
         raise ParameterError(
-            f"cannot detect the output format from {output!r}; use a suffix of {wanted}, or give --as"
+            f"cannot detect the output format from {output.path!r}; use a suffix of {wanted}, or give --as"
         )
-    if output is not None and output != "-":
-        common.refuse_overwrite(output, overwrite)
+    output.check()
     return kind
 
 
 def _check_held_out(results: dict[str, Consensus], held: HeldOutLabels) -> None:
     """Report which queries are held out; refuse to compare models only on their training queries."""
-    from podium.core.errors import ParameterError
-
     absent = [f"{name} is left out: {reason}" for name, reason in held.left_out.items()]
     for note in (*(absent if results else ()), *held.notes):
-        click.echo(f"podium: warning: {note}", err=True)
+        echo_warning(note)
     if not results:
         name, reason = next(iter(held.left_out.items()))
         raise ParameterError(f"{name} cannot be evaluated on this input: {reason}")
 
 
-def _make_methods(
-    methods: Sequence[str], preferences: Preferences, content: Content, features: Sequence[str]
-) -> tuple[dict[str, Aggregator], Features | None]:
+def _make_methods(methods: Sequence[str], source: Input) -> tuple[dict[str, Aggregator], Features | None]:
     """The methods by specification, and the item features if any method uses them."""
-    from podium.core.errors import ParameterError
     from podium.evaluate.comparison import USUAL, usual_methods
 
-    asked = list(methods) or list(dict.fromkeys((*USUAL, *usual_methods(preferences.forms))))
-    every = list_unsupervised_methods(preferences.forms) if "all" in asked else []
-    specs = list(dict.fromkeys(name for spec in asked for name in (every if spec == "all" else [spec])))
-    made = {spec: common.make_method(spec) for spec in specs}
+    forms = source.preferences.forms
+    asked = list(methods) or list(dict.fromkeys((*USUAL, *usual_methods(forms))))
+    known = registry.aggregators.all() if "all" in asked else {}
+    plain = [
+        name
+        for name, cls in known.items()
+        if forms <= cls.tags.accepts and not cls.tags.supervised and not cls.tags.uses_features
+    ]
+    specs = dict.fromkeys(name for spec in asked for name in (plain if spec == "all" else [spec]))
+    made = {spec: make_method(spec) for spec in specs}
     user = next((m for m in made.values() if m.tags.uses_features), None)
-    if features and user is None:
+    if source.features and user is None:
         raise ParameterError(f"none of {', '.join(made)} uses item features; leave --features out")
-    return made, None if user is None else common.resolve_features(user, content, features)
-
-
-def _aggregate_methods(
-    made: dict[str, Aggregator], preferences: Preferences, described: Features | None, ties: Any
-) -> tuple[dict[str, Consensus], dict[str, str]]:
-    """The results of the methods, and for each failed method the reason."""
-    from podium.evaluate.result_rankings import aggregate_methods
-
-    work = common.track_progress(list(made.items()), "aggregating")
-    results, left_out = aggregate_methods(work, preferences, described)
-    return {spec: apply_tie_rule(found, ties) for spec, found in results.items()}, left_out
+    return made, None if user is None else source.features_of(user)
 
 
 def _resolve_baseline(
     given: str | None, preferences: Preferences, results: dict[str, Consensus], left_out: dict[str, str]
 ) -> str | None:
     """The name of the baseline row; a run may be given without its `run` prefix."""
-    from podium.core.errors import ParameterError
-
     if given in left_out:
         raise ParameterError(f"the baseline {given} gave no result: {left_out[given]}")
     runs = {str(e) for e in preferences.experts} if preferences.lists.rows else set()
@@ -227,8 +207,8 @@ def _rank_single_runs(
     labels: Labels,
     metrics: Sequence[Any],
     runs: str,
-    ties: Any,
-    baseline: str | None = None,
+    output: Output,
+    baseline: str | None,
 ) -> dict[str, Consensus]:
     """Single runs as results: all, the best by the first metric, or none; always the baseline."""
     from podium.evaluate import expert_rankings
@@ -240,8 +220,8 @@ def _rank_single_runs(
     if runs == "none":
         named = {n: e for n, e in named.items() if n == baseline}
     alone = {
-        n: apply_tie_rule(expert_rankings(preferences, named[n]), ties)
-        for n in common.track_progress(list(named), "single runs")
+        n: output.apply_tie_rule(expert_rankings(preferences, named[n]))
+        for n in track_progress(list(named), "single runs")
     }
     if runs == "best" and len(alone) > BEST:
         which = (Judgements.for_labels(labels).judged_counts > 0).nonzero()[0]
@@ -249,17 +229,6 @@ def _rank_single_runs(
         best = sorted(alone, key=lambda n: -score[n])
         alone = {n: alone[n] for k, n in enumerate(best) if k < BEST or n == baseline}
     return alone
-
-
-def list_unsupervised_methods(forms: frozenset[Any]) -> list[str]:
-    """Every method that can read these forms and needs neither labels nor item features."""
-    from podium.core import registry
-
-    return [
-        name
-        for name, cls in registry.aggregators.all().items()
-        if forms <= cls.tags.accepts and not cls.tags.supervised and not cls.tags.uses_features
-    ]
 
 
 class _ExtraTables(NamedTuple):
@@ -273,9 +242,6 @@ class _ExtraTables(NamedTuple):
 
 def _format_file(found: Comparison, extra: _ExtraTables, kind: str) -> str:
     """The content of the output file; a .csv file holds exactly one table."""
-    from podium.core import tables
-    from podium.core.errors import ParameterError
-
     if kind == "json":
         return tables.format_json(_build_document(found, extra))
     further = _build_extra_grids(found, extra)
@@ -289,34 +255,32 @@ def _format_file(found: Comparison, extra: _ExtraTables, kind: str) -> str:
     return writer() if kind == "csv" else writer(further)
 
 
-def _write_text(found: Comparison, text: str, output: str | None, overwrite: bool) -> None:
-    if output is None or output == "-":
+def _write_text(found: Comparison, text: str, output: Output) -> None:
+    if output.path is None or output.path == "-":
         click.echo(text, nl=False)
         return
     from podium.storage.files import write_atomically
 
-    write_atomically([text.encode()], output, overwrite=overwrite)
-    click.echo(f"{len(found.evaluations)} results on {found.queries:,} queries written to {output}", err=True)
+    write_atomically([text.encode()], output.path, overwrite=output.overwrite)
+    size = f"{len(found.evaluations)} results on {found.queries:,} queries"
+    click.echo(f"{size} written to {output.path}", err=True)
     for remark in found.remarks[:1]:
         click.echo(remark, err=True)
 
 
 def _build_document(found: Comparison, extra: _ExtraTables) -> dict[str, Any]:
-    import dataclasses
-
     document = found.to_dict()
     if extra.pairs:
-        document["pairs"] = [dataclasses.asdict(p) for m in found.metrics for p in found.pairs(m)]
+        document["pairs"] = [asdict(p) for m in found.metrics for p in found.pairs(m)]
     if extra.per_query:
-        document["per_query"] = [dataclasses.asdict(r) for r in found.per_query()[: extra.top]]
+        document["per_query"] = [asdict(r) for r in found.per_query()[: extra.top]]
     if extra.lines:
-        document["curves"] = [dataclasses.asdict(c) for c in extra.lines]
+        document["curves"] = [asdict(c) for c in extra.lines]
     return document
 
 
 def _build_extra_grids(found: Comparison, extra: _ExtraTables, *, short: bool = False) -> list[Grid]:
     """The requested tables; a terminal gets a few depths side by side, a pipe or file gets all depths."""
-    from podium.core.tables import Grid
     from podium.evaluate import comparison_tables as text
 
     grids = [(text.curve_summary if short else text.curve_grid)(extra.lines)] if extra.lines else []
@@ -328,16 +292,16 @@ def _build_extra_grids(found: Comparison, extra: _ExtraTables, *, short: bool = 
     return grids
 
 
-def print_comparison(found: Comparison, further: Sequence[Grid] = ()) -> None:
+def _print_comparison(found: Comparison, further: Sequence[Grid]) -> None:
     """Print one table per metric, best first, with its verdict; for a pipe, text goes to standard error."""
     for metric, grid in zip(found.metrics, found.grids(), strict=True):
         _print_grid(grid)
-        click.echo(found.verdict(metric), err=not sys.stdout.isatty())
-        common.echo_if_tty("")
+        echo_note(found.verdict(metric))
+        echo_if_tty("")
     for grid in further:
         _print_grid(grid)
     for note in found.notes:
-        click.echo(f"Note: {note}", err=not sys.stdout.isatty())
+        echo_note(f"Note: {note}")
 
 
 def _print_grid(grid: Grid) -> None:
@@ -346,7 +310,7 @@ def _print_grid(grid: Grid) -> None:
     if sys.stdout.isatty() and shutil.get_terminal_size().columns < ROOM:
         head = [SHORT.get(name, name) for name in head]
         rows = [[*row[: grid.left], *(_shorten_cell(c) for c in row[grid.left :])] for row in rows]
-    common.print_table(head, rows, title=grid.title, left=grid.left)
+    print_table(head, rows, title=grid.title, left=grid.left)
 
 
 def _shorten_cell(cell: str) -> str:

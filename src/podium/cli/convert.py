@@ -1,18 +1,18 @@
-"""podium convert: convert between file formats."""
+"""podium convert: Convert between file formats."""
 
 from __future__ import annotations
 
 import click
 
-from podium.cli import _common as common
+from podium.cli._options import add_option, add_options
+from podium.cli.input import Input, parse_assignments, with_input
+from podium.cli.output import Output, print_json, print_table, with_output
+from podium.core import registry
 
 
-@click.command(name="convert", short_help="Convert between file formats.")
-@click.argument("files", nargs=-1, type=common.FILES)
-@click.option(
-    "-o", "--output", type=click.Path(allow_dash=True), help="The file to write; its suffix sets the format."
-)
-@click.option("--to", "to", help="Format of the output.  [default: from the suffix]")
+@click.command(name="convert")
+@add_options(Output, "path")
+@add_option(Output, "to", "Format of the output.  [default: from the suffix]")
 @click.option(
     "--write-option",
     "write_options",
@@ -20,22 +20,11 @@ from podium.cli import _common as common
     metavar="NAME=VALUE",
     help="An option of the output format.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+@add_options(Output, "overwrite")
 @click.option("--formats", "list_", is_flag=True, help="List the formats and their options.")
-@common.input_options
-@common.json_option
-def verb(
-    files: tuple[str, ...],
-    output: str | None,
-    to: str | None,
-    write_options: tuple[str, ...],
-    overwrite: bool,
-    list_: bool,
-    format_: str | None,
-    unlisted: str | None,
-    options: tuple[str, ...],
-    json_: bool,
-) -> None:
+@with_input
+@with_output
+def verb(source: Input, write_options: tuple[str, ...], list_: bool, output: Output) -> None:
     """Convert between file formats; - is standard input or output, gzip input is decompressed.
 
     \b
@@ -46,32 +35,25 @@ def verb(
     from podium import formats
 
     if list_:
-        _print_formats(json_)
+        _print_formats(output.json)
         return
-    if output is None:
+    if output.path is None:
         raise click.UsageError("no output; give -o FILE, or -o - with --to FORMAT")
-    content = common.read_input(files, format_, options, unlisted)
-    formats.write(
-        content, output, to, overwrite=overwrite, **common.parse_assignments(write_options, "option")
-    )
-    parts = {
-        name: part
-        for name in ("preferences", "labels", "features")
-        if (part := getattr(content, name)) is not None
-    }
-    if json_ and output != "-":
-        common.print_json({"output": output, "holds": {name: repr(part) for name, part in parts.items()}})
+    options = parse_assignments(write_options, "option")
+    formats.write(source.content, output.path, output.to, overwrite=output.overwrite, **options)
+    parts = {name: getattr(source.content, name) for name in ("preferences", "labels", "features")}
+    holds = {name: repr(part) for name, part in parts.items() if part is not None}
+    if output.json and output.path != "-":
+        print_json({"output": output.path, "holds": holds})
     else:
-        click.echo(f"{', '.join(map(repr, parts.values()))} written to {output}", err=True)
+        click.echo(f"{', '.join(holds.values())} written to {output.path}", err=True)
 
 
 def _print_formats(json_: bool) -> None:
-    from podium.core import registry
-
     made = [cls() for cls in registry.formats.all().values()]
     if json_:
-        common.print_json([{"name": f.name, "summary": f.summary, "suffixes": f.suffixes, "read": f.options("read"),
+        print_json([{"name": f.name, "summary": f.summary, "suffixes": f.suffixes, "read": f.options("read"),
                       "write": f.options("write")} for f in made])  # fmt: skip
         return
     rows = [(f.name, f.summary, " ".join(f.suffixes), " ".join(f.options("read"))) for f in made]
-    common.print_table(["format", "what it is", "suffixes", "options"], rows, left=4)
+    print_table(["format", "what it is", "suffixes", "options"], rows, left=4)

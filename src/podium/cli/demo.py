@@ -1,4 +1,4 @@
-"""podium demo: the main workflow end to end, on generated data."""
+"""podium demo: See what Podium does, on generated data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli import _common as common
+from podium.cli._options import add_option
+from podium.cli._progress import track_progress
+from podium.cli.output import Output, format_number, print_json, print_table, refuse_overwrite, with_output
+from podium.core.tables import format_p_value
 
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus
@@ -19,20 +22,21 @@ FILES = ("engines.run", "qrels.txt", "fused.run")
 METHODS = ("rrf", "borda", "combmnz", "rbc", "condorcet", "copeland", "mc4")
 
 
-@click.command(name="demo", short_help="See what Podium does, on generated data.")
-@click.option(
-    "-o",
-    "--output",
+@click.command(name="demo")
+@add_option(
+    Output,
+    "path",
+    "Also write the runs, judgements and the fused run here.",
     type=click.Path(file_okay=False),
-    help="Also write the runs, judgements and the fused run here.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace those files if they exist.")
-@common.json_option
-def verb(output: str | None, overwrite: bool, json_: bool) -> None:
+@add_option(Output, "overwrite", "Replace those files if they exist.")
+@with_output
+def verb(output: Output) -> None:
     """Fuse 25 synthetic engines over 200 queries, evaluate the result, and explain one first place."""
-    if output is not None and Path(output).is_dir():  # before any work is done
+    folder = None if output.path is None else Path(output.path)
+    if folder is not None and folder.is_dir():  # before any work is done
         for name in FILES:
-            common.refuse_overwrite(str(Path(output) / name), overwrite)
+            refuse_overwrite(str(folder / name), output.overwrite)
     begin = time.perf_counter()
     from podium.data.demo import demo
     from podium.evaluate import compare, evaluate, expert_rankings
@@ -45,25 +49,19 @@ def verb(output: str | None, overwrite: bool, json_: bool) -> None:
     quality = {n: evaluate(c, labels, "ndcg@10", queries="all").mean()["ndcg@10"] for n, c in alone.items()}
     ranked = sorted(quality, key=lambda n: -quality[n])
     results: dict[str, Consensus] = {f"best engine ({ranked[0]})": alone[ranked[0]]}
-    for name in common.track_progress(METHODS, "fusing"):
+    for name in track_progress(METHODS, "fusing"):
         results[name] = make(name).aggregate(preferences)
     results[f"worst engine ({ranked[-1]})"] = alone[ranked[-1]]
     found = compare(results, labels, ["ndcg@10", "map"])
     seconds = time.perf_counter() - begin
-    if output is not None:
-        _write_files(data, results["rrf"], Path(output), overwrite)
-    if json_:
+    if folder is not None:
+        _write_files(data, results["rrf"], folder, output.overwrite)
+    if output.json:
         means = {n: e.mean() for n, e in found.evaluations.items()}
-        common.print_json(
-            {
-                "data": repr(data),
-                "fingerprint": preferences.fingerprint,
-                "mean": means,
-                "seconds": round(seconds, 3),
-            }
-        )
+        facts = {"data": repr(data), "fingerprint": preferences.fingerprint, "mean": means}
+        print_json(facts | {"seconds": round(seconds, 3)})
     else:
-        _print_results(data, found, results, seconds, output)
+        _print_results(data, found, results, seconds, output.path)
 
 
 def _print_results(
@@ -82,18 +80,16 @@ def _print_results(
         change = (
             "" if ndcg.difference is None else f"{ndcg.difference:+.4f}  [{ndcg.low:+.4f}, {ndcg.high:+.4f}]"
         )
-        p_value = "" if ndcg.p_holm is None else ("<0.001" if ndcg.p_holm < 0.001 else f"{ndcg.p_holm:.3f}")
-        rows.append((name, common.format_number(ndcg.mean), common.format_number(ap.mean), change, p_value))
-    common.print_table(columns, rows)
+        means = format_number(ndcg.mean), format_number(ap.mean)
+        rows.append((name, *means, change, format_p_value(ndcg.p_holm)))
+    print_table(columns, rows)
     query = p.queries[0]
     first = results["rrf"][query][0]
     shares = make("rrf").explain(p, query, first.item)
     top = sorted(shares.items(), key=lambda kv: -kv[1])[:3]
     listing = ", ".join(f"{e} {100 * v / first.score:.0f} %" for e, v in top)
-    heard = sum(v > 0 for v in shares.values())
-    click.echo(
-        f"\nWhy {first.item} is first for {query} (rrf): {heard} engines list it; largest shares: {listing}."
-    )
+    listed = f"{sum(v > 0 for v in shares.values())} engines list it; largest shares: {listing}"
+    click.echo(f"\nWhy {first.item} is first for {query} (rrf): {listed}.")
     click.echo(f"Done in {seconds:.1f} s.")
     if output is None:
         click.echo(

@@ -1,4 +1,4 @@
-"""podium doctor: check the installation and input files."""
+"""podium doctor: Check the installation and input files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from podium.cli import _common as common
+from podium.cli._options import add_option
+from podium.cli.input import Input, with_input
+from podium.cli.output import Output, print_json, print_table, with_output
+from podium.core.version import __version__
 
 if TYPE_CHECKING:
     from podium.data.ids import Ids
@@ -25,19 +28,11 @@ class DoctorFinding(NamedTuple):
     detail: str
 
 
-@click.command(name="doctor", short_help="Check the installation and input files.")
-@click.argument("files", nargs=-1, type=common.FILES)
-@click.option("-q", "--qrels", type=common.FILES, help="Judgements to check against the input.")
-@common.input_options
-@common.json_option
-def verb(
-    files: tuple[str, ...],
-    qrels: str | None,
-    format_: str | None,
-    unlisted: str | None,
-    options: tuple[str, ...],
-    json_: bool,
-) -> None:
+@click.command(name="doctor")
+@add_option(Input, "qrels", "Judgements to check against the input.")
+@with_input
+@with_output
+def verb(source: Input, output: Output) -> None:
     """Check the installation and, if files are given, their content. Exit code 1 if a check fails.
 
     \b
@@ -45,19 +40,13 @@ def verb(
     podium doctor *.run --qrels qrels.txt
     """
     findings = list(_check_installation())
-    if files:
-        from podium.cli.eval import read_labels
-
-        content = common.read_input(files, format_, options, unlisted)
-        labels = read_labels(qrels, content) if qrels or content.labels is not None else None
-        findings += _check_data(common.require_preferences(content, files), labels)
-    if json_:
-        common.print_json([f._asdict() for f in findings])
+    if source.files:
+        findings += _check_data(source.preferences, source.optional_labels)
+    if output.json:
+        print_json([f._asdict() for f in findings])
     else:
         mark = {True: "ok", False: "WRONG", None: ""}
-        common.print_table(
-            ["check", "", "detail"], [(f.what, mark[f.ok], f.detail) for f in findings], left=3
-        )
+        print_table(["check", "", "detail"], [(f.what, mark[f.ok], f.detail) for f in findings], left=3)
     if any(f.ok is False for f in findings):
         sys.exit(1)
 
@@ -65,7 +54,6 @@ def verb(
 def _check_installation() -> Iterator[DoctorFinding]:
     import importlib.metadata as metadata
 
-    from podium.core.version import __version__
     from podium.kernels import dispatch
 
     yield DoctorFinding("podium", None, f"{__version__} on Python {sys.version.split()[0]}")

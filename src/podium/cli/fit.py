@@ -1,17 +1,22 @@
-"""podium fit: train a model on judgements and save it."""
+"""podium fit: Train a model on judgements and save it."""
 
 from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli import _common as common
-from podium.cli import _fit_shards
-from podium.cli._shards import refuse_options
-from podium.cli.eval import read_labels
+from podium.cli._fit_shards import fit_shards
+from podium.cli._method import MethodChoice, find_learner, match_weights, with_method
+from podium.cli._options import add_option, add_options
+from podium.cli._progress import progress_bar
+from podium.cli._shards import TRAINING, ShardOptions, refuse_options, with_shards
+from podium.cli.input import FILES, Input, with_input
+from podium.cli.output import Output, format_number, print_json, print_table, with_output
+from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from podium.data.dataset import Dataset
@@ -22,52 +27,38 @@ SHARE = 0.2
 METRIC = "ndcg@10"
 
 
-@click.command(name="fit", short_help="Train a model on judgements and save it.")
-@click.argument("files", nargs=-1, type=common.FILES)
-@common.qrels_option
-@click.option("-m", "--method", required=True, help="A method, such as svd or 'rrf(k=20)'.")
-@click.option(
-    "-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the method."
+@click.command(name="fit")
+@add_options(Input, "qrels")
+@with_method(
+    "A method, such as svd or 'rrf(k=20)'.",
+    "Expert weights, for a method that supports them.",
+    required=True,
 )
-@click.option("--weights", metavar="NAME=W,...", help="Expert weights, for a method that supports them.")
 @click.option(
     "--validation",
-    type=common.FILES,
+    type=FILES,
     multiple=True,
     help="Validation input with other queries, for model selection; may be repeated.",
 )
 @click.option("--validation-share", type=click.FloatRange(0, 1, max_open=True), help="Share of the judged queries "
               f"held out for validation.  [default: {SHARE} if there are {ENOUGH} or more, else 0]")  # fmt: skip
-@common.features_option
+@add_options(Input, "features")
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the validation split."
 )
-@click.option(
-    "-o", "--output", type=click.Path(), required=True, help="The model file to write, such as m.podium."
-)
-@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
-@_fit_shards.training_shard_options
-@common.input_options
-@common.json_option
+@add_option(Output, "path", "The model file to write, such as m.podium.", type=click.Path(), required=True)
+@add_options(Output, "overwrite")
+@with_shards(*TRAINING)
+@with_input
+@with_output
 def verb(
-    files: tuple[str, ...],
-    qrels: str | None,
-    method: str,
-    parameters: tuple[str, ...],
-    weights: str | None,
+    source: Input,
+    choice: MethodChoice,
     validation: tuple[str, ...],
     validation_share: float | None,
-    features: tuple[str, ...],
     seed: int,
-    output: str,
-    overwrite: bool,
-    shards: bool,
-    cache: str | None,
-    no_cache: bool,
-    format_: str | None,
-    unlisted: str | None,
-    options: tuple[str, ...],
-    json_: bool,
+    output: Output,
+    how: ShardOptions,
 ) -> None:
     """Train a model on judgements and save it.
 
@@ -80,54 +71,53 @@ def verb(
     from podium import models
     from podium.data.dataset import Dataset
 
-    common.refuse_overwrite(output, overwrite)
+    output.check()
     if validation and validation_share is not None:
         raise click.UsageError("give --validation or --validation-share, not both")
-    how = _fit_shards.TrainingShardOptions(shards, cache, no_cache)
-    if how.is_requested([*files, *validation]):
-        refuse_options(features=features, validation_share=validation_share, seed=seed)
-        learner = _fit_shards.make_streaming_learner(method, parameters, weights)
-        read = common.parse_reading_options(options, unlisted)
-        given = _fit_shards.TrainingShardInput(files, validation, qrels, format_, read)
-        _fit_shards.fit_shards(learner, given, how, output, overwrite, json_)
-        return
-    asked = _make_method(method, parameters, weights)
-    content = common.read_input(files, format_, options, unlisted)
-    preferences = common.require_preferences(content, files)
-    model = dataclasses.replace(common.match_weights(asked, preferences))
-    labels = read_labels(qrels, content) if model.tags.supervised or qrels else content.labels
-    data = Dataset(preferences, labels, common.resolve_features(model, content, features))
-    reading = (format_, options, unlisted)
-    train, held = (
-        (data, _read_validation(model, validation, qrels, features, data, reading))
-        if validation
-        else _split_validation(data, validation_share, seed, model.tags.supervised)
-    )
-    facts = {"model": output, **_fit_and_measure(model, train, held)}
-    models.save(model, output, overwrite=overwrite)
-    if json_:
-        common.print_json(facts)
+    facts: dict[str, Any] = {"model": output.path}
+    if how.is_requested([*source.files, *validation]):
+        refuse_options(features=source.features, validation_share=validation_share, seed=seed)
+        model, learned = choice.make_streaming(), True
+        facts |= fit_shards(model, source, validation, how)
     else:
-        _print_summary(facts, model)
+        model = dataclasses.replace(match_weights(_make_method(choice), source.preferences))
+        learned = model.tags.supervised
+        labels = source.labels if learned or source.qrels else source.content.labels
+        data = Dataset(source.preferences, labels, source.features_of(model))
+        train, held = (
+            (data, _read_validation(model, dataclasses.replace(source, files=validation), data))
+            if validation
+            else _split_validation(data, validation_share, seed, learned)
+        )
+        facts |= _fit_and_measure(model, train, held)
+    models.save(model, facts["model"], overwrite=output.overwrite)
+    if output.json:
+        print_json(facts)
+    else:
+        _print_summary(facts, learned)
 
 
-def _make_method(method: str, parameters: tuple[str, ...], weights: str | None) -> Aggregator:
-    from podium.core.errors import ParameterError
-
+def _make_method(choice: MethodChoice) -> Aggregator:
     try:
-        return common.make_method(method, parameters, weights)
+        return choice.make()
     except ParameterError:
-        if _fit_shards.find_learner(method) is None:
+        if find_learner(choice.spec) is None:
             raise
         raise ParameterError(
-            f"{method} learns from item features alone; give one or more feature files as shards (--shards)"
+            f"{choice.spec} learns from item features alone; give one or more feature files as shards (--shards)"
         ) from None
 
 
-def _fit_and_measure(model: Aggregator, train: Dataset, held: Dataset | None) -> dict[str, Any]:
+def _fit_and_measure(model: Any, train: Dataset, held: Dataset | None) -> dict[str, Any]:
     """Fit the model and return the facts to report."""
     begin = time.perf_counter()
-    _fit_model(model, train, held)
+    learned: bool = model.tags.supervised
+    data = train.preferences, train.labels, train.features
+    if learned:
+        with progress_bar() as progress:
+            model.fit(*data, validation=held, progress=progress)
+    else:
+        model.fit(*data)
     return {
         "method": repr(model),
         "fingerprint": train.preferences.fingerprint,
@@ -135,41 +125,22 @@ def _fit_and_measure(model: Aggregator, train: Dataset, held: Dataset | None) ->
         "validation_queries": 0 if held is None else _count_labeled_queries(held),
         "passes": getattr(model, "passes_", None),
         "seconds": round(time.perf_counter() - begin, 3),
-        **_measure_quality(model, train),
-        **_collect_notes(model, train),
+        **(_recall_quality(model) if learned else _measure_unsupervised(model, train)),
     }
 
 
-def _collect_notes(model: Aggregator, train: Dataset) -> dict[str, Any]:
-    """The facts reported by a method that learns without labels."""
-    if model.tags.supervised:
-        return {}
-    notes = model.aggregate(train.preferences, train.features).diagnostics.notes
-    return {"notes": list(notes)} if notes else {}
-
-
-def _read_validation(
-    model: Aggregator,
-    files: tuple[str, ...],
-    qrels: str | None,
-    features: tuple[str, ...],
-    data: Dataset,
-    reading: tuple[Any, Any, Any],
-) -> Dataset:
+def _read_validation(model: Aggregator, source: Input, data: Dataset) -> Dataset:
     """Validation data from separate files; training queries must not be among them."""
-    from podium.core.errors import ParameterError
     from podium.data.dataset import Dataset
 
-    content = common.read_input(files, *reading)
-    preferences = common.require_preferences(content, files)
+    preferences = source.preferences
     known = set(data.preferences.queries)
     both = [q for q in preferences.queries if q in known]
     if both:
         raise ParameterError(
             f"query {both[0]!r} is in both the input and --validation; validate on queries not used for training"
         )
-    labels = read_labels(qrels, content)
-    return Dataset(preferences, labels, common.resolve_features(model, content, features))
+    return Dataset(preferences, source.labels, source.features_of(model))
 
 
 def _split_validation(
@@ -188,36 +159,26 @@ def _count_labeled_queries(data: Dataset) -> int:
     return int(labelled_queries(data).sum())
 
 
-def _fit_model(model: Aggregator, train: Dataset, held: Dataset | None) -> None:
-    if not model.tags.supervised:
-        model.fit(train.preferences, train.labels, train.features)
-        return
-    learner: Any = model
-    with common.progress_bar() as progress:
-        learner.fit(train.preferences, train.labels, train.features, validation=held, progress=progress)
-
-
-def _measure_quality(model: Aggregator, train: Dataset) -> dict[str, Any]:
-    """Compare the model with an unsupervised baseline on held-out queries, if there are any."""
-    if not model.tags.supervised:
-        return _measure_unsupervised(model, train)
-    found: dict[str, Any] = getattr(model, "validation_", {})
-    if not found:
+def _recall_quality(model: Any) -> dict[str, Any]:
+    """The comparison with an unsupervised baseline on the validation queries, if there were any."""
+    measured: dict[str, Any] = getattr(model, "validation_", {})
+    if not measured:
         return {"verdict": "not measured"}
-    kept = {k: found[k] for k in ("metric", "baseline", "before", "after")}
-    worse = found["after"] < found["before"] - 1e-12
-    return {"measured_on": "validation", **kept, "verdict": "worse" if worse else "not worse"}
+    kept = {k: measured[k] for k in ("metric", "baseline", "before", "after")}
+    return {"measured_on": "validation", **kept, "verdict": _choose_verdict(kept["before"], kept["after"])}
 
 
 def _measure_unsupervised(model: Aggregator, data: Dataset) -> dict[str, Any]:
-    """The same for a method fitted without labels: all labelled queries are held out."""
+    """The same for a method fitted without labels, for which all labelled queries are held out; and its notes."""
     from podium.evaluate import evaluate
     from podium.methods.learned.baseline_comparison import make_baseline
 
+    consensus = model.aggregate(data.preferences, data.features)
+    notes = {"notes": list(consensus.diagnostics.notes)} if consensus.diagnostics.notes else {}
     if data.labels is None or not _count_labeled_queries(data):
-        return {}
+        return notes
     plain = make_baseline(data)
-    results = plain.aggregate(data.preferences), model.aggregate(data.preferences, data.features)
+    results = plain.aggregate(data.preferences), consensus
     before, after = (evaluate(c, data.labels, METRIC).mean()[METRIC] for c in results)
     return {
         "metric": METRIC,
@@ -225,34 +186,49 @@ def _measure_unsupervised(model: Aggregator, data: Dataset) -> dict[str, Any]:
         "baseline": plain.name,
         "before": before,
         "after": after,
-        "verdict": "worse" if after < before - 1e-12 else "not worse",
+        "verdict": _choose_verdict(before, after),
+        **notes,
     }
 
 
-def _print_summary(facts: dict[str, Any], model: Aggregator) -> None:
-    learned = model.tags.supervised
-    held = facts["validation_queries"]
+def _choose_verdict(before: float, after: float) -> str:
+    return "worse" if after < before - 1e-12 else "not worse"
+
+
+def _print_summary(facts: dict[str, Any], learned: bool) -> None:
     rows = [("method", facts["method"])]
     if learned:
-        rows.append(("trained on", f"{facts['queries']:,} judged queries in {facts['seconds']:.1f} s"))
+        of, of_held = (
+            f" of {facts[name]:,} shard(s)" if name in facts else ""
+            for name in ("shards", "validation_shards")
+        )
         chooses = facts["passes"] is not None  # without passes there is nothing to select
-        if held:
-            rows.append(("validated on" if chooses else "held out", f"{held:,} other judged queries"))
+        held = facts["validation_queries"]
+        rows.append(("trained on", f"{facts['queries']:,} judged queries{of} in {facts['seconds']:.1f} s"))
+        if facts.get("validation_shards", held):
+            rows.append(
+                ("validated on" if chooses else "held out", f"{held:,} other judged queries{of_held}")
+            )
         elif chooses:
             rows.append(("validated on", "nothing: the last pass was kept"))
     if facts["passes"] is not None:
         rows.append(("passes kept", ", ".join(map(str, facts["passes"]))))
-    if "metric" in facts:
-        where = f"{facts['metric']} on {facts['measured_on']} queries"
-        rows.append((f"{where}, {facts['baseline']}", common.format_number(facts["before"])))
-        rows.append((f"{where}, this model", common.format_number(facts["after"])))
-        if facts["verdict"] == "worse":
-            better = facts["baseline"]
-            rows.append(
-                ("VERDICT", f"WORSE than {better}: use {better}, label more queries, or see `podium tune`")
-            )
-    elif learned:
+    rows += _list_quality(facts)
+    if learned and "shards" not in facts and "metric" not in facts:
         rows.append(("held out", "nothing, so the model cannot be compared with an unsupervised method; "
                      "give --validation FILE or --validation-share SHARE"))  # fmt: skip
     rows += [("note", note) for note in facts.get("notes", ())]
-    common.print_table(["fact", "value"], [*rows, ("saved as", facts["model"])], left=2)
+    print_table(["fact", "value"], [*rows, ("saved as", facts["model"])], left=2)
+
+
+def _list_quality(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The metric of the model, and of the method without training where that is known."""
+    if "metric" not in facts:
+        return
+    where = f"{facts['metric']} on {facts.get('measured_on', 'validation')} queries"
+    better, value = facts.get("baseline"), facts["quality"] if "quality" in facts else facts["after"]
+    if better is not None:
+        yield f"{where}, {better}", format_number(facts["before"])
+    yield f"{where}, this model", format_number(value)
+    if facts.get("verdict") == "worse":
+        yield "VERDICT", f"WORSE than {better}: use {better}, label more queries, or see `podium tune`"

@@ -1,4 +1,4 @@
-"""podium leaderboard: scores with confidence intervals, checks, and what to compare next."""
+"""podium leaderboard: A leaderboard from votes, with intervals and checks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli import _common as common
+from podium.cli._options import add_option, add_options
+from podium.cli.input import Input, with_input
+from podium.cli.output import (
+    Output,
+    echo_if_tty,
+    echo_warning,
+    format_number,
+    print_json,
+    print_table,
+    with_output,
+)
 from podium.core.errors import ParameterError, capture_warnings
+from podium.core.settings import LeaderboardSettings
 
 if TYPE_CHECKING:
-    from podium.analysis.leaderboard import Leaderboard, Tally
+    from podium.analysis.leaderboard import Leaderboard
     from podium.data.ids import Id
     from podium.data.preferences import Preferences
 
@@ -20,38 +31,15 @@ ASKED = ["compare next", "against", "first wins", "nats", "votes"]
 MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
 
 
-@click.command(name="leaderboard", short_help="A leaderboard from votes, with intervals and checks.")
-@click.argument("files", nargs=-1, type=common.FILES)
-@click.option("--model", type=click.Choice(["bradley_terry", "thurstone"]), help="[default: bradley_terry]")
-@click.option("--ties", type=click.Choice(["half", "davidson", "rao_kupper", "ignore"]),
-              help="A tie is half a win each, an outcome, or ignored.  [default: half]")  # fmt: skip
-@click.option("--l2", type=float, help="Weight of the ridge prior.  [default: as in bradley_terry]")
-@click.option("--errors", type=click.Choice(["sandwich", "fisher"]), help="[default: sandwich]")
-@click.option(
-    "--bootstrap", type=click.IntRange(0), metavar="N", help="Intervals from N bootstrap resamples."
-)
-@click.option("--over", type=click.Choice(["auto", "votes", "experts", "queries"]),
-              help="Sampling unit of the intervals; auto: experts or queries if votes within them are "
-                   "correlated.  [default: auto]")  # fmt: skip
-@click.option("--vote-weights", type=click.Choice(["auto", "frequency", "importance"]),
-              help="A vote of weight w is w votes (frequency) or one vote (importance; also for inverse-"
-                   "probability weights); auto: importance if weights are not integers.  [default: auto]")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0), help="Random seed.  [default: 0]")
-@click.option("--level", type=float, help="Confidence level of intervals and tests.  [default: 0.95]")
-@click.option("--simultaneous", is_flag=True, default=None, help="Simultaneous intervals: all hold jointly.")
-@click.option("--scale", type=click.Choice(["elo", "natural"]), help="[default: elo]")
-@click.option("--anchor", metavar="NUMBER or ITEM=NUMBER", help="The mean score, or that of an item.")
-@click.option("--judges", type=click.Choice(["equal", "discounted"]),
-              help="discounted: correlated judges share one vote.  [default: equal]")  # fmt: skip
-@click.option(
-    "--sides", type=click.Choice(["ignore", "fit"]), help="fit: estimate the advantage of the first side."
-)
+@click.command(name="leaderboard")
+@add_options(LeaderboardSettings, "model", "ties", "l2", "errors", "bootstrap", "over", "vote_weights", "seed",
+             "level", "simultaneous", "scale", unset=True)  # fmt: skip
+@add_option(LeaderboardSettings, "anchor", metavar="NUMBER or ITEM=NUMBER", type=str)
+@add_options(LeaderboardSettings, "judges", "sides", unset=True)
 @click.option(
     "--without", multiple=True, metavar="JUDGE", help="Exclude the votes of a judge; may be repeated."
 )
-@click.option(
-    "--top", type=click.IntRange(1), help="Show only the first K, with the probability of being among them."
-)
+@add_options(LeaderboardSettings, "top", unset=True)
 @click.option(
     "--next", "next_", type=click.IntRange(1), metavar="N", help="The N most informative next comparisons."
 )
@@ -60,27 +48,21 @@ MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
     type=click.Choice(["query"]),
     help="One leaderboard per query, for queries with separate items.",
 )
-@click.option("--plot", type=click.Path(), help="Draw the leaderboard: a .svg, .png or .html file.")
+@add_option(Output, "plot", "Draw the leaderboard: a .svg, .png or .html file.")
 @click.option("--load", type=click.Path(exists=True), help="Add the votes to those of a saved leaderboard.")
 @click.option("--save", type=click.Path(), help="Save votes and scores, to add more later.")
-@click.option("--overwrite", is_flag=True, help="Replace files that exist.")
-@common.input_options
-@common.json_option
+@add_option(Output, "overwrite", "Replace files that exist.")
+@with_input
+@with_output
 def verb(
-    files: tuple[str, ...],
+    source: Input,
     anchor: str | None,
     without: tuple[str, ...],
-    top: int | None,
     next_: int | None,
     by: str | None,
-    plot: str | None,
     load: str | None,
     save: str | None,
-    overwrite: bool,
-    format_: str | None,
-    unlisted: str | None,
-    options: tuple[str, ...],
-    json_: bool,
+    output: Output,
     **settings: Any,
 ) -> None:
     """Rank items from votes: scores with confidence intervals, ranges of ranks, and checks.
@@ -95,41 +77,24 @@ def verb(
     podium leaderboard monday.csv --save board.podium
     podium leaderboard tuesday.csv --load board.podium --save board.podium --overwrite
     """
-    _check_paths(plot, save, overwrite)
+    output.check(files=[save])
     given = {name: value for name, value in settings.items() if value is not None}
-    given |= _parse_anchor(anchor) | ({} if top is None else {"top": top})
+    given |= _parse_anchor(anchor) | ({} if output.top is None else {"top": output.top})
     if by is not None:
-        _refuse_with_by(plot=plot, load=load, save=save, anchor=given.get("reference"))
-        boards = _build_boards_by_query(_read_votes(files, format_, options, unlisted), without, given)
-        _print_boards_by_query(boards, top, next_, json_)
+        _refuse_with_by(plot=output.plot, load=load, save=save, anchor=given.get("reference"))
+        boards = _build_boards_by_query(source.preferences, without, given)
+        _print_boards_by_query(boards, output.top, next_, output.json)
         return
-    tally = None if load and not files else _count_votes(_read_votes(files, format_, options, unlisted))
-    board = _build_board(tally, load, without, given)
-    _save_outputs(board, plot, save, overwrite, top)
-    _print_board(board, top, next_, json_)
-
-
-def _check_paths(plot: str | None, save: str | None, overwrite: bool) -> None:
-    """Check the output files before any work is done."""
-    for path in filter(None, (plot, save)):
-        common.refuse_overwrite(path, overwrite)
-    if plot is not None:
-        from podium.evaluate.charts import check_suffix
-
-        check_suffix(plot)
-
-
-def _save_outputs(
-    board: Leaderboard, plot: str | None, save: str | None, overwrite: bool, top: int | None
-) -> None:
+    board = _build_board(source, load, without, given)
     if save is not None:
-        from podium.analysis.leaderboard import save as keep
+        from podium.analysis.leaderboard import save as save_board
 
-        keep(board, save, overwrite=overwrite)
-    if plot is not None:
-        from podium.analysis.leaderboard.chart import plot_leaderboard as draw
+        save_board(board, save, overwrite=output.overwrite)
+    if output.plot is not None:
+        from podium.analysis.leaderboard.chart import plot_leaderboard
 
-        draw(board, plot, top=top)
+        plot_leaderboard(board, output.plot, top=output.top)
+    _print_board(board, output.top, next_, output.json)
 
 
 def _parse_anchor(given: str | None) -> dict[str, Any]:
@@ -144,27 +109,17 @@ def _parse_anchor(given: str | None) -> dict[str, Any]:
     return {"anchor": value, "reference": item} if equals else {"anchor": value}
 
 
-def _read_votes(
-    files: tuple[str, ...], format_: str | None, options: tuple[str, ...], unlisted: str | None
-) -> Preferences:
-    content = common.read_input(files, format_, options, unlisted)
-    return common.require_preferences(content, files)
-
-
-def _count_votes(votes: Preferences) -> Tally:
-    from podium.analysis.leaderboard.tally import Tally, check_items
-
-    check_items(votes)
-    return Tally.from_preferences(votes)
-
-
 def _build_board(
-    tally: Tally | None, load: str | None, without: tuple[str, ...], given: dict[str, Any]
+    source: Input, load: str | None, without: tuple[str, ...], given: dict[str, Any]
 ) -> Leaderboard:
-    from podium.analysis.leaderboard import LeaderboardSettings, leaderboard
+    from podium.analysis.leaderboard import Tally, leaderboard
     from podium.analysis.leaderboard.board_file import read
+    from podium.analysis.leaderboard.tally import check_items
 
-    start = None
+    tally = start = None
+    if source.files or not load:
+        check_items(source.preferences)
+        tally = Tally.from_preferences(source.preferences)
     if load is not None:
         old, scores, kept = read(load)
         start, given = dict(zip(old.items.tolist(), scores, strict=False)), kept | given
@@ -192,7 +147,7 @@ def _refuse_with_by(**given: Any) -> None:
 def _build_boards_by_query(
     votes: Preferences, without: tuple[str, ...], given: dict[str, Any]
 ) -> dict[Id, Leaderboard]:
-    from podium.analysis.leaderboard import LeaderboardSettings, leaderboards_by_query
+    from podium.analysis.leaderboard import leaderboards_by_query
 
     for judge in without:
         votes = votes.without_expert(judge)
@@ -200,7 +155,7 @@ def _build_boards_by_query(
         boards = leaderboards_by_query(votes, settings=LeaderboardSettings(**given))
     for text in heard:
         if text.startswith("no leaderboard"):
-            click.echo(f"podium: warning: {text}", err=True)
+            echo_warning(text)
     return boards
 
 
@@ -208,21 +163,19 @@ def _print_boards_by_query(
     boards: dict[Id, Leaderboard], top: int | None, next_: int | None, json_: bool
 ) -> None:
     if json_:
-        common.print_json(
-            {"boards": [{"query": q, **_build_document(b, top, next_)} for q, b in boards.items()]}
-        )
+        print_json({"boards": [{"query": q, **_build_document(b, top, next_)} for q, b in boards.items()]})
         return
     columns: list[str] = []
     rows: list[tuple[str, ...]] = []
     for query, board in boards.items():
         columns, lines = _build_table(board, top)
         rows += [(str(query), *line) for line in lines]
-    common.print_table(["query", *columns], rows, title=f"{len(boards):,} leaderboards", left=3)
+    print_table(["query", *columns], rows, title=f"{len(boards):,} leaderboards", left=3)
     _print_doubts_by_query(boards)
     if next_ is not None:
         asked = [(str(q), *line) for q, b in boards.items() for line in _format_proposals(b, top, next_)]
         click.echo("")
-        common.print_table(["query", *ASKED], asked, left=3)
+        print_table(["query", *ASKED], asked, left=3)
 
 
 def _print_doubts_by_query(boards: dict[Id, Leaderboard]) -> None:
@@ -234,7 +187,7 @@ def _print_doubts_by_query(boards: dict[Id, Leaderboard]) -> None:
                 doubts.setdefault(check.name, []).append((query, check.text))
     for name, found in doubts.items():
         (query, text), count = found[0], f"{len(found):,} of {len(boards):,} queries"
-        click.echo(f"podium: warning: {name}: in {count}, such as {query}: {text}", err=True)
+        echo_warning(f"{name}: in {count}, such as {query}: {text}")
 
 
 # -- output ----------------------------------------------------------------------------------------------------------
@@ -258,20 +211,20 @@ def _format_proposals(board: Leaderboard, top: int | None, count: int) -> list[t
 
 def _print_board(board: Leaderboard, top: int | None, next_: int | None, json_: bool) -> None:
     if json_:
-        common.print_json(_build_document(board, top, next_))
+        print_json(_build_document(board, top, next_))
         return
     columns, rows = _build_table(board, top)
     title = f"{len(board.rows):,} items, {board.tally.votes:,.10g} votes"
-    common.print_table(columns, rows, title=title, left=2)
+    print_table(columns, rows, title=title, left=2)
     _print_checks(board)
     why = board.stopping(top=top)[1]
     if next_ is None:
-        common.echo_if_tty(f"\n{why}.")
+        echo_if_tty(f"\n{why}.")
         return
     click.echo("")
     proposals = _format_proposals(board, top, next_)
     if proposals:
-        common.print_table(ASKED, proposals, left=2)
+        print_table(ASKED, proposals, left=2)
     click.echo(f"{why}.")
 
 
@@ -288,42 +241,25 @@ def _print_checks(board: Leaderboard) -> None:
         click.echo(f"podium: {words}", err=True)
     for check in board.checks:
         if check.verdict == "warning":
-            click.echo(f"podium: warning: {check.name}: {check.text}", err=True)
+            echo_warning(f"{check.name}: {check.text}")
 
 
 def _build_table(board: Leaderboard, top: int | None) -> tuple[list[str], list[tuple[str, ...]]]:
     """Head and rows; a terminal gets rounded numbers, a pipe more digits."""
     digits = 3 if board.settings.scale == "natural" else 0 if sys.stdout.isatty() else 2
-    columns = [
-        "rank",
-        "item",
-        "score",
-        f"{100 * board.settings.level:.6g}% interval",
-        "ranks",
-        "votes",
-        "wins",
-        "ties",
-    ]
+    interval = f"{100 * board.settings.level:.6g}% interval"
+    columns = ["rank", "item", "score", interval, "ranks", "votes", "wins", "ties"]
     columns += [f"top {top}"] if top is not None else []
     rows: list[tuple[str, ...]] = []
     for row in board.rows[:top]:
         ranks = f"{row.rank_low}..{row.rank_high}"
         counts = (f"{value:,.10g}" for value in (row.votes, row.wins, row.ties))
         span = f"{_format_bound(row.low, digits)}..{_format_bound(row.high, digits)}"
-        last = [common.format_number(row.top, 3)] if top is not None else []
-        rows.append(
-            (
-                str(row.rank),
-                str(row.item),
-                common.format_number(row.score, digits),
-                span,
-                ranks,
-                *counts,
-                *last,
-            )
-        )
+        last = [format_number(row.top, 3)] if top is not None else []
+        score = format_number(row.score, digits)
+        rows.append((str(row.rank), str(row.item), score, span, ranks, *counts, *last))
     return columns, rows
 
 
 def _format_bound(value: float, digits: int) -> str:
-    return common.format_number(value, digits) if math.isfinite(value) else "open"
+    return format_number(value, digits) if math.isfinite(value) else "open"

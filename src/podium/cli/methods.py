@@ -1,4 +1,4 @@
-"""podium methods: list and describe the methods."""
+"""podium methods: List the methods, or describe one."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 
 import click
 
-from podium.cli import _common as common
-from podium.cli._fit_shards import list_streaming_learners
+from podium.cli._method import list_streaming_learners
+from podium.cli.output import Output, echo_if_tty, print_json, print_table, with_output
+from podium.core import registry
 
 
-@click.command(name="methods", short_help="List the methods, or describe one.")
+@click.command(name="methods")
 @click.argument("name", required=False)
-@common.json_option
-def verb(name: str | None, json_: bool) -> None:
+@with_output
+def verb(name: str | None, output: Output) -> None:
     """List the methods, or describe one and its parameters.
 
     \b
     podium methods
     podium methods rrf
     """
-    from podium.core import registry
     from podium.methods.describe import describe_learner
     from podium.methods.describe import describe_method as facts_of
 
@@ -31,14 +31,14 @@ def verb(name: str | None, json_: bool) -> None:
     else:
         found = {name: learners.get(name.lower()) or registry.aggregators.get(name)}
     facts = [(describe_learner if cls in learners.values() else facts_of)(cls) for cls in found.values()]
-    if json_:
-        common.print_json(facts if name is None else facts[0])
+    if output.json:
+        print_json(facts if name is None else facts[0])
     elif name is None:
         rows = [
             (f["name"], f["summary"], ", ".join(f["accepts"]), "yes" if f["weighted"] else "") for f in facts
         ]
-        common.print_table(["method", "what it does", "reads", "weights"], rows, left=4)
-        common.echo_if_tty("podium methods NAME describes one.")
+        print_table(["method", "what it does", "reads", "weights"], rows, left=4)
+        echo_if_tty("podium methods NAME describes one.")
     else:
         _print_method(facts[0], inspect.getdoc(found[name]) or "")
 

@@ -1,16 +1,19 @@
-"""podium report: an analysis of the input as one HTML file."""
+"""podium report: One HTML file: verdict, checks, curves, heatmaps, experts."""
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 import json
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli import _common as common
+from podium.cli._method import make_method
+from podium.cli._options import add_option, add_options, metrics_option
+from podium.cli._progress import show_status
+from podium.cli.input import Input, resolve_id, with_input
+from podium.cli.output import Output, print_json, with_output
 from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -18,21 +21,18 @@ if TYPE_CHECKING:
     from podium.reporting import Report
 
 
-@click.command(name="report", short_help="One HTML file: verdict, checks, curves, heatmaps, experts.")
-@click.argument("files", nargs=-1, type=common.FILES)
-@click.option(
-    "-o", "--output", type=click.Path(allow_dash=True), help="The HTML file to write; - for standard output."
-)
-@common.qrels_option
+@click.command(name="report")
+@add_option(Output, "path", "The HTML file to write; - for standard output.")
+@add_options(Input, "qrels")
 @click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated.  "
               "[default: with judgements all that are fast on the input, else a few]")  # fmt: skip
 @click.option("--model", "models", multiple=True, type=click.Path(exists=True, dir_okay=False),
               help="A saved model to compare with the methods; may be repeated.")  # fmt: skip
-@common.metrics_option("ndcg@10", "map")
+@metrics_option("ndcg@10", "map")
 @click.option(
     "--query", "queries", multiple=True, help="A query to show in full; may be repeated.  [default: three]"
 )
-@common.features_option
+@add_options(Input, "features")
 @click.option(
     "--tuning", type=click.Path(exists=True, dir_okay=False), help="The output of `podium tune --json`."
 )
@@ -46,18 +46,17 @@ if TYPE_CHECKING:
 @click.option("--interactive", is_flag=True, help="Figures with tooltips; adds about 1 MB to the page.")
 @click.option("--title", default="", help="Title of the report.")
 @click.option("--demo", is_flag=True, help="Use the embedded data instead of files.")
-@click.option("--overwrite", is_flag=True, help="Replace files that exist.")
-@common.input_options
-@common.json_option
+@add_option(Output, "overwrite", "Replace files that exist.")
+@with_input
+@with_output
 def verb(
-    files: tuple[str, ...],
-    output: str | None,
+    source: Input,
+    output: Output,
     methods: tuple[str, ...],
     models: tuple[str, ...],
     figures: str | None,
     interactive: bool,
-    overwrite: bool,
-    json_: bool,
+    demo: bool,
     **asked: Any,
 ) -> None:
     """Write one HTML file about the input: the verdict, checks of its reliability, and the figures behind it.
@@ -71,33 +70,30 @@ def verb(
     podium report votes.csv -o votes.html
     podium report --demo -o report.html
     """
-    if output is None and figures is None and not json_:
+    if output.path is None and figures is None and not output.json:
         raise click.UsageError("no output; give -o report.html, --figures FOLDER or --json")
-    if output not in (None, "-"):
-        common.refuse_overwrite(output, overwrite)
-    if asked["demo"] == bool(files):
+    output.check()
+    if demo == bool(source.files):
         raise click.UsageError("give input files, or --demo for the embedded data")
-    with _show_status():
-        found = _build_report(files, _make_methods(methods, models), asked)
+    with show_status("writing the report"):
+        found = _build_report(_embed_data(source) if demo else source, _make_methods(methods, models), asked)
         if figures is not None:
-            found.save_figures(figures, overwrite=overwrite)
-        if output is not None and not (
-            json_ and output == "-"
-        ):  # standard output can hold only one of the two
-            found.save(output, interactive=interactive, overwrite=overwrite)
-    if json_:
-        common.print_json(found.to_dict())
-    elif output != "-":
-        _print_summary(found, output, figures)
+            found.save_figures(figures, overwrite=output.overwrite)
+        # standard output can hold only one of JSON and page
+        if output.path is not None and not (output.json and output.path == "-"):
+            found.save(output.path, interactive=interactive, overwrite=output.overwrite)
+    if output.json:
+        print_json(found.to_dict())
+    elif output.path != "-":
+        _print_summary(found, output.path, figures)
 
 
-def _show_status() -> contextlib.AbstractContextManager[Any]:
-    """Show a spinner on a terminal; do nothing elsewhere."""
-    if not sys.stderr.isatty():
-        return contextlib.nullcontext()
-    from rich.console import Console
+def _embed_data(source: Input) -> Input:
+    """The input with the embedded data instead of files."""
+    from podium.data.demo import demo
+    from podium.formats.base import to_content
 
-    return Console(stderr=True).status("writing the report")
+    return dataclasses.replace(source, known=to_content(demo()))
 
 
 def _make_methods(methods: tuple[str, ...], models: tuple[str, ...]) -> dict[str, Aggregator]:
@@ -107,66 +103,39 @@ def _make_methods(methods: tuple[str, ...], models: tuple[str, ...]) -> dict[str
         name = os.path.basename(spec).removesuffix(".podium") if os.path.isfile(spec) else spec
         if name in named:
             raise ParameterError(f"method {name!r} is given twice; give it once, or rename the file")
-        named[name] = common.make_method(spec)
+        named[name] = make_method(spec)
     return named
 
 
-def _build_report(files: tuple[str, ...], named: dict[str, Aggregator], asked: dict[str, Any]) -> Report:
-    from podium.cli.explain import resolve_id
+def _build_report(source: Input, named: dict[str, Aggregator], asked: dict[str, Any]) -> Report:
     from podium.reporting import report
     from podium.reporting.inputs import choose_methods
 
-    content = _read_content(files, asked)
-    preferences = common.require_preferences(content, files)
-    labels = _read_optional_labels(asked["qrels"], content)
+    preferences, labels = source.preferences, source.optional_labels
     if named and all(m.tags.supervised for m in named.values()):
-        named = {
-            **choose_methods(preferences, labels).methods,
-            **named,
-        }  # a model needs methods to compare with
+        # a model needs methods to compare with
+        named = {**choose_methods(preferences, labels).methods, **named}
     user = next((m for m in named.values() if m.tags.uses_features), None)
-    if asked["features"] and user is None:
+    if source.features and user is None:
         raise ParameterError(
             "no method here uses item features; give a --model that does, or leave --features out"
         )
-    features = None if user is None else common.resolve_features(user, content, asked["features"])
-    queries = [resolve_id(q, preferences.queries.tolist(), "query") for q in asked["queries"]]
-    title = (
-        asked["title"] or f"Report on {'the embedded data' if asked['demo'] else _format_file_names(files)}"
-    )
+    names = [os.path.basename(f) for f in source.files]
+    more = f" and {len(names) - 3} more files" if len(names) > 3 else ""
+    shown = ", ".join(names[:3]) + more if names else "the embedded data"
     return report(
         preferences,
         labels,
         methods=named,
         metrics=asked["metrics"],
-        queries=queries,
-        features=features,
-        times=content.seconds,
+        queries=[resolve_id(q, preferences.queries.tolist(), "query") for q in asked["queries"]],
+        features=None if user is None else source.features_of(user),
+        times=source.content.seconds,
         tuning=_read_tuning(asked["tuning"]),
         learn=asked["learn"],
-        title=title,
-        made={"files": "the embedded data" if asked["demo"] else ", ".join(map(os.path.basename, files))},
+        title=asked["title"] or f"Report on {shown}",
+        made={"files": ", ".join(names) or "the embedded data"},
     )
-
-
-def _format_file_names(files: tuple[str, ...]) -> str:
-    names = [os.path.basename(f) for f in files]
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more files" if len(names) > 3 else "")
-
-
-def _read_content(files: tuple[str, ...], asked: dict[str, Any]) -> Any:
-    if not asked["demo"]:
-        return common.read_input(files, asked["format_"], asked["options"], asked["unlisted"])
-    from podium.data.demo import demo
-    from podium.formats.base import to_content
-
-    return to_content(demo())
-
-
-def _read_optional_labels(qrels: str | None, content: Any) -> Any:
-    from podium.cli.eval import read_labels
-
-    return None if qrels is None and content.labels is None else read_labels(qrels, content)
 
 
 def _read_tuning(path: str | None) -> Any:

@@ -1,49 +1,50 @@
-"""podium reproduce: recompute published tables."""
+"""podium reproduce: Recompute a published table."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli import _common as common
+from podium.cli._options import add_option, add_options
+from podium.cli._progress import progress_bar
+from podium.cli.output import Output, echo_if_tty, print_json, print_table, refuse_overwrite, with_output
+from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from podium_papers import Reproduction
 
 
-@click.command(name="reproduce", short_help="Recompute a published table.")
+@click.command(name="reproduce")
 @click.argument("table", required=False)
 @click.option("--data", envvar="PODIUM_DATA", type=click.Path(),
               help="Folder with the data sets.  [default: $PODIUM_DATA]")  # fmt: skip
 @click.option("--only", multiple=True, metavar="ROW", help="Only this row; may be repeated.")
 @click.option("--sets", "sets", multiple=True, metavar="SET", help="Only this data set; may be repeated.")
-@click.option(
-    "-o",
-    "--output",
+@add_option(
+    Output,
+    "path",
+    "Write NAME.md, NAME.csv and NAME.json, or only the one that NAME ends in.",
     metavar="NAME",
-    help="Write NAME.md, NAME.csv and NAME.json, or only the one that NAME ends in.",
+    type=str,
 )
-@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+@add_options(Output, "overwrite")
 @click.option("--resume", type=click.Path(file_okay=False),
               help="Folder for intermediate results, to resume after an interruption.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True,
               help="Seed of random splits and of randomized methods.")  # fmt: skip
-@common.json_option
+@with_output
 def verb(
     table: str | None,
     data: str | None,
     only: tuple[str, ...],
     sets: tuple[str, ...],
-    output: str | None,
-    overwrite: bool,
     resume: str | None,
     seed: int,
-    json_: bool,
+    output: Output,
 ) -> None:
     """Recompute a published table and show the published numbers beside it; without TABLE, list the tables.
 
@@ -52,26 +53,24 @@ def verb(
     podium reproduce table3 --data data --sets mq2008-agg --only RRF --only LR-logR
     podium reproduce table3 --data data --resume work -o table3
     """
-    from podium.core.errors import ParameterError
-
     papers = load_papers()
     if table is None:
-        _print_tables(papers, json_)
+        _print_tables(papers, output.json)
         return
     what = papers.find_table(table)
     if data is None and not what.generated:
         raise ParameterError(
             "no folder of data sets; give it with --data or the environment variable PODIUM_DATA"
         )
-    for path in papers.output_paths(output) if output else []:
-        common.refuse_overwrite(path, overwrite)
-    with common.progress_bar() as progress:
+    for path in papers.output_paths(output.path) if output.path else []:
+        refuse_overwrite(path, output.overwrite)
+    with progress_bar() as progress:
         found = papers.reproduce(
             what, data, only=only, sets=sets, seed=seed, resume=resume, progress=progress
         )
-    written = papers.write(found, output, overwrite=overwrite) if output else []
-    if json_:
-        common.print_json(papers.to_document(found))
+    written = papers.write(found, output.path, overwrite=output.overwrite) if output.path else []
+    if output.json:
+        print_json(papers.to_document(found))
     else:
         _print_reproduction(papers, found)
     if written:
@@ -81,8 +80,6 @@ def verb(
 def load_papers() -> Any:
     """The published tables: an installed plug-in, or the folder `papers` of the checkout in use."""
     from importlib.metadata import entry_points
-
-    from podium.core.errors import ParameterError
 
     for entry in entry_points(group="podium.papers"):
         return entry.load()
@@ -97,7 +94,7 @@ def load_papers() -> Any:
 
 def _print_tables(papers: Any, json_: bool) -> None:
     if json_:
-        common.print_json(
+        print_json(
             [
                 {"name": t.name, "title": t.title, "citation": t.citation, "sets": t.sets,
                  "rows": {row.name: row.method for row in t.rows}}
@@ -106,30 +103,22 @@ def _print_tables(papers: Any, json_: bool) -> None:
         )  # fmt: skip
         return
     rows = [(t.name, t.title, ", ".join(t.sets), t.citation) for t in papers.TABLES.values()]
-    common.print_table(["table", "what it shows", "data sets", "published in"], rows, left=4)
-    common.echo_if_tty("podium reproduce TABLE --data FOLDER computes one.")
+    print_table(["table", "what it shows", "data sets", "published in"], rows, left=4)
+    echo_if_tty("podium reproduce TABLE --data FOLDER computes one.")
 
 
 def _print_reproduction(papers: Any, found: Reproduction) -> None:
     for one in found.sets:
-        head, *body = papers.figure_lines(found.table, one)
-        _print_titled_table(one.name, head, body, f"{one.name}, {one.queries} queries, percent")
-        tests = papers.test_lines(found.table, one.tests)
-        if tests:
-            _print_titled_table(one.name, tests[0], tests[1:], f"{one.name}: paired randomisation tests")
-        qualities = papers.quality_lines(one)
-        if qualities:
-            title = f"{one.name}: qualities of annotators, estimated against true"
-            _print_titled_table(one.name, qualities[0], qualities[1:], title)
-        for title, (first, *lines) in one.more:
-            _print_titled_table(one.name, first, lines, f"{one.name}: {title}")
+        tables = [
+            (f"{one.name}, {one.queries} queries, percent", papers.figure_lines(found.table, one)),
+            (f"{one.name}: paired randomisation tests", papers.test_lines(found.table, one.tests)),
+            (f"{one.name}: qualities of annotators, estimated against true", papers.quality_lines(one)),
+            *((f"{one.name}: {title}", lines) for title, lines in one.more),
+        ]
+        for title, lines in tables:
+            if lines and sys.stdout.isatty():
+                print_table(lines[0], lines[1:], title=title, left=2)
+            elif lines:  # a pipe gets no titles, so the data set becomes a column
+                print_table(["set", *lines[0]], [[one.name, *line] for line in lines[1:]])
     for note in found.notes:
-        common.echo_if_tty(note)
-
-
-def _print_titled_table(name: str, head: Sequence[str], body: Sequence[Sequence[str]], title: str) -> None:
-    """Print a table with its title; a pipe gets no titles, so the data set becomes a column."""
-    if sys.stdout.isatty():
-        common.print_table(head, body, title=title, left=2)
-    else:
-        common.print_table(["set", *head], [[name, *line] for line in body])
+        echo_if_tty(note)

@@ -1,4 +1,4 @@
-"""podium serve: run the HTTP service and the studio."""
+"""podium serve: Serve the HTTP API and the studio."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli import _common as common
+from podium.cli.output import Output, print_json, with_output
 from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MISSING = "podium serve needs the extra `studio`; install it with: pip install 'podium-rank[studio]'"
 
 
-@click.command(name="serve", short_help="Serve the HTTP API and the studio.")
+@click.command(name="serve")
 @click.argument("files", nargs=-1, type=click.Path(exists=True))
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True,
@@ -33,8 +33,8 @@ MISSING = "podium serve needs the extra `studio`; install it with: pip install '
 @click.option("--workers", type=click.IntRange(1), help="Concurrent computations.  [default: one per core]")
 @click.option("--body-mb", type=click.IntRange(1), help="Maximum size of an API request.  [default: 16]")
 @click.option("--quiet", is_flag=True, help="Do not log requests.")
-@common.json_option
-def verb(files: tuple[str, ...], json_: bool, quiet: bool, **given: Any) -> None:
+@with_output
+def verb(files: tuple[str, ...], quiet: bool, output: Output, **given: Any) -> None:
     """Serve the HTTP API (/v1) and the studio, a browser interface.
 
     By default only this machine can connect; any other --host requires a token. The studio reads only the
@@ -55,8 +55,8 @@ def verb(files: tuple[str, ...], json_: bool, quiet: bool, **given: Any) -> None
     logs.log_to_stderr(quiet)
     app, socket = create_app(settings), listen(settings)
     where = format_address(socket)
-    if json_:
-        common.print_json({"address": where, "pid": os.getpid()})
+    if output.json:
+        print_json({"address": where, "pid": os.getpid()})
     else:
         click.echo(f"{where}  (documentation: {where}/docs; Ctrl-C stops the server)")
     sys.stdout.flush()

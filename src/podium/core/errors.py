@@ -7,9 +7,11 @@ import contextvars
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from podium.core.text import join_words
 
 __all__ = [
     "ALLOW_REPEATS",
@@ -26,8 +28,11 @@ __all__ = [
     "UnsupportedFormError",
     "capture_warnings",
     "check_type",
-    "join_words",
 ]
+
+
+# what an option belongs to: file I/O, the parameters of a method, or the settings of an analysis
+OptionOwner = Literal["reading", "writing", "method", "setting"]
 
 
 @dataclass(frozen=True)
@@ -41,11 +46,9 @@ class Option:
 
     name: str
     values: tuple[Any, ...]  # accepted values; empty: only the user knows the value
-    of: Literal["reading", "writing", "method"]  # an option of file I/O, or a parameter of a method
+    of: OptionOwner
 
-    def __init__(
-        self, name: str, *values: Any, of: Literal["reading", "writing", "method"] = "reading"
-    ) -> None:
+    def __init__(self, name: str, *values: Any, of: OptionOwner = "reading") -> None:
         for field, value in (("name", name), ("values", values), ("of", of)):
             object.__setattr__(self, field, value)
 
@@ -56,15 +59,6 @@ class Option:
 MessageText = str | Option | tuple[str | Option, ...]  # text with options in it
 OptionFormatter = Callable[[Option], str]
 ALLOW_REPEATS: MessageText = ("choose ", Option("duplicates", "first", "best", "sum"), " to allow this")
-
-
-def join_words(words: Sequence[str], last: str) -> str:
-    """Join words as in a sentence.
-
-    >>> join_words(["a", "b", "c"], "or"), join_words([], "or")
-    ('a, b or c', '')
-    """
-    return f" {last} ".join(filter(None, (", ".join(words[:-1]), "".join(words[-1:]))))
 
 
 class _Message(Exception):

@@ -1,5 +1,8 @@
 """One annotation per parameter defines its validation, command-line option, search space and documentation.
 
+Methods declare their parameters this way, and so do the settings of `podium.core.settings`, from which the
+options of the command line and the fields of requests are made.
+
 >>> from dataclasses import dataclass
 >>> @dataclass
 ... class Toy:
@@ -19,20 +22,23 @@ import dataclasses
 import difflib
 import functools
 import math
+import numbers
 import re
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from podium.core.errors import ParameterError
 
 __all__ = [
     "Choice",
     "Fixed",
+    "Flags",
     "Parameter",
     "Range",
     "Tune",
+    "check_settings",
     "parameters",
     "parse_spec",
     "suggest_names",
@@ -42,19 +48,38 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Range:
-    """A closed interval of numbers; `open_low` excludes the lower end."""
+    """A closed interval of numbers; `open_low` and `open_high` exclude an end."""
 
     low: float
-    high: float
+    high: float = math.inf
     open_low: bool = False
+    open_high: bool = False
 
     def __contains__(self, value: object) -> bool:
         if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
             return False
-        return (self.low < value if self.open_low else self.low <= value) and value <= self.high
+        return self.includes(value)
+
+    def includes(self, number: float) -> bool:
+        """Whether a number of any type lies in the interval."""
+        above = self.low < number if self.open_low else self.low <= number
+        return above and (number < self.high if self.open_high else number <= self.high)
 
     def __str__(self) -> str:
-        return f"{'(' if self.open_low else '['}{self.low:g}, {self.high:g}]"
+        return f"{'(' if self.open_low else '['}{self.low:g}, {self.high:g}{')' if self.open_high else ']'}"
+
+    def describe(self) -> str:
+        """The interval in words.
+
+        >>> Range(1).describe(), Range(1e-9, 1e6).describe(), Range(0, 1, True, True).describe()
+        ('from 1', 'from 1e-9 to 1e6', 'between 0 and 1, both excluded')
+        """
+        texts = (f"{self.low:g}", f"{self.high:g}")
+        low, high = (text.replace("e-0", "e-").replace("e+0", "e") for text in texts)
+        if self.open_low and self.open_high:
+            return f"between {low} and {high}, both excluded"
+        to = f" to {high}" if math.isfinite(self.high) else ""
+        return f"{'above' if self.open_low else 'from'} {low}{to}"
 
 
 @dataclass(frozen=True)
@@ -87,6 +112,17 @@ class Fixed:
     """Excludes a parameter from tuning: it does not affect ranking quality."""
 
 
+class Flags:
+    """How the command line spells a setting, where its name alone does not determine it.
+
+    `names` are the flags instead of `--name`; `metavar` stands for the value in the help. With
+    `shows_range=False` the help omits the bounds, and only the library checks them.
+    """
+
+    def __init__(self, *names: str, metavar: str | None = None, shows_range: bool = True) -> None:
+        self.names, self.metavar, self.shows_range = names, metavar, shows_range
+
+
 @dataclass(frozen=True)
 class Parameter:
     """A parsed annotation."""
@@ -98,6 +134,13 @@ class Parameter:
     tune: Tune | None
     help: str
     fixed: bool = False
+    hint: Any = None  # the annotated type as written, such as int | None
+    marks: tuple[Any, ...] = ()  # the whole annotation, for interfaces that add their own marks
+
+    @property
+    def flags(self) -> Flags:
+        """How the command line spells it."""
+        return next((m for m in self.marks if isinstance(m, Flags)), Flags())
 
     @property
     def is_tunable(self) -> bool:
@@ -136,12 +179,15 @@ def parameters(cls: type) -> tuple[Parameter, ...]:
             continue
         kind, *marks = get_args(hint)
         default = field.default if field.default is not dataclasses.MISSING else None
+        plain = kind if isinstance(kind, type) else next(iter(get_args(kind)), kind)
+        literal = next((k for k in (kind, plain) if get_origin(k) is Literal), None)
+        if literal is not None:
+            plain, marks = str, [*marks, Choice(*get_args(literal))]
         accepts = next((m for m in marks if isinstance(m, Range | Choice)), None)
         tune = next((m for m in marks if isinstance(m, Tune)), None)
         text = next((m for m in marks if isinstance(m, str)), "")
-        plain = kind if isinstance(kind, type) else next(iter(get_args(kind)), kind)
         fixed = any(isinstance(m, Fixed) for m in marks)
-        found.append(Parameter(field.name, plain, default, accepts, tune, text, fixed))
+        found.append(Parameter(field.name, plain, default, accepts, tune, text, fixed, kind, tuple(marks)))
     return tuple(found)
 
 
@@ -154,6 +200,32 @@ def validate(instance: object) -> None:
             raise ParameterError(
                 f"{getattr(cls, 'name', '') or cls.__name__}: {p.name} is {value!r}; accepted: {p.describe()}"
             )
+
+
+def check_settings(cls: type, values: Mapping[str, Any]) -> None:
+    """Raise `ParameterError` for a value that the annotation of that setting does not accept.
+
+    Types are checked before bounds; numbers of other libraries are numbers.
+    """
+    declared = [p for p in parameters(cls) if p.name in values]
+    for p in declared:
+        value, number = values[p.name], {int: numbers.Integral, float: numbers.Real}.get(p.kind)
+        if number is not None and not isinstance(value, number) and not _is_unset(p, value):
+            raise ParameterError(f"{p.name} is {value!r}; accepted: {_plural(p)}")
+    for p in declared:
+        value = values[p.name]
+        if isinstance(p.accepts, Choice) and value not in p.accepts and not _is_unset(p, value):
+            raise ParameterError(f"{p.name} is {value!r}; accepted: {', '.join(map(str, p.accepts.values))}")
+        if isinstance(p.accepts, Range) and value is not None and not p.accepts.includes(value):
+            raise ParameterError(f"{p.name} is {value}; accepted: {_plural(p)} {p.accepts.describe()}")
+
+
+def _is_unset(p: Parameter, value: object) -> bool:
+    return value is None and type(None) in get_args(p.hint)
+
+
+def _plural(p: Parameter) -> str:
+    return "whole numbers" if p.kind is int else "numbers"
 
 
 MAX_LISTED_NAMES = 100  # names in a message

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from podium.core.errors import ParameterError
+from podium.core.settings import TieRule
+from podium.core.text import format_count
 from podium.data.ids import Id, Ids
 from podium.data.index import ItemIndex
 from podium.kernels import ordering
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from podium.data.preferences import Preferences
 
 __all__ = ["Consensus", "Diagnostics", "RankedItem", "TieRule"]
-
-TieRule = Literal["item", "trec", "input"]
 
 
 class RankedItem(NamedTuple):
@@ -177,7 +177,7 @@ class Consensus:
         return render_consensus(self)
 
     def __repr__(self) -> str:
-        queries = f"{len(self):,} quer{'y' if len(self) == 1 else 'ies'}"
+        queries = format_count(len(self), "query")
         ties = f", {int(self.tied.sum()):,} tied" if self.tied.any() else ""
         state = "" if self.diagnostics.converged else ", NOT CONVERGED"
         return f"Consensus({self.method or 'scores'}: {queries}, {len(self.order):,} items{ties}{state})"

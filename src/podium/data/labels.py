@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.core.errors import InputError, check_type
+from podium.core.text import format_count
 from podium.data.building.validate import Origin, check_numbers, row_origin
 from podium.data.ids import CodedColumn, Id, Ids, code_ids
 from podium.data.index import ItemIndex
@@ -147,5 +148,5 @@ class Labels:
     def __repr__(self) -> str:
         judged = self.grades[~np.isnan(self.grades)]
         span = f", grades {judged.min():g}..{judged.max():g}" if len(judged) else ""
-        queries = f"{len(self):,} quer{'y' if len(self) == 1 else 'ies'}"
-        return f"Labels({queries}, {len(judged):,} judged item{'' if len(judged) == 1 else 's'}{span})"
+        counts = f"{format_count(len(self), 'query')}, {format_count(len(judged), 'judged item')}"
+        return f"Labels({counts}{span})"

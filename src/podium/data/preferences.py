@@ -7,13 +7,15 @@ import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from podium.core.errors import InputError, ParameterError
 from podium.core.params import suggest_names
+from podium.core.settings import Unlisted
+from podium.core.text import format_count
 from podium.data.building.validate import Duplicates, Origin, build_comparisons, build_lists, row_origin
 from podium.data.ids import CodedColumn, Id, Ids, code_ids
 from podium.data.index import ItemIndex
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Form", "Preferences", "Unlisted"]
 
-Unlisted = Literal["unknown", "below"]
 Column = Sequence[Any] | npt.NDArray[Any] | CodedColumn
 
 
@@ -265,10 +266,6 @@ class Preferences:
         return render_preferences(self)
 
     def __repr__(self) -> str:
-        def format_count(n: int, word: str) -> str:
-            plural = word[:-1] + "ies" if word.endswith("y") else word + "s"
-            return f"{n:,} {word if n == 1 else plural}"
-
         parts = [
             format_count(len(self), "query"),
             format_count(len(self.index.items), "item"),

@@ -12,6 +12,7 @@ import numpy as np
 from podium.core import registry
 from podium.core.errors import InputError, ParameterError, check_type
 from podium.core.params import suggest_names
+from podium.core.settings import CompareSettings
 from podium.core.tables import Grid
 from podium.data.consensus import Consensus
 from podium.data.ids import Id, id_order
@@ -206,10 +207,10 @@ def compare(
     metrics: MetricSpec | Iterable[MetricSpec],
     *,
     baseline: str | None = None,
-    test: str = "t",
-    level: float = 0.95,
-    rounds: int = 10_000,
-    seed: int = 0,
+    test: str = CompareSettings.test,
+    level: float = CompareSettings.level,
+    rounds: int = CompareSettings.rounds,
+    seed: int = CompareSettings.seed,
     queries: QueryScope = "all",
 ) -> Comparison:
     """Compare named results with a baseline (default: the first).
@@ -243,10 +244,10 @@ def compare_evaluations(
     metrics: MetricSpec | Iterable[MetricSpec],
     *,
     baseline: str | None = None,
-    test: str = "t",
-    level: float = 0.95,
-    rounds: int = 10_000,
-    seed: int = 0,
+    test: str = CompareSettings.test,
+    level: float = CompareSettings.level,
+    rounds: int = CompareSettings.rounds,
+    seed: int = CompareSettings.seed,
 ) -> Comparison:
     """The same for existing evaluations, on the queries that all of them share."""
     base = next(iter(evaluations)) if baseline is None else baseline

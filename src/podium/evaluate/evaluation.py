@@ -6,12 +6,13 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from podium.core.errors import InputError, ParameterError, PodiumWarning, check_type
+from podium.core.settings import QueryScope
 from podium.core.tables import Grid, format_decimal, render_block, render_paragraph, render_table
 from podium.data.consensus import Consensus
 from podium.data.ids import Id, Ids
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation", "QueryScope", "evaluate", "evaluate_all", "mean_of"]
 
-QueryScope = Literal["judged", "all"]
 NAMED = 3  # results named in a warning
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from podium.core.tables import format_decimal, format_percent
+from podium.core.text import join_names
 from podium.data.labels import Labels
 from podium.metrics.base import parse
 from podium.reporting.blocks import FindingVerdict, ReportFinding
@@ -152,11 +153,11 @@ def _check_experts(found: ReportInputs) -> Iterator[ReportFinding]:
         who = [str(r.expert) for r in d.rows if flag in r.flags]
         if who:
             said = words if len(who) > 1 else " ".join((verb, *words.split()[1:]))
-            yield ReportFinding(flag, verdict, f"{_join_names(who)} {said}")
+            yield ReportFinding(flag, verdict, f"{join_names(who)} {said}")
     worth = f"effective number of independent experts: {d.effective:.1f} of {len(d):,}"
     if d.copies:
         pairs = [f"{c.first} and {c.second}" for c in d.copies]
-        yield ReportFinding("copies", "look", f"{worth}; near-duplicates: {_join_names(pairs)}")
+        yield ReportFinding("copies", "look", f"{worth}; near-duplicates: {join_names(pairs)}")
     else:
         half = d.effective < len(d) / 2
         yield ReportFinding("independent experts", "look" if half else "ok", worth)
@@ -203,7 +204,7 @@ def _check_annotators(found: ReportInputs) -> Iterator[ReportFinding]:
         yield ReportFinding(
             "copies",
             "look",
-            f"{worth}; these give the same answers, including mistakes: {_join_names(groups)}",
+            f"{worth}; these give the same answers, including mistakes: {join_names(groups)}",
         )
     else:
         yield ReportFinding("copies", "ok", f"{worth}; no copies detected")
@@ -212,8 +213,3 @@ def _check_annotators(found: ReportInputs) -> Iterator[ReportFinding]:
 def _check_leaderboard(found: ReportInputs) -> Iterator[ReportFinding]:
     for check in found.board.checks if found.board is not None else ():
         yield ReportFinding(check.name, WORDS[check.verdict], check.text)
-
-
-def _join_names(names: list[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

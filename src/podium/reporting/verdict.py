@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from podium.core.tables import format_decimal, format_p_value
+from podium.core.text import join_names
 from podium.data.unlisted_rule import describe_unlisted_rule
 from podium.evaluate.comparison import Comparison
 from podium.evaluate.simultaneous_tests import Lead
@@ -76,8 +77,7 @@ def _describe_winner(best: str, mean: float, metric: str, rivals: list[Lead], le
     first = f"Use {best}: its {metric} of {format_decimal(mean)} is the highest of {len(rivals) + 1} methods"
     if not open_:
         return f"{first}, and significantly so (nearest: {rivals[0].over}, {_format_lead(rivals[0])})."
-    more = f" and {len(open_) - NAMED} more" if len(open_) > NAMED else ""
-    names = ", ".join(open_[:NAMED]) + more
+    names = join_names(open_, NAMED)
     if len(open_) == len(rivals):
         return f"{first}, but it is statistically tied with {names}: any of them will do."
     return f"{first}; it is statistically tied with {names}, and all others are worse."
@@ -120,8 +120,7 @@ def _describe_by_votes(found: ReportInputs) -> list[str]:
     others = [str(i) for i in group if i != first.item]
     stop, why = board.stopping(top=1)
     if others:
-        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
-        said = f"{first.item} leads, but is statistically tied with {', '.join(others[:NAMED])}{more}."
+        said = f"{first.item} leads, but is statistically tied with {join_names(others, NAMED)}."
     else:
         said = f"{first.item} leads significantly over all others ({100 * board.settings.level:g} %)."
     return [said] if stop and not others else [said, f"To determine the first place, {why}."]

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from podium.core import registry
-from podium.core.errors import Option, ParameterError, join_words
+from podium.core.errors import Option, ParameterError
+from podium.core.text import join_words
 
 __all__ = [
     "FIELDS",

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from podium.core.text import join_names
 from podium.data.ids import Id, Ids
 from podium.kernels.dispatch import F8
 
-__all__ = ["describe_warnings", "join_names", "merge_copies"]
+__all__ = ["describe_warnings", "merge_copies"]
 
-NAMED = 5  # experts named in a sentence
+NAMED = 5  # groups of copies
 
 
 def describe_warnings(
@@ -32,18 +33,18 @@ def describe_warnings(
     tied, silent, hurting = find_flagged("all tied"), find_flagged("silent"), find_flagged("hurts")
     if tied:
         sentences.append(
-            f"{join_names(tied)} {_choose_verb(tied, 'ties', 'tie')} all items in every list: "
+            f"{_quote_names(tied)} {_choose_verb(tied, 'ties', 'tie')} all items in every list: "
             "are ranks or scores missing?"
         )
     if silent:
         sentences.append(
-            f"{join_names(silent)} {_choose_verb(silent, 'has', 'have')} no answers for any query"
+            f"{_quote_names(silent)} {_choose_verb(silent, 'has', 'have')} no answers for any query"
         )
     sentences += _describe_copies(copies, columns.measure)
     if hurting:
         effect = dict(zip(hurting, columns.left.effect[_find_codes(experts, hurting)].tolist(), strict=True))
         alone = ", each removed alone" if len(hurting) > 1 else ""
-        worst = join_names(sorted(hurting, key=lambda e: effect[e]))
+        worst = _quote_names(sorted(hurting, key=lambda e: effect[e]))
         sentences.append(f"{metric} of the consensus is higher without {worst}{alone}")
     return sentences
 
@@ -52,7 +53,7 @@ def _describe_copies(copies: Sequence[Any], measure: str) -> list[str]:
     found, sentences = merge_copies(copies), []
     for group in found[:NAMED]:
         least = min(p.agreement for p in copies if p.first in group)
-        same = f"{join_names(group)} are near-duplicates ({measure} from {least:.2f})"
+        same = f"{_quote_names(group)} are near-duplicates ({measure} from {least:.2f})"
         sentences.append(f"{same}: one opinion counted {len(group)} times")
     if len(found) > NAMED:
         sentences.append(f"{len(found) - NAMED} more groups of experts are near-duplicates")
@@ -78,25 +79,17 @@ def _describe_reversed(experts: Ids, who: Sequence[Id], apart: F8, measure: str)
     )
     if len(who) == int((~np.isnan(apart)).sum()):
         return [
-            f"{join_names(who)} order their shared items in opposite ways ({shown}): is one of them reversed?"
+            f"{_quote_names(who)} order their shared items in opposite ways ({shown}): is one of them reversed?"
         ]
     verb = "orders" if len(who) == 1 else "order"
     question = "is the list reversed?" if len(who) == 1 else "are the lists reversed?"
     return [
-        f"{join_names(who)} {verb} the items shared with the others mostly in reverse ({shown}): {question}"
+        f"{_quote_names(who)} {verb} the items shared with the others mostly in reverse ({shown}): {question}"
     ]
 
 
-def join_names(names: Sequence[Id]) -> str:
-    """Join names for a sentence.
-
-    >>> join_names(["a"]), join_names(["a", "b"]), join_names(list("abcdefg"))
-    ("'a'", "'a' and 'b'", "'a', 'b', 'c', 'd', 'e' and 2 more")
-    """
-    shown = [repr(n) for n in names[:NAMED]]
-    if len(names) > NAMED:
-        return f"{', '.join(shown)} and {len(names) - NAMED} more"
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+def _quote_names(names: Sequence[Id]) -> str:
+    return join_names([repr(name) for name in names], last="and")
 
 
 def merge_copies(copies: Sequence[Any]) -> list[list[Id]]:

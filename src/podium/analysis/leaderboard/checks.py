@@ -17,12 +17,13 @@ from podium.analysis.leaderboard.judges import (
     find_one_sided_judges,
 )
 from podium.analysis.leaderboard.tally import Tally
-from podium.data.ids import Id, Ids
+from podium.core.text import join_names
+from podium.data.ids import Id
 
 __all__ = ["LeaderboardCheck", "run_checks"]
 
 CheckVerdict = Literal["ok", "warning", "unknown"]
-SHOWN = 5  # names per sentence
+SHOWN = 5  # groups per sentence
 FEW = 30  # minimum votes for a meaningful place
 BIG = 0.5  # a judge with this share of the votes is too influential
 TOGETHER = "too few items were shown on both sides to separate side from item"
@@ -59,13 +60,6 @@ def run_checks(
     return tuple(checks)
 
 
-def join_names(items: Ids | Sequence[Id], which: Sequence[int] | None = None) -> str:
-    """A few names, and the number of the others."""
-    chosen = list(items) if which is None else [items[int(i)] for i in which]
-    more = f" and {len(chosen) - SHOWN} more" if len(chosen) > SHOWN else ""
-    return ", ".join(map(str, chosen[:SHOWN])) + more
-
-
 def _check_connected(tally: Tally, e: Estimate, silent: Sequence[Id]) -> LeaderboardCheck:
     parts: dict[int, list[int]] = {}
     for item, root in enumerate(e.solution.component.tolist()):
@@ -77,7 +71,7 @@ def _check_connected(tally: Tally, e: Estimate, silent: Sequence[Id]) -> Leaderb
     }
     note = f"; never compared, so excluded: {join_names(silent)}" if silent else ""
     if len(groups) > 1:
-        words = "; ".join(join_names(tally.items, g) for g in groups[:SHOWN])
+        words = "; ".join(join_names([tally.items[i] for i in g]) for g in groups[:SHOWN])
         text = f"{len(groups)} groups were never compared, so their scores are not comparable: {words}{note}"
         if _queries_stay_apart(tally, e):
             text += "; no query has items of two groups: build one leaderboard per query (--by query)"
@@ -102,7 +96,9 @@ def _check_won_and_lost(tally: Tally, e: Estimate) -> LeaderboardCheck:
     other = np.flatnonzero(e.prior_only & ~np.isin(np.arange(len(e)), np.concatenate(list(found.values()))))
     found["never lost to the others as a group, or never beat them"] = other
     texts = [
-        f"{what}: {join_names(tally.items, which.tolist())}" for what, which in found.items() if len(which)
+        f"{what}: {join_names([tally.items[i] for i in which.tolist()])}"
+        for what, which in found.items()
+        if len(which)
     ]
     details = {what: [tally.items[int(i)] for i in which] for what, which in found.items()}
     if not texts:
@@ -118,7 +114,7 @@ def _check_vote_counts(tally: Tally) -> LeaderboardCheck:
     least, most = float(np.min(total)), float(np.max(total))
     details = {"votes": tally.votes, "least": least, "most": most, "few": [tally.items[int(i)] for i in few]}
     if len(few):
-        text = f"fewer than {FEW} votes each: {join_names(tally.items, few.tolist())}"
+        text = f"fewer than {FEW} votes each: {join_names([tally.items[i] for i in few.tolist()])}"
         return LeaderboardCheck("enough votes", "warning", text, details)
     return LeaderboardCheck("enough votes", "ok", f"every item has {least:,.0f} votes or more", details)
 

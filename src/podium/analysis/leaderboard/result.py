@@ -17,7 +17,6 @@ from podium.analysis.leaderboard.active_sampling import (
     decide_stopping,
     find_next_pairs,
 )
-from podium.analysis.leaderboard.board_settings import LeaderboardSettings
 from podium.analysis.leaderboard.checks import LeaderboardCheck, run_checks
 from podium.analysis.leaderboard.interval_scheme import (
     IntervalScheme,
@@ -28,6 +27,7 @@ from podium.analysis.leaderboard.judges import Agreement, compute_agreement
 from podium.analysis.leaderboard.tally import Tally, check_items
 from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.core.params import suggest_names
+from podium.core.settings import LeaderboardSettings
 from podium.core.tables import Grid, format_p_value, render_block, render_paragraph, render_table
 from podium.data.frames import FrameBackend, records_frame
 from podium.data.ids import Id

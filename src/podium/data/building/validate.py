@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from podium.core.errors import ALLOW_REPEATS, InputError, MessageText, Option, PodiumWarning
+from podium.core.settings import Duplicates
 from podium.data.building.duplicates import ListRows, merge_duplicates
 from podium.data.lists import Comparisons, Lists
 from podium.kernels import segments
@@ -27,7 +28,6 @@ __all__ = [
     "warn_if_reversed",
 ]
 
-Duplicates = Literal["error", "first", "best", "sum"]
 Origin = Callable[[int], tuple[str, int | None]]  # input row -> (source, line) for error messages
 LAST_RANK = 2**31 - 1
 

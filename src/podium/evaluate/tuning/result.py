@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from podium.core import tables
 from podium.core.errors import InputError
+from podium.core.text import format_count
 from podium.data.ids import Id, Ids, id_order
 from podium.evaluate.tuning.nested_estimate import TuningRow
 from podium.kernels.dispatch import F8
@@ -122,14 +123,14 @@ class Tuning:
 
     def sentence(self) -> str:
         """The verdict in words, with its figures."""
-        row, n = self.rows[0], len(self.queries)
+        row, queries = self.rows[0], format_count(len(self.queries), "query")
         if len(self.trials) == 1:
-            only = f"only {self.trials[0].config} was tried ({self.metric} {row.mean:.4f} on {_format_query_count(n)})"
+            only = f"only {self.trials[0].config} was tried ({self.metric} {row.mean:.4f} on {queries})"
             return f"There is nothing to choose: {only}."
         if self.same:
             return (
                 f"There is nothing to choose: all {len(self.trials)} configurations have the same {self.metric} on "
-                f"every one of {_format_query_count(n)} (mean {row.mean:.4f}). {_SAME}"
+                f"every one of {queries} (mean {row.mean:.4f}). {_SAME}"
             )
         if row.difference is None or row.low is None or row.high is None:
             return (
@@ -140,12 +141,12 @@ class Tuning:
         bounded = math.isfinite(row.low) and math.isfinite(row.high)
         span = f"{self.level:.0%} interval {row.low:+.4f} .. {row.high:+.4f}, " if bounded else ""
         gain = f"{self.metric} {self.tuned:.4f} against {row.mean:.4f}, {row.difference:+.4f}"
-        figures = f"{gain} ({span}{_format_query_count(n)})"
+        figures = f"{gain} ({span}{queries})"
         found = self.verdict()
         if found == "no difference":
             half = (row.high - row.low) / 2
-            least = f"with {_format_query_count(n)}, differences below about {half:.4f} are not detectable"
-            none = f"{_format_query_count(n)} are too few to detect any difference at {self.level:.0%}"
+            least = f"with {queries}, differences below about {half:.4f} are not detectable"
+            none = f"{queries} are too few to detect any difference at {self.level:.0%}"
             return (
                 f"Statistically tied with {self.baseline} on held-out queries: {figures}; "
                 f"{least if bounded else none}. Use {self.baseline} unless you have other evidence."
@@ -213,7 +214,3 @@ def check_document(found: Any, source: str) -> dict[str, Any]:
 
 
 _SAME = "Label items that the methods rank differently, or measure at a larger depth."
-
-
-def _format_query_count(n: int) -> str:
-    return f"{n:,} quer{'y' if n == 1 else 'ies'}"

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from podium.core.errors import ParameterError, check_type
+from podium.core.params import check_settings
+from podium.core.settings import TuneSettings
 from podium.data.consensus import TieRule
 from podium.data.dataset import Dataset
 from podium.data.unlisted_rule import describe_unlisted_rule
@@ -37,7 +39,6 @@ from podium.metrics.base import MetricSpec, parse
 
 __all__ = ["tune"]
 
-BUDGET = 300.0  # seconds
 TIMING = 0.3  # share of the budget after which no further method is timed
 FIRST_RUNG = 1 / 3  # share for the first rung of halving; each later rung costs as much
 FEW = 10  # fewer judged queries trigger a warning
@@ -48,18 +49,18 @@ def tune(
     metric: MetricSpec = "ndcg@10",
     methods: Sequence[str | Aggregator] | None = None,
     *,
-    supervised: bool = False,
-    weights: bool = True,
-    search: str = "random",
-    trials: int = 200,
+    supervised: bool = TuneSettings.supervised,
+    weights: bool = TuneSettings.weights,
+    search: str = TuneSettings.search,
+    trials: int = TuneSettings.trials,
     folds: int | None = None,
-    seed: int = 0,
+    seed: int = TuneSettings.seed,
     baseline: str | Aggregator | None = None,
-    limit: float = 0.05,
-    budget: float | None = BUDGET,
-    level: float = 0.95,
-    rounds: int = 2_000,
-    ties: TieRule = "item",
+    limit: float = TuneSettings.limit,
+    budget: float | None = TuneSettings.budget,
+    level: float = TuneSettings.level,
+    rounds: int = TuneSettings.rounds,
+    ties: TieRule = TuneSettings.ties,
     workers: int | None = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress = no_progress,
@@ -82,7 +83,10 @@ def tune(
     """
     check_type(dataset, Dataset, "tune", "give podium.Dataset(preferences, labels)")
     methods = [methods] if isinstance(methods, str) else methods
-    _check_options(folds, level, rounds, workers, budget)
+    numbers = {"trials": trials, "folds": folds, "level": level, "rounds": rounds, "workers": workers}
+    check_settings(TuneSettings, {"search": search, **numbers})
+    if budget is not None and not budget > 0:
+        raise ParameterError(f"budget is {budget:g}; accepted: seconds above 0, or None for no limit")
     times = _TimeBudget(time.monotonic(), math.inf if budget is None else budget)
     problem = TuningTask.from_dataset(dataset, parse(metric), ties, folds, seed, ResultFolder.open(resume))
     base = resolve_baseline(problem, baseline)
@@ -137,21 +141,6 @@ class _TimeBudget(NamedTuple):
     def time_after(self, share: float) -> float:
         """The time at which a share of the budget is used up."""
         return self.begin + share * self.budget
-
-
-def _check_options(
-    folds: int | None, level: float, rounds: int, workers: int | None, budget: float | None
-) -> None:
-    if budget is not None and not budget > 0:
-        raise ParameterError(f"budget is {budget:g}; accepted: seconds above 0, or None for no limit")
-    if folds is not None and folds < 2:
-        raise ParameterError(f"folds is {folds}; accepted: whole numbers from 2")
-    if not 0 < level < 1:
-        raise ParameterError(f"level is {level:g}; accepted: numbers between 0 and 1, both excluded")
-    if rounds < 100:
-        raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 100")
-    if workers is not None and workers < 1:
-        raise ParameterError(f"workers is {workers}; accepted: whole numbers from 1")
 
 
 def _find_untried(table: ScoreTable, asked: Sequence[MethodSpace]) -> dict[str, str]:

@@ -4,9 +4,13 @@ are errors."""
 from __future__ import annotations
 
 import functools
-from typing import Annotated, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from podium.core.params import Range, parameters
+from podium.core.settings import Duplicates, LeaderboardSettings, QueryScope, TieRule, Unlisted
 
 __all__ = [
     "AggregateRequest",
@@ -30,7 +34,6 @@ Id = Annotated[str | Annotated[int, Field(ge=-WHOLE, lt=WHOLE)], Field(descripti
 Number = float
 Spec = Annotated[str, Field(min_length=1, max_length=SPEC)]
 Weights = dict[str, Number] | Many[Number]
-Ties = Literal["item", "trec", "input"]
 Value = bool | int | float | str
 
 
@@ -56,7 +59,7 @@ class FuseRequest(StrictModel):
     weights: Weights | None = Field(
         None, description="one per list: by name if the lists are named, else in order"
     )
-    duplicates: Literal["error", "first", "best", "sum"] = "error"
+    duplicates: Duplicates = "error"
     top: Annotated[int, Field(ge=1, lt=WHOLE)] | None = Field(None, description="number of items to return")
 
 
@@ -121,10 +124,10 @@ class PreferenceRequest(StrictModel):
     candidates: Many[Candidates] | None = Field(
         None, description="for `lists`: items to rank even if no expert lists them"
     )
-    unlisted: Literal["unknown", "below"] = Field(
+    unlisted: Unlisted = Field(
         "unknown", description="below: an expert ranks unlisted items below the listed ones"
     )
-    duplicates: Literal["error", "first", "best", "sum"] = "error"
+    duplicates: Duplicates = "error"
 
 
 class MethodRequest(PreferenceRequest):
@@ -148,7 +151,7 @@ class AggregateRequest(MethodRequest):
             "examples": [{"rankings": {"q1": {"bm25": ["a", "b"], "dense": ["b", "c"]}}, "method": "borda"}]
         }
     )
-    ties: Ties = "item"
+    ties: TieRule = "item"
     top: Annotated[int, Field(ge=1, lt=WHOLE)] | None = None
 
 
@@ -183,15 +186,35 @@ class EvaluateRequest(PreferenceRequest):
     metrics: Annotated[Many[Spec], Field(min_length=1, max_length=20)] = ["ndcg@10", "map", "p@10", "mrr"]
     methods: Annotated[Many[Spec], Field(max_length=50)] = []
     experts: bool = Field(True, description="whether to evaluate the experts too")
-    queries: Literal["judged", "all"] = Field(
-        "judged", description="all: a judged query without a result counts as 0"
-    )
-    ties: Ties = "item"
+    queries: QueryScope = Field("judged", description="all: a judged query without a result counts as 0")
+    ties: TieRule = "item"
     per_query: bool = False
     features: Many[ItemFeatures] | None = None
 
 
-class LeaderboardRequest(StrictModel):
+def _make_settings_model(
+    cls: type, limits: Mapping[str, Mapping[str, Any]], types: Mapping[str, tuple[Any, Any]]
+) -> Any:
+    """A model with a field for each setting; `limits` are the server's own, `types` replace types and defaults."""
+    fields: dict[str, Any] = {}
+    for p in parameters(cls):
+        kind, default = types.get(p.name, (p.hint, p.default))
+        bounds: dict[str, Any] = {}
+        if isinstance(p.accepts, Range) and p.flags.shows_range:
+            bounds["gt" if p.accepts.open_low else "ge"] = p.accepts.low
+        text = p.help.partition("[default")[0].strip() or None
+        fields[p.name] = (kind, Field(default, description=text, **bounds, **limits.get(p.name, {})))
+    return create_model(f"{cls.__name__}Fields", __base__=StrictModel, **fields)
+
+
+_LeaderboardFields = _make_settings_model(
+    LeaderboardSettings,
+    {"bootstrap": {"le": 2000}, "seed": {"lt": 2**32}, "top": {"lt": WHOLE}},
+    {"l2": (Number | None, None), "reference": (Id | None, None)},
+)
+
+
+class LeaderboardRequest(_LeaderboardFields):  # type: ignore[misc, valid-type]
     """A leaderboard from votes, with intervals and checks."""
 
     model_config = ConfigDict(
@@ -208,27 +231,6 @@ class LeaderboardRequest(StrictModel):
         }
     )
     votes: Many[Vote]
-    model: Literal["bradley_terry", "thurstone"] = "bradley_terry"
-    ties: Literal["half", "davidson", "rao_kupper", "ignore"] = "half"
-    l2: Number | None = Field(None, description="weight of the ridge prior")
-    errors: Literal["sandwich", "fisher"] = "sandwich"
-    bootstrap: Annotated[int, Field(ge=0, le=2000)] = Field(0, description="number of bootstrap resamples")
-    over: Literal["auto", "votes", "experts", "queries"] = Field(
-        "auto", description="sampling unit of the errors; auto: chosen from the votes"
-    )
-    vote_weights: Literal["auto", "frequency", "importance"] = Field(
-        "auto",
-        description="whether a vote of weight w is w votes or one; auto: one if a weight is not an integer",
-    )
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
-    level: Number = 0.95
-    simultaneous: bool = False
-    scale: Literal["elo", "natural"] = "elo"
-    anchor: Number | None = None
-    reference: Id | None = None
-    judges: Literal["equal", "discounted"] = "equal"
-    sides: Literal["ignore", "fit"] = "ignore"
-    top: Annotated[int, Field(ge=1, lt=WHOLE)] = 1
     next: Annotated[int, Field(ge=0, le=1000)] = Field(0, description="number of next comparisons to propose")
 
 

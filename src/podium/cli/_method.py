@@ -1,0 +1,148 @@
+"""The method that a verb runs: a name with parameters and weights, a model file, or a model over features."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from podium.cli._options import F, add_option, add_options, collect
+from podium.cli.input import parse_assignments
+from podium.core import registry
+from podium.core.errors import ParameterError
+from podium.core.params import Flags, parse_spec, suggest_names
+
+if TYPE_CHECKING:
+    from podium.data.preferences import Preferences
+    from podium.methods.base import Aggregator
+
+__all__ = [
+    "MethodChoice",
+    "find_learner",
+    "is_method",
+    "list_streaming_learners",
+    "make_method",
+    "parse_parameters",
+    "with_method",
+]
+
+
+@dataclass(frozen=True)
+class MethodChoice:
+    """The values of `-m`, `-p` and `--weights`."""
+
+    spec: Annotated[str, Flags("-m", "--method"), "A method, such as 'rrf(k=20)', or a model file."] = "rrf"
+    parameters: Annotated[
+        tuple[str, ...], Flags("-p", "--parameter", metavar="NAME=VALUE"), "A parameter of the method."
+    ] = ()
+    weights: Annotated[
+        str | None, Flags(metavar="NAME=W,..."), "Weights of the experts, such as bm25=1,dense=2."
+    ] = None
+
+    def make(self) -> Aggregator:
+        """Make the method; a file path is a saved model."""
+        from podium import models
+        from podium.methods.base import make
+
+        if self.spec.endswith(".podium") or os.path.isfile(self.spec):
+            if self.parameters or self.weights:
+                raise ParameterError(
+                    f"{self.spec} is a saved model with its own parameters and weights; leave -p and --weights out"
+                )
+            loaded: Aggregator = models.load(self.spec)
+            return loaded
+        given = parse_parameters(self.parameters)
+        if self.weights is not None:
+            named = parse_assignments(self.weights.split(","), "weight")
+            given["weights"] = {name: _parse_weight(name, value) for name, value in named.items()}
+        return make(self.spec, **given)
+
+    def make_streaming(self) -> Any:
+        """Make a method or a model over features that can be trained on shards."""
+        cls = find_learner(self.spec)
+        if cls is None:
+            method = self.make()
+            if hasattr(method, "fit_stream"):
+                return method
+            able = [name for name, cls in registry.aggregators.all().items() if hasattr(cls, "fit_stream")]
+            raise ParameterError(
+                f"{method.name} cannot be trained on shards, only "
+                f"{', '.join(sorted([*able, *list_streaming_learners()]))}; leave --shards out and give files that "
+                "fit in memory"
+            )
+        if self.weights is not None:
+            raise ParameterError(
+                f"{cls.__name__} ranks by item features and has no experts; leave --weights out"
+            )
+        known = [f.name for f in dataclasses.fields(cls) if f.init and f.name != "prior"]
+        given = parse_spec(self.spec)[1] | parse_parameters(self.parameters)
+        return cls(**check_names(given, known, cls.__name__))
+
+
+def with_method(method: str | None = None, weights: str | None = None, **changes: Any) -> Callable[[F], F]:
+    """Add `-m`, `-p` and `--weights` with the verb's help, and hand over `choice`, a `MethodChoice`."""
+
+    def decorate(command: F) -> F:
+        command = add_option(MethodChoice, "weights", weights)(collect(MethodChoice, "choice")(command))
+        command = add_options(MethodChoice, "parameters")(command)
+        return add_option(MethodChoice, "spec", method, **changes)(command)
+
+    return decorate
+
+
+def make_method(spec: str) -> Aggregator:
+    """Make a method from its specification, or load a model file."""
+    return MethodChoice(spec).make()
+
+
+def match_weights(method: Aggregator, preferences: Preferences) -> Aggregator:
+    """Match the weights to expert ids: command-line names are text, but an expert id may be a number."""
+    if not isinstance(method.weights, Mapping):
+        return method
+    numbers = {str(e): e for e in preferences.experts if not isinstance(e, str)}
+    known = set(preferences.experts)
+    named = {e if e in known else numbers.get(str(e), e): w for e, w in method.weights.items()}
+    return dataclasses.replace(method, weights=named)
+
+
+def parse_parameters(parameters: Sequence[str]) -> dict[str, Any]:
+    """The values of `-p`."""
+    given: dict[str, Any] = {}
+    for name, value in parse_assignments(parameters, "parameter").items():
+        given |= parse_spec(f"p({name}={value})")[1] if name.isidentifier() else {name: value}
+    return given
+
+
+def check_names(given: dict[str, Any], known: Collection[str], owner: str) -> dict[str, Any]:
+    """The parameters, if the owner has all of them."""
+    for name in given:
+        if name not in known:
+            raise ParameterError(f"{owner} has no parameter {name!r}; {suggest_names(name, known)}")
+    return given
+
+
+def _parse_weight(name: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise ParameterError(f"the weight of {name!r} is {value!r}; give a number") from None
+
+
+def is_method(name: str) -> bool:
+    """Whether the text names a method, with or without parameters."""
+    return name.partition("(")[0] in registry.aggregators.all()
+
+
+def find_learner(spec: str) -> type | None:
+    """The feature-only model of this name, such as lambdarank, ignoring case; None if there is none."""
+    name = parse_spec(spec)[0].lower()
+    if not name.isidentifier() or name in registry.aggregators.all():
+        return None
+    return list_streaming_learners().get(name)
+
+
+def list_streaming_learners() -> dict[str, type]:
+    """The feature-only models that can be trained on shards, by command-line name."""
+    return {n.lower(): cls for n, cls in registry.learners.all().items() if hasattr(cls, "fit_stream")}

@@ -1,0 +1,62 @@
+"""The input object of the verbs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from podium import formats
+from podium.cli.input import Input, parse_assignments, resolve_id
+from podium.core.errors import ParameterError
+from podium.methods.base import make
+
+
+def test_files_are_read_once_and_only_when_they_are_needed(files, monkeypatch):
+    read, calls = formats.read, []
+    monkeypatch.setattr(formats, "read", lambda *a, **k: calls.append(a) or read(*a, **k))
+    source = Input((str(files / "bm25.run"),), qrels=str(files / "qrels.txt"))
+    assert not calls
+    assert source.preferences is source.preferences
+    assert len(calls) == 1
+    assert source.labels is source.optional_labels
+    assert len(calls) == 2
+    assert source.features_of(make("rrf")) is None
+    assert len(calls) == 2
+
+
+def test_labels_are_those_of_the_option_else_those_of_the_input(files):
+    run = str(files / "bm25.run")
+    assert Input((run,)).optional_labels is None
+    with pytest.raises(ParameterError, match="give --qrels FILE"):
+        _ = Input((run,)).labels
+    with pytest.raises(ParameterError, match="contains no judgements"):
+        _ = Input((run,), qrels=run).labels
+    letor = files / "l.txt"
+    letor.write_text("2 qid:1 1:1 2:2 #docid = a\n0 qid:1 1:2 2:1 #docid = b\n")
+    own = Input((str(letor),))
+    assert sorted(own.labels.grades) == [0, 2]
+    other = dataclasses.replace(own, qrels=str(files / "qrels.txt"))
+    assert list(other.labels.queries) == list(formats.read(files / "qrels.txt").labels.queries)
+
+
+def test_options_of_reading_are_collected():
+    source = Input(("x",), options=("expert=file", "winner_codes=1=a,2=b"), unlisted="below")
+    assert source.reading == {"expert": "file", "winner_codes": "1=a,2=b", "unlisted": "below"}
+    with pytest.raises(ParameterError, match="with -f"):
+        _ = Input(("x",), options=("format=csv",)).reading
+
+
+@pytest.mark.parametrize(("given", "message"), [("a", "cannot be read"), ("=1", "cannot be read")])
+def test_what_is_not_an_assignment_is_refused(given, message):
+    with pytest.raises(ParameterError, match=message):
+        parse_assignments([given], "option")
+    with pytest.raises(ParameterError, match="given twice"):
+        parse_assignments(["a=1", "a=2"], "option")
+
+
+def test_an_id_may_be_a_number():
+    assert resolve_id("7", [7, "x"], "query") == 7
+    assert resolve_id("7", [7, "7"], "query") == "7"
+    with pytest.raises(ParameterError, match="there is no query 'y'; there are 7, x"):
+        resolve_id("y", [7, "x"], "query")
