@@ -17,7 +17,7 @@ from podium.core.params import parse_spec, suggest_names
 
 if TYPE_CHECKING:
     from podium.learning.training_shards import ShardFiles, SharedLabels
-    from podium.scale.shards import Shard
+    from podium.storage.shards import Shard
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -179,7 +179,7 @@ class TrainingShardInput(NamedTuple):
 
     def find_files(self) -> tuple[list[ShardFiles], list[ShardFiles]]:
         """The training and validation shards."""
-        from podium.scale.shards import find_shards
+        from podium.storage.shards import find_shards
 
         if not self.train:
             raise click.UsageError("no shards; give files or folders of them")
@@ -190,7 +190,7 @@ class TrainingShardInput(NamedTuple):
     def _find_labels(self) -> SharedLabels | dict[str, str] | None:
         """Labels outside the shards: one file for all, or a folder of files named like the shards."""
         from podium.learning.training_shards import SharedLabels
-        from podium.scale.shards import find_shards
+        from podium.storage.shards import find_shards
 
         if self.qrels is None:
             return None

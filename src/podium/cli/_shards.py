@@ -12,6 +12,7 @@ import click
 from podium.cli import _common as common
 from podium.core import registry
 from podium.core.errors import ParameterError
+from podium.scale.engines import list_engines
 
 if TYPE_CHECKING:
     from podium.scale import Summary
@@ -39,7 +40,7 @@ def shard_options(command: F) -> F:
     options = (
         click.option(
             "--engine",
-            type=click.Choice(["local", "ray", "spark"]),
+            type=click.Choice(list_engines()),
             help="Rank shards (files or folders of whole queries) into the last folder named; results that are up to"
             " date are kept.  [default for folders: local]",
         ),

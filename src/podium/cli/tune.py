@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any
@@ -72,10 +73,13 @@ def verb(
     The search has a time budget of 300 seconds (--budget). If the budget runs out, a note says how many
     configurations were tried; running ones are finished, so the command may take a little longer.
 
+    Folders are shards: files that each hold whole queries. Only the queries that --qrels judges are kept.
+
     \b
     podium tune *.run --qrels qrels.txt -M map -o best.podium
     podium tune *.run --qrels qrels.txt -m rrf -m combsum --search grid --trials 500 -o best.podium
     podium apply best.podium *.run -o fused.run
+    podium tune shards/ --qrels qrels.txt -m rrf -o best.podium
     """
     from podium import models
     from podium.evaluate.tuning import tune
@@ -91,6 +95,7 @@ def verb(
     if output is not None:
         models.save(found.best, output, overwrite=overwrite)
     target = "fused.run" if _can_write_run(data.preferences) else "fused.csv"
+    target = "fused/" if _are_shards(files) else target
     command = (
         None if output is None else _format_apply_command(output, files, format_, options, unlisted, target)
     )
@@ -111,11 +116,24 @@ def _select_metric(metrics: tuple[str, ...]) -> str:
 
 
 def _read_dataset(files: tuple[str, ...], qrels: str | None, reading: tuple[Any, Any, Any]) -> Dataset:
+    from podium.core.errors import ParameterError
     from podium.data.dataset import Dataset
 
+    if _are_shards(files):
+        from podium import scale
+
+        if qrels is None:
+            raise ParameterError("shards are tuned by the labels of one file; give it with --qrels")
+        format_, options, unlisted = reading
+        given = common.parse_reading_options(options, unlisted)
+        return scale.labelled(files, qrels, format=format_, options=given)
     content = common.read_input(files, *reading)
     preferences = common.require_preferences(content, files)
     return Dataset(preferences, read_labels(qrels, content), content.features)
+
+
+def _are_shards(files: tuple[str, ...]) -> bool:
+    return any(map(os.path.isdir, files))
 
 
 def _can_write_run(preferences: Preferences) -> bool:

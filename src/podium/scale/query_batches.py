@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.core.errors import InputError
-from podium.scale.arrow_arrays import to_arrow
+from podium.scale.arrow_arrays import to_arrow, to_table
 from podium.scale.arrow_schema import (
     decode_dictionaries,
     find_run_starts,
@@ -48,9 +48,7 @@ def iterate_query_batches(batches: Iterable[Any], rows: int = ROWS) -> Iterator[
     for batch in batches:
         if not isinstance(batch, pa.RecordBatch | pa.Table):
             raise InputError(f"one of the batches is a {type(batch).__name__}", remedy=ARROW)
-        part = normalize_columns(
-            pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-        )
+        part = normalize_columns(to_table(batch) if isinstance(batch, pa.RecordBatch) else batch)
         resolve_columns(part.schema)
         kinds = _check_same_types(part.schema, kinds)
         if not part.num_rows:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from podium.data.consensus import Consensus
     from podium.data.ids import Ids
     from podium.kernels.dispatch import I8
-    from podium.scale.positional_fast_path import PositionalResults
+    from podium.scale.list_columns import RankedTable
     from podium.scale.table_preferences import TablePreferences
 
-__all__ = ["build_result_schema", "derive_result_schema", "from_consensus", "from_positional"]
+__all__ = ["build_result_schema", "derive_result_schema", "from_consensus", "from_ranked_table"]
 
 
 def derive_result_schema(given: Any, keep: Sequence[str]) -> Any:
@@ -84,7 +84,7 @@ def from_consensus(
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def from_positional(found: PositionalResults, table: Any, schema: Any, keep: tuple[str, ...]) -> Any:
+def from_ranked_table(found: RankedTable, table: Any, schema: Any, keep: tuple[str, ...]) -> Any:
     """The results computed without preferences."""
     import pyarrow as pa
 

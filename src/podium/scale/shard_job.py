@@ -6,11 +6,9 @@ worker died is simply processed again. The record is written last and marks the 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -20,20 +18,14 @@ from podium.core.version import __version__
 from podium.scale.arrow_arrays import to_numpy
 from podium.scale.arrow_schema import LISTS, VOTES
 from podium.scale.batch import BatchFunction
-from podium.scale.parquet_options import UNLISTED, build_writer_options
+from podium.scale.parquet_options import build_writer_options, read_unlisted
 from podium.scale.query_batches import ROWS
 from podium.scale.result_tables import build_result_schema
-from podium.scale.shards import (
-    Shard,
-    digest_file,
-    is_parquet,
-    read_features,
-    read_parquet,
-    read_small_parquet,
-    read_text,
-)
+from podium.scale.shard_reading import read_features, read_parquet, read_small_parquet, read_text
 from podium.scale.table_preferences import add_experts
-from podium.storage.files import write_atomically
+from podium.storage.digests import digest_file, digest_values
+from podium.storage.files import read_json, write_json
+from podium.storage.shards import Shard, is_parquet
 from podium.storage.temporary_files import TemporaryFile
 
 if TYPE_CHECKING:
@@ -46,6 +38,7 @@ __all__ = [
     "ShardRecord",
     "load_record",
     "load_records",
+    "raise_shard_errors",
     "remove_results",
     "save_record",
 ]
@@ -70,6 +63,12 @@ class ShardRecord:
     files: tuple[tuple[str, int], ...] = ()
     fresh: bool = True  # computed in this run, not already up to date
     error: str | None = None
+
+    @classmethod
+    def from_error(cls, shard: Shard, error: Exception) -> ShardRecord:
+        """The record of a shard that cannot be processed."""
+        text = str(error) if shard.path in str(error) else f"{shard.path}: {error}"
+        return cls(shard.name, "", shard.path, error=text[:1000])
 
 
 @dataclass(frozen=True)
@@ -104,18 +103,17 @@ class ShardJob:
                 self._write_results(shard, data, key, old), seconds=round(time.perf_counter() - begin, 3)
             )
         except (PodiumError, pa.ArrowException, OSError) as error:
-            text = str(error) if shard.path in str(error) else f"{shard.path}: {error}"
-            return ShardRecord(shard.name, "", shard.path, error=text[:1000])
+            return ShardRecord.from_error(shard, error)
         save_record(self.out, done)
         return done
 
     def compute_key(self, shard: Shard, data: Any = None) -> str:
         """A hash of everything that the results depend on: shard bytes, method, options, version."""
-        about = (
-            LAYOUT, __version__, digest_file(shard.path, data), self.function.fingerprint, self.partition_by,
-            self.rows, self.format, sorted(self.options.items()), self.compression,
-        )  # fmt: skip
-        return hashlib.sha256(repr(about).encode()).hexdigest()
+        options = repr((self.partition_by, self.rows, self.format, sorted(self.options.items())))
+        content = digest_file(shard.path, data)
+        return digest_values(
+            [LAYOUT, __version__, content, self.function.fingerprint, options, self.compression]
+        )
 
     def _write_results(self, shard: Shard, data: Any, key: str, old: ShardRecord | None) -> ShardRecord:
         with _ResultFiles(self, shard) as results:
@@ -145,10 +143,10 @@ class ShardJob:
 
     def _function_for(self, schema: Any) -> BatchFunction:
         """The function, with the shard's interpretation of unlisted items unless one was given."""
-        said = (schema.metadata or {}).get(UNLISTED)
-        if self.function.unlisted is not None or said is None:
+        declared = read_unlisted(schema)
+        if self.function.unlisted is not None or declared is None:
             return self.function
-        return replace(self.function, unlisted=said.decode())
+        return replace(self.function, unlisted=declared)
 
     def _rank_whole(self, shard: Shard) -> tuple[int, Any]:
         """The same for a shard of text or of item features, which is read completely."""
@@ -314,10 +312,10 @@ def remove_results(out: str, record: ShardRecord) -> None:
 
 def load_record(out: str, name: str) -> ShardRecord | None:
     """The record of a shard; None if there is none or it cannot be read."""
+    found = read_json(_record_path(out, name))
     try:
-        found = json.loads(_record_path(out, name).read_bytes())
         return ShardRecord(**(found | {"files": tuple((n, size) for n, size in found["files"])}))
-    except (OSError, ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError):
         return None
 
 
@@ -325,7 +323,7 @@ def save_record(out: str, record: ShardRecord) -> None:
     """Write a record atomically."""
     place = _record_path(out, record.name)
     place.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically([json.dumps(asdict(record)).encode()], place, overwrite=True)
+    write_json(asdict(record), place)
 
 
 def load_records(out: str) -> list[ShardRecord]:
@@ -341,3 +339,14 @@ def _has_all_results(out: str, record: ShardRecord) -> bool:
         return all(Path(out, name).stat().st_size == size for name, size in record.files)
     except OSError:
         return False
+
+
+def raise_shard_errors(done: Sequence[ShardRecord]) -> None:
+    """Raise the errors of failed shards after all others are processed."""
+    failed = sorted({r.error for r in done if r.error is not None})
+    if failed:
+        rest = sum(r.error is None for r in done)
+        raise InputError(
+            "; ".join(failed[:3]) + (f"; and {len(failed) - 3} more" if len(failed) > 3 else ""),
+            remedy=f"the other {rest} shards are processed and will not be repeated" if rest else None,
+        )

@@ -1,92 +1,42 @@
-"""Shards: the files of a large input, each with complete queries; finding, reading and checking them."""
+"""Reading shards: Parquet in batches, files of other formats and item features completely."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import InputError, ParameterError
 from podium.core.params import suggest_names
-from podium.scale.arrow_arrays import to_arrow
-from podium.scale.arrow_schema import find_run_starts, normalize_columns, resolve_columns, to_plain_type
+from podium.scale.arrow_arrays import to_arrow, to_table
+from podium.scale.arrow_schema import (
+    LISTS,
+    VOTES,
+    find_run_starts,
+    normalize_columns,
+    resolve_columns,
+    to_plain_type,
+)
 from podium.scale.query_batches import ROWS
+from podium.storage.shards import is_parquet
 
 if TYPE_CHECKING:
     from podium.data.features import Features
     from podium.data.preferences import Preferences
 
 __all__ = [
-    "Shard",
-    "digest_file",
-    "find_shards",
-    "is_parquet",
+    "check_parquet_options",
     "iterate_queries",
     "read_features",
     "read_parquet",
+    "read_small_parquet",
     "read_text",
 ]
 
-SUFFIXES = (".parquet", ".pq")
 LARGE_GROUP = 128 << 20  # bytes
 HELD = 64 << 20  # bytes of a shard that a worker may keep in memory
 CODED = 4  # bytes per row of a text column below which it is mostly dictionary codes
-
-
-class Shard(NamedTuple):
-    """One input file, and the name of its results: its path below the common folder, without suffix."""
-
-    path: str
-    name: str
-
-
-def find_shards(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Shard]:
-    """The shards in files and folders; a folder means its files except hidden ones and those under `_`."""
-    given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-    files: list[tuple[Path, Path]] = []  # each with the folder that its name is relative to
-    for entry in map(Path, given):
-        if entry.is_dir():
-            files += [(f, entry) for f in sorted(entry.rglob("*")) if f.is_file() and _is_shard(f, entry)]
-        elif entry.exists():
-            files.append((entry, entry.parent))
-        else:
-            raise InputError("there is no such file", source=str(entry), remedy="check the path")
-    if not files:
-        raise InputError("there are no shards", remedy="give Parquet files, run files, or folders of them")
-    return _name_shards(files)
-
-
-def _is_shard(file: Path, folder: Path) -> bool:
-    return not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-
-
-def _name_shards(files: Sequence[tuple[Path, Path]]) -> list[Shard]:
-    if len({os.path.abspath(base) for _, base in files}) > 1:
-        common = Path(os.path.commonpath([Path(os.path.abspath(f)).parent for f, _ in files]))
-        files = [(f, common) for f, _ in files]
-    shards: dict[str, Shard] = {}
-    for file, base in files:
-        inside = Path(os.path.abspath(file)).relative_to(os.path.abspath(base))
-        name = inside.as_posix().removesuffix(".gz")
-        name = name.removesuffix(Path(name).suffix)
-        if name in shards:
-            remedy = "rename one of them" if str(file) != shards[name].path else "give it once"
-            raise InputError(f"results of {shards[name].path} and {file} would share a name", remedy=remedy)
-        shards[name] = Shard(str(file), name)
-    return list(shards.values())
-
-
-def is_parquet(path: str) -> bool:
-    """Whether a file is Parquet, by its first bytes; an empty file by its name."""
-    try:
-        with open(path, "rb") as file:
-            start = file.read(4)
-    except OSError as error:
-        raise InputError(f"the file cannot be read: {error.strerror or error}", source=path) from None
-    return start == b"PAR1" or (not start and path.endswith(SUFFIXES))
 
 
 def read_small_parquet(path: str) -> Any:
@@ -97,16 +47,6 @@ def read_small_parquet(path: str) -> Any:
         return None
     with translate_arrow_errors(path), pa.OSFile(path) as file:
         return file.read_buffer()
-
-
-def digest_file(path: str, data: Any = None) -> str:
-    """A hash of the bytes of a file (128-bit XXH3: fast; it detects changes, not forgeries)."""
-    import xxhash
-
-    if data is not None:
-        return xxhash.xxh3_128(data).hexdigest()
-    with open(path, "rb", buffering=0) as file:
-        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
 def open_parquet(
@@ -213,7 +153,7 @@ def iterate_queries(path: str, names: Mapping[str, str] | None = None) -> Iterat
     )
     file = pq.ParquetFile(path, read_dictionary=[column] if coded else None, pre_buffer=False)
     for batch in _iterate_batches(file, path, {"query": column}, ROWS):
-        found = normalize_columns(pa.Table.from_batches([batch])).column("query")
+        found = normalize_columns(to_table(batch)).column("query")
         few = found.take(to_arrow(find_run_starts(found)[:-1]))
         yield few.cast(to_plain_type(few.type)).combine_chunks()
 
@@ -262,16 +202,11 @@ def read_features(path: str, format_: str | None, options: dict[str, Any]) -> Fe
     return content.features
 
 
-def check_output(out: str, shards: Sequence[Shard], inputs: Sequence[str]) -> None:
-    """Reject an output folder that is a file, contains the input, or is inside it."""
-    folder = Path(out).resolve()
-    if folder.exists() and not folder.is_dir():
-        raise ParameterError(f"{out} is a file; results of shards go into a folder")
-    for shard in shards:
-        if folder in Path(shard.path).resolve().parents:
-            raise ParameterError(
-                f"the input {shard.path} is in the output folder {out}; choose another folder"
-            )
-    for given in inputs:
-        if os.path.isdir(given) and Path(given).resolve() in (folder, *folder.parents):
-            raise ParameterError(f"the output folder {out} is in the input {given}; choose another folder")
+def check_parquet_options(format: str | None, options: Mapping[str, Any]) -> None:
+    """Reject options of text formats for Parquet shards instead of ignoring them."""
+    if format not in (None, "parquet"):
+        raise ParameterError(f"the shards are Parquet, but the given format is {format}; omit it")
+    for name in options:
+        if name not in (*LISTS, *VOTES, "duplicates"):
+            known = sorted({*LISTS, *VOTES, "duplicates"})
+            raise ParameterError(f"Parquet shards have no option {name!r}; {suggest_names(name, known)}")
