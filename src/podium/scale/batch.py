@@ -179,15 +179,17 @@ def batch_function(
     from podium.methods.base import Aggregator, make
     from podium.methods.feature.feature_model import FeatureModel
 
-    given: Any = aggregator
-    method = models.load(given) if isinstance(given, str) and given.endswith(".podium") else given
-    if isinstance(method, FeatureModel):
-        return BatchFunction(copy.copy(method), top, ties)
-    if not isinstance(method, Aggregator) and not isinstance(method, str):
+    is_path = isinstance(aggregator, str) and aggregator.endswith(".podium")
+    # copied: later changes of the given method do not reach the function
+    method: Any = models.load(aggregator) if is_path else copy.copy(aggregator)
+    by_features = isinstance(method, FeatureModel)
+    if by_features:
+        return BatchFunction(method, top, ties)
+    if not isinstance(method, Aggregator | str):
         raise ParameterError(
             f"{getattr(method, 'name', type(method).__name__)} does not rank lists; give a method such as 'rrf'"
         )
-    method = copy.copy(make(method))  # later changes of the given method do not reach the function
+    method = make(method)
     _check_method(method, top)
     return BatchFunction(method, top, ties, unlisted, duplicates, tuple(keep))
 

@@ -117,7 +117,7 @@ class LabelledReader:
         parts = [self._select_rows(normalize_columns(to_table(batch))) for batch in batches]
         if not any(part.num_rows for part in parts):
             return None
-        unlisted = self.options.get("unlisted") or read_unlisted(schema) or "unknown"
+        unlisted: Any = self.options.get("unlisted") or read_unlisted(schema) or "unknown"
         table = pa.concat_tables([decode_dictionaries(part) for part in parts])
         return build_preferences(table, unlisted, self.options.get("duplicates", "error"), None).preferences
 
@@ -165,6 +165,7 @@ def trials(
         raise ParameterError("no candidate given; name at least one method")
     methods = [batch_function(candidate).aggregator for candidate in candidates]
     data = labelled(inputs, labels, **how)
+    assert data.labels is not None
     scores = []
     for method in methods:
         preferences = add_experts(data.preferences, find_weighted_experts(method))
