@@ -24,7 +24,8 @@ from podium.methods.learned.lambdarank import LambdaRank
 from podium.scale import engines
 from podium.scale.batch import batch_function
 from podium.scale.engines import find_engine
-from podium.scale.shard_job import ShardJob, load_records
+from podium.scale.shard_job import ShardJob
+from podium.scale.shard_records import load_records
 from podium.storage.shards import find_shards
 from shards import DiesOnce, contents, lists, results, shards
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from podium.kernels.positional_rank import RankedItems
     from podium.methods.base import ColumnRanker
 
-__all__ = ["RankedTable", "rank_columns", "read_list_columns"]
+__all__ = ["RankedTable", "rank_columns", "read_list_columns", "take_distinct_queries"]
 
 
 class RankedTable(NamedTuple):
@@ -40,14 +40,19 @@ def rank_columns(
     if "item" not in read or any(table.column(name).null_count for name in read):
         return None
     if starts is None:
-        query = table.column("query")
-        starts = arrow_schema.find_run_starts(query)
-        few = query.take(to_arrow(starts[:-1]))
-        if len(few.unique()) < len(few):  # a query is not contiguous
+        starts = arrow_schema.find_run_starts(table.column("query"))
+        if take_distinct_queries(table.column("query"), starts) is None:
             return None
     columns = read_list_columns(table, starts, named) if _has_distinct_texts(table.column("item")) else None
     results = None if columns is None else ranker(columns, top)
     return None if results is None else RankedTable(results, starts[:-1])
+
+
+def take_distinct_queries(column: Any, starts: I8) -> Any:
+    """The ids at the starts of runs of rows; None if a query has several runs."""
+    few = to_single_array(column).take(to_arrow(starts[:-1]))
+    few = few.cast(arrow_schema.to_plain_type(few.type))
+    return few if len(few.unique()) == len(few) else None
 
 
 def read_list_columns(table: Any, starts: I8, extra: Ids | None) -> ListColumns | None:

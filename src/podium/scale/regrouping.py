@@ -28,8 +28,8 @@ from podium.scale.arrow_schema import (
     to_plain_type,
 )
 from podium.scale.parquet_options import UNLISTED, build_writer_options, declare_required, read_unlisted
-from podium.scale.shard_job import RECORDS
 from podium.scale.shard_reading import read_parquet, read_text
+from podium.scale.shard_records import RECORDS
 from podium.storage.digests import digest_file
 from podium.storage.files import read_json, write_json
 from podium.storage.shards import Paths, Shard, find_shards, is_parquet

@@ -17,7 +17,7 @@ from podium.scale.shard_counts import (
     VoteCounter,
     merge_counts,
 )
-from podium.scale.shard_job import raise_shard_errors
+from podium.scale.shard_records import raise_shard_errors
 from podium.storage.shards import Paths, find_shards, is_parquet, to_absolute_paths
 
 if TYPE_CHECKING:

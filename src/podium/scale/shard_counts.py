@@ -22,8 +22,8 @@ from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8, I8
 from podium.scale.arrow_arrays import to_table
 from podium.scale.query_batches import ROWS, iterate_query_batches
-from podium.scale.shard_job import ShardRecord
 from podium.scale.shard_reading import read_parquet, read_text
+from podium.scale.shard_records import ShardRecord
 from podium.scale.table_preferences import build_preferences
 from podium.storage.array_files import PreparedArrays
 from podium.storage.digests import digest_file, digest_values

@@ -15,15 +15,9 @@ from podium.scale.batch import batch_function
 from podium.scale.engines import find_engine
 from podium.scale.query_batches import ROWS
 from podium.scale.query_overlap import check_query_overlap
-from podium.scale.shard_job import (
-    RECORDS,
-    ShardJob,
-    ShardRecord,
-    load_records,
-    raise_shard_errors,
-    remove_results,
-)
+from podium.scale.shard_job import ShardJob
 from podium.scale.shard_reading import check_parquet_options
+from podium.scale.shard_records import RECORDS, ShardRecord, load_records, raise_shard_errors
 from podium.storage.files import read_json, write_json
 from podium.storage.shards import Paths, Shard, find_shards, is_parquet, to_absolute_paths
 
@@ -153,7 +147,7 @@ def _claim_output(job: ShardJob, shards: Sequence[Shard], overwrite: bool) -> No
     problem = None
     if overwrite:
         for record in again:
-            remove_results(job.out, record)
+            record.remove_results(job.out)
     elif again:
         problem = f"already has results of {again[0].source} as {again[0].name!r}"
     elif not isinstance(old, dict):
@@ -185,7 +179,7 @@ def _check_text_overlap(
     except InputError:
         for record in done:
             if record.name in text:
-                remove_results(job.out, record)
+                record.remove_results(job.out)
         raise
 
 
