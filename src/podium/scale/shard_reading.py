@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import InputError, ParameterError
@@ -49,12 +49,16 @@ def read_small_parquet(path: str) -> Any:
         return file.read_buffer()
 
 
-def open_parquet(
-    path: str, keep: Sequence[str] = (), data: Any = None, names: Mapping[str, str] | None = None
-) -> tuple[Any, dict[str, str]]:
-    """A Parquet file (from bytes in memory, if any), and the columns to read, by role.
+def read_parquet(
+    path: str,
+    keep: Sequence[str] = (),
+    rows: int = ROWS,
+    data: Any = None,
+    names: Mapping[str, str] | None = None,
+) -> tuple[Any, Iterator[Any]]:
+    """The schema of a shard, and an iterator over its record batches; `data` are its bytes, if in memory.
 
-    `names` maps roles to other column names, such as {"item": "doc"}.
+    `names` maps roles to other column names, such as {"item": "doc"}; `keep` are further columns.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -62,23 +66,20 @@ def open_parquet(
     source = path if data is None else pa.BufferReader(data)
     with translate_arrow_errors(path):
         about = pq.read_metadata(source)
-    schema = about.schema.to_arrow_schema()
     try:
-        there = rename_to_roles(schema, names or {})
+        there = _rename_to_roles(about.schema.to_arrow_schema(), names or {})
         roles = list(dict.fromkeys((*resolve_columns(there), *keep)))
         for name in set(keep) - set(there.names):
             raise InputError(f"there is no column {name!r} to keep", remedy=suggest_names(name, there.names))
     except InputError as error:
         raise InputError(error.problem, source=path, remedy=error.remedies) from None
     columns = {role: (names or {}).get(role, role) for role in roles}
-    text = [c for c in columns.values() if pa.types.is_string(to_plain_type(schema.field(c).type))]
-    coded = [c for c in text if is_dictionary_encoded(about, c)]
-    return pq.ParquetFile(
-        source, read_dictionary=coded, pre_buffer=False, buffer_size=_choose_buffer_size(about)
-    ), columns
+    file = _open_file(source, about, columns.values())
+    fields = [file.schema_arrow.field(column).with_name(role) for role, column in columns.items()]
+    return pa.schema(fields, file.schema_arrow.metadata), _iterate_batches(file, path, columns, rows)
 
 
-def rename_to_roles(schema: Any, names: Mapping[str, str]) -> Any:
+def _rename_to_roles(schema: Any, names: Mapping[str, str]) -> Any:
     """The schema with columns renamed to their roles; a named column that does not exist is an error."""
     import pyarrow as pa
 
@@ -92,36 +93,25 @@ def rename_to_roles(schema: Any, names: Mapping[str, str]) -> Any:
     return pa.schema([f.with_name(back.get(f.name, f.name)) for f in kept], schema.metadata)
 
 
-def is_dictionary_encoded(about: Any, name: str) -> bool:
-    """Whether a text column is stored as a dictionary with few bytes per row; only then is it read as one.
+def _open_file(source: Any, about: Any, columns: Iterable[str]) -> Any:
+    """A Parquet file, with text columns read as dictionaries where they are mostly stored as codes.
 
     When a dictionary grows too large, writers fall back to plain text, and it would have to be rebuilt here.
     """
-    groups = [about.row_group(g) for g in range(about.num_row_groups)]
-    size = sum(find_column_chunk(group, name).total_uncompressed_size for group in groups)
-    return bool(size < CODED * about.num_rows)
-
-
-def _choose_buffer_size(about: Any) -> int:
-    """Bytes per read if row groups are too large for one read (else 0); slower, but memory is bounded."""
-    groups = (about.row_group(g).total_byte_size for g in range(about.num_row_groups))
-    return 1 << 20 if max(groups, default=0) > LARGE_GROUP else 0
-
-
-def read_parquet(
-    path: str,
-    keep: Sequence[str] = (),
-    rows: int = ROWS,
-    data: Any = None,
-    names: Mapping[str, str] | None = None,
-) -> tuple[Any, Iterator[Any]]:
-    """The schema of a shard, and an iterator over its record batches."""
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    file, columns = open_parquet(path, keep, data, names)
-    there = file.schema_arrow
-    fields = [there.field(column).with_name(role) for role, column in columns.items()]
-    return pa.schema(fields, there.metadata), _iterate_batches(file, path, columns, rows)
+    schema, groups = about.schema.to_arrow_schema(), [about.row_group(g) for g in range(about.num_row_groups)]
+    coded = []
+    for column in columns:
+        if pa.types.is_string(to_plain_type(schema.field(column).type)):
+            size = sum(find_column_chunk(group, column).total_uncompressed_size for group in groups)
+            coded += [column] if size < CODED * about.num_rows else []
+    # row groups too large for one read: reading in pieces is slower, but memory is bounded
+    large = max((group.total_byte_size for group in groups), default=0) > LARGE_GROUP
+    return pq.ParquetFile(
+        source, read_dictionary=coded, pre_buffer=False, buffer_size=1 << 20 if large else 0
+    )
 
 
 def _iterate_batches(file: Any, path: str, columns: Mapping[str, str], rows: int) -> Iterator[Any]:
@@ -137,22 +127,15 @@ def _iterate_batches(file: Any, path: str, columns: Mapping[str, str], rows: int
 
 def iterate_queries(path: str, names: Mapping[str, str] | None = None) -> Iterator[Any]:
     """The queries of the batches of a shard, as arrays without consecutive repeats."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     column = (names or {}).get("query", "query")
     with translate_arrow_errors(path):
         about = pq.read_metadata(path)
-    schema = about.schema.to_arrow_schema()
-    if column not in schema.names:
-        raise InputError(
-            f"there is no column {column!r} ({suggest_names(column, schema.names)})", source=path
-        )
-    coded = pa.types.is_string(to_plain_type(schema.field(column).type)) and is_dictionary_encoded(
-        about, column
-    )
-    file = pq.ParquetFile(path, read_dictionary=[column] if coded else None, pre_buffer=False)
-    for batch in _iterate_batches(file, path, {"query": column}, ROWS):
+    there = about.schema.to_arrow_schema().names
+    if column not in there:
+        raise InputError(f"there is no column {column!r} ({suggest_names(column, there)})", source=path)
+    for batch in _iterate_batches(_open_file(path, about, [column]), path, {"query": column}, ROWS):
         found = normalize_columns(to_table(batch)).column("query")
         few = found.take(to_arrow(find_run_starts(found)[:-1]))
         yield few.cast(to_plain_type(few.type)).combine_chunks()
