@@ -73,7 +73,7 @@ def run_shards(
     from podium import scale
 
     # an existing file that is neither a method nor a model is a shard; the default method applies
-    if os.path.exists(model) and not is_method(model) and not model.endswith(".podium"):
+    if not model.endswith(".podium") and os.path.exists(model) and not is_method(model):
         model, files = "rrf", [model, *files]
     method = common.make_method(model)
     *shards, out = [*files, output] if output is not None else files or [""]

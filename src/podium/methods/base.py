@@ -22,12 +22,12 @@ from podium.kernels.ordering import FLOOR, TOLERANCE
 from podium.methods.costs import Cost, check_costs
 
 if TYPE_CHECKING:
-    from podium.data.building.grouped import ListColumns
+    from podium.data.building.grouped import GroupedColumns
     from podium.data.features import Features
     from podium.data.labels import Labels
     from podium.kernels.positional_rank import RankedItems
 
-    ColumnRanker = Callable[[ListColumns, int | None], RankedItems | None]  # None: use `aggregate`
+    ColumnRanker = Callable[[GroupedColumns, int | None], RankedItems | None]  # None: use `aggregate`
 
 __all__ = [
     "ALL_FORMS",

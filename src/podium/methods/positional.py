@@ -16,7 +16,7 @@ from podium.kernels.pairwise_votes import whole_weights
 from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
 
 if TYPE_CHECKING:
-    from podium.data.building.grouped import ListColumns
+    from podium.data.building.grouped import GroupedColumns
     from podium.kernels.positional_rank import RankedItems
     from podium.methods.base import ColumnRanker
 
@@ -69,7 +69,7 @@ class Positional(Aggregator):
     def column_ranker(self) -> ColumnRanker | None:
         return self._rank_columns if self.sums_points() else None
 
-    def _rank_columns(self, columns: ListColumns, top: int | None) -> RankedItems | None:
+    def _rank_columns(self, columns: GroupedColumns, top: int | None) -> RankedItems | None:
         from podium.kernels.positional_rank import compute_ranks_by_score, rank_by_points
 
         row_starts, expert, item, rank, score = columns

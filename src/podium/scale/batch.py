@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from podium.core.errors import InputError, ParameterError
 from podium.data.ids import Ids
 from podium.kernels.dispatch import is_large
+from podium.methods.base import Aggregator, make
 from podium.scale import result_tables
 from podium.scale.arrow_arrays import to_single_array, to_table
 from podium.scale.arrow_schema import normalize_columns
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from podium.data.features import Features
     from podium.data.preferences import Preferences, Unlisted
     from podium.kernels.dispatch import I8
-    from podium.methods.base import Aggregator
 
 __all__ = ["BatchFunction", "batch_function"]
 
@@ -128,9 +128,7 @@ class BatchFunction:
     @property
     def by_features(self) -> bool:
         """Whether the model ranks by item features alone; it then takes shards, not batches of lists."""
-        from podium.methods.feature.feature_model import FeatureModel
-
-        return isinstance(self.aggregator, FeatureModel)
+        return not isinstance(self.aggregator, Aggregator)
 
     @functools.cached_property
     def weighted_experts(self) -> Ids | None:
@@ -176,22 +174,22 @@ def batch_function(
     [{'query': 7, 'item': 2, 'rank': 1}, {'query': 7, 'item': 1, 'rank': 2}]
     """
     from podium import models
-    from podium.methods.base import Aggregator, make
-    from podium.methods.feature.feature_model import FeatureModel
 
     is_path = isinstance(aggregator, str) and aggregator.endswith(".podium")
     # copied: later changes of the given method do not reach the function
     method: Any = models.load(aggregator) if is_path else copy.copy(aggregator)
+    if isinstance(method, Aggregator | str):
+        method = make(method)
+        _check_method(method, top)
+        return BatchFunction(method, top, ties, unlisted, duplicates, tuple(keep))
+    from podium.methods.feature.feature_model import FeatureModel
+
     by_features = isinstance(method, FeatureModel)
-    if by_features:
-        return BatchFunction(method, top, ties)
-    if not isinstance(method, Aggregator | str):
+    if not by_features:
         raise ParameterError(
             f"{getattr(method, 'name', type(method).__name__)} does not rank lists; give a method such as 'rrf'"
         )
-    method = make(method)
-    _check_method(method, top)
-    return BatchFunction(method, top, ties, unlisted, duplicates, tuple(keep))
+    return BatchFunction(method, top, ties)
 
 
 def _check_method(method: Aggregator, top: int | None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from podium.data.building.grouped import ListColumns
+from podium.data.building.grouped import GroupedColumns
 from podium.scale import arrow_schema
 from podium.scale.arrow_arrays import to_arrow, to_single_array
 
@@ -55,13 +55,13 @@ def take_distinct_queries(column: Any, starts: I8) -> Any:
     return few if len(few.unique()) == len(few) else None
 
 
-def read_list_columns(table: Any, starts: I8, extra: Ids | None) -> ListColumns | None:
+def read_list_columns(table: Any, starts: I8, extra: Ids | None) -> GroupedColumns | None:
     """The lists of a table whose queries start at these rows; None if an id or a rank has no plain number."""
     item, rank = arrow_schema.items_of(table.column("item")), arrow_schema.ranks_of(table)
     if item is None or (rank is None and "rank" in table.column_names):
         return None
     expert = arrow_schema.experts_of(table.column("expert"), starts, extra)
-    return ListColumns(starts, expert, item, rank, arrow_schema.scores_of(table))
+    return GroupedColumns(starts, expert, item, rank, arrow_schema.scores_of(table))
 
 
 def _has_distinct_texts(column: Any) -> bool:

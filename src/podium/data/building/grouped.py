@@ -20,7 +20,7 @@ from podium.kernels import local_items
 from podium.kernels.dispatch import F8, I4, I8
 from podium.kernels.local_items import TextColumn
 
-__all__ = ["GroupedPreferences", "ListColumns", "ListExperts", "from_grouped"]
+__all__ = ["GroupedColumns", "GroupedPreferences", "ListExperts", "from_grouped"]
 
 
 class ListExperts(NamedTuple):
@@ -31,7 +31,7 @@ class ListExperts(NamedTuple):
     ids: Ids  # in id order
 
 
-class ListColumns(NamedTuple):
+class GroupedColumns(NamedTuple):
     """Rows of lists, grouped by query and by expert; ranks, scores or both."""
 
     starts: I8  # the first row of each query, followed by the number of rows
