@@ -22,7 +22,13 @@ from podium.evaluate.evaluation import evaluate
 from podium.evaluate.tuning import tune as tune_in_memory
 from podium.methods.base import Aggregator, make
 from podium.scale.arrow_arrays import to_arrow, to_table
-from podium.scale.arrow_schema import LISTS, VOTES, decode_dictionaries, find_run_starts, normalize_columns
+from podium.scale.arrow_schema import (
+    decode_dictionaries,
+    find_run_starts,
+    normalize_columns,
+    select_column_names,
+    take_run_values,
+)
 from podium.scale.batch import batch_function
 from podium.scale.engines import find_engine
 from podium.scale.parquet_options import read_unlisted
@@ -112,8 +118,7 @@ class LabelledReader:
     def _read_parquet(self, path: str) -> Preferences | None:
         import pyarrow as pa
 
-        names = {k: v for k, v in self.options.items() if k in (*LISTS, *VOTES)}
-        schema, batches = read_parquet(path, names=names)
+        schema, batches = read_parquet(path, names=select_column_names(self.options))
         parts = [self._select_rows(normalize_columns(to_table(batch))) for batch in batches]
         if not any(part.num_rows for part in parts):
             return None
@@ -123,10 +128,9 @@ class LabelledReader:
 
     def _select_rows(self, table: Any) -> Any:
         starts = find_run_starts(table.column("query"))
-        ids = table.column("query").take(to_arrow(starts[:-1])).to_pylist()
-        return table.filter(
-            to_arrow(np.repeat([i in self.queries for i in ids], np.diff(starts)).astype(bool))
-        )
+        ids = take_run_values(table.column("query"), starts).to_pylist()
+        wanted = np.array([i in self.queries for i in ids], np.bool_)
+        return table.filter(to_arrow(np.repeat(wanted, np.diff(starts))))
 
 
 # -- names of the last release ---------------------------------------------------------------------------------

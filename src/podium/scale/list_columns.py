@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.data.building.grouped import GroupedColumns
 from podium.scale import arrow_schema
-from podium.scale.arrow_arrays import to_arrow, to_single_array
+from podium.scale.arrow_arrays import to_single_array
 
 if TYPE_CHECKING:
     from podium.data.ids import Ids
@@ -50,8 +50,7 @@ def rank_columns(
 
 def take_distinct_queries(column: Any, starts: I8) -> Any:
     """The ids at the starts of runs of rows; None if a query has several runs."""
-    few = to_single_array(column).take(to_arrow(starts[:-1]))
-    few = few.cast(arrow_schema.to_plain_type(few.type))
+    few = arrow_schema.take_run_values(column, starts)
     return few if len(few.unique()) == len(few) else None
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.core.errors import InputError
-from podium.scale.arrow_arrays import to_arrow, to_table
+from podium.scale.arrow_arrays import to_table
 from podium.scale.arrow_schema import (
     decode_dictionaries,
     find_run_starts,
     normalize_columns,
     refuse_missing,
     resolve_columns,
+    take_run_values,
     to_plain_type,
 )
 
@@ -162,9 +163,8 @@ class _SeenQueries:
     def check_new_queries(self, table: Any) -> QueryBatch:
         """The table, if none of its queries has occurred before."""
         refuse_missing(table, "query")
-        column = table.column("query")
-        starts = find_run_starts(column)
-        ids = column.take(to_arrow(starts[:-1])).to_pylist()
+        starts = find_run_starts(table.column("query"))
+        ids = take_run_values(table.column("query"), starts).to_pylist()
         fresh = set(ids)
         if len(fresh) < len(ids) or not fresh.isdisjoint(self._ids):
             again = next(i for k, i in enumerate(ids) if i in self._ids or i in ids[:k])

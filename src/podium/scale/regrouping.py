@@ -20,11 +20,11 @@ import numpy as np
 from podium.core.errors import InputError, Option, ParameterError
 from podium.scale.arrow_arrays import to_arrow, to_table
 from podium.scale.arrow_schema import (
-    LISTS,
-    VOTES,
     find_run_starts,
     normalize_columns,
     resolve_columns,
+    select_column_names,
+    take_run_values,
     to_plain_type,
 )
 from podium.scale.parquet_options import UNLISTED, build_writer_options, declare_required, read_unlisted
@@ -94,11 +94,10 @@ def _iterate_tables(
     shard: Shard, format: str | None, options: dict[str, Any]
 ) -> Iterator[tuple[Any, str | None]]:
     """The rows of a shard, and its interpretation of unlisted items."""
-
     if is_parquet(shard.path):
         import pyarrow.parquet as pq
 
-        names = {k: v for k, v in options.items() if k in (*LISTS, *VOTES)}
+        names = select_column_names(options)
         keep = [n for n in pq.read_schema(shard.path).names if n not in names.values()]
         schema, batches = read_parquet(shard.path, keep, names=names)
         declared = read_unlisted(schema) or "unknown"
@@ -167,7 +166,7 @@ def _cast_table(table: Any, schema: Any, shard: Shard) -> Any:
 def _split_by_query(table: Any, count: int) -> Iterator[tuple[int, Any]]:
     """The rows of each of `count` files, by a hash of their query."""
     starts = find_run_starts(table.column("query"))
-    ids = table.column("query").take(to_arrow(starts[:-1])).to_pylist()
+    ids = take_run_values(table.column("query"), starts).to_pylist()
     bucket = np.array([zlib.crc32(str(i).encode()) % count for i in ids], np.int64)
     of_row = np.repeat(bucket, np.diff(starts))
     order = np.argsort(of_row, kind="stable")

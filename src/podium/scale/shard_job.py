@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from podium.core.errors import InputError, ParameterError, PodiumError
 from podium.core.version import __version__
 from podium.scale.arrow_arrays import to_numpy
-from podium.scale.arrow_schema import LISTS, VOTES
+from podium.scale.arrow_schema import select_column_names
 from podium.scale.batch import BatchFunction
 from podium.scale.parquet_options import build_writer_options, read_unlisted
 from podium.scale.query_batches import ROWS
@@ -50,11 +50,6 @@ class ShardJob:
     format: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
     compression: str = "lz4"
-
-    @property
-    def names(self) -> dict[str, str]:
-        """Columns of Parquet shards with custom names."""
-        return {k: v for k, v in self.options.items() if k in (*LISTS, *VOTES)}
 
     def __call__(self, shard: Shard) -> ShardRecord:
         """Run the job unless it is up to date; unreadable input becomes an error in the record."""
@@ -104,7 +99,8 @@ class ShardJob:
         if function.by_features or not is_parquet(shard.path):
             yield self._rank_whole(shard, rows)
             return
-        schema, batches = read_parquet(shard.path, function.keep, self.rows, data, self.names)
+        names = select_column_names(self.options)
+        schema, batches = read_parquet(shard.path, function.keep, self.rows, data, names)
         if function.unlisted is None:
             function = replace(function, unlisted=read_unlisted(schema))
         yield from function.rank_tables(map(count_rows, batches), self.rows)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import InputError, ParameterError
 from podium.core.params import suggest_names
-from podium.scale.arrow_arrays import to_arrow, to_table
+from podium.scale.arrow_arrays import to_table
 from podium.scale.arrow_schema import (
     LISTS,
     VOTES,
     find_run_starts,
     normalize_columns,
     resolve_columns,
+    take_run_values,
     to_plain_type,
 )
 from podium.scale.query_batches import ROWS
@@ -137,8 +138,7 @@ def iterate_queries(path: str, names: Mapping[str, str] | None = None) -> Iterat
         raise InputError(f"there is no column {column!r} ({suggest_names(column, there)})", source=path)
     for batch in _iterate_batches(_open_file(path, about, [column]), path, {"query": column}, ROWS):
         found = normalize_columns(to_table(batch)).column("query")
-        few = found.take(to_arrow(find_run_starts(found)[:-1]))
-        yield few.cast(to_plain_type(few.type)).combine_chunks()
+        yield take_run_values(found, find_run_starts(found))
 
 
 def find_column_chunk(group: Any, name: str) -> Any:

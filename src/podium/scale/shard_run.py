@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import InputError, Option, ParameterError, PodiumWarning
+from podium.scale.arrow_schema import select_column_names
 from podium.scale.batch import batch_function
 from podium.scale.engines import find_engine
 from podium.scale.query_batches import ROWS
@@ -87,7 +88,7 @@ def apply(
     job = ShardJob(function, os.path.abspath(out), by, rows, format, options, compression)
     if len(tables) == len(shards):
         check_parquet_options(format, options)
-    check_query_overlap(tables, job.names)
+    check_query_overlap(tables, select_column_names(options))
     here = to_absolute_paths(shards)
     _claim_output(job, here, overwrite)
     done: list[ShardRecord] = []
