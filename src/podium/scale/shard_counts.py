@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from podium.analysis.leaderboard.tally import COLUMNS, MARKS, Tally
+from podium.analysis.leaderboard.tally import Tally
 from podium.core.errors import InputError, PodiumError
 from podium.core.version import __version__
 from podium.data.ids import Id, Ids, code_ids
@@ -36,21 +36,13 @@ LAYOUT = 4
 
 
 class ShardCounter(Protocol):
-    """A kind of count: computed from preferences, added, and converted to arrays and back."""
+    """A kind of count: computed from preferences; a dataclass of ids, arrays and plain values that is added."""
 
+    counts: ClassVar[type]
     whole: ClassVar[bool]  # whether each query must be in one shard
 
     def count_part(self, preferences: Preferences) -> Any:
         """The counts of these preferences."""
-
-    def merge_parts(self, a: Any, b: Any) -> Any:
-        """The sum of both."""
-
-    def to_arrays(self, counted: Any) -> PreparedArrays:
-        """As arrays and plain values."""
-
-    def from_arrays(self, kept: PreparedArrays) -> Any:
-        """Back."""
 
 
 @dataclass(frozen=True)
@@ -58,23 +50,12 @@ class VoteCounter:
     """Wins of each side of each pair, by expert: sufficient for Bradley-Terry and related models."""
 
     by_query: bool = False  # count per query, for intervals over queries
+    counts: ClassVar[type] = Tally
     whole: ClassVar[bool] = False  # votes on one query may be in any shard
 
     def count_part(self, preferences: Preferences) -> Tally:
         tally = Tally.from_preferences(preferences)
         return tally if self.by_query else tally.pool_queries()
-
-    def merge_parts(self, a: Tally, b: Tally) -> Tally:
-        return a + b
-
-    def to_arrays(self, counted: Tally) -> PreparedArrays:
-        ids = {n: _encode_ids(getattr(counted, n)) for n in ("items", "experts", "queries")}
-        marks = {n: bool(getattr(counted, n)) for n in MARKS}
-        return PreparedArrays(marks, ids | {n: getattr(counted, n) for n in COLUMNS})
-
-    def from_arrays(self, kept: PreparedArrays) -> Tally:
-        ids: dict[str, Any] = {n: _decode_ids(kept.arrays[n]) for n in ("items", "experts", "queries")}
-        return Tally(**(kept.arrays | ids), **kept.about)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +77,7 @@ class ExpertStatistics:
 
     def to_dict(self) -> dict[Id, dict[str, float]]:
         """One row of statistics per expert."""
-        columns = zip(
-            self.experts.tolist(), self.lists.tolist(), self.rows.tolist(), self.alone.tolist(), strict=True
-        )
+        columns = (self.experts.tolist(), self.lists.tolist(), self.rows.tolist(), self.alone.tolist())
         return {
             e: {
                 "lists": n,
@@ -107,14 +86,26 @@ class ExpertStatistics:
                 "alone": a / max(r, 1),
                 "answered": n / self.queries,
             }
-            for e, n, r, a in columns
+            for e, n, r, a in zip(*columns, strict=True)
         }
+
+    def __add__(self, other: ExpertStatistics) -> ExpertStatistics:
+        both = code_ids(self.experts.tolist() + other.experts.tolist(), "expert").with_sorted_ids()
+        n, own = len(both.ids), len(self.experts)
+        sums = {name: np.zeros(n, np.int64) for name in ("lists", "rows", "alone")}
+        shared = np.zeros((n, n), np.int64)
+        for part, codes in ((self, both.codes[:own]), (other, both.codes[own:])):
+            for name, total in sums.items():
+                total[codes] += getattr(part, name)
+            shared[np.ix_(codes, codes)] += part.shared
+        return ExpertStatistics(both.ids, self.queries + other.queries, **sums, shared=shared)
 
 
 @dataclass(frozen=True)
 class ExpertCounter:
     """Lists, rows and shared items of experts."""
 
+    counts: ClassVar[type] = ExpertStatistics
     whole: ClassVar[bool] = True
 
     def count_part(self, preferences: Preferences) -> ExpertStatistics:
@@ -130,27 +121,6 @@ class ExpertCounter:
         shared = np.asarray((said.T @ said).todense(), np.int64)
         count = np.bincount(lists.expert, minlength=n)
         return ExpertStatistics(preferences.experts, len(preferences), count, rows, alone, shared)
-
-    def merge_parts(self, a: ExpertStatistics, b: ExpertStatistics) -> ExpertStatistics:
-        both = code_ids(a.experts.tolist() + b.experts.tolist(), "expert").with_sorted_ids()
-        n, parts = len(both.ids), (both.codes[: len(a.experts)], both.codes[len(a.experts) :])
-        sums = {name: np.zeros(n, np.int64) for name in ("lists", "rows", "alone")}
-        shared = np.zeros((n, n), np.int64)
-        for part, codes in zip((a, b), parts, strict=True):
-            for name, total in sums.items():
-                total[codes] += getattr(part, name)
-            shared[np.ix_(codes, codes)] += part.shared
-        return ExpertStatistics(both.ids, a.queries + b.queries, **sums, shared=shared)
-
-    def to_arrays(self, counted: ExpertStatistics) -> PreparedArrays:
-        arrays = {n: getattr(counted, n) for n in ("lists", "rows", "alone", "shared")}
-        return PreparedArrays(
-            {"queries": counted.queries}, arrays | {"experts": _encode_ids(counted.experts)}
-        )
-
-    def from_arrays(self, kept: PreparedArrays) -> ExpertStatistics:
-        arrays: dict[str, Any] = {**kept.arrays, "experts": _decode_ids(kept.arrays["experts"])}
-        return ExpertStatistics(**arrays, **kept.about)
 
 
 # -- one shard -----------------------------------------------------------------------------------------------
@@ -189,8 +159,8 @@ class CountJob:
         total = None
         for preferences in self._iterate_preferences(shard):
             part = self.kind.count_part(preferences)
-            total = part if total is None else self.kind.merge_parts(total, part)
-        return PreparedArrays({}, {}) if total is None else self.kind.to_arrays(total)
+            total = part if total is None else total + part
+        return PreparedArrays({}, {}) if total is None else _to_arrays(total)
 
     def _iterate_preferences(self, shard: Shard) -> Iterator[Preferences]:
         if not is_parquet(shard.path):
@@ -211,19 +181,32 @@ def merge_counts(count: CountJob, names: Sequence[str]) -> Any:
         kept = count.cache.find(name)
         if kept is None:
             raise InputError("the counts of a shard were lost", source=name, remedy="run it again")
-        if kept.arrays:  # copied: the system limits how many files can be mapped at once
-            copied = {n: array.copy() for n, array in kept.arrays.items()}
-            parts.append(count.kind.from_arrays(PreparedArrays(kept.about, copied)))
+        if kept.arrays:
+            parts.append(_from_arrays(kept, count.kind.counts))
     while len(parts) > 1:  # pairwise: operands of similar size, and each shard is copied only a few times
         pairs = zip(parts[::2], parts[1::2], strict=False)
-        parts = [count.kind.merge_parts(a, b) for a, b in pairs] + parts[len(parts) & ~1 :]
+        parts = [a + b for a, b in pairs] + parts[len(parts) & ~1 :]
     return parts[0] if parts else None
 
 
-def _encode_ids(ids: Ids) -> Any:
-    """Ids as text in an array: a header with millions of ids would be too long."""
-    return np.frombuffer(json.dumps(ids.tolist()).encode(), np.uint8)
+def _to_arrays(counts: Any) -> PreparedArrays:
+    """The fields of counts. Ids are text in an array: a header with millions of ids would be too long."""
+    about, arrays = {}, {}
+    for name in (field.name for field in fields(counts)):
+        value = getattr(counts, name)
+        if isinstance(value, Ids):
+            arrays[f"ids {name}"] = np.frombuffer(json.dumps(value.tolist()).encode(), np.uint8)
+        elif isinstance(value, np.ndarray):
+            arrays[name] = value
+        else:
+            about[name] = value.item() if isinstance(value, np.generic) else value
+    return PreparedArrays(about, arrays)
 
 
-def _decode_ids(text: Any) -> Ids:
-    return Ids(json.loads(text.tobytes()))
+def _from_arrays(kept: PreparedArrays, counts: type) -> Any:
+    """Back; arrays are copied, because the system limits how many files can be mapped at once."""
+    found: dict[str, Any] = dict(kept.about)
+    for name, array in kept.arrays.items():
+        ids = name.startswith("ids ")
+        found[name.removeprefix("ids ")] = Ids(json.loads(array.tobytes())) if ids else array.copy()
+    return counts(**found)
