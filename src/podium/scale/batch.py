@@ -175,9 +175,9 @@ def batch_function(
     """
     from podium import models
 
-    is_path = isinstance(aggregator, str) and aggregator.endswith(".podium")
-    # copied: later changes of the given method do not reach the function
-    method: Any = models.load(aggregator) if is_path else copy.copy(aggregator)
+    method: Any = copy.copy(aggregator)  # later changes of the given method do not reach the function
+    if isinstance(method, str) and method.endswith(".podium"):
+        method = models.load(method)
     if isinstance(method, Aggregator | str):
         method = make(method)
         _check_method(method, top)

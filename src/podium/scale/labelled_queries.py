@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from podium import formats
 from podium.core.errors import InputError, ParameterError, PodiumError
 from podium.data.dataset import Dataset
 from podium.data.ids import Id
@@ -20,6 +19,7 @@ from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.evaluate.evaluation import evaluate
 from podium.evaluate.tuning import tune as tune_in_memory
+from podium.learning.training_shards import SharedLabels
 from podium.methods.base import Aggregator, make
 from podium.scale.arrow_arrays import to_arrow, to_table
 from podium.scale.arrow_schema import (
@@ -34,6 +34,7 @@ from podium.scale.engines import find_engine
 from podium.scale.parquet_options import read_unlisted
 from podium.scale.query_overlap import shared_query_error
 from podium.scale.shard_reading import check_parquet_options, read_parquet, read_text
+from podium.scale.shard_records import ShardRecord
 from podium.scale.table_preferences import add_experts, build_preferences, find_weighted_experts
 from podium.storage.shards import Paths, Shard, find_shards, is_parquet, to_absolute_paths
 
@@ -55,34 +56,27 @@ def labelled(
     `labels` are labels or a file of them, such as qrels. The other queries are read, but not kept. `options`
     are those of the shard format, for Parquet a mapping to other column names, such as {"item": "doc"}.
     """
-    if not isinstance(labels, Labels):
-        path, found = os.fspath(labels), formats.read(labels).labels
-        if found is None:
-            raise InputError(
-                "it contains no labels", source=path, remedy="give a file of labels, such as qrels"
-            )
-        labels = found
+    labels = labels if isinstance(labels, Labels) else SharedLabels(labels).labels
     read = LabelledReader(frozenset(labels.queries.tolist()), format, dict(options or {}))
     shards = to_absolute_paths(find_shards(inputs))
     if all(is_parquet(s.path) for s in shards):
         check_parquet_options(format, {k: v for k, v in read.options.items() if k != "unlisted"})
-    parts = list(find_engine(engine)(read, shards, workers=workers, address=address))
     owner: dict[Id, str] = {}
-    for part in sorted(parts):
-        if part.error is not None:
-            raise InputError(part.error)
-        for query in [] if part.preferences is None else part.preferences.queries.tolist():
+    parts: list[Preferences] = []
+    for path, error, part in sorted(find_engine(engine)(read, shards, workers=workers, address=address)):
+        if error is not None:
+            raise InputError(error)
+        for query in [] if part is None else part.queries.tolist():
             if query in owner:
-                raise shared_query_error(query, owner[query], part.path)
-            owner[query] = part.path
-    if not owner:
+                raise shared_query_error(query, owner[query], path)
+            owner[query] = path
+        parts += [] if part is None else [part]
+    if not parts:
         raise InputError(
             "no query in the shards has labels",
             remedy="check that the ids are the same, type included: 7 is not '7'",
         )
-    return Dataset(
-        Preferences.concat([p.preferences for p in sorted(parts) if p.preferences is not None]), labels
-    )
+    return Dataset(Preferences.concat(parts), labels)
 
 
 class LabelledPart(NamedTuple):
@@ -107,8 +101,7 @@ class LabelledReader:
             read = self._read_parquet if is_parquet(shard.path) else self._read_text
             return LabelledPart(shard.path, None, read(shard.path))
         except PodiumError as error:
-            text = str(error) if shard.path in str(error) else f"{shard.path}: {error}"
-            return LabelledPart(shard.path, text, None)
+            return LabelledPart(shard.path, ShardRecord.from_error(shard, error).error, None)
 
     def _read_text(self, path: str) -> Preferences | None:
         preferences = read_text(path, self.format, self.options)
