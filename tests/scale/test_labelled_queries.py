@@ -161,5 +161,8 @@ def test_the_tuner_of_the_last_release_asks_the_one_tuner(tmp_path):
     assert found.method.k in (5, 60)
     assert found.gain > 4 * found.error > 0
     assert found.queries == 240
-    with pytest.warns(DeprecationWarning, match="labelled"), pytest.raises(ParameterError, match="no candidate"):
+    with (
+        pytest.warns(DeprecationWarning, match="labelled"),
+        pytest.raises(ParameterError, match="no candidate"),
+    ):
         scale.trials([], folder, labels, tmp_path / "c")

@@ -181,6 +181,18 @@ def test_other_methods_go_the_general_way(method):
     assert got.equals(expected)
 
 
+def test_any_method_can_offer_it(monkeypatch):
+    """The batch function asks the method: it takes what the method returns, or the general way for None."""
+    table = lists(range(5), ids="integers")
+    borda, rrf = (batch_function(name)(table) for name in ("borda", "rrf"))
+    offered = []
+    monkeypatch.setattr(podium.Borda, "column_ranker", lambda self: lambda columns, top: offered.append(top))
+    assert batch_function("borda")(table).equals(borda)
+    assert offered == [None]
+    monkeypatch.setattr(podium.Borda, "column_ranker", lambda self: podium.make("rrf").column_ranker())
+    assert batch_function("borda")(table).equals(rrf)
+
+
 def test_an_expert_of_weight_zero_and_scores_that_overflow():
     table = lists(range(5), ids="integers")
     for weights in ({e: float(e) for e in range(4)}, dict.fromkeys(range(4), 1.7e308)):
