@@ -158,7 +158,7 @@ def _in_memory(folder: str, workers: int) -> dict[str, float]:
 
     import podium
     from podium.scale import batch_function
-    from podium.scale.shards import read_parquet
+    from podium.scale.shard_reading import read_parquet
     from podium.scale.table_preferences import build_preferences
 
     files = sorted(Path(folder).glob("*.parquet"))[: KERNEL_QUERIES // IN_SHARD]
@@ -194,7 +194,8 @@ def _floor(folder: str) -> float:
 
     from podium.scale.engines.local_engine import configure_worker
     from podium.scale.parquet_options import build_writer_options
-    from podium.scale.shards import digest_file, read_parquet
+    from podium.scale.shard_reading import read_parquet
+    from podium.storage.digests import digest_file
 
     configure_worker()
     files = sorted(Path(folder, "in").glob("*.parquet"))[: KERNEL_QUERIES // IN_SHARD]

@@ -19,7 +19,6 @@ from podium.core.errors import InputError, ParameterError
 from podium.core.params import Choice, Range, Tune
 from podium.data.demo import demo
 from podium.evaluate import evaluate, expert_rankings, tune
-from podium.evaluate.checkpoints import ResultFolder
 from podium.evaluate.significance import randomisation
 from podium.evaluate.tuning import QualityWeights, search_space
 from podium.evaluate.tuning.config_search import build_configurations, find_finalists
@@ -29,12 +28,13 @@ from podium.evaluate.tuning.search_space import MethodSpace, TuningConfig
 from podium.methods.base import LIST_FORMS, Tags
 from podium.methods.positional import Positional
 from podium.metrics.base import parse
+from podium.storage.folder_cache import ResultCache
 
 EVERY = sorted(registry.aggregators.all())
 
 
 def problem_of(data, metric="ndcg@5", folds=4, seed=0):
-    return TuningTask.from_dataset(data, parse(metric), "item", folds, seed, ResultFolder.open(None))
+    return TuningTask.from_dataset(data, parse(metric), "item", folds, seed, ResultCache.open(None))
 
 
 def noise(queries=24, experts=4, items=12, seed=0):

@@ -124,14 +124,29 @@ def test_a_query_that_comes_back_is_refused():
 
 def test_it_is_pickled_as_bytes_and_plain_values():
     first = batch_function("rrf(k=3)", top=2, ties="trec")
-    first(lists(range(2)))  # the live method is there now
+    state = first.__reduce_ex__(4)[2]
+    assert {type(value) for value in state.values()} <= {bytes, str, int, tuple, type(None)}
     again = pickle.loads(pickle.dumps(first))
-    assert "aggregator" not in vars(again)
     assert again == first
+    assert again != batch_function("rrf(k=3)", top=3, ties="trec")
     assert (
         again.fingerprint == first.fingerprint != batch_function("rrf(k=4)", top=2, ties="trec").fingerprint
     )
     assert again(lists(range(4))).equals(first(lists(range(4))))
+
+
+def test_the_method_goes_straight_from_its_file_to_the_rows(tmp_path, monkeypatch):
+    """One process needs no bytes, and a method that changes later does not change the function."""
+    from podium.models import model_files
+
+    podium.save(podium.make("rrf(k=3)"), tmp_path / "m.podium")
+    expected = batch_function("rrf(k=3)")(lists(range(4)))
+    monkeypatch.setattr(model_files, "dumps", None)
+    assert batch_function(str(tmp_path / "m.podium"))(lists(range(4))).equals(expected)
+    method = podium.make("rrf(k=3)")
+    function = batch_function(method)
+    method.k = 90
+    assert function(lists(range(4))).equals(expected)
 
 
 def test_a_fitted_model_travels_with_what_it_learned(tmp_path):

@@ -13,7 +13,7 @@ from podium.core.errors import InputError, ParameterError
 from podium.scale.batch import batch_function
 from podium.scale.engines import find_engine
 from podium.scale.shard_job import ShardJob
-from podium.scale.shards import find_shards
+from podium.storage.shards import find_shards
 from shards import DiesOnce, Slow, contents, lists, shards
 
 # the libraries' own farewells and deprecations are not ours to judge

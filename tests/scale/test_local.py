@@ -21,10 +21,12 @@ from podium import Preferences, formats, scale
 from podium.cli import program
 from podium.core.errors import InputError, NotFittedError, ParameterError, PodiumWarning
 from podium.methods.learned.lambdarank import LambdaRank
+from podium.scale import engines
 from podium.scale.batch import batch_function
 from podium.scale.engines import find_engine
-from podium.scale.shard_job import ShardJob, load_records
-from podium.scale.shards import find_shards
+from podium.scale.shard_job import ShardJob
+from podium.scale.shard_records import load_records
+from podium.storage.shards import find_shards
 from shards import DiesOnce, contents, lists, results, shards
 
 
@@ -264,6 +266,34 @@ def test_files_that_are_not_what_they_seem(tmp_path, content, message):
         scale.apply("rrf", tmp_path / "x.parquet", tmp_path / "out", workers=1)
 
 
+TOY_ENGINE = """
+def run(work, shards, *, workers=None, address=None):
+    for shard in reversed(shards):
+        yield work(shard)
+"""
+
+
+def test_an_engine_is_one_file(tmp_path, monkeypatch):
+    """A module in the folder of the engines is known by its name, and gives the same bytes as any other."""
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "toy_engine.py").write_text(TOY_ENGINE)
+    (tmp_path / "more" / "lost_engine.py").write_text("LIBRARY = 'no_such_library'\nrun = None\n")
+    monkeypatch.setattr(engines, "__path__", [*engines.__path__, str(tmp_path / "more")])
+    assert engines.list_engines() == ["local", "lost", "ray", "spark", "toy"]
+    shards(tmp_path / "in", 3)
+    done = scale.apply("rrf", tmp_path / "in", tmp_path / "toy", engine="toy")
+    assert (done.shards, done.queries) == (3, 60)
+    scale.apply("rrf", tmp_path / "in", tmp_path / "local", workers=1)
+    assert contents(tmp_path / "toy") == contents(tmp_path / "local")
+    with pytest.raises(ParameterError, match=r"needs no_such_library.*podium-rank\[lost\]"):
+        scale.apply("rrf", tmp_path / "in", tmp_path / "out", engine="lost")
+    code = f"from podium.scale import engines; engines.__path__.append({str(tmp_path / 'more')!r})\n"
+    code += f"from podium.cli import program; program(['apply', 'rrf', {str(tmp_path / 'in')!r}, '--engine', 'toy', "
+    code += f"'-o', {str(tmp_path / 'cli')!r}])"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert contents(tmp_path / "cli") == contents(tmp_path / "local")
+
+
 def test_two_shards_of_one_name_and_no_shards(tmp_path):
     shards(tmp_path / "in", 1)
     pq.write_table(lists(range(90, 91)), tmp_path / "in" / "part-000.pq")
@@ -354,7 +384,7 @@ def test_a_worker_does_not_import_pandas(tmp_path):
     """pyarrow would, for every array from numpy or to it, and every worker would wait for it."""
     shards(tmp_path / "in", 1, ids="integers")
     code = (
-        "import sys; from podium.scale.shard_job import ShardJob; from podium.scale.shards import find_shards\n"
+        "import sys; from podium.scale.shard_job import ShardJob; from podium.storage.shards import find_shards\n"
         "from podium.kernels import dispatch; from podium.scale import batch_function\n"
         f"dispatch.SMALL = 0; job = ShardJob(batch_function('rrf'), {str(tmp_path / 'out')!r})\n"
         f"done = job(find_shards({str(tmp_path / 'in')!r})[0])\n"
@@ -496,17 +526,12 @@ def test_duplicates_are_settled_as_asked(tmp_path):
     assert results(tmp_path / "b")["item"].to_pylist() == ["x", "y"]
 
 
-def test_weights_by_name_on_text_shards_and_trials(tmp_path):
+def test_weights_by_name_on_text_shards(tmp_path):
     for k, expert in enumerate("ab"):
         (tmp_path / "in").mkdir(exist_ok=True)
         (tmp_path / "in" / f"{k}.run").write_text(f"q{k} Q0 x 1 2 {expert}\nq{k} Q0 y 2 1 {expert}\n")
     method = podium.make("rrf", weights={"a": 1.0, "b": 2.0})
     assert scale.apply(method, tmp_path / "in", tmp_path / "out", workers=1).queries == 2
-    (tmp_path / "qrels").write_text("q0 0 x 1\nq1 0 x 1\n")
-    [found] = scale.trials([method], tmp_path / "in", tmp_path / "qrels", tmp_path / "c", workers=1)
-    assert (found.mean, found.queries) == (1.0, 2)
-    with pytest.raises(InputError, match="the file has no labels"):
-        scale.trials([method], tmp_path / "in", tmp_path / "in" / "0.run", tmp_path / "c", workers=1)
 
 
 def test_links_and_names_of_methods(tmp_path, monkeypatch):
@@ -572,7 +597,7 @@ def test_folders_in_folders_damaged_notes_and_what_was_left_behind(tmp_path):
 def test_workers_end_with_the_process_that_began_them(tmp_path):
     shards(tmp_path / "in", 4)
     code = (
-        "from podium.scale.engines.local_engine import run\nfrom podium.scale.shards import find_shards\n"
+        "from podium.scale.engines.local_engine import run\nfrom podium.storage.shards import find_shards\n"
         "from shards import Pid\n"
         f"folder = {str(tmp_path)!r}\n"
         "if __name__ == '__main__':\n    list(run(Pid(folder), find_shards(folder + '/in'), workers=2))\n"

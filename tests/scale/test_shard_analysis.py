@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import podium
-from podium import Labels, Preferences, scale
+from podium import Preferences, scale
 from podium.analysis.leaderboard import Tally, leaderboard
-from podium.core.errors import InputError, ParameterError
-from podium.evaluate import evaluate
+from podium.core.errors import InputError
 from shards import lists, shards
 
 
@@ -113,102 +110,15 @@ def test_experts_against_plain_counting(tmp_path):
     assert found.to_dict()["engine 0"]["answered"] == 1.0
 
 
-def test_trials_are_the_means_of_evaluating_in_memory(tmp_path):
-    folder = shards(tmp_path / "in", 3)
-    table = pa.concat_tables(lists(range(20 * k, 20 * k + 20)) for k in range(3)).to_pydict()
-    rng = np.random.default_rng(1)
-    pairs = sorted({(q, i) for q, i in zip(table["query"], table["item"], strict=True) if q < "q-00040"})
-    labels = Labels.from_rows([q for q, _ in pairs], [i for _, i in pairs], rng.integers(0, 3, len(pairs)))
-    podium.formats.write(labels, tmp_path / "labels.jsonl")
-    weighted = podium.make("rrf", weights={f"engine {e}": 1.0 + e for e in range(4)})
-    candidates = ["rrf(k=1)", "rrf(k=100)", weighted, "borda"]
-    found = scale.trials(candidates, folder, tmp_path / "labels.jsonl", tmp_path / "counts", workers=1)
-    p = Preferences.from_frame(pa.table(table))
-    expected = {
-        repr(podium.make(c)): evaluate(podium.make(c).aggregate(p), labels, "ndcg@10") for c in candidates
-    }
-    assert {t.method: t.mean for t in found} == pytest.approx(
-        {m: e.mean()["ndcg@10"] for m, e in expected.items()}
-    )
-    assert [t.mean for t in found] == sorted((t.mean for t in found), reverse=True)
-    assert {t.queries for t in found} == {40}
-    again = scale.trials(candidates, folder, tmp_path / "labels.jsonl", tmp_path / "counts", workers=1)
-    assert again == found
+def test_counts_that_are_damaged_are_made_again(tmp_path):
+    folder = shards(tmp_path / "in", 2)
+    before = scale.experts(folder, tmp_path / "counts", workers=1).to_dict()
+    for damage in (b"", b"\xff" * 64, (tmp_path / "counts" / "part-000.counts").read_bytes()[:-8]):
+        (tmp_path / "counts" / "part-000.counts").write_bytes(damage)
+        assert scale.experts(folder, tmp_path / "counts", workers=1).to_dict() == before
 
 
-def judged_shards(folder, seed, honest):
-    """Shards of three experts, of whom one follows the labels if `honest`, and a file of labels."""
-    rng = np.random.default_rng(seed)
-    folder.mkdir()
-    grades = rng.integers(0, 3, (240, 12))
-    for k in range(3):
-        rows = []
-        for q in range(80 * k, 80 * k + 80):
-            for expert in ("a noise", "b good", "c noise"):
-                liking = rng.normal(size=12) + (1.5 * grades[q] if expert == "b good" and honest else 0)
-                rows += [(f"q{q}", expert, f"d{i}", r + 1) for r, i in enumerate(np.argsort(-liking)[:8])]
-        names = ("query", "expert", "item", "rank")
-        pq.write_table(
-            pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))),
-            folder / f"{k}.parquet",
-        )
-    lines = (f"q{q} 0 d{i} {grades[q, i]}" for q in range(240) for i in range(12))
-    (folder.parent / f"{folder.name}.qrels").write_text("\n".join(lines))
-    return folder, folder.parent / f"{folder.name}.qrels"
-
-
-def test_tuning_finds_whom_to_trust_and_what_it_is_worth(tmp_path):
-    folder, labels = judged_shards(tmp_path / "in", 0, honest=True)
-    how = {"values": {"k": (5, 60)}, "weights": (0.0, 1.0, 4.0), "workers": 1}
-    found = scale.tune("rrf", folder, labels, tmp_path / "sums", **how)
-    weights = found.method.weights
-    assert weights["b good"] > max(weights["a noise"], weights["c noise"])
-    assert [s.mean for s in found.steps] == sorted(s.mean for s in found.steps)
-    assert found.gain > 4 * found.error > 0
-    # the gain is that of evaluating in memory, on the queries that did not choose
-    everything = Preferences.from_frame(pa.concat_tables(pq.read_table(f) for f in sorted(folder.glob("*"))))
-    qrels = podium.formats.read(str(labels)).labels
-    before, after = (
-        evaluate(podium.make(m).aggregate(everything), qrels, "ndcg@10").values[0]
-        for m in ("rrf", found.method)
-    )
-    tells = np.array([zlib.crc32(q.encode()) & 1 == 1 for q in everything.queries.tolist()])
-    gain = (after - before)[tells]
-    assert (found.gain, found.queries) == (pytest.approx(gain.mean()), tells.sum())
-    assert found.error == pytest.approx(gain.std(ddof=1) / np.sqrt(len(gain)))
-    assert scale.tune("rrf", folder, labels, tmp_path / "sums", **how).steps == found.steps
-
-
-def test_where_nobody_is_better_the_gain_is_not_beyond_chance(tmp_path):
-    beyond = 0
-    for seed in range(8):
-        folder, labels = judged_shards(tmp_path / f"in{seed}", seed, honest=False)
-        found = scale.tune("rrf", folder, labels, tmp_path / f"sums{seed}", weights=(0.0, 1.0), workers=1)
-        beyond += found.gain > 1.96 * found.error
-    assert beyond <= 2
-
-
-def test_what_cannot_be_tuned_says_why(tmp_path):
-    folder, labels = judged_shards(tmp_path / "in", 0, honest=True)
-    with pytest.raises(ParameterError, match="takes no weights; give the parameter values"):
-        scale.tune("combmax", folder, labels, tmp_path / "s")
-    with pytest.raises(ParameterError, match="kk"):
-        scale.tune("rrf", folder, labels, tmp_path / "s", values={"kk": (1, 2)}, workers=1)
-    few = tmp_path / "few.qrels"
-    few.write_text("q1 0 d1 1\n")
-    with pytest.raises(InputError, match="too few for a search"):
-        scale.tune("rrf", folder, few, tmp_path / "s", workers=1)
-
-
-def test_what_cannot_be_fitted_says_why(tmp_path):
-    folder = shards(tmp_path / "in", 1)
-    with pytest.raises(ParameterError, match="no candidate"):
-        scale.trials([], folder, tmp_path / "x", tmp_path / "c")
-    with pytest.raises(InputError, match="no such file"):
-        scale.trials(["rrf"], folder, tmp_path / "x", tmp_path / "c")
-    (tmp_path / "qrels").write_text("other 0 d1 1\n")
-    with pytest.raises(InputError, match="no query in the shards has labels"):
-        scale.trials(["rrf"], folder, tmp_path / "qrels", tmp_path / "c", workers=1)
+def test_what_cannot_be_counted_says_why(tmp_path):
     (tmp_path / "bad.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match=r"bad.parquet"):
         scale.votes(tmp_path / "bad.parquet", tmp_path / "c", workers=1)

@@ -17,7 +17,7 @@ from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from podium.learning.training_shards import ShardFiles
-    from podium.scale.shards import Shard
+    from podium.storage.shards import Shard
 
 
 def fit_shards(model: Any, source: Input, validation: Sequence[str], how: ShardOptions) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def _find_files(source: Input, validation: Sequence[str]) -> tuple[list[ShardFil
     `--qrels` is one file for all shards, or a folder of files named like the shards.
     """
     from podium.learning.training_shards import ShardFiles, SharedLabels
-    from podium.scale.shards import find_shards
+    from podium.storage.shards import find_shards
 
     if not source.files:
         raise click.UsageError("no shards; give files or folders of them")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import click
 
 from podium.cli._options import F, add_options, collect
 from podium.core.errors import ParameterError
 from podium.core.params import Flags, Range
+from podium.scale.engines import list_engines
 
 __all__ = ["BATCH", "TRAINING", "ShardOptions", "refuse_options", "with_shards"]
 
@@ -24,7 +25,8 @@ class ShardOptions:
     """The values of the shard options."""
 
     engine: Annotated[
-        Literal["local", "ray", "spark"] | None,
+        str | None,
+        click.Choice(list_engines()),
         "Where the shards are processed: on this machine, or by a Ray or Spark cluster.  [default: local]",
     ] = None
     address: Annotated[str | None, "Address of a running Ray cluster or of the Spark master."] = None

@@ -48,7 +48,7 @@ def rank_shards(model: str, source: Input, output: Output, how: ShardOptions) ->
 
     files = source.files
     # an existing file that is neither a method nor a model is a shard; the default method applies
-    if os.path.exists(model) and not is_method(model) and not model.endswith(".podium"):
+    if not model.endswith(".podium") and os.path.exists(model) and not is_method(model):
         model, files = "rrf", (model, *files)
     method = make_method(model)
     *shards, out = (*files, output.path) if output.path is not None else files or ("",)

@@ -70,6 +70,11 @@ class Input:
             raise ParameterError("set the format with -f, not with -O")
         return given if self.unlisted is None else given | {"unlisted": self.unlisted}
 
+    @property
+    def names_folders(self) -> bool:
+        """Whether the input is shards: a folder is among the files."""
+        return any(Path(name).is_dir() for name in self.files)
+
     @functools.cached_property
     def content(self) -> Content:
         """What the files hold."""

@@ -63,10 +63,13 @@ def verb(
     The search has a time budget of 300 seconds (--budget). If the budget runs out, a note says how many
     configurations were tried; running ones are finished, so the command may take a little longer.
 
+    Folders are shards: files that each hold whole queries. Only the queries that --qrels judges are kept.
+
     \b
     podium tune *.run --qrels qrels.txt -M map -o best.podium
     podium tune *.run --qrels qrels.txt -m rrf -m combsum --search grid --trials 500 -o best.podium
     podium apply best.podium *.run -o fused.run
+    podium tune shards/ --qrels qrels.txt -m rrf -o best.podium
     """
     from podium import models
     from podium.data.dataset import Dataset
@@ -77,7 +80,14 @@ def verb(
             f"tune maximizes one metric, but {len(metrics)} are given: {', '.join(metrics)}; give one -M"
         )
     output.check()
-    data = Dataset(source.preferences, source.labels, source.content.features)
+    if source.names_folders:
+        from podium import scale
+
+        if source.qrels is None:
+            raise ParameterError("shards are tuned by the labels of one file; give it with --qrels")
+        data = scale.labelled(source.files, source.qrels, format=source.format, options=source.reading)
+    else:
+        data = Dataset(source.preferences, source.labels, source.content.features)
     with progress_bar() as progress:
         found = tune(
             data,
@@ -92,7 +102,8 @@ def verb(
     if output.path is not None:
         models.save(found.best, output.path, overwrite=output.overwrite)
         target = "fused.run" if _can_write_run(data.preferences) else "fused.csv"
-        command = _format_apply_command(output.path, source, target)
+        verb_and_target = ("batch", "fused/") if source.names_folders else ("apply", target)
+        command = _format_next_command(output.path, source, *verb_and_target)
     if output.json:
         print_json({**found.to_dict(), "model": output.path, "apply": command})
     else:
@@ -111,9 +122,9 @@ def _can_write_run(preferences: Preferences) -> bool:
     return True
 
 
-def _format_apply_command(model: str, source: Input, target: str) -> str:
+def _format_next_command(model: str, source: Input, verb: str, target: str) -> str:
     """The shell command that applies the model to this input."""
-    words = ["podium", "apply", model, *source.files]
+    words = ["podium", verb, model, *source.files]
     words += ["-f", source.format] if source.format else []
     words += ["--unlisted", source.unlisted] if source.unlisted else []
     for option in source.options:

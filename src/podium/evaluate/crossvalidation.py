@@ -20,13 +20,14 @@ from podium.core.version import __version__
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset, Fold
 from podium.data.ids import Id, Ids
-from podium.evaluate.checkpoints import ResultFolder, digest_dataset, digest_values
 from podium.evaluate.comparison import Comparison, compare_evaluations
 from podium.evaluate.evaluation import Evaluation, evaluate, mean_of
 from podium.evaluate.result_rankings import judged_only
 from podium.learning.examples import Progress, no_progress
 from podium.methods.base import Aggregator, make
 from podium.metrics.base import Metric, MetricSpec, parse, parse_all
+from podium.storage.digests import digest_dataset, digest_values
+from podium.storage.folder_cache import ResultCache
 
 if TYPE_CHECKING:
     from podium.data.frames import FrameBackend
@@ -190,7 +191,7 @@ def cross_validate(
     if base not in named:
         raise ParameterError(f"there is no method {base!r} to compare with; {suggest_names(base, named)}")
     setting = _ValidationSettings(chosen, parse(choose_by), ties, labelled_only, _PooledQueries(dataset))
-    results = _run_folds(turns, named, setting, ResultFolder.open(resume), progress)
+    results = _run_folds(turns, named, setting, ResultCache.open(resume), progress)
     return CrossValidation(chosen, results, base)
 
 
@@ -198,7 +199,7 @@ def _run_folds(
     turns: Sequence[Fold],
     named: Mapping[str, list[Candidate]],
     setting: _ValidationSettings,
-    folder: ResultFolder,
+    folder: ResultCache,
     progress: Progress,
 ) -> dict[str, tuple[FoldResult, ...]]:
     results: dict[str, list[FoldResult]] = {name: [] for name in named}
@@ -211,8 +212,8 @@ def _run_folds(
             )
             task_progress(0, 1, "")
             whole = data and any(map(_uses_all_queries, candidates)) and digest_dataset(setting.pool.data)
-            key = digest_values([data, whole, [repr(c) for c in candidates], *setting.key_facts()])
-            results[name].append(_load_or_run_fold(folder, key, fold, candidates, setting, task_progress))
+            facts = [data, whole, [repr(c) for c in candidates], *setting.key_facts()]
+            results[name].append(_load_or_run_fold(folder, facts, fold, candidates, setting, task_progress))
             done += 1
     progress(total * STEPS, total * STEPS, "done")
     return {name: tuple(found) for name, found in results.items()}
@@ -285,19 +286,17 @@ def subtask_progress(progress: Progress, number: int, of: int, what: str | None 
 
 
 def _load_or_run_fold(
-    folder: ResultFolder,
-    key: str,
+    folder: ResultCache,
+    facts: list[Any],
     fold: Fold,
     candidates: list[Candidate],
     setting: _ValidationSettings,
     task_progress: Progress,
 ) -> FoldResult:
-    kept = folder.find_result(key)
-    if kept is not None:
-        return _from_plain(kept, setting.metrics)
-    found = _run_fold(fold, candidates, setting, task_progress)
-    folder.save_result(key, _to_plain(found))
-    return found
+    kept = folder.get_or_make(
+        lambda: digest_values(facts), lambda: _to_plain(_run_fold(fold, candidates, setting, task_progress))
+    )
+    return _from_plain(kept, setting.metrics)
 
 
 def _run_fold(

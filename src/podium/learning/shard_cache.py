@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,15 +23,9 @@ from podium.formats import Content
 from podium.learning.examples import Examples, Progress
 from podium.learning.training_shards import ShardFiles, TrainingShard, check_shards, read_shard
 from podium.metrics.base import Metric, MetricSpec, parse
-from podium.storage.array_files import (
-    LAYOUT,
-    CacheFolder,
-    CacheOption,
-    PreparedArrays,
-    read_arrays,
-    write_arrays,
-)
-from podium.storage.array_files import open_cache_folder as open_cache
+from podium.storage.array_files import LAYOUT, PreparedArrays
+from podium.storage.digests import digest_values
+from podium.storage.folder_cache import ArrayCache, CacheOption, open_array_cache
 
 __all__ = [
     "PreparedShards",
@@ -56,7 +49,7 @@ class PreparedShards:
     def __init__(
         self,
         shards: Sequence[TrainingShard],
-        cache: CacheFolder,
+        cache: ArrayCache,
         *,
         kind: str | None = None,
         what: str = "shard",
@@ -64,7 +57,7 @@ class PreparedShards:
         self.shards, self.cache, self.kind, self.what = list(shards), cache, kind, what
         self.digests: dict[int, tuple[str, object]] = {}  # with the modification times of the files
         self.used: list[int] = []  # shards with labeled items, once known
-        if cache.stays:
+        if cache.persistent:
             for shard in shards:
                 if not isinstance(shard, ShardFiles):
                     raise ParameterError(
@@ -92,33 +85,24 @@ class PreparedShards:
 
     def get_or_make(self, number: int, recipe: str, make: Callable[[], PreparedArrays]) -> PreparedArrays:
         """The result of `make` for a shard; `recipe` identifies everything else that it depends on."""
-        folder = self.cache.folder
-        if folder is None:
-            return make()
-        path = folder / f"{self._cache_key(number, recipe)}.safetensors"
-        found = read_arrays(path)
-        if found is None:
+
+        def make_unchanged() -> PreparedArrays:
             made = make()
             self._check_unchanged(number)
-            write_arrays(made, path)
-            del made
-            found = read_arrays(path)
-        if found is None:
-            raise InputError(
-                "the file cannot be read back after writing", source=str(path), remedy="check the disk"
-            )
-        return found
+            return made
+
+        return self.cache.get_or_make(lambda: self._cache_key(number, recipe), make_unchanged)
 
     def _cache_key(self, number: int, recipe: str) -> str:
         name = f"{self.what} {number}"  # sufficient in a temporary cache
-        if self.cache.stays:
+        if self.cache.persistent:
             shard = self.shards[number]
             assert isinstance(shard, ShardFiles)
             if number not in self.digests:
                 stamp = shard.stamp
                 self.digests[number] = shard.digest, stamp
             name = self.digests[number][0]
-        return hashlib.sha256(repr((LAYOUT, __version__, name, recipe)).encode()).hexdigest()
+        return digest_values([LAYOUT, __version__, name, recipe])
 
     def _check_unchanged(self, number: int) -> None:
         """Check that the files did not change since the key was computed."""
@@ -166,7 +150,7 @@ def open_prepared_shards(
     """Training and validation shards, as given to `fit_stream`; `kind` determines how files are read."""
     train = check_shards(shards)
     check = check_shards(validation, "validation") if len(validation) else []
-    with open_cache(cache) as kept:
+    with open_array_cache(cache) as kept:
         yield (
             PreparedShards(train, kept, kind=kind),
             PreparedShards(check, kept, kind=kind, what="validation shard"),
@@ -223,7 +207,7 @@ def clear_metric_cache(examples: Examples) -> None:
 
 def weights_key(weights: Mapping[Id, float]) -> str:
     """The query weights as a part of a recipe."""
-    return hashlib.sha256(repr(sorted(weights.items(), key=repr)).encode()).hexdigest() if weights else ""
+    return digest_values(repr(sorted(weights.items(), key=repr))) if weights else ""
 
 
 def narrow_integers(numbers: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:

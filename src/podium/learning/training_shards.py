@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +17,12 @@ from podium.data.features import Features
 from podium.data.ids import Ids
 from podium.data.labels import Labels
 from podium.formats import Content
+from podium.storage.digests import digest_file
+from podium.storage.shards import has_no_rows
 
 __all__ = ["ShardFiles", "SharedLabels", "TrainingShard", "check_shards", "is_empty", "read_shard"]
 
 Place = str | os.PathLike[str]
-PARQUET = (".parquet", ".pq")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class SharedLabels:
     @functools.cached_property
     def digest(self) -> str:
         """A hash of the file."""
-        return _digest_file(self.path)
+        return digest_file(self.path)
 
     def select_queries(self, queries: Ids) -> Labels:
         """The labels of some queries."""
@@ -61,7 +61,7 @@ class ShardFiles:
 
     def read(self, kind: str | None = None) -> Content:
         """Contents of the files; `kind` applies to tables. A table without rows holds no queries."""
-        if all(map(_has_no_rows, self.paths)):
+        if all(map(has_no_rows, self.paths)):
             return Content()
         content = self._read_content(kind)
         by_features = kind == "features" or content.preferences is None
@@ -93,7 +93,7 @@ class ShardFiles:
     @property
     def digest(self) -> str:
         """A hash of everything that is read; names count, as experts may be named after their files."""
-        named = [(Path(path).name, _digest_file(path)) for path in self.paths]
+        named = [(Path(path).name, digest_file(path)) for path in self.paths]
         labels = None if self.label_source is None else self.label_source.digest
         return repr((named, self.format, sorted(self.options.items()), labels))
 
@@ -108,27 +108,6 @@ def _stat_or_none(path: Place) -> os.stat_result | None:
         return os.stat(path)
     except OSError:
         return None  # reading it reports the problem
-
-
-def _digest_file(path: Place) -> str:
-    try:
-        with open(path, "rb", buffering=0) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"the file cannot be read: {error.strerror}", source=os.fspath(path)) from None
-
-
-def _has_no_rows(path: Place) -> bool:
-    """Whether a file is Parquet without rows, such as engines write for an empty partition."""
-    if not os.fspath(path).endswith(PARQUET):
-        return False
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return bool(pq.read_metadata(path).num_rows == 0)
-    except (pa.ArrowException, OSError):
-        return False  # reading it reports the problem
 
 
 def check_shards(shards: Sequence[TrainingShard], what: str = "shards") -> list[TrainingShard]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -22,8 +22,12 @@ from podium.kernels.ordering import FLOOR, TOLERANCE
 from podium.methods.costs import Cost, check_costs
 
 if TYPE_CHECKING:
+    from podium.data.building.grouped import GroupedColumns
     from podium.data.features import Features
     from podium.data.labels import Labels
+    from podium.kernels.positional_rank import RankedItems
+
+    ColumnRanker = Callable[[GroupedColumns, int | None], RankedItems | None]  # None: use `aggregate`
 
 __all__ = [
     "ALL_FORMS",
@@ -236,6 +240,13 @@ class Aggregator(ABC):
         Methods with the tag `pairwise` report them here; see `podium.methods.costs`.
         """
         return ()
+
+    def column_ranker(self) -> ColumnRanker | None:
+        """A function from columns of lists directly to the first `top` results, if the method offers one.
+
+        Large batches use it. It gives the same bits as `aggregate`, or None for rows that it leaves to that.
+        """
+        return None
 
     def _check_costs(self, preferences: Preferences) -> None:
         """Reject an input that exceeds the limits before the computation starts."""

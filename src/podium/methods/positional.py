@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8
 from podium.kernels.pairwise_votes import whole_weights
 from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
+
+if TYPE_CHECKING:
+    from podium.data.building.grouped import GroupedColumns
+    from podium.kernels.positional_rank import RankedItems
+    from podium.methods.base import ColumnRanker
 
 __all__ = [
     "Borda",
@@ -60,6 +65,27 @@ class Positional(Aggregator):
         ranks = np.arange(last + 1, dtype=np.float64)
         ranks[0] = 1.0  # there is no rank 0; this keeps the table finite
         return self._points(ranks)
+
+    def column_ranker(self) -> ColumnRanker | None:
+        return self._rank_columns if self.sums_points() else None
+
+    def _rank_columns(self, columns: GroupedColumns, top: int | None) -> RankedItems | None:
+        from podium.kernels.positional_rank import compute_ranks_by_score, rank_by_points
+
+        row_starts, expert, item, rank, score = columns
+        if score is not None:
+            rank = compute_ranks_by_score(expert.starts, score, rank)
+        weights = self.expert_weights_for(expert.ids)
+        rising = expert.codes[1:] > expert.codes[:-1]
+        # the order of the experts restarts at the first list of each query
+        rising[np.searchsorted(expert.starts, row_starts[1:-1]) - 1] = True
+        if rank is None or rank.min() < 1 or rank.max() > TABLE_LIMIT:
+            return None
+        points = self.points(int(rank.max()))
+        # points that are not finite are an error, which the general path reports
+        if not (rising.all() and (weights > 0).all() and np.isfinite(points).all()):
+            return None
+        return rank_by_points(row_starts, expert.starts, item, rank, points, weights[expert.codes], top)
 
     def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
         # sums of positive points have a small relative error, however small they are

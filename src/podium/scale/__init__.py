@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from podium.scale.apply import Summary, apply
-from podium.scale.batch import BatchFunction, batch_function
-from podium.scale.regroup import regroup
-
 if TYPE_CHECKING:
-    from podium.scale.shard_analysis import experts, leaderboard, trials, votes
-    from podium.scale.tuning import Tuned, tune
+    from podium.scale.batch import BatchFunction, batch_function
+    from podium.scale.labelled_queries import Tuned, labelled, trials, tune
+    from podium.scale.regrouping import regroup
+    from podium.scale.shard_analysis import experts, leaderboard, votes
+    from podium.scale.shard_run import Summary, apply
 
 __all__ = [
     "BatchFunction",
@@ -19,6 +19,7 @@ __all__ = [
     "apply",
     "batch_function",
     "experts",
+    "labelled",
     "leaderboard",
     "regroup",
     "trials",
@@ -26,11 +27,18 @@ __all__ = [
     "votes",
 ]
 
+# imported on demand: a worker that only ranks starts faster without the code that fits
+_MODULES = {
+    "batch": ("BatchFunction", "batch_function"),
+    "labelled_queries": ("Tuned", "labelled", "trials", "tune"),
+    "regrouping": ("regroup",),
+    "shard_analysis": ("experts", "leaderboard", "votes"),
+    "shard_run": ("Summary", "apply"),
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Fitting code is imported on demand: workers that only rank start faster without it."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from podium.scale import shard_analysis, tuning
-
-    return getattr(tuning if name in tuning.__all__ else shard_analysis, name)
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["to_arrow", "to_numpy", "to_single_array"]
+__all__ = ["to_arrow", "to_numpy", "to_single_array", "to_table"]
+
+
+def to_table(batch: Any) -> Any:
+    """A record batch as a table."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches([batch])
 
 
 def to_single_array(column: Any) -> Any:

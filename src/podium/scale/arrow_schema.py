@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ __all__ = [
     "refuse_missing",
     "resolve_columns",
     "scores_of",
+    "select_column_names",
+    "take_run_values",
     "to_ids",
     "to_plain_type",
 ]
@@ -56,6 +58,11 @@ def resolve_columns(schema: Any) -> tuple[str, ...]:
     for name in read:
         _check_column_type(name, schema.field(name).type)
     return read
+
+
+def select_column_names(options: Mapping[str, Any]) -> dict[str, str]:
+    """The options that name the columns of roles, such as {"item": "doc"}."""
+    return {name: column for name, column in options.items() if name in (*LISTS, *VOTES)}
 
 
 def _check_column_type(name: str, kind: Any) -> None:
@@ -148,6 +155,12 @@ def find_run_starts(column: Any) -> I8:
     else:
         new = value[1:] != value[:-1]
     return np.concatenate(([0], np.flatnonzero(new) + 1, [n]))
+
+
+def take_run_values(column: Any, starts: I8) -> Any:
+    """The values of the runs of rows that `find_run_starts` found."""
+    values = to_single_array(column).take(to_arrow(starts[:-1]))
+    return values.cast(to_plain_type(values.type))
 
 
 def _to_comparable(column: Any) -> npt.NDArray[Any] | None:

@@ -7,6 +7,7 @@ runs wherever Podium is installed.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -15,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 from podium.core.errors import InputError, ParameterError
 from podium.data.ids import Ids
 from podium.kernels.dispatch import is_large
-from podium.methods.positional import Positional
-from podium.scale import positional_fast_path, result_tables
-from podium.scale.arrow_arrays import to_single_array
+from podium.methods.base import Aggregator, make
+from podium.scale import result_tables
+from podium.scale.arrow_arrays import to_single_array, to_table
 from podium.scale.arrow_schema import normalize_columns
+from podium.scale.list_columns import rank_columns
 from podium.scale.query_batches import ARROW, ROWS, iterate_query_batches
 from podium.scale.table_preferences import build_preferences, find_weighted_experts
 
@@ -28,16 +30,13 @@ if TYPE_CHECKING:
     from podium.data.features import Features
     from podium.data.preferences import Preferences, Unlisted
     from podium.kernels.dispatch import I8
-    from podium.methods.base import Aggregator
 
 __all__ = ["BatchFunction", "batch_function"]
 
-ROW_COST = (
-    6  # cost per row, in units of `dispatch.SMALL`, of building preferences and ranking them with numpy
-)
+ROW_COST = 6  # per row, in units of `dispatch.SMALL`: building preferences and ranking them with numpy
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BatchFunction:
     """Ranks the queries of a batch; created by `batch_function`.
 
@@ -45,30 +44,41 @@ class BatchFunction:
     in which the rows of a query are consecutive; it returns the same kind.
     """
 
-    model: bytes  # as `podium.models` writes it
+    aggregator: Aggregator  # sent to other processes as the bytes of a model file
     top: int | None = None
     ties: TieRule = "item"
     unlisted: Unlisted | None = None  # None: as stored in the shard, else unknown
     duplicates: Duplicates = "error"
     keep: tuple[str, ...] = ()
 
-    @functools.cached_property
-    def aggregator(self) -> Aggregator:
-        """The method, loaded from its bytes on demand."""
-        from podium.models.model_files import loads
-
-        loaded: Aggregator = loads(self.model)
-        return loaded
-
     @property
     def __name__(self) -> str:
         """The name shown by engines; some ask a function for it."""
         return f"podium {self.aggregator.name}"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BatchFunction) and self.fingerprint == other.fingerprint
 
-    @property
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __getstate__(self) -> dict[str, Any]:
+        known = {f.name: getattr(self, f.name) for f in fields(self)}
+        return known | {"aggregator": self.model, "fingerprint": self.fingerprint}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from podium.models.model_files import loads
+
+        vars(self).update(state | {"model": state["aggregator"], "aggregator": loads(state["aggregator"])})
+
+    @functools.cached_property
+    def model(self) -> bytes:
+        """The method as `podium.models` writes it; an engine sends the function once per shard."""
+        from podium.models.model_files import dumps
+
+        return dumps(self.aggregator)
+
+    @functools.cached_property
     def fingerprint(self) -> str:
         """Everything besides the rows that results depend on: method, learned values, options."""
         from podium.models.model_files import compute_fingerprint
@@ -87,7 +97,7 @@ class BatchFunction:
         if isinstance(batch, pa.Table):
             return self._rank_table(batch)
         if isinstance(batch, pa.RecordBatch):
-            whole = self._rank_table(pa.Table.from_batches([batch])).combine_chunks()
+            whole = self._rank_table(to_table(batch)).combine_chunks()
             return pa.RecordBatch.from_arrays(
                 [to_single_array(c) for c in whole.columns], schema=whole.schema
             )
@@ -118,21 +128,12 @@ class BatchFunction:
     @property
     def by_features(self) -> bool:
         """Whether the model ranks by item features alone; it then takes shards, not batches of lists."""
-        from podium.methods.feature.feature_model import FeatureModel
-
-        return isinstance(self.aggregator, FeatureModel)
+        return not isinstance(self.aggregator, Aggregator)
 
     @functools.cached_property
     def weighted_experts(self) -> Ids | None:
         """Experts with a weight given by name."""
         return find_weighted_experts(self.aggregator)
-
-    @functools.cached_property
-    def _positional_method(self) -> Positional | None:
-        """The method, if it only sums points by rank and its options allow the path without preferences."""
-        method = self.aggregator
-        plain = self.ties == "item" and self.unlisted != "below"
-        return method if plain and isinstance(method, Positional) and method.sums_points() else None
 
     def _rank_table(self, table: Any, starts: I8 | None = None) -> Any:
         if self.by_features:
@@ -142,12 +143,11 @@ class BatchFunction:
         schema, table = self.schema(table.schema), normalize_columns(table)
         if not table.num_rows:
             return schema.empty_table()
-        if self._positional_method is not None and is_large(ROW_COST * table.num_rows):
-            found = positional_fast_path.rank_positional(
-                table, starts, self._positional_method, self.weighted_experts, self.top
-            )
-            if found is not None:
-                return result_tables.from_positional(found, table, schema, self.keep)
+        ranker = self.aggregator.column_ranker() if self.ties == "item" and self.unlisted != "below" else None
+        if ranker is not None and is_large(ROW_COST * table.num_rows):
+            ranked = rank_columns(table, starts, ranker, self.weighted_experts, self.top)
+            if ranked is not None:
+                return result_tables.from_ranked_table(ranked, table, schema, self.keep)
         read = build_preferences(table, self.unlisted or "unknown", self.duplicates, self.weighted_experts)
         consensus = self.rank(read.preferences)
         return result_tables.from_consensus(consensus, read, table, schema, self.top, self.keep)
@@ -174,21 +174,22 @@ def batch_function(
     [{'query': 7, 'item': 2, 'rank': 1}, {'query': 7, 'item': 1, 'rank': 2}]
     """
     from podium import models
-    from podium.methods.base import Aggregator, make
-    from podium.methods.feature.feature_model import FeatureModel
-    from podium.models.model_files import dumps
 
-    given: Any = aggregator
-    method = models.load(given) if isinstance(given, str) and given.endswith(".podium") else given
-    if isinstance(method, FeatureModel):
-        return BatchFunction(dumps(method), top, ties)
-    if not isinstance(method, Aggregator) and not isinstance(method, str):
+    method: Any = copy.copy(aggregator)  # later changes of the given method do not reach the function
+    if isinstance(method, str) and method.endswith(".podium"):
+        method = models.load(method)
+    if isinstance(method, Aggregator | str):
+        method = make(method)
+        _check_method(method, top)
+        return BatchFunction(method, top, ties, unlisted, duplicates, tuple(keep))
+    from podium.methods.feature.feature_model import FeatureModel
+
+    by_features = isinstance(method, FeatureModel)
+    if not by_features:
         raise ParameterError(
             f"{getattr(method, 'name', type(method).__name__)} does not rank lists; give a method such as 'rrf'"
         )
-    method = make(method)
-    _check_method(method, top)
-    return BatchFunction(dumps(method), top, ties, unlisted, duplicates, tuple(keep))
+    return BatchFunction(method, top, ties)
 
 
 def _check_method(method: Aggregator, top: int | None) -> None:

@@ -6,12 +6,16 @@ from typing import Any
 
 from podium.scale.arrow_schema import is_text, to_plain_type
 
-__all__ = ["UNLISTED", "build_writer_options", "declare_required"]
+__all__ = ["UNLISTED", "build_writer_options", "declare_required", "read_unlisted"]
 
 UNLISTED = b"podium:unlisted"  # metadata key for the interpretation of unlisted items
-SOON = (
-    1 << 16
-)  # bytes of distinct text above which no dictionary is written: a large one is slow and saves nothing
+SOON = 1 << 16  # bytes of distinct text above which no dictionary is written: it is slow and saves nothing
+
+
+def read_unlisted(schema: Any) -> Any:
+    """The interpretation of unlisted items that a shard declares; None if it declares none."""
+    declared = (schema.metadata or {}).get(UNLISTED)
+    return None if declared is None else declared.decode()
 
 
 def declare_required(table: Any) -> Any:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.core.errors import InputError
-from podium.scale.arrow_arrays import to_arrow
+from podium.scale.arrow_arrays import to_table
 from podium.scale.arrow_schema import (
     decode_dictionaries,
     find_run_starts,
     normalize_columns,
     refuse_missing,
     resolve_columns,
+    take_run_values,
     to_plain_type,
 )
 
@@ -44,13 +45,11 @@ def iterate_query_batches(batches: Iterable[Any], rows: int = ROWS) -> Iterator[
 
     held: list[Any] = []  # its last query may continue in the next batch
     kinds: dict[str, Any] = {}
-    seen = _SeenQueries()
+    seen: set[Any] = set()
     for batch in batches:
         if not isinstance(batch, pa.RecordBatch | pa.Table):
             raise InputError(f"one of the batches is a {type(batch).__name__}", remedy=ARROW)
-        part = normalize_columns(
-            pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-        )
+        part = normalize_columns(to_table(batch) if isinstance(batch, pa.RecordBatch) else batch)
         resolve_columns(part.schema)
         kinds = _check_same_types(part.schema, kinds)
         if not part.num_rows:
@@ -60,17 +59,17 @@ def iterate_query_batches(batches: Iterable[Any], rows: int = ROWS) -> Iterator[
             held.append(part.slice(0, more))
             part = part.slice(more)
             if part.num_rows:
-                yield seen.check_new_queries(_concat_parts(held))
+                yield _pass_new_queries(_concat_parts(held), seen)
                 held = []
         held.append(part)
         if 2 * sum(p.num_rows for p in held) >= rows:
             table = _concat_parts(held)
             cut = _find_last_run(table.column("query"))
             if cut:
-                yield seen.check_new_queries(table.slice(0, cut))
+                yield _pass_new_queries(table.slice(0, cut), seen)
             held = [table.slice(cut)]
     if held:
-        yield seen.check_new_queries(_concat_parts(held))
+        yield _pass_new_queries(_concat_parts(held), seen)
 
 
 def _check_same_types(schema: Any, before: dict[str, Any]) -> dict[str, Any]:
@@ -88,13 +87,10 @@ def _check_same_types(schema: Any, before: dict[str, Any]) -> dict[str, Any]:
 
 
 def _count_continued_rows(before: Any, part: Any) -> int:
-    """Number of rows of `part` that belong to the last query of `before`."""
-    query, last = part.column("query"), before.column("query")[-1].as_py()
-    return _count_first_run(query) if query[0].as_py() == last else 0
-
-
-def _count_first_run(column: Any) -> int:
-    """Number of leading rows with the value of the first row, without reading the others."""
+    """Number of rows of `part` that belong to the last query of `before`; later rows are not read."""
+    column = part.column("query")
+    if column[0].as_py() != before.column("query")[-1].as_py():
+        return 0
     for size in _iterate_window_sizes(len(column)):
         runs = find_run_starts(column.slice(0, size))
         if len(runs) > 2:
@@ -155,24 +151,17 @@ def _find_costly_dictionaries(parts: list[Any]) -> set[str]:
     return found
 
 
-class _SeenQueries:
-    """Queries whose rows have already been passed on."""
-
-    def __init__(self) -> None:
-        self._ids: set[Any] = set()
-
-    def check_new_queries(self, table: Any) -> QueryBatch:
-        """The table, if none of its queries has occurred before."""
-        refuse_missing(table, "query")
-        column = table.column("query")
-        starts = find_run_starts(column)
-        ids = column.take(to_arrow(starts[:-1])).to_pylist()
-        fresh = set(ids)
-        if len(fresh) < len(ids) or not fresh.isdisjoint(self._ids):
-            again = next(i for k, i in enumerate(ids) if i in self._ids or i in ids[:k])
-            raise InputError(
-                f"query {again!r} reappears after rows of other queries",
-                remedy="sort or group the rows by query (podium.scale.regroup, --regroup FOLDER)",
-            )
-        self._ids |= fresh
-        return QueryBatch(table, starts)
+def _pass_new_queries(table: Any, seen: set[Any]) -> QueryBatch:
+    """The table, if none of its queries has been passed on before; they are added to `seen`."""
+    refuse_missing(table, "query")
+    starts = find_run_starts(table.column("query"))
+    ids = take_run_values(table.column("query"), starts).to_pylist()
+    fresh = set(ids)
+    if len(fresh) < len(ids) or not fresh.isdisjoint(seen):
+        again = next(i for k, i in enumerate(ids) if i in seen or i in ids[:k])
+        raise InputError(
+            f"query {again!r} reappears after rows of other queries",
+            remedy="sort or group the rows by query (podium.scale.regroup, --regroup FOLDER)",
+        )
+    seen |= fresh
+    return QueryBatch(table, starts)

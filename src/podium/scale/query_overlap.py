@@ -9,12 +9,12 @@ import numpy as np
 
 from podium.core.errors import InputError
 from podium.scale.arrow_arrays import to_numpy
-from podium.scale.shards import find_column_chunk, iterate_queries, translate_arrow_errors
+from podium.scale.shard_reading import find_column_chunk, iterate_queries, translate_arrow_errors
 
 if TYPE_CHECKING:
     from podium.kernels.dispatch import I8
 
-__all__ = ["check_query_overlap"]
+__all__ = ["check_query_overlap", "shared_query_error"]
 
 
 def check_query_overlap(
@@ -29,11 +29,15 @@ def check_query_overlap(
     found = _find_shared_query(several, names)
     if found is not None:
         query, first, second = found
-        first, second = ((shown or {}).get(p, p) for p in (first, second))
-        raise InputError(
-            f"query {query!r} is in {first} and in {second}",
-            remedy="a query must be in one shard: regroup the input (--regroup FOLDER, podium.scale.regroup)",
-        )
+        raise shared_query_error(query, *((shown or {}).get(p, p) for p in (first, second)))
+
+
+def shared_query_error(query: Any, first: str, second: str) -> InputError:
+    """The error for a query in two shards."""
+    return InputError(
+        f"query {query!r} is in {first} and in {second}",
+        remedy="a query must be in one shard: regroup the input (--regroup FOLDER, podium.scale.regroup)",
+    )
 
 
 def _find_overlap_candidates(paths: Sequence[str], column: str) -> list[str]:

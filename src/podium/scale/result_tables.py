@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from podium.data.consensus import Consensus
     from podium.data.ids import Ids
     from podium.kernels.dispatch import I8
-    from podium.scale.positional_fast_path import PositionalResults
+    from podium.scale.list_columns import RankedTable
     from podium.scale.table_preferences import TablePreferences
 
-__all__ = ["build_result_schema", "derive_result_schema", "from_consensus", "from_positional"]
+__all__ = ["build_result_schema", "derive_result_schema", "from_consensus", "from_ranked_table"]
 
 
 def derive_result_schema(given: Any, keep: Sequence[str]) -> Any:
@@ -53,82 +53,63 @@ def from_consensus(
     keep: tuple[str, ...],
 ) -> Any:
     """The first `top` positions of a consensus of preferences that were read from a table."""
-    import pyarrow as pa
-
     index = consensus.index
     sizes = index.sizes if top is None else np.minimum(index.sizes, top)
     ends = np.cumsum(sizes)
     place = np.arange(int(ends[-1]), dtype=np.int64) - np.repeat(ends - sizes, sizes)
     shown = place + np.repeat(index.starts[:-1], sizes) if top is not None else slice(None)
-    slots = consensus.order[shown]
-    if read.item_row is None or read.query_row is None:
+    slots, kind = consensus.order[shown], schema.field("item").type
+    rows = read.query_row
+    if read.item_row is None or rows is None:
         frame = consensus.to_frame(top=top)
         query, item = (frame.column(name).cast(schema.field(name).type) for name in ("query", "item"))
-        rows = _find_query_rows(table.column("query"), index.queries) if keep else None
+        rows = _find_query_rows(table.column("query"), index.queries) if keep else sizes
     else:
-        rows = read.query_row
-        item = _take_integer_ids(index.items, slots, schema.field("item").type)
         query = _repeat_by_query(table.column("query"), rows, sizes, schema.field("query").type)
-        if item is None:
-            item = _take_rows(table.column("item"), read.item_row[slots], schema.field("item").type)
-    columns = [
-        query,
-        item,
-        to_arrow((place + 1).astype(np.int32)),
-        to_arrow(consensus.scores[slots]),
-        to_arrow(consensus.tied[shown]),
-    ]
-    if keep:
-        assert rows is not None
-        columns += _repeat_kept_columns(table, rows, sizes, schema, keep)
-    return pa.Table.from_arrays(columns, schema=schema)
+        integers = index.items.integers
+        if integers is None:
+            item = _take_rows(table.column("item"), read.item_row[slots], kind)
+        else:
+            item = to_arrow(integers.astype(kind.to_pandas_dtype(), copy=False)[slots])
+    ranks, scores, tied = (place + 1).astype(np.int32), consensus.scores[slots], consensus.tied[shown]
+    return _build_table([query, item], (ranks, scores, tied), (rows, sizes), table, schema, keep)
 
 
-def from_positional(found: PositionalResults, table: Any, schema: Any, keep: tuple[str, ...]) -> Any:
+def from_ranked_table(ranked: RankedTable, table: Any, schema: Any, keep: tuple[str, ...]) -> Any:
     """The results computed without preferences."""
     import pyarrow as pa
 
-    made, rows = found.results, found.query_row
-    columns = [
-        _repeat_by_query(table.column("query"), rows, made.counts, schema.field("query").type),
-        _take_items(table.column("item"), made.item, schema.field("item").type),
-        to_arrow(made.rank),
-        to_arrow(made.score),
-        to_arrow(made.tied),
-    ]
-    return pa.Table.from_arrays(
-        [*columns, *_repeat_kept_columns(table, rows, made.counts, schema, keep)], schema=schema
-    )
+    results, rows = ranked
+    query = _repeat_by_query(table.column("query"), rows, results.counts, schema.field("query").type)
+    item, flat = to_arrow(results.item), to_single_array(table.column("item"))
+    if not pa.types.is_integer(flat.type):  # numbers of texts, in the dictionary or by row
+        item = (flat.dictionary if pa.types.is_dictionary(flat.type) else flat).take(item)
+    ids = [query, item.cast(schema.field("item").type)]
+    numbers = (results.rank, results.score, results.tied)
+    return _build_table(ids, numbers, (rows, results.counts), table, schema, keep)
 
 
-def _take_items(column: Any, made: Any, kind: Any) -> Any:
-    """Ids from integers, or from the codes of texts (in a dictionary or by row)."""
+def _build_table(
+    ids: list[Any],
+    numbers: tuple[Any, ...],
+    queries: tuple[I8, I8],
+    table: Any,
+    schema: Any,
+    keep: tuple[str, ...],
+) -> Any:
+    """Results with the kept columns, which have the values of one row per query (`queries`: rows, counts)."""
     import pyarrow as pa
 
-    flat = to_single_array(column)
-    if pa.types.is_integer(flat.type):
-        return to_arrow(made).cast(kind)
-    texts = flat.dictionary if pa.types.is_dictionary(flat.type) else flat
-    return texts.take(to_arrow(made)).cast(kind)
-
-
-def _repeat_kept_columns(table: Any, rows: I8, counts: I8, schema: Any, keep: tuple[str, ...]) -> list[Any]:
-    """The kept columns, with the values of one row per query."""
+    kept = []
     for name in keep:
         _check_constant(table, name)
-    return [_repeat_by_query(table.column(name), rows, counts, schema.field(name).type) for name in keep]
+        kept.append(_repeat_by_query(table.column(name), *queries, schema.field(name).type))
+    return pa.Table.from_arrays([*ids, *map(to_arrow, numbers), *kept], schema=schema)
 
 
 def _repeat_by_query(column: Any, rows: I8, counts: I8, kind: Any) -> Any:
     """Values of one row per query, repeated once per result of the query."""
     return _take_rows(_take_rows(column, rows, kind), np.repeat(np.arange(len(rows)), counts), kind)
-
-
-def _take_integer_ids(ids: Ids, codes: Any, kind: Any) -> Any:
-    """Ids that are stored as integers, as an array of the given type; None for other ids."""
-    if ids.integers is None:
-        return None
-    return to_arrow(ids.integers.astype(kind.to_pandas_dtype(), copy=False)[codes])
 
 
 def _take_rows(column: Any, rows: I8, kind: Any) -> Any:

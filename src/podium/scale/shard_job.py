@@ -6,70 +6,37 @@ worker died is simply processed again. The record is written last and marks the 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 import urllib.parse
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import InputError, ParameterError, PodiumError
 from podium.core.version import __version__
 from podium.scale.arrow_arrays import to_numpy
-from podium.scale.arrow_schema import LISTS, VOTES
+from podium.scale.arrow_schema import select_column_names
 from podium.scale.batch import BatchFunction
-from podium.scale.parquet_options import UNLISTED, build_writer_options
+from podium.scale.parquet_options import build_writer_options, read_unlisted
 from podium.scale.query_batches import ROWS
 from podium.scale.result_tables import build_result_schema
-from podium.scale.shards import (
-    Shard,
-    digest_file,
-    is_parquet,
-    read_features,
-    read_parquet,
-    read_small_parquet,
-    read_text,
-)
+from podium.scale.shard_reading import read_features, read_parquet, read_small_parquet, read_text
+from podium.scale.shard_records import ShardRecord
 from podium.scale.table_preferences import add_experts
-from podium.storage.files import write_atomically
+from podium.storage.digests import digest_file, digest_values
+from podium.storage.shards import Shard, is_parquet
 from podium.storage.temporary_files import TemporaryFile
 
 if TYPE_CHECKING:
     from podium.data.features import Features
     from podium.data.preferences import Preferences
 
-__all__ = [
-    "RECORDS",
-    "ShardJob",
-    "ShardRecord",
-    "load_record",
-    "load_records",
-    "remove_results",
-    "save_record",
-]
+__all__ = ["ShardJob"]
 
-RECORDS = "_podium"  # readers of Hive-style folders skip names that begin with _
 LAYOUT = 2  # version of the result layout; part of each key
 MOST_PARTITIONS = 1000  # files per shard
 ROW_GROUP = 1 << 18  # results per write
-
-
-@dataclass(frozen=True)
-class ShardRecord:
-    """The outcome of a shard; `files` are its results below the output folder, with their sizes."""
-
-    name: str
-    key: str
-    source: str
-    rows: int = 0
-    queries: int = 0
-    results: int = 0
-    seconds: float = 0.0
-    files: tuple[tuple[str, int], ...] = ()
-    fresh: bool = True  # computed in this run, not already up to date
-    error: str | None = None
 
 
 @dataclass(frozen=True)
@@ -84,11 +51,6 @@ class ShardJob:
     options: dict[str, Any] = field(default_factory=dict)
     compression: str = "lz4"
 
-    @property
-    def names(self) -> dict[str, str]:
-        """Columns of Parquet shards with custom names."""
-        return {k: v for k, v in self.options.items() if k in (*LISTS, *VOTES)}
-
     def __call__(self, shard: Shard) -> ShardRecord:
         """Run the job unless it is up to date; unreadable input becomes an error in the record."""
         import pyarrow as pa
@@ -97,61 +59,56 @@ class ShardJob:
         try:
             data = read_small_parquet(shard.path)
             key = self.compute_key(shard, data)
-            old = load_record(self.out, shard.name)
-            if old is not None and old.key == key and _has_all_results(self.out, old):
+            old = ShardRecord.load(self.out, shard.name)
+            if old is not None and old.key == key and old.has_all_results(self.out):
                 return replace(old, fresh=False)
-            done = replace(
-                self._write_results(shard, data, key, old), seconds=round(time.perf_counter() - begin, 3)
-            )
+            done = self._write_results(shard, data, key, old)
+            done = replace(done, seconds=round(time.perf_counter() - begin, 3))
         except (PodiumError, pa.ArrowException, OSError) as error:
-            text = str(error) if shard.path in str(error) else f"{shard.path}: {error}"
-            return ShardRecord(shard.name, "", shard.path, error=text[:1000])
-        save_record(self.out, done)
+            return ShardRecord.from_error(shard, error)
+        done.save(self.out)
         return done
 
     def compute_key(self, shard: Shard, data: Any = None) -> str:
         """A hash of everything that the results depend on: shard bytes, method, options, version."""
-        about = (
-            LAYOUT, __version__, digest_file(shard.path, data), self.function.fingerprint, self.partition_by,
-            self.rows, self.format, sorted(self.options.items()), self.compression,
-        )  # fmt: skip
-        return hashlib.sha256(repr(about).encode()).hexdigest()
+        options = repr((self.partition_by, self.rows, self.format, sorted(self.options.items())))
+        content = digest_file(shard.path, data)
+        return digest_values(
+            [LAYOUT, __version__, content, self.function.fingerprint, options, self.compression]
+        )
 
     def _write_results(self, shard: Shard, data: Any, key: str, old: ShardRecord | None) -> ShardRecord:
+        rows: list[int] = []
         with _ResultFiles(self, shard) as results:
-            rows = 0
-            for read, table in self._rank_batches(shard, data):
-                rows += read
+            for table in self._rank_shard(shard, data, rows):
                 results.add_table(table)
             files = results.publish_files()
         for name, _ in old.files if old is not None else ():
             if name not in {n for n, _ in files}:
                 Path(self.out, name).unlink(missing_ok=True)
-        return ShardRecord(shard.name, key, shard.path, rows, results.queries, results.rows, files=files)
+        return ShardRecord(shard.name, key, shard.path, sum(rows), results.queries, results.rows, files=files)
 
-    def _rank_batches(self, shard: Shard, data: Any) -> Iterator[tuple[int, Any]]:
-        """Pairs of rows read and a table of results; at least one table."""
-        if self.function.by_features or not is_parquet(shard.path):
-            yield self._rank_whole(shard)
+    def _rank_shard(self, shard: Shard, data: Any, rows: list[int]) -> Iterator[Any]:
+        """Tables of results, at least one; the numbers of rows read are added to `rows`."""
+
+        def count_rows(batch: Any) -> Any:
+            rows.append(batch.num_rows)
+            return batch
+
+        function = self.function
+        if function.by_features or not is_parquet(shard.path):
+            yield self._rank_whole(shard, rows)
             return
-        schema, batches = read_parquet(shard.path, self.function.keep, self.rows, data, self.names)
-        count = _RowCounter(batches)
-        some = False
-        for table in self._function_for(schema).rank_tables(count, self.rows):
-            some = True
-            yield count.take_count(), table
-        if not some:
-            yield 0, self.function.schema(schema).empty_table()
+        names = select_column_names(self.options)
+        schema, batches = read_parquet(shard.path, function.keep, self.rows, data, names)
+        if function.unlisted is None:
+            function = replace(function, unlisted=read_unlisted(schema))
+        yield from function.rank_tables(map(count_rows, batches), self.rows)
+        if not sum(rows):
+            yield function.schema(schema).empty_table()
 
-    def _function_for(self, schema: Any) -> BatchFunction:
-        """The function, with the shard's interpretation of unlisted items unless one was given."""
-        said = (schema.metadata or {}).get(UNLISTED)
-        if self.function.unlisted is not None or said is None:
-            return self.function
-        return replace(self.function, unlisted=said.decode())
-
-    def _rank_whole(self, shard: Shard) -> tuple[int, Any]:
-        """The same for a shard of text or of item features, which is read completely."""
+    def _rank_whole(self, shard: Shard, rows: list[int]) -> Any:
+        """The results of a shard of text or of item features, which is read completely."""
         import pyarrow as pa
 
         if self.partition_by:
@@ -159,63 +116,52 @@ class ShardJob:
         given: Preferences | Features | None
         if self.function.by_features:
             given = read_features(shard.path, self.format, self.options)
-            rows = 0 if given is None else len(given.values)
+            rows.append(0 if given is None else len(given.values))
         else:
-            said = {} if self.function.unlisted is None else {"unlisted": self.function.unlisted}
-            given = read_text(shard.path, self.format, self.options | said)
-            rows = given.lists.rows + len(given.comparisons)
+            unlisted = {} if self.function.unlisted is None else {"unlisted": self.function.unlisted}
+            given = read_text(shard.path, self.format, self.options | unlisted)
+            rows.append(given.lists.rows + len(given.comparisons))
             given = add_experts(given, self.function.weighted_experts)
         if given is None:
-            return 0, build_result_schema(pa.string(), pa.string()).empty_table()
+            return build_result_schema(pa.string(), pa.string()).empty_table()
         frame = self.function.rank(given).to_frame(top=self.function.top)
-        return rows, frame.cast(_text_schema(frame.schema))
+        ids = (frame.schema.field(name).type for name in ("query", "item"))
+        plain = (pa.string() if kind == pa.large_string() else kind for kind in ids)
+        return frame.cast(build_result_schema(*plain))
 
 
-def _text_schema(given: Any) -> Any:
-    """Results from files that are read completely: ids unchanged, in the standard result types."""
-    import pyarrow as pa
+class _PartitionFile:
+    """A file of results under its temporary name; tables are collected into row groups."""
 
-    ids = (given.field(name).type for name in ("query", "item"))
-    return build_result_schema(*(pa.string() if kind == pa.large_string() else kind for kind in ids))
+    def __init__(self, target: Path, schema: Any, compression: str) -> None:
+        import pyarrow.parquet as pq
 
-
-class _RowCounter:
-    """Counts the rows of batches as they pass through."""
-
-    def __init__(self, batches: Iterator[Any]) -> None:
-        self._batches, self._rows = batches, 0
-
-    def __iter__(self) -> Iterator[Any]:
-        for batch in self._batches:
-            self._rows += batch.num_rows
-            yield batch
-
-    def take_count(self) -> int:
-        """Rows since the last call."""
-        rows, self._rows = self._rows, 0
-        return rows
-
-
-class _PartitionFile(NamedTuple):
-    """A file being written, and its buffered tables."""
-
-    beside: TemporaryFile
-    stream: BinaryIO
-    writer: Any
-    waiting: list[Any]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._beside = TemporaryFile(target)
+        options = build_writer_options(schema, compression)
+        self._writer = pq.ParquetWriter(self._beside.path, schema, **options)
+        self.waiting: list[Any] = []
 
     def write(self) -> None:
-        """Write the buffered tables as one row group."""
+        """Write the collected tables as one row group."""
         import pyarrow as pa
 
         if self.waiting:
-            self.writer.write_table(pa.concat_tables(self.waiting))
+            self._writer.write_table(pa.concat_tables(self.waiting))
             self.waiting.clear()
 
-    def close(self) -> None:
-        """Flush and close the file."""
-        self.writer.close()
-        self.stream.close()
+    def publish(self) -> int:
+        """Rename the complete file to its target; returns its size."""
+        self.write()
+        self._writer.close()
+        size = self._beside.path.stat().st_size
+        self._beside.publish()
+        return size
+
+    def discard(self) -> None:
+        """Remove the file."""
+        self._writer.close()
+        self._beside.discard()
 
 
 class _ResultFiles:
@@ -231,8 +177,7 @@ class _ResultFiles:
 
     def __exit__(self, *_: object) -> None:
         for file in self._open.values():
-            file.close()
-            file.beside.discard()
+            file.discard()
 
     def add_table(self, table: Any) -> None:
         """Add results of complete queries."""
@@ -250,31 +195,20 @@ class _ResultFiles:
             self._waiting = 0
 
     def publish_files(self) -> tuple[tuple[str, int], ...]:
-        """Rename the files to their targets."""
+        """Rename the files to their targets; returns their names and sizes."""
         done = []
-        for name, file in sorted(self._open.items()):
-            file.write()
-            file.close()
-            size = file.beside.path.stat().st_size
-            file.beside.publish()
-            done.append((name, size))
-        self._open = {}
+        for name in sorted(self._open):
+            done.append((name, self._open[name].publish()))
+            del self._open[name]
         return tuple(done)
 
     def _open_file(self, name: str, schema: Any) -> _PartitionFile:
-        import pyarrow.parquet as pq
-
         if len(self._open) >= MOST_PARTITIONS:
             raise InputError(
                 f"{', '.join(self._job.partition_by)} has more than {MOST_PARTITIONS} values in one shard",
                 remedy="partition by a column with few values",
             )
-        target = Path(self._job.out, name)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = TemporaryFile(target)
-        stream = beside.open()
-        writer = pq.ParquetWriter(stream, schema, **build_writer_options(schema, self._job.compression))
-        return _PartitionFile(beside, stream, writer, [])
+        return _PartitionFile(Path(self._job.out, name), schema, self._job.compression)
 
     def _split_partitions(self, table: Any) -> Iterator[tuple[str, Any]]:
         """The table split by the values of the partition columns, with the folder of each part."""
@@ -296,48 +230,3 @@ class _ResultFiles:
 def _format_partition(value: Any) -> str:
     """A value in Hive's folder naming."""
     return "__HIVE_DEFAULT_PARTITION__" if value is None else urllib.parse.quote(str(value), safe="")
-
-
-# -- records -------------------------------------------------------------------------------------------------
-
-
-def _record_path(out: str, name: str) -> Path:
-    return Path(out, RECORDS, "shards", f"{name}.json")
-
-
-def remove_results(out: str, record: ShardRecord) -> None:
-    """Remove the record of a shard, then its results."""
-    _record_path(out, record.name).unlink(missing_ok=True)
-    for name, _ in record.files:
-        Path(out, name).unlink(missing_ok=True)
-
-
-def load_record(out: str, name: str) -> ShardRecord | None:
-    """The record of a shard; None if there is none or it cannot be read."""
-    try:
-        found = json.loads(_record_path(out, name).read_bytes())
-        return ShardRecord(**(found | {"files": tuple((n, size) for n, size in found["files"])}))
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-
-
-def save_record(out: str, record: ShardRecord) -> None:
-    """Write a record atomically."""
-    place = _record_path(out, record.name)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically([json.dumps(asdict(record)).encode()], place, overwrite=True)
-
-
-def load_records(out: str) -> list[ShardRecord]:
-    """The records of all finished shards in a folder, by name."""
-    base = Path(out, RECORDS, "shards")
-    names = (p.relative_to(base).as_posix().removesuffix(".json") for p in sorted(base.rglob("*.json")))
-    return [r for name in names if (r := load_record(out, name)) is not None]
-
-
-def _has_all_results(out: str, record: ShardRecord) -> bool:
-    """Whether all result files of a record exist with the recorded sizes."""
-    try:
-        return all(Path(out, name).stat().st_size == size for name, size in record.files)
-    except OSError:
-        return False

@@ -10,8 +10,6 @@ from podium.data.building.grouped import GroupedPreferences, from_grouped
 from podium.data.ids import Ids, code_ids
 from podium.data.preferences import Preferences, Unlisted
 from podium.kernels.dispatch import I8, is_large
-from podium.scale import arrow_schema
-from podium.scale.arrow_arrays import to_arrow, to_single_array
 from podium.scale.arrow_schema import (
     decode_dictionaries,
     find_run_starts,
@@ -19,6 +17,7 @@ from podium.scale.arrow_schema import (
     resolve_columns,
     to_ids,
 )
+from podium.scale.list_columns import read_list_columns, take_distinct_queries
 
 if TYPE_CHECKING:
     from podium.methods.base import Aggregator
@@ -73,23 +72,10 @@ def add_experts(made: Preferences, more: Ids | None) -> Preferences:
 
 def _build_grouped(table: Any, unlisted: Unlisted, extra: Ids | None) -> TablePreferences | None:
     starts = find_run_starts(table.column("query"))
-    queries = _find_distinct_queries(table.column("query"), starts)
-    item = arrow_schema.items_of(table.column("item"))
-    rank, score = arrow_schema.ranks_of(table), arrow_schema.scores_of(table)
-    if queries is None or item is None or (rank is None and "rank" in table.column_names):
+    few = take_distinct_queries(table.column("query"), starts)
+    queries = None if few is None else to_ids(few)
+    columns = None if queries is None else read_list_columns(table, starts, extra)
+    if queries is None or columns is None:
         return None
-    expert = arrow_schema.experts_of(table.column("expert"), starts, extra)
-    found: GroupedPreferences | None = from_grouped(queries, starts, expert, item, rank, score, unlisted)
+    found: GroupedPreferences | None = from_grouped(queries, *columns, unlisted)
     return None if found is None else TablePreferences(found.preferences, found.first_row, starts[:-1])
-
-
-def _find_distinct_queries(column: Any, starts: I8) -> Ids | None:
-    """Ids of runs of rows, or None if a query has several runs."""
-    import pyarrow as pa
-
-    few = to_single_array(column).take(to_arrow(starts[:-1]))
-    if pa.types.is_dictionary(few.type):
-        few = few.cast(few.type.value_type)
-    if len(few.unique()) < len(few):
-        return None
-    return to_ids(few)

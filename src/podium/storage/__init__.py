@@ -1,1 +1,1 @@
-"""Storage: reading and writing files, temporary files, arrays in files."""
+"""Storage: reading and writing files, digests, arrays in files, values kept in a folder, shards."""

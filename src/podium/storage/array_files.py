@@ -1,18 +1,14 @@
-"""Prepared shards on disk: computed once, then memory-mapped.
+"""Arrays and plain values in one file, in the layout of safetensors, mapped into memory for reading.
 
-A part is one file in the layout of safetensors, with arrays in decreasing order of item size so that all are
-aligned. It is written under a temporary name, renamed when complete, and mapped into memory for reading.
+The arrays are in decreasing order of item size, so that all are aligned.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import mmap
-import os
 import struct
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,60 +16,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from podium.core.errors import InputError, ParameterError
 from podium.storage.files import write_atomically
 
-__all__ = ["CacheFolder", "CacheOption", "PreparedArrays", "open_cache_folder", "read_arrays", "write_arrays"]
+__all__ = ["PreparedArrays", "read_arrays", "write_arrays"]
 
 LAYOUT = 1  # version of the file layout; files with another version are ignored
-KINDS = {"F64": np.float64, "I64": np.int64, "I32": np.int32, "U8": np.uint8, "BOOL": np.bool_}
+KINDS = {"F64": np.float64, "I64": np.int64, "I32": np.int32, "I8": np.int8, "U8": np.uint8, "BOOL": np.bool_}
 BLOCK = 1 << 24  # bytes written at a time
-
-CacheOption = bool | str | os.PathLike[str]
 
 
 class PreparedArrays(NamedTuple):
-    """A prepared shard: plain values, and arrays by name."""
+    """Plain values, and arrays by name."""
 
     about: dict[str, Any]
     arrays: dict[str, npt.NDArray[Any]]
 
 
-class CacheFolder(NamedTuple):
-    """Where parts are stored (None: nowhere), and whether they are kept after training."""
-
-    folder: Path | None
-    stays: bool = False
-
-
-@contextlib.contextmanager
-def open_cache_folder(folder: CacheOption) -> Iterator[CacheFolder]:
-    """The requested cache: True is a temporary folder that is always removed afterward, False is no cache."""
-    if folder is False:
-        yield CacheFolder(None)
-    elif folder is True:
-        with tempfile.TemporaryDirectory(prefix="podium-shards-", ignore_cleanup_errors=True) as name:
-            yield CacheFolder(Path(name))
-    elif not isinstance(folder, str | os.PathLike):
-        raise ParameterError(f"cache is {folder!r}; accepted: True, False or a folder")
-    else:
-        place = Path(folder)
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ParameterError(
-                f"cannot create the cache folder {place} ({error.strerror}); give the name of a folder"
-            ) from None
-        yield CacheFolder(place, stays=True)
-
-
 def write_arrays(part: PreparedArrays, path: Path) -> None:
     """Write a part atomically."""
-    try:
-        write_atomically(_encode_chunks(part), path, overwrite=True)
-    except InputError as error:
-        remedy = "prepared shards need disk space: give a folder on another disk (cache), or use cache=False"
-        raise InputError(error.problem, source=error.source, remedy=remedy) from None
+    write_atomically(_encode_chunks(part), path, overwrite=True)
 
 
 def _encode_chunks(part: PreparedArrays) -> Iterator[bytes]:

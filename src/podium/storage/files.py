@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import functools
 import gzip
+import json
 import mmap
 import os
 import stat
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +29,10 @@ __all__ = [
     "derive_distinct_names",
     "derive_expert_names",
     "open_source",
+    "read_json",
     "refuse_same_names",
     "write_atomically",
+    "write_json",
 ]
 
 _NEWLINE = 10
@@ -258,20 +262,29 @@ def write_atomically(
         with open(target, "wb") as raw:
             raw.writelines(chunks)
         return
-    beside = None
     try:
-        beside = TemporaryFile(target)
-        with beside.open() as raw:
-            if target.suffix == ".gz":
-                with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
-                    packed.writelines(chunks)
-            else:
-                raw.writelines(chunks)
-        if target.exists():
-            os.chmod(beside.path, stat.S_IMODE(target.stat().st_mode))
-        beside.publish()
+        with TemporaryFile(target) as beside:
+            with beside.open() as raw:
+                if target.suffix == ".gz":
+                    with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
+                        packed.writelines(chunks)
+                else:
+                    raw.writelines(chunks)
+            if target.exists():
+                os.chmod(beside.path, stat.S_IMODE(target.stat().st_mode))
+            beside.publish()
     except OSError as error:
         raise InputError(f"the file cannot be written: {error.strerror or error}", source=name) from None
-    finally:
-        if beside is not None:
-            beside.discard()
+
+
+def write_json(value: Any, path: str | os.PathLike[str]) -> None:
+    """Write a JSON document atomically, over an older one."""
+    write_atomically([json.dumps(value).encode()], path, overwrite=True)
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """A JSON document; None if there is none, or it is damaged."""
+    try:
+        return json.loads(Path(path).read_bytes())
+    except (OSError, ValueError):
+        return None

@@ -11,7 +11,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 fcntl: Any
 try:
@@ -23,11 +23,10 @@ __all__ = ["TemporaryFile", "hold_lock", "is_locked"]
 
 
 class TemporaryFile:
-    """A file beside its target, with a temporary name until it is complete.
+    """A file beside its target, with a temporary name until it is complete; removed if it is not published.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = TemporaryFile(Path(folder, "x.csv"))
+    >>> with tempfile.TemporaryDirectory() as folder, TemporaryFile(Path(folder, "x.csv")) as file:
     ...     with file.open() as stream:
     ...         _ = stream.write(b"done")
     ...     file.publish()
@@ -48,6 +47,12 @@ class TemporaryFile:
             number += 1
         if fcntl is None:
             self._release_lock()  # on Windows an open file cannot be renamed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.discard()
 
     def open(self) -> BinaryIO:
         """A stream to the file; reuses the descriptor that holds the lock, if there is one."""

@@ -50,7 +50,7 @@ class ProjectData:
     def fingerprint(self) -> str:
         """A digest of all content."""
         from podium.data.dataset import Dataset
-        from podium.evaluate.checkpoints import digest_dataset
+        from podium.storage.digests import digest_dataset
 
         return digest_dataset(Dataset(self.preferences, self.labels, self.features))
 

@@ -8,7 +8,6 @@ values, never paths.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import secrets
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.core.errors import InputError, ParameterError
+from podium.storage.digests import digest_bytes
 from podium.storage.temporary_files import TemporaryFile
 from podium.studio.store_records import (
     Job,
@@ -140,7 +140,7 @@ class Store:
         staged: list[tuple[str, TemporaryFile]] = []
         try:
             for content in contents:
-                digest = hashlib.blake2b(content, digest_size=20).hexdigest()
+                digest = digest_bytes(content)
                 staged.append((digest, TemporaryFile(self.folder / "blobs" / digest)))
                 with staged[-1][1].open() as file:
                     file.write(content)

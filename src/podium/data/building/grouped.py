@@ -20,7 +20,7 @@ from podium.kernels import local_items
 from podium.kernels.dispatch import F8, I4, I8
 from podium.kernels.local_items import TextColumn
 
-__all__ = ["GroupedPreferences", "ListExperts", "from_grouped"]
+__all__ = ["GroupedColumns", "GroupedPreferences", "ListExperts", "from_grouped"]
 
 
 class ListExperts(NamedTuple):
@@ -29,6 +29,16 @@ class ListExperts(NamedTuple):
     starts: I8  # followed by the number of rows
     codes: I4  # of each list
     ids: Ids  # in id order
+
+
+class GroupedColumns(NamedTuple):
+    """Rows of lists, grouped by query and by expert; ranks, scores or both."""
+
+    starts: I8  # the first row of each query, followed by the number of rows
+    expert: ListExperts
+    item: npt.NDArray[Any] | TextColumn
+    rank: I4 | None
+    score: F8 | None
 
 
 class GroupedPreferences(NamedTuple):

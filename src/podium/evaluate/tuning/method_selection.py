@@ -11,12 +11,12 @@ import numpy as np
 
 from podium.core import registry
 from podium.core.errors import ParameterError, PodiumError, PodiumWarning
-from podium.evaluate.checkpoints import digest_values
 from podium.evaluate.tuning.score_table import TuningTask
 from podium.evaluate.tuning.search_space import MethodSpace
 from podium.kernels.dispatch import I8
 from podium.learning.examples import Progress
 from podium.methods.base import Aggregator, make
+from podium.storage.digests import digest_values
 
 __all__ = ["resolve_baseline", "select_methods"]
 
@@ -90,11 +90,10 @@ def _explain_slowness(problem: TuningTask, method: str, limit: float) -> str:
 
     The answer is stored in the folder, so that a resumed run is the same run.
     """
-    key = "" if problem.folder.path is None else digest_values([problem.key, method, "time"])
-    kept = problem.folder.find_result(key)
-    if kept is None:
-        kept = {"reason": _time_method(problem, method, limit)}
-        problem.folder.save_result(key, kept)
+    kept = problem.folder.get_or_make(
+        lambda: digest_values([problem.key, method, "time"]),
+        lambda: {"reason": _time_method(problem, method, limit)},
+    )
     return str(kept["reason"])
 
 

@@ -23,7 +23,6 @@ from podium.core.version import __version__
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset
 from podium.data.ids import Ids
-from podium.evaluate.checkpoints import ResultFolder, digest_dataset, digest_values
 from podium.evaluate.result_rankings import expert_rankings
 from podium.evaluate.splits import labelled_queries
 from podium.evaluate.tuning.quality_weights import QualityWeights
@@ -33,6 +32,8 @@ from podium.kernels.dispatch import B1, F8, I8
 from podium.learning.examples import Progress, no_progress
 from podium.methods.base import Aggregator
 from podium.metrics.base import Metric, measure
+from podium.storage.digests import digest_dataset, digest_values
+from podium.storage.folder_cache import ResultCache
 
 __all__ = ["ScoreTable", "TuningTask"]
 
@@ -46,11 +47,11 @@ class TuningTask:
     fold: I8  # fold of each judged query
     metric: Metric
     ties: TieRule
-    folder: ResultFolder
+    folder: ResultCache
 
     @classmethod
     def from_dataset(
-        cls, data: Dataset, metric: Metric, ties: TieRule, folds: int | None, seed: int, folder: ResultFolder
+        cls, data: Dataset, metric: Metric, ties: TieRule, folds: int | None, seed: int, folder: ResultCache
     ) -> TuningTask:
         """The judged queries of a data set, split into folds by id and seed (or by its parts)."""
         if data.labels is None:
@@ -221,18 +222,16 @@ class ScoreTable:
         problem, config = self.problem, self.configs[row]
         wanted = columns if _is_per_query(config) else np.arange(len(problem))
         wanted = wanted[np.isnan(self.values[row, 0, wanted])]
-        key = (
-            ""
-            if problem.folder.path is None
-            else digest_values([problem.key, config.key_facts(), wanted.tolist()])
-        )
-        kept = problem.folder.find_result(key)
-        if kept is None:
+
+        def evaluate_wanted() -> dict[str, Any]:
             try:
-                kept = {"values": evaluate_config(problem, config, wanted).tolist()}
+                return {"values": evaluate_config(problem, config, wanted).tolist()}
             except PodiumError as error:
-                kept = {"failed": str(error)}
-            problem.folder.save_result(key, kept)
+                return {"failed": str(error)}
+
+        kept = problem.folder.get_or_make(
+            lambda: digest_values([problem.key, config.key_facts(), wanted.tolist()]), evaluate_wanted
+        )
         if "failed" in kept:
             self.failed[row] = kept["failed"]
         else:

@@ -16,7 +16,6 @@ from podium.core.settings import TuneSettings
 from podium.data.consensus import TieRule
 from podium.data.dataset import Dataset
 from podium.data.unlisted_rule import describe_unlisted_rule
-from podium.evaluate.checkpoints import ResultFolder
 from podium.evaluate.crossvalidation import STEPS
 from podium.evaluate.evaluation import mean_of
 from podium.evaluate.tuning.config_search import build_configurations, find_best, find_finalists, own_values
@@ -36,6 +35,7 @@ from podium.learning.examples import Progress, no_progress
 from podium.methods.base import Aggregator
 from podium.methods.learned.provenance import note_queries
 from podium.metrics.base import MetricSpec, parse
+from podium.storage.folder_cache import ResultCache
 
 __all__ = ["tune"]
 
@@ -88,7 +88,7 @@ def tune(
     if budget is not None and not budget > 0:
         raise ParameterError(f"budget is {budget:g}; accepted: seconds above 0, or None for no limit")
     times = _TimeBudget(time.monotonic(), math.inf if budget is None else budget)
-    problem = TuningTask.from_dataset(dataset, parse(metric), ties, folds, seed, ResultFolder.open(resume))
+    problem = TuningTask.from_dataset(dataset, parse(metric), ties, folds, seed, ResultCache.open(resume))
     base = resolve_baseline(problem, baseline)
     learns = weights and len(problem) > 2 and len(dataset.preferences.experts) > 1
     chosen, left_out = select_methods(

@@ -39,7 +39,7 @@ from podium.methods.learned.provenance import forget_queries
 from podium.methods.learned.supervised_method import SupervisedAggregator, Training
 from podium.metrics.base import parse
 from podium.metrics.targets import parse_learnable
-from podium.storage.array_files import CacheOption
+from podium.storage.folder_cache import CacheOption
 
 __all__ = ["CrfAggregator", "ExpertWeights", "WeightReading"]
 

@@ -24,7 +24,7 @@ from podium.methods.feature.feature_model import FeatureModel
 from podium.methods.feature.feature_normalization import normalize_by_query
 from podium.methods.feature.labelled_features import LabelledFeatures
 from podium.methods.learned.learner import Learner, LearningTask
-from podium.storage.array_files import CacheOption
+from podium.storage.folder_cache import CacheOption
 
 __all__ = ["LambdaRank"]
 

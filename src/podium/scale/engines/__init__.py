@@ -1,22 +1,29 @@
 """Engines: each takes a job and shards and yields the records of the shards as they complete, in any order.
 
-They send file names, not rows: workers write the results, so all machines must have access to the folders.
+They send file names, not rows: workers write the results, so all machines must have access to the folders. An
+engine is one module here, `NAME_engine.py`, with a function `run` (see `Engine`) and, if it needs a library,
+its name as `LIBRARY`; it is then known everywhere by its name.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import pkgutil
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
-from podium.scale.shards import Shard
 
-__all__ = ["ENGINES", "Engine", "Work", "find_engine"]
+if TYPE_CHECKING:
+    from podium.storage.shards import Shard
 
-ENGINES = ("local", "ray", "spark")
-Work = Callable[[Shard], Any]
+    Work = Callable[[Shard], Any]
+
+__all__ = ["Engine", "find_engine", "list_engines"]
+
+SUFFIX = "_engine"
 
 
 class Engine(Protocol):
@@ -28,17 +35,25 @@ class Engine(Protocol):
         """The result of `work` for each shard."""
 
 
+def list_engines() -> list[str]:
+    """The names of all engines, whether or not their libraries are installed.
+
+    >>> list_engines()
+    ['local', 'ray', 'spark']
+    """
+    names = (module.name for module in pkgutil.iter_modules(__path__))
+    return sorted(name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))
+
+
 def find_engine(name: str) -> Engine:
     """The engine with this name; if its library is missing, the error states how to install it."""
-    if name not in ENGINES:
-        raise ParameterError(f"unknown engine {name!r}; {suggest_names(name, ENGINES)}")
-    library = {"ray": "ray", "spark": "pyspark"}.get(name)
-    if library is not None:
-        try:
-            importlib.import_module(library)
-        except ImportError:
-            raise ParameterError(
-                f"the engine {name} needs {library}, which is not installed; pip install 'podium-rank[{name}]'"
-            ) from None
-    found: Engine = importlib.import_module(f"podium.scale.engines.{name}_engine").run
+    if name not in list_engines():
+        raise ParameterError(f"unknown engine {name!r}; {suggest_names(name, list_engines())}")
+    module = importlib.import_module(f"{__name__}.{name}{SUFFIX}")
+    library = getattr(module, "LIBRARY", None)
+    if library is not None and importlib.util.find_spec(library) is None:
+        raise ParameterError(
+            f"the engine {name} needs {library}, which is not installed; pip install 'podium-rank[{name}]'"
+        )
+    found: Engine = module.run
     return found

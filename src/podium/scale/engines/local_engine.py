@@ -9,12 +9,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import ParameterError, PodiumError
 from podium.kernels.dispatch import count_threads
-from podium.scale.engines import Work
-from podium.scale.shards import Shard
+from podium.storage.shards import Shard
+
+if TYPE_CHECKING:
+    from podium.scale.engines import Work
 
 __all__ = ["configure_worker", "run"]
 

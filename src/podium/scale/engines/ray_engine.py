@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from podium.scale.engines import Work
 from podium.scale.engines.local_engine import configure_worker
-from podium.scale.shards import Shard
+from podium.storage.shards import Shard
+
+if TYPE_CHECKING:
+    from podium.scale.engines import Work
 
 __all__ = ["run"]
+
+LIBRARY = "ray"
 
 BLOCKS = 1000  # maximum number of tasks; with more shards, a task processes several
 

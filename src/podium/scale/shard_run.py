@@ -1,36 +1,35 @@
-"""Apply a method to many shards: `podium.scale.apply`."""
+"""A method applied to many shards: `podium.scale.apply`."""
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import InputError, Option, ParameterError, PodiumWarning
-from podium.core.params import suggest_names
-from podium.scale.arrow_schema import LISTS, VOTES
+from podium.scale.arrow_schema import select_column_names
 from podium.scale.batch import batch_function
 from podium.scale.engines import find_engine
 from podium.scale.query_batches import ROWS
 from podium.scale.query_overlap import check_query_overlap
-from podium.scale.shard_job import RECORDS, ShardJob, ShardRecord, load_records, remove_results
-from podium.scale.shards import Shard, check_output, find_shards, is_parquet
-from podium.storage.files import write_atomically
+from podium.scale.shard_job import ShardJob
+from podium.scale.shard_reading import check_parquet_options
+from podium.scale.shard_records import RECORDS, ShardRecord, load_records, raise_shard_errors
+from podium.storage.files import read_json, write_json
+from podium.storage.shards import Paths, Shard, find_shards, is_parquet, to_absolute_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from podium.methods.base import Aggregator
 
-__all__ = ["Paths", "Summary", "apply", "raise_shard_errors"]
+__all__ = ["Summary", "apply"]
 
 ABOUT = "about.json"
-Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True)
@@ -84,13 +83,13 @@ def apply(
     work = find_engine(engine)
     shards = find_shards(inputs)
     folders = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-    check_output(out, shards, [os.fspath(f) for f in folders])
+    _check_output(out, shards, [os.fspath(f) for f in folders])
     tables = [] if function.by_features else [s.path for s in shards if is_parquet(s.path)]
     job = ShardJob(function, os.path.abspath(out), by, rows, format, options, compression)
     if len(tables) == len(shards):
-        _check_parquet(format, options)
-    check_query_overlap(tables, job.names)
-    here = [Shard(os.path.abspath(s.path), s.name) for s in shards]
+        check_parquet_options(format, options)
+    check_query_overlap(tables, select_column_names(options))
+    here = to_absolute_paths(shards)
     _claim_output(job, here, overwrite)
     done: list[ShardRecord] = []
     for record in work(job, here, workers=workers, address=address):
@@ -99,19 +98,18 @@ def apply(
     raise_shard_errors(done)
     _check_text_overlap(job, here, done, set(map(os.path.abspath, tables)))
     _warn_of_others(out, here)
-    return _summarize_run(job, done, time.perf_counter() - begin)
-
-
-def _summarize_run(job: ShardJob, done: Sequence[ShardRecord], seconds: float) -> Summary:
     fresh = [r for r in done if r.fresh]
-    rows, queries, results = (sum(column) for column in zip(*_counts(fresh), strict=True))
-    ordered = tuple(sorted(done, key=lambda r: r.name))
-    found, method = len(done) - len(fresh), repr(job.function.aggregator)
-    return Summary(method, job.out, len(done), found, rows, queries, results, seconds, ordered)
-
-
-def _counts(done: Sequence[ShardRecord]) -> list[tuple[int, int, int]]:
-    return [(0, 0, 0), *((r.rows, r.queries, r.results) for r in done)]
+    return Summary(
+        repr(function.aggregator),
+        job.out,
+        len(done),
+        len(done) - len(fresh),
+        sum(r.rows for r in fresh),
+        sum(r.queries for r in fresh),
+        sum(r.results for r in fresh),
+        time.perf_counter() - begin,
+        tuple(sorted(done, key=lambda r: r.name)),
+    )
 
 
 def _check_options(by: Sequence[str], rows: int) -> None:
@@ -124,14 +122,19 @@ def _check_options(by: Sequence[str], rows: int) -> None:
             )
 
 
-def _check_parquet(format: str | None, options: Mapping[str, Any]) -> None:
-    """Reject options of text formats for Parquet shards instead of ignoring them."""
-    if format not in (None, "parquet"):
-        raise ParameterError(f"the shards are Parquet, but the given format is {format}; omit it")
-    for name in options:
-        if name not in (*LISTS, *VOTES, "duplicates"):
-            known = sorted({*LISTS, *VOTES, "duplicates"})
-            raise ParameterError(f"Parquet shards have no option {name!r}; {suggest_names(name, known)}")
+def _check_output(out: str, shards: Sequence[Shard], inputs: Sequence[str]) -> None:
+    """Reject an output folder that is a file, contains the input, or is inside it."""
+    folder = Path(out).resolve()
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError(f"{out} is a file; results of shards go into a folder")
+    for shard in shards:
+        if folder in Path(shard.path).resolve().parents:
+            raise ParameterError(
+                f"the input {shard.path} is in the output folder {out}; choose another folder"
+            )
+    for given in inputs:
+        if os.path.isdir(given) and Path(given).resolve() in (folder, *folder.parents):
+            raise ParameterError(f"the output folder {out} is in the input {given}; choose another folder")
 
 
 def _claim_output(job: ShardJob, shards: Sequence[Shard], overwrite: bool) -> None:
@@ -139,57 +142,29 @@ def _claim_output(job: ShardJob, shards: Sequence[Shard], overwrite: bool) -> No
     about = {"method": repr(job.function.aggregator), "fingerprint": job.function.fingerprint,
              "partition_by": list(job.partition_by)}  # fmt: skip
     place = Path(job.out, RECORDS, ABOUT)
-    old, done = _read_claim(place), load_records(job.out)
+    old, done = read_json(place), load_records(job.out)
     names = {s.path: s.name for s in shards}
     again = [r for r in done if names.get(r.source, r.name) != r.name]
-    if again and not overwrite:
-        raise ParameterError(
-            f"{job.out} already has results of {again[0].source} as {again[0].name!r};"
-            " choose another folder, or give ",
-            Option("overwrite", True, of="writing"),
+    problem = None
+    if overwrite:
+        for record in again:
+            record.remove_results(job.out)
+    elif again:
+        problem = f"already has results of {again[0].source} as {again[0].name!r}"
+    elif not isinstance(old, dict):
+        problem = "contains other Parquet files" if any(Path(job.out).rglob("*.parquet")) else None
+    elif done and old != about:  # without a finished shard, it is an earlier run that left nothing
+        other = old.get("method") != about["method"]
+        problem = (
+            f"contains results of {old.get('method')}" if other else "contains results with other options"
         )
-    for record in again:
-        remove_results(job.out, record)
-    if old is not None and not done:  # an earlier run that finished no shard
-        old = about
-    if old is None and not overwrite and any(Path(job.out).rglob("*.parquet")):
+    if problem is not None:
         raise ParameterError(
-            f"{job.out} contains other Parquet files; choose another folder, or give ",
-            Option("overwrite", True, of="writing"),
-        )
-    if old is not None and old != about and not overwrite:
-        what = (
-            f"results of {old.get('method')}"
-            if old.get("method") != about["method"]
-            else "results with other options"
-        )
-        raise ParameterError(
-            f"{job.out} contains {what}; choose another folder, or give ",
-            Option("overwrite", True, of="writing"),
+            f"{job.out} {problem}; choose another folder, or give ", Option("overwrite", True, of="writing")
         )
     place.parent.mkdir(parents=True, exist_ok=True)
-    if _read_claim(place) != about:
-        write_atomically([json.dumps(about).encode()], place, overwrite=True)
-
-
-def _read_claim(place: Path) -> dict[str, Any] | None:
-    """The recorded job of a folder; None if it cannot be read."""
-    try:
-        found = json.loads(place.read_bytes())
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def raise_shard_errors(done: Sequence[ShardRecord]) -> None:
-    """Raise the errors of failed shards after all others are processed."""
-    failed = sorted({r.error for r in done if r.error is not None})
-    if failed:
-        rest = sum(r.error is None for r in done)
-        raise InputError(
-            "; ".join(failed[:3]) + (f"; and {len(failed) - 3} more" if len(failed) > 3 else ""),
-            remedy=f"the other {rest} shards are processed and will not be repeated" if rest else None,
-        )
+    if old != about:
+        write_json(about, place)
 
 
 def _check_text_overlap(
@@ -205,7 +180,7 @@ def _check_text_overlap(
     except InputError:
         for record in done:
             if record.name in text:
-                remove_results(job.out, record)
+                record.remove_results(job.out)
         raise
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import podium
 from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.kernels import dispatch
-from podium.scale import batch_function, positional_fast_path
+from podium.scale import batch, batch_function
 from shards import lists
 
 NAMES = ("query", "item", "rank", "score", "tied")
@@ -27,7 +27,7 @@ def compiled(monkeypatch):
 def both(method, table, **how):
     """The answer, and that of the general way (or what it says); how often the straight way was taken."""
     found, taken, said = [], [], []
-    original = positional_fast_path.rank_positional
+    original = batch.rank_columns
     for blocked in (False, True):
         with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", PodiumWarning)
@@ -37,7 +37,7 @@ def both(method, table, **how):
                 taken.append(answer is not None)
                 return answer
 
-            patch.setattr(positional_fast_path, "rank_positional", rank)
+            patch.setattr(batch, "rank_columns", rank)
             try:
                 found.append(batch_function(method, **how)(table).combine_chunks())
             except (InputError, ParameterError) as error:
@@ -179,6 +179,18 @@ def test_other_methods_go_the_general_way(method):
     got, expected, taken = both(method, lists(range(5), ids="integers"))
     assert not taken
     assert got.equals(expected)
+
+
+def test_any_method_can_offer_it(monkeypatch):
+    """The batch function asks the method: it takes what the method returns, or the general way for None."""
+    table = lists(range(5), ids="integers")
+    borda, rrf = (batch_function(name)(table) for name in ("borda", "rrf"))
+    offered = []
+    monkeypatch.setattr(podium.Borda, "column_ranker", lambda self: lambda columns, top: offered.append(top))
+    assert batch_function("borda")(table).equals(borda)
+    assert offered == [None]
+    monkeypatch.setattr(podium.Borda, "column_ranker", lambda self: podium.make("rrf").column_ranker())
+    assert batch_function("borda")(table).equals(rrf)
 
 
 def test_an_expert_of_weight_zero_and_scores_that_overflow():

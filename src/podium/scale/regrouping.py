@@ -7,7 +7,6 @@ shards depend only on the rows, not on their order or on the input files.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 import shutil
@@ -19,20 +18,21 @@ from typing import Any
 import numpy as np
 
 from podium.core.errors import InputError, Option, ParameterError
-from podium.scale.apply import Paths
-from podium.scale.arrow_arrays import to_arrow
+from podium.scale.arrow_arrays import to_arrow, to_table
 from podium.scale.arrow_schema import (
-    LISTS,
-    VOTES,
     find_run_starts,
     normalize_columns,
     resolve_columns,
+    select_column_names,
+    take_run_values,
     to_plain_type,
 )
-from podium.scale.parquet_options import UNLISTED, build_writer_options, declare_required
-from podium.scale.shard_job import RECORDS
-from podium.scale.shards import Shard, digest_file, find_shards, is_parquet, read_parquet, read_text
-from podium.storage.files import write_atomically
+from podium.scale.parquet_options import UNLISTED, build_writer_options, declare_required, read_unlisted
+from podium.scale.shard_reading import read_parquet, read_text
+from podium.scale.shard_records import RECORDS
+from podium.storage.digests import digest_file
+from podium.storage.files import read_json, write_json
+from podium.storage.shards import Paths, Shard, find_shards, is_parquet
 from podium.storage.temporary_files import TemporaryFile, hold_lock, is_locked
 
 __all__ = ["regroup"]
@@ -63,9 +63,9 @@ def regroup(
     about = {"inputs": files, "shards": count, "format": format, "options": options or {}}
     mark, begun = (target / RECORDS / f"{name}.json" for name in ("regrouped", "regrouping"))
     names = [str(target / f"part-{k:05d}.parquet") for k in range(count)]
-    if _read_json(mark) == about:
+    if read_json(mark) == about:
         return names
-    if _read_json(begun) == about:  # another run is writing the same rows
+    if read_json(begun) == about:  # another run is writing the same rows
         if is_locked(begun):
             raise ParameterError(
                 f"another run is regrouping into {target}; wait for it, or give a new folder"
@@ -74,7 +74,7 @@ def regroup(
     if target.exists() and any(target.iterdir()):
         raise ParameterError(f"{target} is not empty; give --regroup a new folder, or remove it")
     begun.parent.mkdir(parents=True)
-    write_atomically([json.dumps(about).encode()], begun)
+    write_json(about, begun)
     try:
         with hold_lock(begun):
             scratch = target / f".{secrets.token_hex(6)}.tmp"
@@ -90,28 +90,19 @@ def regroup(
     return names
 
 
-def _read_json(mark: Path) -> Any:
-    try:
-        return json.loads(mark.read_bytes())
-    except (OSError, ValueError):
-        return None
-
-
 def _iterate_tables(
     shard: Shard, format: str | None, options: dict[str, Any]
 ) -> Iterator[tuple[Any, str | None]]:
     """The rows of a shard, and its interpretation of unlisted items."""
-    import pyarrow as pa
-
     if is_parquet(shard.path):
         import pyarrow.parquet as pq
 
-        names = {k: v for k, v in options.items() if k in (*LISTS, *VOTES)}
+        names = select_column_names(options)
         keep = [n for n in pq.read_schema(shard.path).names if n not in names.values()]
         schema, batches = read_parquet(shard.path, keep, names=names)
-        declared = (schema.metadata or {}).get(UNLISTED, b"unknown").decode()
+        declared = read_unlisted(schema) or "unknown"
         for batch in batches:
-            yield normalize_columns(pa.Table.from_batches([batch])), declared
+            yield normalize_columns(to_table(batch)), declared
         return
     preferences = read_text(shard.path, format, options)
     if preferences.lists.rows:
@@ -173,9 +164,9 @@ def _cast_table(table: Any, schema: Any, shard: Shard) -> Any:
 
 
 def _split_by_query(table: Any, count: int) -> Iterator[tuple[int, Any]]:
-
+    """The rows of each of `count` files, by a hash of their query."""
     starts = find_run_starts(table.column("query"))
-    ids = table.column("query").take(to_arrow(starts[:-1])).to_pylist()
+    ids = take_run_values(table.column("query"), starts).to_pylist()
     bucket = np.array([zlib.crc32(str(i).encode()) % count for i in ids], np.int64)
     of_row = np.repeat(bucket, np.diff(starts))
     order = np.argsort(of_row, kind="stable")
@@ -192,12 +183,9 @@ def _write_sorted(raw: Path, target: Path, unlisted: str | None) -> None:
     names = table.column_names
     keys = ("query", "expert", "rank", *(() if "rank" in names else ("score",)), "item", "winner", "loser")
     order = [(n, "descending" if n == "score" else "ascending") for n in keys if n in names]
-    beside = TemporaryFile(target)
-    try:
-        declared = {} if unlisted is None else {UNLISTED: unlisted.encode()}
-        table = declare_required(table.sort_by(order).replace_schema_metadata(declared))
+    declared = {} if unlisted is None else {UNLISTED: unlisted.encode()}
+    table = declare_required(table.sort_by(order).replace_schema_metadata(declared))
+    with TemporaryFile(target) as beside:
         pq.write_table(table, beside.path, **build_writer_options(table.schema, "lz4"))
         beside.publish()
-    finally:
-        beside.discard()
     raw.unlink()
