@@ -10,19 +10,15 @@ import click
 from podium.cli import _common as common
 
 if TYPE_CHECKING:
-    from podium.analysis.annotators import Annotator, Annotators
+    from podium.analysis.annotators import Annotators
     from podium.data.labels import Labels
 
 WIDE = ("pairs", "queries", "peers", "weight")  # columns omitted on a terminal
-OPTIONAL = {  # column -> attribute and number of digits
-    "consensus": ("agreement", 2),
-    "peers": ("peers", 2),
-    "gold": ("accuracy", 2),
-    "repeats": ("consistency", 2),
-    "first": ("first", 2),
-    "seconds": ("seconds", 1),
-    "weight": ("weight", 2),
-}
+# column -> heading; the heading of the interval is its level
+HEADINGS = {"annotator": "annotator", "short verdict": "verdict", "flags": "flags", "quality": "quality"}
+HEADINGS |= {"short interval": "", "judgements": "judged", "pairs": "pairs", "queries": "queries"}
+FIGURES = {"agreement": "consensus", "peers": "peers", "accuracy": "gold", "consistency": "repeats"}
+FIGURES |= {n: n for n in ("first", "seconds", "weight")}
 
 
 @click.command(name="annotators", short_help="Estimate the quality of annotators.")
@@ -106,36 +102,10 @@ def _print_verdict(found: Annotators) -> None:
 
 
 def _print_annotators(found: Annotators, top: int | None) -> None:
-    rows = found.rows[:top]
-    columns = {name: of for name, of in OPTIONAL.items() if any(getattr(r, of[0]) is not None for r in rows)}
-    head = [
-        "annotator",
-        "verdict",
-        "flags",
-        "quality",
-        f"{100 * found.level:.6g}%",
-        "judged",
-        "pairs",
-        "queries",
-    ]
-    lines = [
-        [
-            *_format_row(row),
-            *(common.format_number(getattr(row, name), digits) for name, digits in columns.values()),
-        ]
-        for row in rows
-    ]
-    table = [[*head, *columns], *lines]
+    headings = HEADINGS | {"short interval": f"{100 * found.level:.6g}%"} | FIGURES
     if sys.stdout.isatty():  # a terminal gets what fits; a pipe and --json get everything
-        shown = [i for i, name in enumerate(table[0]) if name not in WIDE]
-        table = [[line[i] for i in shown] for line in table]
-    common.print_table(table[0], table[1:], title=f"{len(found):,} annotators", left=3)
-    if len(rows) < len(found):
-        common.echo_if_tty(f"{len(found) - len(rows):,} more; omit --top to see all")
-
-
-def _format_row(row: Annotator) -> list[str]:
-    counts = (f"{n:,}" for n in (row.judgements, row.pairs, row.queries))
-    span = f"{row.low:.2f}..{row.high:.2f}"
-    verdict = row.verdict.removesuffix(" judgements")  # too few
-    return [str(row.annotator), verdict, ", ".join(row.flags), f"{row.quality:.2f}", span, *counts]
+        headings = {name: heading for name, heading in headings.items() if heading not in WIDE}
+    grid = found.grid(headings, top=top)
+    common.print_table(grid.head, grid.rows, title=f"{len(found):,} annotators", left=grid.left)
+    if len(grid.rows) < len(found):
+        common.echo_if_tty(f"{len(found) - len(grid.rows):,} more; omit --top to see all")

@@ -332,7 +332,7 @@ def print_comparison(found: Comparison, further: Sequence[Grid] = ()) -> None:
     """Print one table per metric, best first, with its verdict; for a pipe, text goes to standard error."""
     for metric, grid in zip(found.metrics, found.grids(), strict=True):
         _print_grid(grid)
-        click.echo(found.verdict(metric), err=not sys.stdout.isatty())
+        click.echo(found.conclusion(metric), err=not sys.stdout.isatty())
         common.echo_if_tty("")
     for grid in further:
         _print_grid(grid)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from podium.data.preferences import Preferences
     from podium.evaluate.tuning import Tuning
 
-SHOWN = 5  # configurations in the table
-
 
 @click.command(name="tune", short_help="Find method, parameters and weights by judgements.")
 @click.argument("files", nargs=-1, type=common.FILES)
@@ -150,20 +148,17 @@ def _format_apply_command(
 
 def _print_tuning(found: Tuning, command: str | None) -> None:
     """Print the verdict, the estimate, the best configurations, what was excluded, and the next step."""
-    click.echo(found.sentence())
+    click.echo(found.conclusion())
     grid = found.grid()
     common.print_table(grid.head, grid.rows)
-    best = [
-        (t.config, common.format_number(t.mean), str(t.queries)) for t in found.trials[:SHOWN] if not t.failed
-    ]
     # table titles are not printed to a pipe
     limit = "no time budget" if found.budget is None else f"time budget {found.budget:g} s"
     made = f"{found.search} search, {found.folds} folds, seed {found.seed}, {limit}"
     summary = f"{len(found.trials)} configurations, {made}"
     if not sys.stdout.isatty():
         click.echo(summary, err=True)
-    head = ["best configurations", f"{found.metric} (optimistic: selected on it)", "queries"]
-    common.print_table(head, best, title=summary)
+    best = found.trials_grid(queries=True)
+    common.print_table(best.head, best.rows, title=summary)
     if found.weights:
         grid = found.weights_grid()
         common.print_table(grid.head, grid.rows)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from podium.analysis.experts import agreement_matrices, expert_effects, id_overlap, warnings_text
-from podium.core import tables
+from podium.analysis.experts.chart import draw_agreement
 from podium.core.errors import InputError, ParameterError, check_type
-from podium.core.params import suggest_names
+from podium.core.results import Column, Result, ViewBlock, build_grid
+from podium.core.tables import Grid, format_decimal, format_interval, format_percent, replace_nonfinite
+from podium.core.text import format_count
 from podium.data.ids import Id, Ids
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
@@ -30,6 +32,7 @@ __all__ = ["CopyPair", "Diagnosis", "Expert", "diagnose"]
 COPY_AGREEMENT = 0.95  # two experts are near-duplicates from this value on in both measures
 UPSIDE_DOWN = -0.2  # below this median agreement with the others, a list may be reversed
 EVIDENCE = 20  # with fewer pairs of items, agreement may be chance and no flag is set
+MATRICES = {"agreement": ("", 2), "overlap": ("RBO (p = 0.9)", 2), "shared": ("queries that both answer", 0)}
 DEPTH = 10  # places for the judged share when the metric has no cutoff
 
 
@@ -70,7 +73,7 @@ class CopyPair:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosis:
+class Diagnosis(Result[Expert]):
     """Matrices have one row and column per expert, in the order of `experts`; NaN where nothing is shared."""
 
     experts: Ids
@@ -90,76 +93,85 @@ class Diagnosis:
     fingerprint: str
     reading: str = ""  # how unlisted items were read; empty if every list is complete
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, expert: Id) -> Expert:
-        code = self.experts.code_of(expert)
-        if code is None:
-            raise ParameterError(
-                f"there is no expert {expert!r}; {suggest_names(str(expert), map(str, self.experts))}"
-            )
-        return self.rows[code]
-
-    def __repr__(self) -> str:
-        return f"Diagnosis({self.headline()})"
+    key, shown = "expert", 30
+    facts = ("experts", "names", "agreement", "overlap", "shared", "copies", "effective", "method", "metric", "value",
+             "judged_queries", "level", "measure", "fingerprint", "reading", "warnings")  # fmt: skip
+    chart = draw_agreement
 
     def headline(self) -> str:
         """One line: number of experts, effective number, number of warnings."""
-        found = len(self.warnings)
-        shown = "no warnings" if not found else f"{found} warning{'' if found == 1 else 's'}"
+        words = format_count(len(self.warnings), "warning") if self.warnings else "no warnings"
         many = f"effective number of independent experts: {self.effective:.1f} of {len(self):,}"
-        return f"{'1 expert' if len(self) == 1 else many}; {shown}"
+        return f"{'1 expert' if len(self) == 1 else many}; {words}"
+
+    @property
+    def title(self) -> str:
+        """The headline."""
+        return self.headline()
+
+    def grid(self) -> Grid:
+        """One row per expert, largest effect first; without labels, highest agreement first."""
+        share = format_percent if self.measure != "tau-b" else lambda v: format_decimal(v, 2)
+        columns: list[Column] = [
+            ("queries", lambda r: f"{r.queries:,}"),
+            ("length", lambda r: format_decimal(r.length, 1)),
+            ("alone", lambda r: format_percent(r.alone)),
+            (self.measure, lambda r: share(r.agreement)),
+            ("RBO", lambda r: format_decimal(r.overlap, 2)),
+            ("judged", lambda r: format_percent(r.judged)),
+            (str(self.metric), lambda r: format_decimal(r.value)),
+            ("effect", lambda r: format_decimal(r.effect, sign=True)),
+            ("interval", lambda r: format_interval(r.low, r.high)),
+            ("moved", lambda r: format_decimal(r.moved, 2)),
+        ]
+        ends: tuple[Column, Column] = (
+            ("expert", lambda r: str(r.expert)),
+            ("flags", lambda r: ", ".join(r.flags)),
+        )
+        optional = {name for name, _ in columns}
+        rows = sorted(self.rows, key=_sort_key)
+        return build_grid((ends[0], *columns, ends[1]), rows, title=self.headline(), optional=optional)
+
+    def matrix_grid(self, which: str = "agreement") -> Grid:
+        """A matrix as text: `agreement`, `overlap` or `shared`; empty cells where two experts share nothing."""
+        if which not in MATRICES:
+            raise ParameterError(f"there is no matrix {which!r}; accepted: {', '.join(MATRICES)}")
+        matrix = getattr(self, which)
+        if matrix is None:
+            raise ParameterError("votes have no RBO; accepted: agreement, shared")
+        title, digits = MATRICES[which]
+        if which == "agreement":
+            title = "tau-b on common items" if self.measure == "tau-b" else "share of agreeing pairs"
+        names = tuple(map(str, self.experts))
+        lines = ((format_decimal(v, digits) for v in row) for row in matrix.tolist())
+        rows = tuple((name, *line) for name, line in zip(names, lines, strict=True))
+        return Grid(("", *names), rows, 1, title)
+
+    def blocks(self) -> Iterator[ViewBlock]:
+        """The warnings, the table of experts, and the matrices unless they are large."""
+        if self.warnings:
+            yield self.warnings
+        yield replace(self.grid(), title="")
+        if len(self) <= self.shown:
+            yield self.matrix_grid("agreement")
+            if self.overlap is not None:
+                yield self.matrix_grid("overlap")
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values; None where a figure is undefined."""
-        facts = (
-            "effective",
-            "method",
-            "metric",
-            "value",
-            "judged_queries",
-            "level",
-            "measure",
-            "fingerprint",
-            "reading",
-        )
-        document: dict[str, Any] = {
-            "experts": [asdict(row) for row in self.rows],
-            "names": self.experts.tolist(),
-            "agreement": self.agreement.tolist(),
-            "overlap": None if self.overlap is None else self.overlap.tolist(),
-            "shared": self.shared.tolist(),
-            "copies": [asdict(pair) for pair in self.copies],
-            **{name: getattr(self, name) for name in facts},
-            "warnings": list(self.warnings),
-        }
-        plain: dict[str, Any] = tables.replace_nonfinite(document)
+        plain: dict[str, Any] = replace_nonfinite(super().to_dict())
         return plain
 
-    def to_json(self) -> str:
-        """The same as JSON text."""
-        return tables.format_json(self.to_dict())
-
-    def grid(self) -> tables.Grid:
-        """The table of experts as text."""
-        from podium.analysis.experts.expert_tables import experts_grid
-
-        return experts_grid(self)
-
-    def matrix_grid(self, which: str = "agreement") -> tables.Grid:
-        """A matrix as text: `agreement`, `overlap` or `shared`."""
-        from podium.analysis.experts.expert_tables import matrix_grid
-
-        return matrix_grid(self, which)
+    def _compute_facts(self) -> dict[str, Any]:
+        return {"experts": self.rows, "names": self.experts}
 
     def to_html(self) -> str:
         """A fragment of a page: warnings, the table of experts, the matrices."""
-        from podium.analysis.experts.expert_tables import as_html
+        return self._repr_html_()
 
-        return as_html(self)
 
-    _repr_html_ = to_html
+def _sort_key(r: Expert) -> tuple[float, ...]:
+    return tuple(-v if v is not None and math.isfinite(v) else math.inf for v in (r.effect, r.agreement))
 
 
 def diagnose(
