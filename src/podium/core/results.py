@@ -15,11 +15,20 @@ from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
 from podium.core.tables import Grid, escape_html, format_json, render_block, render_paragraph, render_table
 
-__all__ = ["Column", "RenamedAttribute", "Result", "ViewBlock", "build_grid"]
+__all__ = ["Column", "RenamedAttribute", "Result", "ViewBlock", "build_grid", "show_field"]
 
 Row = TypeVar("Row")
 Column = tuple[str, Callable[[Any], str]]  # the heading, and the text of the cell in a row
 ViewBlock = str | tuple[str, ...] | Grid  # a paragraph, a bullet list, a table
+
+
+def show_field(name: str, form: Callable[[Any], str] = str) -> Callable[[Any], str]:
+    """The cell that shows one field of a row.
+
+    >>> show_field("real", "{:.1f}".format)(2)
+    '2.0'
+    """
+    return lambda row: form(getattr(row, name))
 
 
 def build_grid(

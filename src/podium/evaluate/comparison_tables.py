@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from podium.core.results import Column, build_grid
+from podium.core.results import Column, build_grid, show_field
 from podium.core.tables import Grid, format_decimal, format_interval, format_p_value, format_percent
 from podium.core.text import format_count
 from podium.evaluate.comparison_sentences import INTERVALS
@@ -19,7 +19,7 @@ __all__ = ["INTERVALS", "curve_grid", "curve_summary", "metric_grid", "pairs_gri
 DIFFERENCE: list[Column] = [
     ("difference", lambda r: format_decimal(r.difference, sign=True)),
     ("interval", lambda r: format_interval(r.low, r.high)),
-    ("p (Holm)", lambda r: format_p_value(r.p_holm)),
+    ("p (Holm)", show_field("p_holm", format_p_value)),
     ("won/tied/lost", lambda r: "" if r.difference is None else f"{r.wins}/{r.ties}/{r.losses}"),
 ]
 
@@ -30,9 +30,9 @@ def metric_grid(found: Comparison, metric: str) -> Grid:
     rows.sort(key=lambda r: -r.mean if math.isfinite(r.mean) else math.inf)
     (word, difference), (_, interval), *rest = DIFFERENCE
     columns: list[Column] = [
-        (metric, lambda r: r.name),
-        ("mean", lambda r: format_decimal(r.mean)),
-        ("judged", lambda r: format_percent(r.judged)),
+        (metric, show_field("name")),
+        ("mean", show_field("mean", format_decimal)),
+        ("judged", show_field("judged", format_percent)),
         (word, lambda r: difference(r) or ("baseline" if r.name == found.baseline else "")),
         (f"{100 * found.level:.6g} % interval", interval),
     ]
@@ -44,10 +44,10 @@ def query_grid(found: Comparison, metric: str, name: str | None = None) -> Grid:
     """All queries on one metric, largest difference first, with the judged share next to every value."""
     base = found.baseline
     columns: list[Column] = [
-        ("query", lambda r: str(r.query)),
+        ("query", show_field("query")),
         (base, lambda r: format_decimal(r.values[base])),
         ("judged", lambda r: format_percent(r.judged[base])),
-        ("other", lambda r: r.other),
+        ("other", show_field("other")),
         ("value", lambda r: format_decimal(r.values[r.other])),
         ("judged", lambda r: format_percent(r.judged[r.other])),
         DIFFERENCE[0],
@@ -59,5 +59,5 @@ def query_grid(found: Comparison, metric: str, name: str | None = None) -> Grid:
 
 def pairs_grid(found: Comparison, metric: str) -> Grid:
     """All pairs on one metric."""
-    columns: list[Column] = [("better", lambda r: r.better), ("worse", lambda r: r.worse), *DIFFERENCE]
+    columns: list[Column] = [("better", show_field("better")), ("worse", show_field("worse")), *DIFFERENCE]
     return build_grid(columns, found.pairs(metric), left=2, title=f"{metric}, all pairs")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.core.errors import InputError, ParameterError, PodiumWarning, check_type
-from podium.core.results import Column, Result, ViewBlock, build_grid
+from podium.core.results import Result, ViewBlock
 from podium.core.tables import Grid, format_decimal
 from podium.core.text import format_count
 from podium.data.consensus import Consensus
@@ -139,12 +139,7 @@ class Evaluation(Result[MetricMean]):
 
     def grid(self) -> Grid:
         """One row per metric."""
-        columns: list[Column] = [
-            ("metric", lambda r: r.metric),
-            ("mean", lambda r: format_decimal(r.mean)),
-            ("queries", lambda r: f"{r.queries:,}"),
-        ]
-        return build_grid(columns, self.rows)
+        return Grid(MetricMean._fields, tuple((m, format_decimal(v), f"{n:,}") for m, v, n in self.rows))
 
     def blocks(self) -> Iterator[ViewBlock]:
         """The means, and the queries that were left out."""

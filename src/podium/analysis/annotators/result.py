@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ from podium.analysis.annotators.peers import (
 from podium.analysis.annotators.reversal_check import Reversal
 from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.core.params import suggest_names
-from podium.core.results import Result, ViewBlock, build_grid
+from podium.core.results import Result, ViewBlock, build_grid, show_field
 from podium.core.tables import Grid, format_decimal
 from podium.data.consensus import Consensus
 from podium.data.frames import FrameBackend, records_frame
@@ -49,15 +50,15 @@ __all__ = ["VERDICTS", "Annotator", "Annotators", "annotators"]
 # figure -> number of decimals; None where the data do not determine it
 FIGURES = {"agreement": 2, "peers": 2, "accuracy": 2, "consistency": 2, "first": 2, "seconds": 1, "weight": 2}
 CELLS: dict[str, Callable[[Any], str]] = {
-    "annotator": lambda r: str(r.annotator),
-    "verdict": lambda r: r.verdict,
-    "flags": lambda r: ", ".join(r.flags),
-    "quality": lambda r: f"{r.quality:.2f}",
+    "annotator": show_field("annotator"),
+    "verdict": show_field("verdict"),
+    "flags": show_field("flags", ", ".join),
+    "quality": show_field("quality", "{:.2f}".format),
     "interval": lambda r: f"{r.low:.2f} .. {r.high:.2f}",
     "short verdict": lambda r: r.verdict.removesuffix(" judgements"),
     "short interval": lambda r: f"{r.low:.2f}..{r.high:.2f}",
-    **{name: lambda r, name=name: f"{getattr(r, name):,}" for name in ("judgements", "pairs", "queries")},
-    **{name: lambda r, name=name, n=n: format_decimal(getattr(r, name), n) for name, n in FIGURES.items()},
+    **{name: show_field(name, "{:,}".format) for name in ("judgements", "pairs", "queries")},
+    **{name: show_field(name, partial(format_decimal, digits=digits)) for name, digits in FIGURES.items()},
 }
 SHORT = {n: n for n in ("annotator", "verdict", "flags", "quality", "interval", "judgements")}
 

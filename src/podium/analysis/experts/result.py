@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from podium.analysis.experts import agreement_matrices, expert_effects, id_overlap, warnings_text
 from podium.analysis.experts.chart import draw_agreement
 from podium.core.errors import InputError, ParameterError, check_type
-from podium.core.results import Column, Result, ViewBlock, build_grid
+from podium.core.results import Column, Result, ViewBlock, build_grid, show_field
 from podium.core.tables import Grid, format_decimal, format_interval, format_percent, replace_nonfinite
 from podium.core.text import format_count
 from podium.data.ids import Id, Ids
@@ -111,26 +112,23 @@ class Diagnosis(Result[Expert]):
 
     def grid(self) -> Grid:
         """One row per expert, largest effect first; without labels, highest agreement first."""
-        share = format_percent if self.measure != "tau-b" else lambda v: format_decimal(v, 2)
+        two = partial(format_decimal, digits=2)
         columns: list[Column] = [
-            ("queries", lambda r: f"{r.queries:,}"),
-            ("length", lambda r: format_decimal(r.length, 1)),
-            ("alone", lambda r: format_percent(r.alone)),
-            (self.measure, lambda r: share(r.agreement)),
-            ("RBO", lambda r: format_decimal(r.overlap, 2)),
-            ("judged", lambda r: format_percent(r.judged)),
-            (str(self.metric), lambda r: format_decimal(r.value)),
-            ("effect", lambda r: format_decimal(r.effect, sign=True)),
+            ("queries", show_field("queries", "{:,}".format)),
+            ("length", show_field("length", partial(format_decimal, digits=1))),
+            ("alone", show_field("alone", format_percent)),
+            (self.measure, show_field("agreement", two if self.measure == "tau-b" else format_percent)),
+            ("RBO", show_field("overlap", two)),
+            ("judged", show_field("judged", format_percent)),
+            (str(self.metric), show_field("value", format_decimal)),
+            ("effect", show_field("effect", partial(format_decimal, sign=True))),
             ("interval", lambda r: format_interval(r.low, r.high)),
-            ("moved", lambda r: format_decimal(r.moved, 2)),
+            ("moved", show_field("moved", two)),
         ]
-        ends: tuple[Column, Column] = (
-            ("expert", lambda r: str(r.expert)),
-            ("flags", lambda r: ", ".join(r.flags)),
-        )
-        optional = {name for name, _ in columns}
-        rows = sorted(self.rows, key=_sort_key)
-        return build_grid((ends[0], *columns, ends[1]), rows, title=self.headline(), optional=optional)
+        first: Column = ("expert", show_field("expert"))
+        last: Column = ("flags", show_field("flags", ", ".join))
+        rows, optional = sorted(self.rows, key=_sort_key), {name for name, _ in columns}
+        return build_grid((first, *columns, last), rows, title=self.headline(), optional=optional)
 
     def matrix_grid(self, which: str = "agreement") -> Grid:
         """A matrix as text: `agreement`, `overlap` or `shared`; empty cells where two experts share nothing."""

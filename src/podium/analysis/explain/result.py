@@ -12,7 +12,7 @@ from podium.analysis.explain.chart import draw_explanation
 from podium.analysis.explain.counterfactuals import Change, SwapSearch
 from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
-from podium.core.results import Column, Result, ViewBlock, build_grid
+from podium.core.results import Column, Result, ViewBlock, build_grid, show_field
 from podium.core.tables import Grid
 from podium.data.consensus import RankedItem
 from podium.data.features import Features
@@ -106,16 +106,18 @@ class Explanation(Result[ExpertContribution]):
 
         `votes` is a format of the votes for and against, such as "{:g}:{:g}"; without it they are left out.
         """
-        items = [r.item for r in (self.item, self.over) if r is not None]
-        columns: list[Column] = [("expert", lambda v: str(v.expert))]
-        for i, item in enumerate(items):
-            columns.append(
-                (f"rank of {item}", lambda v, i=i: unlisted if v.ranks[i] is None else str(v.ranks[i]))
-            )
+
+        def show_rank(v: ExpertContribution, place: int) -> str:
+            return unlisted if v.ranks[place] is None else str(v.ranks[place])
+
+        columns: list[Column] = [("expert", show_field("expert"))]
+        columns.append((f"rank of {self.item.item}", lambda v: show_rank(v, 0)))
+        if self.over is not None:
+            columns.append((f"rank of {self.over.item}", lambda v: show_rank(v, 1)))
         if votes:
             columns.append(("votes", lambda v: "" if v.votes is None else votes.format(*v.votes)))
         value = "adds" if self.over is None else f"favors {self.item.item}"
-        columns.append((value, lambda v: f"{v.value:+.6g}"))
+        columns.append((value, show_field("value", "{:+.6g}".format)))
         return build_grid(columns, self.voices, optional={"votes"})
 
     def blocks(self) -> tuple[ViewBlock, ...]:

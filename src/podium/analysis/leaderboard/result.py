@@ -19,16 +19,12 @@ from podium.analysis.leaderboard.active_sampling import (
 from podium.analysis.leaderboard.board_settings import LeaderboardSettings
 from podium.analysis.leaderboard.chart import draw_leaderboard
 from podium.analysis.leaderboard.checks import LeaderboardCheck, run_checks
-from podium.analysis.leaderboard.interval_scheme import (
-    IntervalScheme,
-    VoteSampling,
-    choose_scheme,
-)
+from podium.analysis.leaderboard.interval_scheme import IntervalScheme, VoteSampling, choose_scheme
 from podium.analysis.leaderboard.judges import Agreement, compute_agreement
 from podium.analysis.leaderboard.tally import Tally, check_items
 from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.core.params import suggest_names
-from podium.core.results import Column, RenamedAttribute, Result, ViewBlock, build_grid
+from podium.core.results import Column, RenamedAttribute, Result, ViewBlock, build_grid, show_field
 from podium.core.tables import Grid, format_decimal, format_p_value
 from podium.data.frames import FrameBackend, records_frame
 from podium.data.ids import Id
@@ -137,17 +133,20 @@ class Leaderboard(Result[Standing]):
         short = digits is None
         level, dash = f"{100 * self.settings.level:.6g}% interval", "-" if short else ".."
         columns: list[Column] = [
-            ("rank", lambda r: str(r.rank)),
-            ("item", lambda r: str(r.item)),
-            ("score", lambda r: number(r.score)),
+            ("rank", show_field("rank")),
+            ("item", show_field("item")),
+            ("score", show_field("score", number)),
             ("interval" if short else level, span),
             ("ranks", lambda r: f"{r.rank_low}{dash}{r.rank_high}"),
-            ("votes", lambda r: f"{r.votes:,.10g}"),
+            ("votes", show_field("votes", "{:,.10g}".format)),
         ]
         if not short:
-            columns += [("wins", lambda r: f"{r.wins:,.10g}"), ("ties", lambda r: f"{r.ties:,.10g}")]
+            columns += [
+                ("wins", show_field("wins", "{:,.10g}".format)),
+                ("ties", show_field("ties", "{:,.10g}".format)),
+            ]
         if top is not None:
-            columns.append((f"top {top}", lambda r: f"{r.top:.3f}"))
+            columns.append((f"top {top}", show_field("top", "{:.3f}".format)))
         return build_grid(columns, self.rows[:top], left=2)
 
     def blocks(self) -> tuple[ViewBlock, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from podium.core.errors import InputError
-from podium.core.results import Column, RenamedAttribute, Result, ViewBlock, build_grid
+from podium.core.results import Column, RenamedAttribute, Result, ViewBlock, build_grid, show_field
 from podium.core.tables import Grid, format_decimal, format_interval, format_p_value
 from podium.core.text import format_count
 from podium.data.ids import Id, Ids, id_order
@@ -90,21 +90,21 @@ class Tuning(Result[TuningRow]):
         """Table of the held-out value of the choice and of its rivals."""
         held = "on held-out queries" if self.folds > 1 else "on the query it was tuned on"
         columns: list[Column] = [
-            (f"{self.metric} {held}", lambda r: r.name),
-            ("mean", lambda r: format_decimal(r.mean)),
+            (f"{self.metric} {held}", show_field("name")),
+            ("mean", show_field("mean", format_decimal)),
             ("tuned is better by", lambda r: format_decimal(r.difference, sign=True)),
             (f"{self.level:.0%} interval", lambda r: format_interval(r.low, r.high)),
-            ("p", lambda r: format_p_value(r.p)),
+            ("p", show_field("p", format_p_value)),
         ]
         return build_grid(columns, (TuningRow("tuned", self.tuned), *self.rows))
 
     def trials_grid(self, *, queries: bool = False) -> Grid:
         """The best configurations, on request with the number of queries they were tried on."""
         columns: list[Column] = [
-            ("best configurations", lambda t: t.config),
-            (f"{self.metric} (optimistic: selected on it)", lambda t: format_decimal(t.mean)),
+            ("best configurations", show_field("config")),
+            (f"{self.metric} (optimistic: selected on it)", show_field("mean", format_decimal)),
         ]
-        columns += [("queries", lambda t: str(t.queries))] if queries else []
+        columns += [("queries", show_field("queries"))] if queries else []
         return build_grid(columns, [t for t in self.trials[:BEST] if not t.failed])
 
     @property
@@ -116,11 +116,8 @@ class Tuning(Result[TuningRow]):
 
     def weights_grid(self) -> Grid:
         """The weights as a table."""
-        columns: list[Column] = [
-            ("expert", lambda pair: str(pair[0])),
-            ("weight in the best configuration", lambda pair: f"{pair[1]:g}"),
-        ]
-        return build_grid(columns, self.weights.items())
+        rows = tuple((str(expert), f"{weight:g}") for expert, weight in self.weights.items())
+        return Grid(("expert", "weight in the best configuration"), rows)
 
     def outcome(self) -> TuningOutcome:
         """Whether the tuned configuration differs significantly from the baseline on held-out queries."""
