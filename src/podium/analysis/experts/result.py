@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CopyPair", "Diagnosis", "Expert", "diagnose"]
 
 COPY_AGREEMENT = 0.95  # two experts are near-duplicates from this value on in both measures
-UPSIDE_DOWN = -0.2  # below this median agreement with the others, a list may be reversed
+REVERSED = -0.2  # below this median agreement with the others, a list may be reversed
 EVIDENCE = 20  # with fewer pairs of items, agreement may be chance and no flag is set
 MATRICES = {"agreement": ("", 2), "overlap": ("RBO (p = 0.9)", 2), "shared": ("queries that both answer", 0)}
 DEPTH = 10  # places for the judged share when the metric has no cutoff
@@ -46,20 +46,19 @@ class Expert:
     entries: int  # items listed, or votes
     length: float  # entries per answered query
     alone: float | None  # share of its items that no other expert lists (or votes on)
-    agreement: (
-        float | None
-    )  # mean over the others: tau-b from -1 to 1, or for votes the share of agreeing pairs
+    # mean over the others: tau-b from -1 to 1, or for votes the share of agreeing pairs
+    agreement: float | None
     overlap: float | None  # mean RBO with the others' lists
     judged: float | None  # share of its top places that have a grade
     value: float | None  # the metric of its own lists
-    effect: (
-        float | None
-    )  # metric of the full consensus minus that without this expert: positive means it helps
+    # metric of the full consensus minus that without this expert: positive means it helps
+    effect: float | None
     low: float | None  # interval of the effect
     high: float | None
     p_holm: float | None  # p-value of no effect, corrected over all experts
     moved: float | None  # change of the consensus without it: 1 - RBO, 0 for none
-    flags: tuple[str, ...]  # of: silent, strange ids, unjudged, all tied, upside down, copy, hurts, helps
+    # of: no answers, unmatched ids, unjudged, all tied, reversed, copy, hurts, helps
+    flags: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -388,11 +387,11 @@ def _collect_flags(
     silent = np.diag(c.matrix.shared) == 0
     sure = np.nan_to_num(c.left.p, nan=1.0) < alpha
     marks = {
-        "silent": silent,
-        "strange ids": c.unmatched,
+        "no answers": silent,
+        "unmatched ids": c.unmatched,
         "unjudged": c.unjudged,
         "all tied": c.tied,
-        "upside down": np.nan_to_num(apart, nan=0.0) < UPSIDE_DOWN,
+        "reversed": np.nan_to_num(apart, nan=0.0) < REVERSED,
         "copy": np.array([(type(e), e) in copied for e in experts], np.bool_),
         "hurts": sure & (c.left.effect < 0),
         "helps": sure & (c.left.effect > 0),
