@@ -103,7 +103,7 @@ def belief_report(
     belief is reversed if the learned weight has the opposite sign, and silent if its feature is constant
     within every query.
     """
-    weights = model.weights()
+    weights = model.feature_weights()
     naive = Consensus.from_scores(features.index, model.naive(features))
     learned = Consensus.from_scores(features.index, model.predict(features))
     alike = compute_taus(features.index.starts, naive.scores, learned.scores)
