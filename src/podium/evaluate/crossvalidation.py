@@ -22,7 +22,7 @@ from podium.data.ids import Id
 from podium.evaluate.checkpoints import ResultFolder, digest_dataset, digest_values
 from podium.evaluate.crossvalidation_result import CrossValidation, FoldResult
 from podium.evaluate.evaluation import Evaluation, evaluate
-from podium.evaluate.result_rankings import judged_only
+from podium.evaluate.result_rankings import aggregate_dataset, judged_only
 from podium.learning.examples import Progress, no_progress
 from podium.methods.base import Aggregator, make
 from podium.metrics.base import Metric, MetricSpec, parse, parse_all
@@ -112,7 +112,12 @@ def _run_folds(
             task_progress(0, 1, "")
             whole = data and any(map(_uses_all_queries, candidates)) and digest_dataset(setting.pool.data)
             key = digest_values([data, whole, [repr(c) for c in candidates], *setting.key_facts()])
-            results[name].append(_load_or_run_fold(folder, key, fold, candidates, setting, task_progress))
+            kept = folder.find_result(key)
+            if kept is None:
+                results[name].append(_run_fold(fold, candidates, setting, task_progress))
+                folder.save_result(key, results[name][-1].to_plain())
+            else:
+                results[name].append(FoldResult.from_plain(kept, setting.metrics))
             done += 1
     progress(total * STEPS, total * STEPS, "done")
     return {name: tuple(found) for name, found in results.items()}
@@ -129,9 +134,9 @@ class _PooledQueries:
         """The ranking for the queries of a part; a part with other queries is aggregated on its own."""
         codes = self.data.preferences.queries.codes_of(part.preferences.queries)
         if (codes < 0).any():
-            return _aggregate_data(model, part, ties)
+            return aggregate_dataset(model, part, ties)
         if repr(model) not in self.known:
-            self.known[repr(model)] = _aggregate_data(model, self.data, ties)
+            self.known[repr(model)] = aggregate_dataset(model, self.data, ties)
         whole = self.known[repr(model)]
         index, old = whole.index.select(codes)
         return Consensus.from_scores(index, whole.scores[old], ties=ties, tolerance=0.0, method=whole.method)
@@ -151,11 +156,8 @@ class _ValidationSettings(NamedTuple):
 
     def rank_part(self, model: Aggregator, part: Dataset) -> Consensus:
         """Apply a fitted model to the queries of a part."""
-        return (
-            self.pool.rank_part(model, part, self.ties)
-            if _uses_all_queries(model)
-            else _aggregate_data(model, part, self.ties)
-        )
+        rank = self.pool.rank_part if _uses_all_queries(model) else aggregate_dataset
+        return rank(model, part, self.ties)
 
     def evaluate_part(self, consensus: Consensus, data: Dataset, metrics: tuple[Metric, ...]) -> Evaluation:
         if data.labels is None:
@@ -182,22 +184,6 @@ def subtask_progress(progress: Progress, number: int, of: int, what: str | None 
         progress(number * STEPS + step * STEPS // max(steps, 1), of * STEPS, text if what is None else what)
 
     return report_step
-
-
-def _load_or_run_fold(
-    folder: ResultFolder,
-    key: str,
-    fold: Fold,
-    candidates: list[Candidate],
-    setting: _ValidationSettings,
-    task_progress: Progress,
-) -> FoldResult:
-    kept = folder.find_result(key)
-    if kept is not None:
-        return FoldResult.from_plain(kept, setting.metrics)
-    found = _run_fold(fold, candidates, setting, task_progress)
-    folder.save_result(key, found.to_plain())
-    return found
 
 
 def _run_fold(
@@ -237,10 +223,6 @@ def _choose_candidate(
 class _FittedModel:
     model: Aggregator
     dropped: list[Id] = dataclasses.field(default_factory=list)
-
-
-def _aggregate_data(model: Aggregator, data: Dataset, ties: TieRule) -> Consensus:
-    return model.aggregate(data.preferences, data.features if model.tags.uses_features else None, ties=ties)
 
 
 def _uses_all_queries(candidate: Candidate) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from podium.analysis.annotators.annotator_verdicts import FEW, MALICIOUS, OVERLAP, RANDOM, SENTENCE_ORDER
 from podium.core.tables import format_p_value
+from podium.core.text import format_count, join_some
 
 if TYPE_CHECKING:
     from podium.analysis.annotators.result import Annotator, Annotators
@@ -23,8 +24,7 @@ def describe_annotators(found: Annotators, flags: Sequence[str]) -> list[str]:
     counts = found.counts
     named = [v for v in SENTENCE_ORDER if v != OVERLAP or counts[v]]
     kinds = ", ".join(f"{counts[v]:,} {'with ' if v in (FEW, OVERLAP) else ''}{v}" for v in named)
-    n = len(found.rows)
-    lines = [f"{n:,} annotator{'' if n == 1 else 's'}: {kinds}"]
+    lines = [f"{format_count(len(found), 'annotator')}: {kinds}"]
     total = sum(row.judgements for row in found.rows) or 1
     advice = {MALICIOUS: _describe_reversal(found.reversal), RANDOM: "exclude them, or weight by quality",
               OVERLAP: "ask other annotators about the same items"}  # fmt: skip
@@ -59,13 +59,11 @@ def _describe_reversal(reversal: Reversal | None) -> str:
 def _describe_copies(found: Annotators) -> list[str]:
     lines = []
     for group in found.copies[:SHOWN]:
-        more = f" and {len(group) - SHOWN} more" if len(group) > SHOWN else ""
-        lines.append(f"near-identical answers, mistakes included: {', '.join(map(str, group[:SHOWN]))}{more}")
+        lines.append(f"near-identical answers, mistakes included: {join_some(group, SHOWN)}")
     if len(found.copies) > SHOWN:
         lines.append(f"{len(found.copies) - SHOWN} more groups with near-identical answers")
     return lines
 
 
 def _join_names(rows: Sequence[Annotator]) -> str:
-    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
-    return ", ".join(str(row.annotator) for row in rows[:SHOWN]) + more
+    return join_some([row.annotator for row in rows], SHOWN)

@@ -203,7 +203,11 @@ def diagnose(
     which = (
         np.zeros(0, np.int64) if labels is None else expert_effects.find_measured_queries(preferences, labels)
     )
-    judged, unjudged, on_labels = _match_labels(preferences, labels, expert, slot)
+    judged, unjudged, on_labels = (
+        (0, np.zeros(len(preferences.experts), np.bool_), [])
+        if labels is None
+        else id_overlap.match_labels(preferences, labels, expert, slot)
+    )
     usable = labels if len(which) else None
     columns = _ExpertColumns(
         agreement_matrices.compare_lists(preferences, rows)
@@ -249,14 +253,6 @@ class _DiagnosisContext(NamedTuple):
     level: float
 
 
-def _match_labels(
-    preferences: Preferences, labels: Labels | None, expert: I8, slot: I8
-) -> tuple[int, B1, list[str]]:
-    if labels is None:
-        return 0, np.zeros(len(preferences.experts), np.bool_), []
-    return id_overlap.match_labels(preferences, labels, expert, slot)
-
-
 def _measure_own_lists(
     preferences: Preferences, labels: Labels | None, metric: Metric, which: I8
 ) -> expert_effects.SingleExpertScores:
@@ -286,7 +282,8 @@ def _assemble_diagnosis(about: _DiagnosisContext, c: _ExpertColumns, id_warnings
     apart[c.matrix.evidence.sum(axis=1) < EVIDENCE] = math.nan
     flags = _collect_flags(experts, c, copies, apart, 1 - about.level)
     typical = _mean_with_others(c.matrix.agreement)
-    overlap = None if c.matrix.overlap is None else _mean_with_others(c.matrix.overlap)
+    nothing = np.full(len(experts), math.nan)
+    overlap = nothing if c.matrix.overlap is None else _mean_with_others(c.matrix.overlap)
     active = about.preferences.active_experts
     return Diagnosis(
         experts,
@@ -316,48 +313,35 @@ def _none_if_nan(value: float) -> float | None:
 
 
 def _build_row(
-    preferences: Preferences,
-    c: _ExpertColumns,
-    code: int,
-    flags: Sequence[str],
-    typical: F8,
-    overlap: F8 | None,
+    preferences: Preferences, c: _ExpertColumns, code: int, flags: Sequence[str], typical: F8, overlap: F8
 ) -> Expert:
     lists, votes = preferences.lists, preferences.comparisons
-    listed = int(lists.lengths[lists.expert == code].sum())
-    entries = listed or int((votes.expert == code).sum())
+    entries = int(lists.lengths[lists.expert == code].sum()) or int((votes.expert == code).sum())
     queries = int(c.matrix.shared[code, code])
-    return Expert(
-        expert=preferences.experts[code],
-        queries=queries,
-        entries=entries,
-        length=entries / queries if queries else 0.0,
-        alone=_none_if_nan(c.share[code]),
-        agreement=_none_if_nan(typical[code]),
-        overlap=None if overlap is None else _none_if_nan(overlap[code]),
-        judged=_none_if_nan(c.own.judged[code]),
-        value=_none_if_nan(c.own.value[code]),
-        effect=_none_if_nan(c.left.effect[code]),
-        low=_none_if_nan(c.left.low[code]),
-        high=_none_if_nan(c.left.high[code]),
-        p_holm=_none_if_nan(c.left.p[code]),
-        moved=_none_if_nan(c.left.moved[code]),
-        flags=tuple(flags),
+    own, left = c.own, c.left
+    figures = (
+        c.share,
+        typical,
+        overlap,
+        own.judged,
+        own.value,
+        left.effect,
+        left.low,
+        left.high,
+        left.p,
+        left.moved,
     )
-
-
-def _off_diagonal(matrix: F8) -> F8:
-    others = matrix.copy()
-    np.fill_diagonal(others, np.nan)
-    return others
+    known = (_none_if_nan(column[code]) for column in figures)
+    length = entries / queries if queries else 0.0
+    return Expert(preferences.experts[code], queries, entries, length, *known, tuple(flags))
 
 
 def _mean_with_others(matrix: F8) -> F8:
-    return np.array([mean_of(row) for row in _off_diagonal(matrix)])
+    return np.array([mean_of(np.delete(row, i)) for i, row in enumerate(matrix)])
 
 
 def _median_with_others(matrix: F8) -> F8:
-    known = [row[~np.isnan(row)] for row in _off_diagonal(matrix)]
+    known = [row[(np.arange(len(row)) != i) & ~np.isnan(row)] for i, row in enumerate(matrix)]
     return np.array([float(np.median(row)) if len(row) else math.nan for row in known])
 
 
