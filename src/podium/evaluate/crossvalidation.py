@@ -233,36 +233,20 @@ def _uses_all_queries(candidate: Candidate) -> bool:
 
 def _fit_candidate(candidate: Candidate, fold: Fold, task_progress: Progress) -> _FittedModel:
     """A new model, fitted if it learns; the test part is not used."""
-    if not isinstance(candidate, Pruned):
-        return _FittedModel(_fit_fresh(make(candidate), fold, task_progress))
-    first: Any = _fit_fresh(make(candidate.method), fold, task_progress)
-    if not hasattr(first, "prune"):
-        raise ParameterError(f"{first.name} does not report unused experts; it cannot be pruned")
-    train, validation = (
-        _restrict_features(part, first.tags.uses_features) for part in (fold.train, fold.validation)
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoGainWarning)
-        smaller = first.prune(train.preferences, train.labels, validation=validation, progress=task_progress)
-    return _FittedModel(smaller, list(smaller.dropped_))
-
-
-def _fit_fresh(aggregator: Aggregator, fold: Fold, task_progress: Progress) -> Aggregator:
-    fresh = dataclasses.replace(aggregator)  # parameters only, nothing learned
-    if not fresh.tags.supervised:
-        return fresh
-    train, validation = (
-        _restrict_features(part, fresh.tags.uses_features) for part in (fold.train, fold.validation)
-    )
-    learner: Any = fresh
+    pruned = isinstance(candidate, Pruned)
+    # parameters only, nothing learned
+    model: Any = dataclasses.replace(make(candidate.method if isinstance(candidate, Pruned) else candidate))
+    train, validation, dropped = fold.train, fold.validation, []
+    if not model.tags.uses_features:
+        train, validation = (dataclasses.replace(part, features=None) for part in (train, validation))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoGainWarning)  # the test part shows the gain better
-        learner.fit(
-            train.preferences, train.labels, train.features, validation=validation, progress=task_progress
-        )
-    return fresh
-
-
-def _restrict_features(data: Dataset, features: bool) -> Dataset:
-    """The labels of a part that a method may use."""
-    return data if features else dataclasses.replace(data, features=None)
+        given = {"validation": validation, "progress": task_progress}
+        if model.tags.supervised:
+            model.fit(train.preferences, train.labels, train.features, **given)
+        if pruned and not hasattr(model, "prune"):
+            raise ParameterError(f"{model.name} does not report unused experts; it cannot be pruned")
+        if pruned:
+            model = model.prune(train.preferences, train.labels, **given)
+            dropped = list(model.dropped_)
+    return _FittedModel(model, dropped)

@@ -318,22 +318,17 @@ def _build_row(
     lists, votes = preferences.lists, preferences.comparisons
     entries = int(lists.lengths[lists.expert == code].sum()) or int((votes.expert == code).sum())
     queries = int(c.matrix.shared[code, code])
-    own, left = c.own, c.left
-    figures = (
-        c.share,
-        typical,
-        overlap,
-        own.judged,
-        own.value,
-        left.effect,
-        left.low,
-        left.high,
-        left.p,
-        left.moved,
-    )
-    known = (_none_if_nan(column[code]) for column in figures)
+    figures = {
+        "alone": c.share,
+        "agreement": typical,
+        "overlap": overlap,
+        **c.own._asdict(),
+        **{name: getattr(c.left, name) for name in ("effect", "low", "high", "moved")},
+        "p_holm": c.left.p,
+    }
+    known: dict[str, Any] = {name: _none_if_nan(column[code]) for name, column in figures.items()}
     length = entries / queries if queries else 0.0
-    return Expert(preferences.experts[code], queries, entries, length, *known, tuple(flags))
+    return Expert(preferences.experts[code], queries, entries, length, flags=tuple(flags), **known)
 
 
 def _mean_with_others(matrix: F8) -> F8:
