@@ -24,8 +24,8 @@ from podium.analysis.leaderboard.judges import Agreement, compute_agreement
 from podium.analysis.leaderboard.tally import Tally, check_items
 from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.core.params import suggest_names
-from podium.core.results import Column, RenamedAttribute, Result, ViewBlock, build_grid, show_field
-from podium.core.tables import Grid, format_decimal, format_p_value
+from podium.core.results import RenamedAttribute, Result, ViewBlock
+from podium.core.tables import Grid, format_p_value
 from podium.data.frames import FrameBackend, records_frame
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
@@ -123,31 +123,18 @@ class Leaderboard(Result[Standing]):
         `between` separates the ends of an interval. With `top`, there are only the best `top` items, and their
         probability of being among the best `settings.top`.
         """
-
-        def number(value: float) -> str:
-            return f"{value:.5g}" if digits is None else format_decimal(value, digits)
-
-        def span(row: Standing) -> str:
-            return between.join(number(v) if math.isfinite(v) else "open" for v in (row.low, row.high))
-
         short = digits is None
-        level, dash = f"{100 * self.settings.level:.6g}% interval", "-" if short else ".."
-        columns: list[Column] = [
-            ("rank", show_field("rank")),
-            ("item", show_field("item")),
-            ("score", show_field("score", number)),
-            ("interval" if short else level, span),
-            ("ranks", lambda r: f"{r.rank_low}{dash}{r.rank_high}"),
-            ("votes", show_field("votes", "{:,.10g}".format)),
-        ]
-        if not short:
-            columns += [
-                ("wins", show_field("wins", "{:,.10g}".format)),
-                ("ties", show_field("ties", "{:,.10g}".format)),
-            ]
-        if top is not None:
-            columns.append((f"top {top}", show_field("top", "{:.3f}".format)))
-        return build_grid(columns, self.rows[:top], left=2)
+        form, dash = ("{:.5g}", "-") if short else (f"{{:z.{digits}f}}", "..")
+        interval = "interval" if short else f"{100 * self.settings.level:.6g}% interval"
+        head = ["rank", "item", "score", interval, "ranks", "votes", *([] if short else ["wins", "ties"])]
+        rows = []
+        for r in self.rows[:top]:
+            ends = (form.format(v) if math.isfinite(v) else "open" for v in (r.low, r.high))
+            cells = [str(r.rank), str(r.item), form.format(r.score), between.join(ends)]
+            cells += [f"{r.rank_low}{dash}{r.rank_high}", f"{r.votes:,.10g}"]
+            cells += [] if short else [f"{r.wins:,.10g}", f"{r.ties:,.10g}"]
+            rows.append((*cells, *([] if top is None else [f"{r.top:.3f}"])))
+        return Grid((*head, *([] if top is None else [f"top {top}"])), tuple(rows), 2)
 
     def blocks(self) -> tuple[ViewBlock, ...]:
         """The standings, the checks, and the sampling unit of the errors."""
