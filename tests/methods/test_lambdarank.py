@@ -280,7 +280,7 @@ def test_validation_without_labels_and_a_fit_that_broke_off():
 
     with pytest.raises(KeyboardInterrupt):
         model.fit(Features(features.index, features.values * 9, features.names), labels, progress=stop)
-    for use in (lambda: model.predict(features), model.weights, LambdaRank().weights):
+    for use in (lambda: model.predict(features), model.feature_weights, LambdaRank().feature_weights):
         with pytest.raises(NotFittedError):
             use()
 
