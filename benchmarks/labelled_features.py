@@ -60,7 +60,7 @@ def with_labels(
             weights = {"beliefs only": believed}
             for name, before in (("labels only", None), ("both", prior)):
                 model = LambdaRank(**settings, prior=before).fit(*given)
-                weights[name] = np.array(list(model.weights().values()))
+                weights[name] = np.array(list(model.feature_weights().values()))
             for name, w in weights.items():
                 found.setdefault((count, name), []).append(float(problem.measure_quality(w)[test].mean()))
     return [

@@ -59,7 +59,7 @@ def false_alarms(simulations: int, **settings: Any) -> tuple[int, int]:
     ours = plain = 0
     for seed in range(simulations):
         found = tune(random_labels(seed), "ndcg@10", LISTS, seed=seed, trials=40, **settings)
-        ours += found.verdict() != "no difference"
+        ours += found.outcome() != "no difference"
         plain += randomisation(found.values["tuned"] - found.values["rrf"]) <= 0.05
     return ours, plain
 

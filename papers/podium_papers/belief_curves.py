@@ -210,7 +210,7 @@ def measure_lambdarank(
         test, choose = part == fold, part == (fold + 1) % parts
         train, held = (_some(problem, np.flatnonzero(which)) for which in (~(test | choose), choose))
         model = LambdaRank(normalise="range", seed=seed, choose_by=METRIC).fit(*train, validation=held)
-        quality[test] = problem.measure_quality(np.array(list(model.weights().values())))[test]
+        quality[test] = problem.measure_quality(np.array(list(model.feature_weights().values())))[test]
         if progress is not None:
             progress(fold + 1, parts, "labels")
     return float(quality.mean())

@@ -151,7 +151,7 @@ def test_a_planted_reversed_list():
     for answers in lists.values():
         answers["e4"] = {k: -v for k, v in answers["e4"].items()}
     found = diagnose(Preferences.from_lists(lists))
-    assert flagged(found, "upside down") == {"e4"}
+    assert flagged(found, "reversed") == {"e4"}
     assert found.warnings[0].startswith("'e4' orders the items shared with the others mostly in reverse")
     assert "is the list reversed?" in found.warnings[0]
 
@@ -177,7 +177,7 @@ def test_a_planted_mismatch_of_item_ids():
     for answers in lists.values():
         answers["e1"] = {k.upper(): v for k, v in answers["e1"].items()}
     found = diagnose(Preferences.from_lists(lists), Labels.from_dict(grades))
-    assert flagged(found, "strange ids") == flagged(found, "unjudged") == {"e1"}
+    assert flagged(found, "unmatched ids") == flagged(found, "unjudged") == {"e1"}
     assert found["e1"].alone == 1.0
     assert found["e1"].agreement is None
     assert any(w.startswith("'e1' lists no item that any other expert lists") and w.endswith("ignoring case")
@@ -189,7 +189,7 @@ def test_a_planted_mismatch_of_query_ids():
     for q in list(lists):
         lists[f"topic{q}"] = {"e0": lists[q].pop("e0")}
     found = diagnose(Preferences.from_lists(lists), Labels.from_dict(grades))
-    assert "strange ids" in found["e0"].flags
+    assert "unmatched ids" in found["e0"].flags
     assert any("'e0' answers no query that any other expert answers" in w for w in found.warnings)
 
 
@@ -331,7 +331,7 @@ def test_real_runs(data_dir):
     some = p.select(p.queries[:10])
     found = diagnose(some, read(str(folder / "robust03.qrels.gz")).labels)
     assert len(found) == 17
-    assert not flagged(found, "strange ids")
+    assert not flagged(found, "unmatched ids")
     a, b = (expert_rankings(some, e) for e in ("InexpC2", "Sel50"))
     i, j = (p.experts.code_of(e) for e in ("InexpC2", "Sel50"))
     expected = np.mean([rbo(a.ranking(q), b.ranking(q)) for q in some.queries])

@@ -185,5 +185,5 @@ def test_a_notebook_shows_what_was_found():
 
     found = tune(demo(20), "ndcg@5", ["rrf", "borda"], trials=6)
     shown = found._repr_html_()
-    assert found.sentence().split(":")[0] in shown
+    assert found.conclusion().split(":")[0] in shown
     assert "oracle expert" in shown

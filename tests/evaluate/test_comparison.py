@@ -203,7 +203,7 @@ def test_a_clear_difference_is_said_and_no_other():
     better = base + 0.1 + 0.01 * rng.random(60)
     several = {"a": evaluation(base), "same": evaluation(base), "better": evaluation(better),
                "worse": evaluation(base - 0.1), "unsure": evaluation(base + rng.normal(0, 0.2, 60))}  # fmt: skip
-    said = compare_evaluations(several, "ndcg@10").verdict()
+    said = compare_evaluations(several, "ndcg@10").conclusion()
     assert "Better than a in ndcg@10: better (+0.1" in said
     assert "Worse than a in ndcg@10: worse (-0.1000" in said
     assert "Statistically tied with a: unsure." in said
@@ -216,7 +216,7 @@ def test_one_query_proves_nothing():
     assert (row.difference, row.wins) == (pytest.approx(0.8), 1)
     assert math.isnan(row.p)
     assert math.isnan(row.low)
-    assert "only one query" in found.verdict()
+    assert "only one query" in found.conclusion()
     assert found.grids()[0].rows[0] == ("b", "0.9000", "", "+0.8000", "", "", "1/0/0")
 
 

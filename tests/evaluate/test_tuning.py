@@ -254,9 +254,9 @@ def test_the_one_good_expert_is_found(search):
     weights = found.best.weights
     assert max(weights, key=weights.get) == "e0"
     assert sum(w for e, w in weights.items() if e != "e0") < 0.5
-    assert found.verdict() == "better"
+    assert found.outcome() == "better"
     assert found.tuned > found.rows[0].mean + 0.2
-    assert found.sentence().startswith("Tuning helps")
+    assert found.conclusion().startswith("Tuning helps")
     assert found.recommendation() == found.config
 
 
@@ -269,7 +269,7 @@ def test_grid_finds_the_planted_k():
     found = tune(data, "mrr", ["rrf"], search="grid", weights=False, baseline="rrf(k=0)")
     assert found.best.k > 1
     assert found.tuned == 1.0 > found.rows[0].mean
-    assert found.verdict() == "better"
+    assert found.outcome() == "better"
 
 
 def test_more_workers_other_row_orders_and_names_change_nothing():
@@ -411,12 +411,12 @@ def test_three_queries_that_agree_exactly_show_nothing():
     found = tune(data, "mrr", ["rrf"], trials=40)
     assert found.tuned == 1.0
     assert found.rows[0].mean == 0.5
-    assert found.verdict() == "no difference"
+    assert found.outcome() == "no difference"
 
 
 def test_random_labels_are_no_gain():
     verdicts = [
-        tune(noise(seed=s), "ndcg@5", ["rrf", "borda", "isr"], trials=12, seed=s, rounds=300).verdict()
+        tune(noise(seed=s), "ndcg@5", ["rrf", "borda", "isr"], trials=12, seed=s, rounds=300).outcome()
         for s in range(30)
     ]
     assert verdicts.count("no difference") >= 28
@@ -456,7 +456,7 @@ def test_a_search_that_runs_out_of_time_is_the_search_with_fewer_trials(search, 
 def test_without_time_the_baseline_is_all_that_was_tried():
     found = tune(one_knows(), "ndcg@5", budget=1e-9)
     assert [t.config for t in found.trials] == ["rrf"]
-    assert found.sentence().startswith("There is nothing to choose: only rrf was tried")
+    assert found.conclusion().startswith("There is nothing to choose: only rrf was tried")
     assert found.recommendation() == "rrf"
     assert "budget" in found.left_out["borda"]
     assert found.to_dict()["budget"] == 1e-9
@@ -468,8 +468,8 @@ def test_without_time_the_baseline_is_all_that_was_tried():
 def test_one_query_allows_no_estimate():
     data = one_knows(1)
     found = tune(data, "ndcg@5", ["rrf", "borda"], trials=40, search="grid", baseline="rrf")
-    assert found.verdict() == "unknown"
-    assert found.sentence().startswith("One judged query allows no estimate")
+    assert found.outcome() == "unknown"
+    assert found.conclusion().startswith("One judged query allows no estimate")
     assert found.rows[0].p is None
     assert found.recommendation() == "rrf"
     assert any("need three judged queries" in note for note in found.notes)
@@ -479,8 +479,8 @@ def test_one_query_allows_no_estimate():
 def test_a_handful_of_queries_is_left_out_one_at_a_time(queries):
     found = tune(noise(queries), "ndcg@5", ["rrf", "borda"], trials=10)
     assert found.folds == queries
-    assert found.verdict() == "no difference"
-    assert "Statistically tied with rrf" in found.sentence()
+    assert found.outcome() == "no difference"
+    assert "Statistically tied with rrf" in found.conclusion()
     assert any("expect high uncertainty" in note for note in found.notes)
 
 
@@ -488,8 +488,8 @@ def test_all_methods_equal_is_said():
     lists = {q: {"a": ["x", "y"], "b": ["x", "y"]} for q in range(12)}
     data = Dataset(Preferences.from_lists(lists), Labels.from_dict({q: {"x": 1.0} for q in range(12)}))
     found = tune(data, "mrr", ["rrf", "isr"], trials=10)
-    assert found.verdict() == "no difference"
-    assert found.sentence().startswith("There is nothing to choose: all")
+    assert found.outcome() == "no difference"
+    assert found.conclusion().startswith("There is nothing to choose: all")
     assert repr(found.best) == "rrf"
 
 
@@ -497,8 +497,8 @@ def test_no_judged_item_in_the_top_is_said():
     lists = {q: {"a": ["x", "y", "z"], "b": ["y", "x", "z"]} for q in range(12)}
     data = Dataset(Preferences.from_lists(lists), Labels.from_dict({q: {"z": 1.0} for q in range(12)}))
     found = tune(data, "ndcg@2", ["rrf", "isr"], trials=10)
-    assert found.sentence().startswith("There is nothing to choose")
-    assert "measure at a larger depth" in found.sentence()
+    assert found.conclusion().startswith("There is nothing to choose")
+    assert "measure at a larger depth" in found.conclusion()
 
 
 def test_labels_of_other_queries_and_no_labels_are_errors():

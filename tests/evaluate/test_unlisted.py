@@ -131,5 +131,5 @@ def test_a_report_warns_and_a_diagnosis_names_the_reading(unlisted, divided):
     p, labels = Preferences.from_lists(lists, unlisted=unlisted), Labels.from_dict(grades)
     found = report(p, labels, methods=METHODS, metrics=["ndcg@5"], learn=False)
     assert READINGS[unlisted] in found.verdict[-1]
-    assert any("decides the winner" in f.text and f.verdict == "look" for f in found.findings)
+    assert any("decides the winner" in f.text and f.verdict == "check" for f in found.findings)
     assert READINGS[unlisted] in diagnose(p).to_dict()["reading"]

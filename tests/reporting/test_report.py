@@ -151,7 +151,7 @@ def test_all_methods_equal():
     found = report(p, labels, methods=["rrf", "borda", "copeland"])
     checked(found)
     assert found.verdict[0].startswith("All 3 methods score equally on every query")
-    assert verdicts(found)["copies"] == "look"
+    assert verdicts(found)["copies"] == "check"
 
 
 def test_votes_only_give_a_leaderboard():
@@ -191,7 +191,7 @@ def test_ratings_of_a_crowd_give_annotators():
     found = report(crowd())
     checked(found)
     assert "annotators" in names(found)
-    assert verdicts(found)["annotators"] == "look"
+    assert verdicts(found)["annotators"] == "check"
     assert "3 random" in found.verdict[0]
 
 
@@ -291,7 +291,7 @@ def test_models_and_features_take_part():
     checked(found)
     weights = next(s for s in found.sections if s.name == "weights")
     assert "mine" in weights.blocks[0].caption
-    assert verdicts(found)["held-out queries"] == "look"
+    assert verdicts(found)["held-out queries"] == "check"
 
 
 def test_a_model_has_no_figures_on_queries_it_was_fitted_on():
@@ -477,7 +477,7 @@ def test_one_flagged_expert_is_spoken_of_as_one():
 
     lists = {q: {**dict.fromkeys("rst", "abcdefgh"), "odd": "hgfedcba"} for q in range(12)}
     found = {f.name: f.text for f in report(Preferences.from_lists(lists), methods=["rrf", "borda"]).findings}
-    assert found["upside down"] == "odd orders most pairs the opposite way"
+    assert found["reversed"] == "odd orders most pairs the opposite way"
     assert all(many.split()[0] != one for _, one, many in FLAGS.values())
 
 

@@ -165,7 +165,7 @@ def test_two_methods_are_compared_with_each_other(client):
     rows = {r.query: r.difference for r in theirs.per_query("ndcg@10")}
     assert {r["query"]: r["difference"] for r in told["rows"]} == pytest.approx(rows)
     text = page(client, "/p/demo/differences?a=mc4&b=borda&metric=ndcg@10").text
-    assert theirs.verdict("ndcg@10") in text.replace("&lt;", "<")
+    assert theirs.conclusion("ndcg@10") in text.replace("&lt;", "<")
 
 
 def test_votes_have_a_leaderboard_and_what_to_ask(client, votes):

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from podium.core.results import Column, Result, ViewBlock, build_grid, show_field
+from podium.core.tables import Grid
 from podium.data.consensus import Consensus
 from podium.data.features import Features
 from podium.data.ids import Id
@@ -70,7 +72,7 @@ class BeliefQuality:
 
 
 @dataclass(frozen=True)
-class BeliefReport:
+class BeliefReport(Result[FeatureWeight]):
     """What was learned from beliefs, compared with the graded sum (the naive score)."""
 
     queries: int
@@ -82,6 +84,29 @@ class BeliefReport:
     changed: tuple[RankingChange, ...]  # least similar first
     conflicts: tuple[BeliefConflict, ...]
     quality: BeliefQuality | None = None
+
+    key, title = "feature", "Weights of features"
+
+    @property
+    def rows(self) -> tuple[FeatureWeight, ...]:
+        """The weights."""
+        return self.weights
+
+    def grid(self, most: int | None = None) -> Grid:
+        """The weights, largest first; with `most`, those at both ends and those of graded features."""
+        rows = self.weights
+        if most is not None and len(rows) > 2 * most:
+            rows = (*rows[:most], *(w for w in rows[most:-most] if w.grade), *rows[-most:])
+        columns: list[Column] = [
+            ("feature", show_field("feature")),
+            ("grade", show_field("grade", lambda grade: f"{grade:+g}" if grade else "")),
+            ("weight", show_field("weight", "{:+.4f}".format)),
+        ]
+        return build_grid(columns, rows, title="weights, largest first")
+
+    def blocks(self) -> tuple[ViewBlock, ...]:
+        """The weights, then the conflicts."""
+        return self.grid(), *(conflict.text for conflict in self.conflicts)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
@@ -103,7 +128,7 @@ def belief_report(
     belief is reversed if the learned weight has the opposite sign, and silent if its feature is constant
     within every query.
     """
-    weights = model.weights()
+    weights = model.feature_weights()
     naive = Consensus.from_scores(features.index, model.naive(features))
     learned = Consensus.from_scores(features.index, model.predict(features))
     alike = compute_taus(features.index.starts, naive.scores, learned.scores)

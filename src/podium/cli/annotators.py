@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -13,26 +14,20 @@ from podium.cli.output import (
     Output,
     echo_if_tty,
     echo_note,
-    format_number,
-    print_grid,
     print_json,
+    print_table,
     with_output,
 )
-from podium.core.tables import Grid
 
 if TYPE_CHECKING:
-    from podium.analysis.annotators import Annotator, Annotators
+    from podium.analysis.annotators import Annotators
 
 WIDE = ("pairs", "queries", "peers", "weight")  # columns omitted on a terminal
-OPTIONAL = {  # column -> attribute and number of digits
-    "consensus": ("agreement", 2),
-    "peers": ("peers", 2),
-    "gold": ("accuracy", 2),
-    "repeats": ("consistency", 2),
-    "first": ("first", 2),
-    "seconds": ("seconds", 1),
-    "weight": ("weight", 2),
-}
+# column -> heading; the heading of the interval is its level
+HEADINGS = {"annotator": "annotator", "short verdict": "verdict", "flags": "flags", "quality": "quality"}
+HEADINGS |= {"short interval": "", "judgements": "judged", "pairs": "pairs", "queries": "queries"}
+FIGURES = {"agreement": "consensus", "peers": "peers", "accuracy": "gold", "consistency": "repeats"}
+FIGURES |= {n: n for n in ("first", "seconds", "weight")}
 
 
 @click.command(name="annotators")
@@ -86,21 +81,10 @@ def verb(source: Input, method: str | None, level: float, flag: str | None, outp
 
 
 def _print_annotators(found: Annotators, top: int | None) -> None:
-    rows = found.rows[:top]
-    columns = {name: of for name, of in OPTIONAL.items() if any(getattr(r, of[0]) is not None for r in rows)}
-    level = f"{100 * found.level:.6g}%"
-    head = ("annotator", "verdict", "flags", "quality", level, "judged", "pairs", "queries", *columns)
-    lines = tuple(
-        (*_format_row(row), *(format_number(getattr(row, name), digits) for name, digits in columns.values()))
-        for row in rows
-    )
-    print_grid(Grid(head, lines, 3, f"{len(found):,} annotators"), WIDE)
-    if len(rows) < len(found):
-        echo_if_tty(f"{len(found) - len(rows):,} more; omit --top to see all")
-
-
-def _format_row(row: Annotator) -> list[str]:
-    counts = (f"{n:,}" for n in (row.judgements, row.pairs, row.queries))
-    span = f"{row.low:.2f}..{row.high:.2f}"
-    verdict = row.verdict.removesuffix(" judgements")  # too few
-    return [str(row.annotator), verdict, ", ".join(row.flags), f"{row.quality:.2f}", span, *counts]
+    headings = HEADINGS | {"short interval": f"{100 * found.level:.6g}%"} | FIGURES
+    if sys.stdout.isatty():  # a terminal gets what fits; a pipe and --json get everything
+        headings = {name: heading for name, heading in headings.items() if heading not in WIDE}
+    grid = found.grid(headings, top=top)
+    print_table(grid.head, grid.rows, title=f"{len(found):,} annotators", left=grid.left)
+    if len(grid.rows) < len(found):
+        echo_if_tty(f"{len(found) - len(grid.rows):,} more; omit --top to see all")

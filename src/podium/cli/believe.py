@@ -146,12 +146,8 @@ def _print_report(report: BeliefReport, most: int) -> None:
     echo_if_tty(
         f"trained on {report.items:,} items of {report.queries:,} queries in {report.passes} passes{state}"
     )
-    shown = report.weights
-    if len(shown) > 2 * most:
-        graded = [w for w in shown[most:-most] if w.grade]
-        shown = (*shown[:most], *graded, *shown[-most:])
-    rows = [(w.feature, f"{w.grade:+g}" if w.grade else "", f"{w.weight:+.4f}") for w in shown]
-    print_table(["feature", "grade", "weight"], rows, title="weights, largest first")
+    grid = report.grid(most)
+    print_table(grid.head, grid.rows, title=grid.title)
     facts = [("mean Kendall tau with the graded sum", f"{report.tau:.4f}")]
     if report.quality is not None:
         q = report.quality

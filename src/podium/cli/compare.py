@@ -296,7 +296,7 @@ def _print_comparison(found: Comparison, further: Sequence[Grid]) -> None:
     """Print one table per metric, best first, with its verdict; for a pipe, text goes to standard error."""
     for metric, grid in zip(found.metrics, found.grids(), strict=True):
         _print_grid(grid)
-        echo_note(found.verdict(metric))
+        echo_note(found.conclusion(metric))
         echo_if_tty("")
     for grid in further:
         _print_grid(grid)

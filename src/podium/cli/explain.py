@@ -12,7 +12,7 @@ from podium.cli.input import Input, resolve_id, with_input
 from podium.cli.output import Output, echo_if_tty, echo_note, print_json, print_table, with_output
 
 if TYPE_CHECKING:
-    from podium.analysis.explain import ExpertContribution, Explanation
+    from podium.analysis.explain import Explanation
     from podium.data.ids import Id
     from podium.methods.base import Aggregator
 
@@ -92,16 +92,7 @@ def _print_explanation(found: Explanation) -> None:
     """Print the table and the sentences around it."""
     for line in found.lines:
         echo_note(f"{line}.")
-    items = [r.item for r in (found.item, found.over) if r is not None]
-    value = "adds" if found.over is None else f"favors {items[0]}"
-    votes = any(v.votes for v in found.voices)
-    columns = ["expert", *(f"rank of {i}" for i in items), *(["votes"] if votes else []), value]
-    print_table(columns, [_format_row(v, votes) for v in found.voices])
+    grid = found.grid(votes="{:g}:{:g}")
+    print_table(grid.head, grid.rows)
     how = "a sum over the experts" if found.exact else "the score minus the score without the expert"
     echo_if_tty(f"{found.method}: {how}.")
-
-
-def _format_row(voice: ExpertContribution, votes: bool) -> tuple[str, ...]:
-    cast = "" if voice.votes is None else f"{voice.votes[0]:g}:{voice.votes[1]:g}"
-    ranks = ("" if r is None else str(r) for r in voice.ranks)
-    return (str(voice.expert), *ranks, *([cast] if votes else []), f"{voice.value:+.6g}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from podium.cli.output import (
     Output,
     echo_if_tty,
     echo_warning,
-    format_number,
     print_json,
     print_table,
     with_output,
@@ -24,6 +22,7 @@ from podium.core.settings import LeaderboardSettings
 
 if TYPE_CHECKING:
     from podium.analysis.leaderboard import Leaderboard
+    from podium.core.tables import Grid
     from podium.data.ids import Id
     from podium.data.preferences import Preferences
 
@@ -168,8 +167,9 @@ def _print_boards_by_query(
     columns: list[str] = []
     rows: list[tuple[str, ...]] = []
     for query, board in boards.items():
-        columns, lines = _build_table(board, top)
-        rows += [(str(query), *line) for line in lines]
+        grid = _build_table(board, top)
+        columns = list(grid.head)
+        rows += [(str(query), *line) for line in grid.rows]
     print_table(["query", *columns], rows, title=f"{len(boards):,} leaderboards", left=3)
     _print_doubts_by_query(boards)
     if next_ is not None:
@@ -213,9 +213,9 @@ def _print_board(board: Leaderboard, top: int | None, next_: int | None, json_: 
     if json_:
         print_json(_build_document(board, top, next_))
         return
-    columns, rows = _build_table(board, top)
+    grid = _build_table(board, top)
     title = f"{len(board.rows):,} items, {board.tally.votes:,.10g} votes"
-    print_table(columns, rows, title=title, left=2)
+    print_table(grid.head, grid.rows, title=title, left=grid.left)
     _print_checks(board)
     why = board.stopping(top=top)[1]
     if next_ is None:
@@ -244,22 +244,7 @@ def _print_checks(board: Leaderboard) -> None:
             echo_warning(f"{check.name}: {check.text}")
 
 
-def _build_table(board: Leaderboard, top: int | None) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Head and rows; a terminal gets rounded numbers, a pipe more digits."""
+def _build_table(board: Leaderboard, top: int | None) -> Grid:
+    """The standings; a terminal gets rounded numbers, a pipe more digits."""
     digits = 3 if board.settings.scale == "natural" else 0 if sys.stdout.isatty() else 2
-    interval = f"{100 * board.settings.level:.6g}% interval"
-    columns = ["rank", "item", "score", interval, "ranks", "votes", "wins", "ties"]
-    columns += [f"top {top}"] if top is not None else []
-    rows: list[tuple[str, ...]] = []
-    for row in board.rows[:top]:
-        ranks = f"{row.rank_low}..{row.rank_high}"
-        counts = (f"{value:,.10g}" for value in (row.votes, row.wins, row.ties))
-        span = f"{_format_bound(row.low, digits)}..{_format_bound(row.high, digits)}"
-        last = [format_number(row.top, 3)] if top is not None else []
-        score = format_number(row.score, digits)
-        rows.append((str(row.rank), str(row.item), score, span, ranks, *counts, *last))
-    return columns, rows
-
-
-def _format_bound(value: float, digits: int) -> str:
-    return format_number(value, digits) if math.isfinite(value) else "open"
+    return board.grid(digits=digits, between="..", top=top)

@@ -156,7 +156,7 @@ def _read_tuning(path: str | None) -> Any:
 def _print_summary(found: Report, output: str | None, figures: str | None) -> None:
     for line in found.verdict:
         click.echo(line)
-    marks = {"wrong": "WRONG", "look": "CHECK"}
+    marks = {"wrong": "WRONG", "check": "CHECK"}
     for finding in found.findings:
         if finding.verdict in marks:
             click.echo(f"{marks[finding.verdict]:>6}  {finding.name}: {finding.text}")

@@ -14,7 +14,6 @@ from podium.cli.input import Input, with_input
 from podium.cli.output import (
     Output,
     echo_if_tty,
-    format_number,
     print_json,
     print_table,
     trec_ties_option,
@@ -26,8 +25,6 @@ from podium.core.settings import TuneSettings
 if TYPE_CHECKING:
     from podium.data.preferences import Preferences
     from podium.evaluate.tuning import Tuning
-
-SHOWN = 5  # configurations in the table
 
 
 @click.command(name="tune")
@@ -134,18 +131,17 @@ def _format_next_command(model: str, source: Input, verb: str, target: str) -> s
 
 def _print_tuning(found: Tuning, command: str | None) -> None:
     """Print the verdict, the estimate, the best configurations, what was excluded, and the next step."""
-    click.echo(found.sentence())
+    click.echo(found.conclusion())
     grid = found.grid()
     print_table(grid.head, grid.rows)
-    best = [(t.config, format_number(t.mean), str(t.queries)) for t in found.trials[:SHOWN] if not t.failed]
     # table titles are not printed to a pipe
     limit = "no time budget" if found.budget is None else f"time budget {found.budget:g} s"
     made = f"{found.search} search, {found.folds} folds, seed {found.seed}, {limit}"
     summary = f"{len(found.trials)} configurations, {made}"
     if not sys.stdout.isatty():
         click.echo(summary, err=True)
-    head = ["best configurations", f"{found.metric} (optimistic: selected on it)", "queries"]
-    print_table(head, best, title=summary)
+    best = found.trials_grid(queries=True)
+    print_table(best.head, best.rows, title=summary)
     if found.weights:
         grid = found.weights_grid()
         print_table(grid.head, grid.rows)

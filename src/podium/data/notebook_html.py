@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,10 +20,18 @@ if TYPE_CHECKING:
     from podium.data.consensus import Consensus
     from podium.data.dataset import Dataset
     from podium.data.features import Features
+    from podium.data.ids import Id
     from podium.data.labels import Labels
     from podium.data.preferences import Preferences
 
-__all__ = ["render_consensus", "render_dataset", "render_features", "render_labels", "render_preferences"]
+__all__ = [
+    "ranking_grid",
+    "render_consensus",
+    "render_dataset",
+    "render_features",
+    "render_labels",
+    "render_preferences",
+]
 
 QUERIES = 3
 ITEMS = 5
@@ -38,12 +47,17 @@ def render_consensus(consensus: Consensus) -> str:
         parts.insert(0, render_paragraph("The method did not converge; the order may still change."))
     for query in consensus.queries[:QUERIES]:
         ranked = consensus[query]
-        rows = tuple(
-            (str(r.rank), str(r.item), f"{r.score:.6g}", "tied" if r.tied else "") for r in ranked[:ITEMS]
-        )
-        grid = Grid(("rank", "item", "score", ""), rows, 2, f"query {query}")
-        parts.append(render_table(grid, more=len(ranked) - len(rows)))
+        grid = ranking_grid(ranked[:ITEMS], f"query {query}")
+        parts.append(render_table(grid, more=max(0, len(ranked) - ITEMS)))
     return render_block(repr(consensus), *parts, _further(len(consensus) - QUERIES, "queries"))
+
+
+def ranking_grid(places: Iterable[tuple[Id, int, float, bool]], title: str = "") -> Grid:
+    """A ranking as a table: rank, item, score, and whether it is tied."""
+    rows = (
+        (str(rank), str(item), f"{score:.6g}", "tied" if tied else "") for item, rank, score, tied in places
+    )
+    return Grid(("rank", "item", "score", ""), tuple(rows), 2, title)
 
 
 def render_preferences(preferences: Preferences) -> str:

@@ -4,14 +4,7 @@ import importlib
 import warnings
 from typing import Any
 
-from podium.evaluate.comparison import (
-    Comparison,
-    ComparisonRow,
-    Pair,
-    QueryRow,
-    compare,
-    compare_evaluations,
-)
+from podium.evaluate.comparison import Comparison, ComparisonRow, Pair, QueryRow, compare, compare_evaluations
 from podium.evaluate.crossvalidation import CrossValidation, FoldResult, Pruned, cross_validate
 from podium.evaluate.evaluation import Evaluation, evaluate
 from podium.evaluate.metric_curves import Curve, curves

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,15 +13,14 @@ from podium.core import registry
 from podium.core.errors import InputError, ParameterError, check_type
 from podium.core.params import suggest_names
 from podium.core.settings import CompareSettings
-from podium.core.tables import Grid
 from podium.data.consensus import Consensus
-from podium.data.ids import Id, id_order
+from podium.data.ids import id_order
 from podium.data.labels import Labels
 from podium.data.preferences import Form
+from podium.evaluate.comparison_result import Comparison, ComparisonRow, Pair, QueryRow
 from podium.evaluate.evaluation import Evaluation, QueryScope, evaluate_all, mean_of
-from podium.evaluate.significance import TESTS, assess_differences, holm
-from podium.kernels.dispatch import F8
-from podium.metrics.base import Metric, MetricSpec, parse, parse_all
+from podium.evaluate.significance import TESTS, assess_pairs, holm
+from podium.metrics.base import Metric, MetricSpec, parse_all
 from podium.metrics.binary import Judged
 
 __all__ = [
@@ -35,164 +34,6 @@ __all__ = [
 ]
 
 USUAL = ("rrf", "borda", "combmnz", "condorcet", "mc4")
-NEAR = 1e-12  # values of a query closer than this are tied
-
-
-@dataclass(frozen=True)
-class ComparisonRow:
-    """One result on one metric; the baseline's own rows have no difference."""
-
-    name: str
-    metric: str
-    mean: float
-    judged: float  # share of the evaluated places that have a grade; NaN if not measured
-    difference: float | None = None
-    low: float | None = None  # interval of the difference
-    high: float | None = None
-    p: float | None = None
-    p_holm: float | None = None  # corrected for all rows of the comparison
-    wins: int | None = None  # queries where it beats the baseline
-    ties: int | None = None
-    losses: int | None = None
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two results on one metric, higher mean first; p is corrected over all pairs of the metric."""
-
-    better: str
-    worse: str
-    metric: str
-    difference: float
-    low: float
-    high: float
-    p: float
-    p_holm: float
-    wins: int  # queries where `better` is better
-    ties: int
-    losses: int
-
-
-@dataclass(frozen=True)
-class QueryRow:
-    """All results on one query: `difference` is the value of `other` minus that of the baseline."""
-
-    query: Id
-    values: Mapping[str, float]  # by result; NaN if undefined
-    judged: Mapping[str, float]  # by result: share of the evaluated places that have a grade
-    other: str  # the requested result, or the one farthest from the baseline
-    difference: float
-    winner: str | None  # the best result; None if several are tied
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
-    """All rows, metric by metric, and the evaluations behind them."""
-
-    baseline: str
-    rows: tuple[ComparisonRow, ...]
-    evaluations: Mapping[str, Evaluation]
-    test: str
-    level: float
-    queries: int
-    rounds: int = 10_000
-    seed: int = 0
-    left_out: Mapping[str, str] = field(default_factory=dict)  # method -> why it has no result
-    remarks: tuple[str, ...] = ()  # remarks on the input, added to the notes
-
-    def __repr__(self) -> str:
-        what = f"{len(self.evaluations)} results on {self.queries:,} queries"
-        return f"Comparison({what}, baseline {self.baseline!r}, {self.test} test)"
-
-    def row(self, name: str, metric: MetricSpec) -> ComparisonRow:
-        """One row."""
-        wanted = str(parse_all([metric])[0])
-        for row in self.rows:
-            if (row.name, row.metric) == (name, wanted):
-                return row
-        raise ParameterError(
-            f"there is no row for {name!r} and {wanted}; {suggest_names(name, self.evaluations)}"
-        )
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """Printed forms of the metrics, in row order."""
-        return tuple(dict.fromkeys(row.metric for row in self.rows))
-
-    def pairs(self, metric: MetricSpec | None = None) -> tuple[Pair, ...]:
-        """All pairs of results on one metric (default: the first), best first, Holm-corrected."""
-        return _compare_all_pairs(self, self._resolve_metric(metric))
-
-    def per_query(self, metric: MetricSpec | None = None, *, name: str | None = None) -> tuple[QueryRow, ...]:
-        """One row per query, largest difference to the baseline first.
-
-        The difference is that of result `name`, or of the result farthest from the baseline on that query.
-        """
-        return _compare_per_query(self, self._resolve_metric(metric), name)
-
-    def verdict(self, metric: MetricSpec | None = None) -> str:
-        """The conclusion about all results against the baseline, in one or two sentences."""
-        from podium.evaluate.comparison_tables import describe_verdict
-
-        return describe_verdict(self, self._resolve_metric(metric))
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Caveats: too few queries, too few judged items, methods that failed."""
-        from podium.evaluate.comparison_tables import list_notes
-
-        return list_notes(self)
-
-    def grids(self) -> list[Grid]:
-        """One text table per metric, best first, with the judged share next to every figure."""
-        from podium.evaluate.comparison_tables import metric_grid
-
-        return [metric_grid(self, metric) for metric in self.metrics]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything except the values by query, as plain values; None where a figure is undefined."""
-        from podium.evaluate.comparison_tables import to_document
-
-        return to_document(self)
-
-    def to_markdown(self, further: Sequence[Grid] = ()) -> str:
-        """Markdown: tables, verdicts and notes, followed by further tables."""
-        from podium.evaluate.comparison_tables import as_markdown
-
-        return as_markdown(self, further)
-
-    def to_latex(self, further: Sequence[Grid] = ()) -> str:
-        """LaTeX tables with booktabs rules; verdicts and notes as comments."""
-        from podium.evaluate.comparison_tables import as_latex
-
-        return as_latex(self, further)
-
-    def to_csv(self) -> str:
-        """One line per result and metric with all digits."""
-        from podium.evaluate.comparison_tables import as_csv
-
-        return as_csv(self)
-
-    def to_json(self) -> str:
-        """The document of `to_dict` as JSON text."""
-        from podium.core.tables import format_json
-
-        return format_json(self.to_dict())
-
-    def to_html(self, further: Sequence[Grid] = (), *, page: bool = True) -> str:
-        """An HTML page that needs no network, or only its body."""
-        from podium.evaluate.comparison_tables import as_html
-
-        return as_html(self, further, page=page)
-
-    def _repr_html_(self) -> str:
-        return self.to_html(page=False)
-
-    def _resolve_metric(self, metric: MetricSpec | None) -> Metric:
-        wanted = parse(self.metrics[0] if metric is None else metric)
-        if str(wanted) not in self.metrics:
-            raise ParameterError(f"{wanted} was not compared; there are {', '.join(self.metrics)}")
-        return wanted
 
 
 def usual_methods(forms: frozenset[Form]) -> list[str]:
@@ -258,8 +99,8 @@ def compare_evaluations(
     if test not in TESTS:
         raise ParameterError(f"test is {test!r}; accepted: {', '.join(TESTS)}")
     aligned = _restrict_to_common_queries(evaluations)
-    how = _TestSettings(test, level, rounds, seed)
-    rows = [row for m in parse_all(metrics) for row in _build_metric_rows(m, aligned, base, how)]
+    settings = {"test": test, "level": level, "rounds": rounds, "seed": seed}
+    rows = [row for m in parse_all(metrics) for row in _build_metric_rows(m, aligned, base, settings)]
     count = len(next(iter(aligned.values())))
     return Comparison(base, _correct_p_values(rows), aligned, test, level, count, rounds, seed)
 
@@ -292,41 +133,8 @@ def _restrict_to_common_queries(evaluations: Mapping[str, Evaluation]) -> dict[s
     return out
 
 
-class _TestSettings(NamedTuple):
-    """Settings of the significance test."""
-
-    test: str
-    level: float
-    rounds: int
-    seed: int
-
-
-class _PairedOutcome(NamedTuple):
-    """Summary of two results' differences by query."""
-
-    difference: float
-    low: float
-    high: float
-    p: float
-    wins: int
-    ties: int
-    losses: int
-
-
-def _assess_rows(differences: F8, how: _TestSettings) -> list[_PairedOutcome]:
-    """One outcome per row of differences by query; NaN marks queries where the metric is undefined."""
-    assessed = assess_differences(differences, **how._asdict())
-    found = []
-    for row, p, low, high in zip(differences, *(column.tolist() for column in assessed), strict=True):
-        d = row[~np.isnan(row)]
-        near = np.abs(d) <= NEAR
-        counts = int((d[~near] > 0).sum()), int(near.sum()), int((d[~near] < 0).sum())
-        found.append(_PairedOutcome(mean_of(d), low, high, p, *counts))
-    return found
-
-
 def _build_metric_rows(
-    metric: Metric, evaluations: Mapping[str, Evaluation], base: str, how: _TestSettings
+    metric: Metric, evaluations: Mapping[str, Evaluation], base: str, settings: Mapping[str, Any]
 ) -> list[ComparisonRow]:
     """The rows of one metric, in result order."""
     judged = Judged(cutoff=metric.cutoff)
@@ -342,8 +150,9 @@ def _build_metric_rows(
     others = [name for name in evaluations if name != base]
     width = len(evaluations[base])
     values = np.array([evaluations[name][metric] for name in others]).reshape(len(others), width)
-    for name, found in zip(others, _assess_rows(values - evaluations[base][metric], how), strict=True):
-        rows[name] = replace(rows[name], **found._asdict())
+    outcomes = assess_pairs(values - evaluations[base][metric], **settings)
+    for name, outcome in zip(others, outcomes, strict=True):
+        rows[name] = replace(rows[name], **outcome._asdict())
     return list(rows.values())
 
 
@@ -354,47 +163,3 @@ def _correct_p_values(rows: list[ComparisonRow]) -> tuple[ComparisonRow, ...]:
     for i, p in zip(tested, adjusted.tolist(), strict=True):
         out[i] = replace(rows[i], p_holm=p)
     return tuple(out)
-
-
-def _compare_all_pairs(found: Comparison, metric: Metric) -> tuple[Pair, ...]:
-    means = {name: mean_of(e[metric]) for name, e in found.evaluations.items()}
-    best_first = sorted(means, key=lambda name: -means[name] if means[name] == means[name] else math.inf)
-    named = [(a, b) for i, a in enumerate(best_first) for b in best_first[i + 1 :]]
-    value = {name: e[metric] for name, e in found.evaluations.items()}
-    differences = np.array([value[a] - value[b] for a, b in named]).reshape(len(named), found.queries)
-    outcomes = _assess_rows(differences, _TestSettings(found.test, found.level, found.rounds, found.seed))
-    adjusted = holm([o.p for o in outcomes]).tolist()
-    return tuple(
-        Pair(a, b, str(metric), *o[:4], p_holm, *o[4:])
-        for (a, b), o, p_holm in zip(named, outcomes, adjusted, strict=True)
-    )
-
-
-def _compare_per_query(found: Comparison, metric: Metric, name: str | None) -> tuple[QueryRow, ...]:
-    names = list(found.evaluations)
-    others = [n for n in names if n != found.baseline] if name is None else [name]
-    if name is not None and name not in found.evaluations:
-        raise ParameterError(f"there is no result {name!r}; {suggest_names(name, names)}")
-    if not others:
-        raise ParameterError("there is only one result; give another to compare it with")
-    first = found.evaluations[names[0]]
-    judged = Judged(cutoff=metric.cutoff)
-    value = {n: e[metric].tolist() for n, e in found.evaluations.items()}
-    unknown = [math.nan] * found.queries
-    shares = {n: e[judged].tolist() if judged in e.metrics else unknown for n, e in found.evaluations.items()}
-    rows = []
-    for i, query in enumerate(first.queries):
-        mine = {n: value[n][i] for n in names}
-        gaps = {n: mine[n] - mine[found.baseline] for n in others}
-        other = max(others, key=lambda n: abs(gaps[n]) if gaps[n] == gaps[n] else -1.0)
-        rows.append(
-            QueryRow(query, mine, {n: shares[n][i] for n in names}, other, gaps[other], _find_winner(mine))
-        )
-    return tuple(sorted(rows, key=lambda r: -abs(r.difference) if r.difference == r.difference else 1.0))
-
-
-def _find_winner(values: Mapping[str, float]) -> str | None:
-    known = {n: v for n, v in values.items() if v == v}
-    best = max(known.values(), default=math.nan)
-    top = [n for n, v in known.items() if best - v <= NEAR]
-    return top[0] if len(top) == 1 else None

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import ParameterError
+from podium.core.text import format_count
 from podium.evaluate import charts
-from podium.evaluate.comparison import Comparison
-from podium.evaluate.metric_curves import Curve
 from podium.metrics.base import MetricSpec
+
+if TYPE_CHECKING:
+    from podium.evaluate.comparison_result import Comparison
+    from podium.evaluate.metric_curves import Curve
 
 __all__ = ["draw_curves", "draw_differences", "plot_comparison"]
 
@@ -39,10 +42,7 @@ def draw_curves(lines: Sequence[Curve]) -> Any:
     """One line with a band per result; below, the judged share at each depth."""
     alt = charts.import_altair()
     values: list[dict[str, Any]] = [
-        {"name": c.name, "depth": k, "mean": m, "low": low, "high": high, "judged": judged}
-        for c in lines
-        for k, m, low, high, judged in zip(c.depths, c.mean, c.low, c.high, c.judged, strict=True)
-        if math.isfinite(m)
+        {"name": c.name, **point._asdict()} for c in lines for point in c.rows if math.isfinite(point.mean)
     ]
     bands = [v for v in values if math.isfinite(v["low"]) and math.isfinite(v["high"])]
     values = [
@@ -66,7 +66,7 @@ def draw_curves(lines: Sequence[Curve]) -> Any:
     line = (
         alt.Chart(alt.Data(values=values)).mark_line(point=True).encode(x=x, y=y, color=colour, tooltip=tips)
     )
-    queries = f"{lines[0].queries:,} quer{'y' if lines[0].queries == 1 else 'ies'}"
+    queries = format_count(lines[0].queries, "query", "queries")
     above = (shade + line).properties(width=520, height=260, title=f"{lines[0].metric} by depth, {queries}")
     share = alt.Y("judged:Q", title="judged share", scale=alt.Scale(domain=[0, 1]))
     below = alt.Chart(alt.Data(values=values)).mark_line().encode(x=x, y=share, color=colour, tooltip=tips)

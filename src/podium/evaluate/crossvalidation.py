@@ -9,28 +9,24 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from podium.core.errors import InputError, NoGainWarning, ParameterError, check_type
 from podium.core.params import suggest_names
-from podium.core.tables import Grid, format_decimal, render_block, render_table
 from podium.core.version import __version__
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset, Fold
-from podium.data.ids import Id, Ids
-from podium.evaluate.comparison import Comparison, compare_evaluations
-from podium.evaluate.evaluation import Evaluation, evaluate, mean_of
-from podium.evaluate.result_rankings import judged_only
+from podium.data.ids import Id
+from podium.evaluate.crossvalidation_result import CrossValidation, FoldResult
+from podium.evaluate.evaluation import Evaluation, evaluate
+from podium.evaluate.result_rankings import aggregate_dataset, judged_only
 from podium.learning.examples import Progress, no_progress
 from podium.methods.base import Aggregator, make
 from podium.metrics.base import Metric, MetricSpec, parse, parse_all
 from podium.storage.digests import digest_dataset, digest_values
 from podium.storage.folder_cache import ResultCache
-
-if TYPE_CHECKING:
-    from podium.data.frames import FrameBackend
 
 __all__ = ["Candidate", "CrossValidation", "FoldResult", "Pruned", "cross_validate", "subtask_progress"]
 
@@ -48,102 +44,6 @@ class Pruned:
 
 
 Candidate = str | Aggregator | Pruned
-
-
-class FoldResult(NamedTuple):
-    """The result of one fold for one method."""
-
-    evaluation: Evaluation  # of the test part
-    chosen: str  # the selected candidate
-    validation: dict[str, float]  # every candidate on the validation part, if there are several
-    dropped: list[Id]  # experts removed by pruning
-    fit_seconds: float
-    aggregate_seconds: float
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CrossValidation:
-    """Results by method and fold; `pooled` merges them by query."""
-
-    metrics: tuple[Metric, ...]
-    results: Mapping[str, tuple[FoldResult, ...]]
-    baseline: str
-
-    def __repr__(self) -> str:
-        folds = len(next(iter(self.results.values())))
-        means = "; ".join(
-            f"{name}: {', '.join(f'{m} {v:.4f}' for m, v in self.mean(name, digits=None).items())}"
-            for name in self.results
-        )
-        return f"CrossValidation({folds} folds; {means})"
-
-    def _repr_html_(self) -> str:
-        head = ("method", *map(str, self.metrics))
-        rows = tuple(
-            (name, *map(format_decimal, self.mean(name, digits=None).values())) for name in self.results
-        )
-        folds = len(next(iter(self.results.values())))
-        return render_block(f"CrossValidation, means over {folds} folds", render_table(Grid(head, rows)))
-
-    def __getitem__(self, name: str) -> tuple[FoldResult, ...]:
-        if name not in self.results:
-            raise ParameterError(f"there is no result {name!r}; {suggest_names(name, self.results)}")
-        return self.results[name]
-
-    def fold_means(self, name: str) -> list[dict[str, float]]:
-        """The means of each fold's test part."""
-        return [fold.evaluation.mean() for fold in self[name]]
-
-    def mean(self, name: str, digits: int | None = 4) -> dict[str, float]:
-        """Mean of the fold means, each first rounded to `digits`, as in LETOR's scripts."""
-        means = self.fold_means(name)
-        return {
-            m: mean_of(np.array([mean[m] if digits is None else round(mean[m], digits) for mean in means]))
-            for m in map(str, self.metrics)
-        }
-
-    def pooled(self, name: str) -> Evaluation:
-        """One value per query: from the fold that tests it, or the mean over several such folds."""
-        evaluations = [fold.evaluation for fold in self[name]]
-        seen: dict[tuple[type, Id], list[Any]] = {}
-        for e in evaluations:
-            for query, values in zip(e.queries, e.values.T, strict=True):
-                seen.setdefault((type(query), query), []).append(values)
-        columns = [[mean_of(np.array(column)) for column in zip(*v, strict=True)] for v in seen.values()]
-        return Evaluation(
-            self.metrics,
-            Ids([query for _, query in seen]),
-            np.array(columns).T.reshape(len(self.metrics), len(seen)),
-            name,
-            sum(e.missing for e in evaluations),
-            sum(e.unlabelled for e in evaluations),
-        )
-
-    def compare(
-        self,
-        baseline: str | None = None,
-        metrics: MetricSpec | Iterable[MetricSpec] | None = None,
-        **settings: Any,
-    ) -> Comparison:
-        """Paired tests of all methods against a baseline on the pooled values; see `podium.compare`."""
-        base = self.baseline if baseline is None else baseline
-        chosen = self.metrics if metrics is None else metrics
-        pooled = {name: self.pooled(name) for name in self.results}
-        return compare_evaluations(pooled, chosen, baseline=base, **settings)
-
-    def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
-        """A dataframe with one row per method, fold and query, and one column per metric."""
-        from podium.data.frames import values_frame
-
-        rows = [
-            (query, name, number, *values)
-            for name, folds in self.results.items()
-            for number, fold in enumerate(folds)
-            for query, values in zip(fold.evaluation.queries, fold.evaluation.values.T.tolist(), strict=True)
-        ]
-        names = ("method", "fold", *map(str, self.metrics))
-        columns = {name: np.array([row[i + 1] for row in rows]) for i, name in enumerate(names)}
-        return values_frame(Ids([row[0] for row in rows]), columns, backend)
 
 
 def cross_validate(
@@ -230,9 +130,9 @@ class _PooledQueries:
         """The ranking for the queries of a part; a part with other queries is aggregated on its own."""
         codes = self.data.preferences.queries.codes_of(part.preferences.queries)
         if (codes < 0).any():
-            return _aggregate_data(model, part, ties)
+            return aggregate_dataset(model, part, ties)
         if repr(model) not in self.known:
-            self.known[repr(model)] = _aggregate_data(model, self.data, ties)
+            self.known[repr(model)] = aggregate_dataset(model, self.data, ties)
         whole = self.known[repr(model)]
         index, old = whole.index.select(codes)
         return Consensus.from_scores(index, whole.scores[old], ties=ties, tolerance=0.0, method=whole.method)
@@ -252,11 +152,8 @@ class _ValidationSettings(NamedTuple):
 
     def rank_part(self, model: Aggregator, part: Dataset) -> Consensus:
         """Apply a fitted model to the queries of a part."""
-        return (
-            self.pool.rank_part(model, part, self.ties)
-            if _uses_all_queries(model)
-            else _aggregate_data(model, part, self.ties)
-        )
+        rank = self.pool.rank_part if _uses_all_queries(model) else aggregate_dataset
+        return rank(model, part, self.ties)
 
     def evaluate_part(self, consensus: Consensus, data: Dataset, metrics: tuple[Metric, ...]) -> Evaluation:
         if data.labels is None:
@@ -294,9 +191,9 @@ def _load_or_run_fold(
     task_progress: Progress,
 ) -> FoldResult:
     kept = folder.get_or_make(
-        lambda: digest_values(facts), lambda: _to_plain(_run_fold(fold, candidates, setting, task_progress))
+        lambda: digest_values(facts), lambda: _run_fold(fold, candidates, setting, task_progress).to_plain()
     )
-    return _from_plain(kept, setting.metrics)
+    return FoldResult.from_plain(kept, setting.metrics)
 
 
 def _run_fold(
@@ -338,10 +235,6 @@ class _FittedModel:
     dropped: list[Id] = dataclasses.field(default_factory=list)
 
 
-def _aggregate_data(model: Aggregator, data: Dataset, ties: TieRule) -> Consensus:
-    return model.aggregate(data.preferences, data.features if model.tags.uses_features else None, ties=ties)
-
-
 def _uses_all_queries(candidate: Candidate) -> bool:
     """Whether a method learns from many queries without labels."""
     tags = make(candidate.method if isinstance(candidate, Pruned) else candidate).tags
@@ -350,58 +243,20 @@ def _uses_all_queries(candidate: Candidate) -> bool:
 
 def _fit_candidate(candidate: Candidate, fold: Fold, task_progress: Progress) -> _FittedModel:
     """A new model, fitted if it learns; the test part is not used."""
-    if not isinstance(candidate, Pruned):
-        return _FittedModel(_fit_fresh(make(candidate), fold, task_progress))
-    first: Any = _fit_fresh(make(candidate.method), fold, task_progress)
-    if not hasattr(first, "prune"):
-        raise ParameterError(f"{first.name} does not report unused experts; it cannot be pruned")
-    train, validation = (
-        _restrict_features(part, first.tags.uses_features) for part in (fold.train, fold.validation)
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoGainWarning)
-        smaller = first.prune(train.preferences, train.labels, validation=validation, progress=task_progress)
-    return _FittedModel(smaller, list(smaller.dropped_))
-
-
-def _fit_fresh(aggregator: Aggregator, fold: Fold, task_progress: Progress) -> Aggregator:
-    fresh = dataclasses.replace(aggregator)  # parameters only, nothing learned
-    if not fresh.tags.supervised:
-        return fresh
-    train, validation = (
-        _restrict_features(part, fresh.tags.uses_features) for part in (fold.train, fold.validation)
-    )
-    learner: Any = fresh
+    pruned = isinstance(candidate, Pruned)
+    # parameters only, nothing learned
+    model: Any = dataclasses.replace(make(candidate.method if isinstance(candidate, Pruned) else candidate))
+    train, validation, dropped = fold.train, fold.validation, []
+    if not model.tags.uses_features:
+        train, validation = (dataclasses.replace(part, features=None) for part in (train, validation))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoGainWarning)  # the test part shows the gain better
-        learner.fit(
-            train.preferences, train.labels, train.features, validation=validation, progress=task_progress
-        )
-    return fresh
-
-
-def _restrict_features(data: Dataset, features: bool) -> Dataset:
-    """The labels of a part that a method may use."""
-    return data if features else dataclasses.replace(data, features=None)
-
-
-def _to_plain(found: FoldResult) -> dict[str, Any]:
-    e = found.evaluation
-    return {
-        **found._asdict(),
-        "evaluation": {
-            "queries": e.queries.tolist(),
-            "values": e.values.tolist(),
-            "method": e.method,
-            "missing": e.missing,
-            "unlabelled": e.unlabelled,
-        },
-    }
-
-
-def _from_plain(kept: dict[str, Any], metrics: tuple[Metric, ...]) -> FoldResult:
-    about = dict(kept["evaluation"])
-    queries, values = Ids(about.pop("queries")), np.array(about.pop("values"), np.float64)
-    return FoldResult(
-        **(kept | {"evaluation": Evaluation(metrics, queries, values.reshape(len(metrics), -1), **about)})
-    )
+        given = {"validation": validation, "progress": task_progress}
+        if model.tags.supervised:
+            model.fit(train.preferences, train.labels, train.features, **given)
+        if pruned and not hasattr(model, "prune"):
+            raise ParameterError(f"{model.name} does not report unused experts; it cannot be pruned")
+        if pruned:
+            model = model.prune(train.preferences, train.labels, **given)
+            dropped = list(model.dropped_)
+    return _FittedModel(model, dropped)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.core.errors import InputError, ParameterError, PodiumWarning, check_type
+from podium.core.results import Result, ViewBlock
 from podium.core.settings import QueryScope
-from podium.core.tables import Grid, format_decimal, render_block, render_paragraph, render_table
+from podium.core.tables import Grid, format_decimal
+from podium.core.text import format_count
 from podium.data.consensus import Consensus
 from podium.data.ids import Id, Ids
 from podium.data.labels import Labels
@@ -29,19 +31,28 @@ __all__ = ["Evaluation", "QueryScope", "evaluate", "evaluate_all", "mean_of"]
 NAMED = 3  # results named in a warning
 
 
+class MetricMean(NamedTuple):
+    """The mean of a metric, and the number of queries where it is defined."""
+
+    metric: str
+    mean: float
+    queries: int
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Result[MetricMean]):
     """One number per metric and query, with the queries."""
 
     metrics: tuple[Metric, ...]
     queries: Ids  # evaluated queries: those of the result, then those it lacks
     values: F8  # one row per metric, one column per query; NaN if undefined
     method: str = ""
-    missing: int = (
-        0  # labelled queries that the result lacks: 0 in every metric for queries="all", else excluded
-    )
+    # labelled queries that the result lacks: 0 in every metric for queries="all", else excluded
+    missing: int = 0
     unlabelled: int = 0  # queries of the result without labels: always excluded
     result_queries: Ids | None = None
+
+    facts = ("method", "mean", "queries", "missing", "unlabelled")
 
     def __getitem__(self, metric: MetricSpec) -> F8:
         wanted = parse(metric)
@@ -106,24 +117,39 @@ class Evaluation:
         columns = {str(m): v for m, v in zip(self.metrics, self.values, strict=True)}
         return values_frame(self.queries, columns, backend)
 
-    def _repr_html_(self) -> str:
+    @property
+    def rows(self) -> tuple[MetricMean, ...]:
+        """One row per metric."""
         undefined = self.undefined()
-        rows = tuple((m, format_decimal(v), f"{len(self) - undefined[m]:,}") for m, v in self.mean().items())
-        gaps = {"without an answer": self.missing, "without labels": self.unlabelled}
-        facts = "; ".join(f"{n:,} queries {what}" for what, n in gaps.items() if n)
-        title = f"Evaluation of {self.method}" if self.method else "Evaluation"
-        parts = [
-            render_table(Grid(("metric", "mean", "queries"), rows)),
-            render_paragraph(facts) if facts else "",
-        ]
-        return render_block(title, *parts)
+        return tuple(MetricMean(m, mean, len(self) - undefined[m]) for m, mean in self.mean().items())
 
-    def __repr__(self) -> str:
-        means = ", ".join(f"{name} {value:.4f}" for name, value in self.mean().items())
-        facts = [f"{len(self):,} quer{'y' if len(self) == 1 else 'ies'}"]
+    @property
+    def title(self) -> str:
+        """Names the method, if it is known."""
+        return f"Evaluation of {self.method}" if self.method else "Evaluation"
+
+    def headline(self) -> str:
+        """Number of queries, and the means."""
         gaps = {"missing": self.missing, "unlabelled": self.unlabelled}
-        facts += [f"{n:,} {what}" for what, n in gaps.items() if n]
-        return f"Evaluation({', '.join(facts)}: {means})"
+        counts = [
+            format_count(len(self), "query", "queries"),
+            *(f"{n:,} {what}" for what, n in gaps.items() if n),
+        ]
+        return f"{', '.join(counts)}: {', '.join(f'{r.metric} {r.mean:.4f}' for r in self.rows)}"
+
+    def grid(self) -> Grid:
+        """One row per metric."""
+        return Grid(MetricMean._fields, tuple((m, format_decimal(v), f"{n:,}") for m, v, n in self.rows))
+
+    def blocks(self) -> Iterator[ViewBlock]:
+        """The means, and the queries that were left out."""
+        yield self.grid()
+        gaps = {"without an answer": self.missing, "without labels": self.unlabelled}
+        if any(gaps.values()):
+            yield "; ".join(f"{n:,} queries {what}" for what, n in gaps.items() if n)
+
+    def _compute_facts(self) -> dict[str, Any]:
+        return {"mean": self.mean(), "queries": len(self)}
 
 
 def evaluate(

@@ -10,6 +10,7 @@ import numpy as np
 from podium.core.errors import ParameterError, PodiumError
 from podium.core.params import suggest_names
 from podium.data.consensus import Consensus, TieRule
+from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.index import ItemIndex
@@ -20,7 +21,13 @@ from podium.kernels.dispatch import F8
 from podium.methods.base import Aggregator
 from podium.metrics.agreement import compute_rbos
 
-__all__ = ["aggregate_methods", "compute_rbo_by_query", "expert_rankings", "judged_only"]
+__all__ = ["aggregate_dataset", "aggregate_methods", "compute_rbo_by_query", "expert_rankings", "judged_only"]
+
+
+def aggregate_dataset(method: Aggregator, data: Dataset, ties: TieRule = "item") -> Consensus:
+    """The consensus on a data set; features are given to methods that use them."""
+    features = data.features if method.tags.uses_features else None
+    return method.aggregate(data.preferences, features, ties=ties)
 
 
 def aggregate_methods(

@@ -16,12 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.core.errors import InputError, ParameterError
+from podium.evaluate.evaluation import mean_of
 from podium.kernels.dispatch import F8
 
 __all__ = [
     "TESTS",
     "Assessment",
+    "PairedOutcome",
     "assess_differences",
+    "assess_pairs",
     "holm",
     "mean_interval",
     "paired_t",
@@ -32,7 +35,7 @@ __all__ = [
 Differences = Sequence[float] | npt.NDArray[Any]
 EXACT = 16  # all sign patterns are enumerated up to this many queries
 CHUNK = 1 << 22  # numbers in memory at a time
-NEAR = 1e-12  # relative size below which a number is 0 up to rounding
+NEAR = 1e-12  # size below which a number or a relative difference is 0 up to rounding
 
 
 class Assessment(NamedTuple):
@@ -139,6 +142,33 @@ def assess_differences(
         if test != "wilcoxon":
             out.p[rows] = found.p
     return out
+
+
+class PairedOutcome(NamedTuple):
+    """Summary of two results' differences by query."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+    wins: int
+    ties: int
+    losses: int
+
+
+def assess_pairs(differences: F8, **settings: Any) -> list[PairedOutcome]:
+    """One outcome per row of differences by query, with the settings of `assess_differences`.
+
+    NaN marks queries where the metric is undefined; values of a query closer than 1e-12 are tied.
+    """
+    assessed = assess_differences(differences, **settings)
+    outcomes = []
+    for row, p, low, high in zip(differences, *(column.tolist() for column in assessed), strict=True):
+        d = row[~np.isnan(row)]
+        near = np.abs(d) <= NEAR
+        counts = int((d[~near] > 0).sum()), int(near.sum()), int((d[~near] < 0).sum())
+        outcomes.append(PairedOutcome(mean_of(d), low, high, p, *counts))
+    return outcomes
 
 
 # -- Student -------------------------------------------------------------------------------------------------

@@ -49,17 +49,12 @@ class Fused:
         return repr(make(self._by.name, **(self._by.parameters() | {"weights": self._weights})))
 
     def _repr_html_(self) -> str:
-        from podium.core.tables import Grid, render_block, render_table
+        from podium.core.tables import render_block, render_table
+        from podium.data.notebook_html import ranking_grid
 
-        marks = self.tied[:SHOWN]
-        rows = tuple(
-            (str(i + 1), str(item), f"{score:.6g}", "tied" if marks[i] else "")
-            for i, (item, score) in enumerate([*self][:SHOWN])
-        )
-        grid = Grid(("rank", "item", "score", ""), rows, 2)
-        return render_block(
-            f"{self.method}: {len(self):,} items", render_table(grid, more=len(self) - len(rows))
-        )
+        columns = (self.ranking[:SHOWN], range(1, SHOWN + 1), self.scores[:SHOWN], self.tied[:SHOWN])
+        table = render_table(ranking_grid(zip(*columns, strict=False)), more=max(0, len(self) - SHOWN))
+        return render_block(f"{self.method}: {len(self):,} items", table)
 
     def __iter__(self) -> Any:
         return iter(zip(self.ranking, self.scores, strict=True))

@@ -15,13 +15,13 @@ from podium.evaluate import charts
 
 __all__ = ["Block", "Figure", "FindingVerdict", "Report", "ReportFinding", "ReportTable", "Section"]
 
-FindingVerdict = Literal["ok", "look", "wrong", "unknown"]
+FindingVerdict = Literal["ok", "check", "wrong", "unknown"]
 KINDS = (".svg", ".png")
 
 
 @dataclass(frozen=True)
 class ReportFinding:
-    """The result of one check: `ok`, `look` (read before you decide), `wrong`, `unknown`."""
+    """The result of one check: `ok`, `check` (read before you decide), `wrong`, `unknown`."""
 
     name: str
     verdict: FindingVerdict

@@ -23,14 +23,14 @@ LUCK = 0.01  # selection bias, relative to the best method's mean, from which it
 BAD_JUDGES = 0.1  # share of random or malicious judgements that is reported
 TOP = 10
 FLAGS: dict[str, tuple[FindingVerdict, str, str]] = {  # verb for one expert, predicate for several
-    "strange ids": ("wrong", "shares", "share no query or item with the others"),
+    "unmatched ids": ("wrong", "shares", "share no query or item with the others"),
     "unjudged": ("wrong", "has", "have no judged item"),
-    "upside down": ("wrong", "orders", "order most pairs the opposite way"),
-    "all tied": ("look", "puts", "put all items at one rank"),
-    "silent": ("look", "gives", "give no answers"),
+    "reversed": ("wrong", "orders", "order most pairs the opposite way"),
+    "all tied": ("check", "puts", "put all items at one rank"),
+    "no answers": ("check", "gives", "give no answers"),
 }
-WORDS: dict[str, FindingVerdict] = {"ok": "ok", "warning": "look", "unknown": "unknown"}
-ORDER: tuple[FindingVerdict, ...] = ("wrong", "look", "unknown", "ok")
+WORDS: dict[str, FindingVerdict] = {"ok": "ok", "warning": "check", "unknown": "unknown"}
+ORDER: tuple[FindingVerdict, ...] = ("wrong", "check", "unknown", "ok")
 
 
 def collect_findings(found: ReportInputs) -> tuple[ReportFinding, ...]:
@@ -43,7 +43,7 @@ def collect_findings(found: ReportInputs) -> tuple[ReportFinding, ...]:
         *_check_leaderboard(found),
     ]
     known = {f.text for f in every}
-    every += [ReportFinding("warning", "look", text) for text in found.said if text not in known]
+    every += [ReportFinding("warning", "check", text) for text in found.said if text not in known]
     return tuple(sorted(every, key=lambda f: ORDER.index(f.verdict)))
 
 
@@ -58,7 +58,7 @@ def _check_labels(found: ReportInputs) -> Iterator[ReportFinding]:
             yield ReportFinding("labels", "wrong", _describe_unmatched_queries(found, labels))
         return
     count = found.comparison.queries
-    verdict: FindingVerdict = "ok" if count >= MANY else "look" if count >= FEW else "wrong"
+    verdict: FindingVerdict = "ok" if count >= MANY else "check" if count >= FEW else "wrong"
     words = "one query is not evidence" if count == 1 else f"{count:,} queries are evaluated"
     yield ReportFinding(
         "enough queries",
@@ -68,16 +68,16 @@ def _check_labels(found: ReportInputs) -> Iterator[ReportFinding]:
     here = len(p) - int((labels.queries.codes_of(p.queries) >= 0).sum())
     if here:
         yield ReportFinding(
-            "labelled queries", "look", f"{here:,} of {len(p):,} queries have no labels and are excluded"
+            "labelled queries", "check", f"{here:,} of {len(p):,} queries have no labels and are excluded"
         )
     lacking = int((~found.comparison.evaluations[found.best_method].answered).sum())
     if lacking:
         text = f"{lacking:,} of {count:,} judged queries are not in the input and count as 0"
-        yield ReportFinding("answered queries", "wrong" if lacking > count / 2 else "look", text)
+        yield ReportFinding("answered queries", "wrong" if lacking > count / 2 else "check", text)
     yield _check_judged_share(found)
     uneven = [n for n in found.comparison.notes if "may be better than its figures" in n]
     if uneven:
-        yield ReportFinding("fair judging", "look", uneven[0])
+        yield ReportFinding("fair judging", "check", uneven[0])
     yield from _check_choice(found)
 
 
@@ -87,8 +87,8 @@ def _check_held_out(found: ReportInputs) -> Iterator[ReportFinding]:
     if held is None:
         return
     for name, reason in held.left_out.items():
-        yield ReportFinding("held-out queries", "look", f"{name} is not evaluated: {reason}")
-    yield from (ReportFinding("held-out queries", "look", note) for note in held.notes)
+        yield ReportFinding("held-out queries", "check", f"{name} is not evaluated: {reason}")
+    yield from (ReportFinding("held-out queries", "check", note) for note in held.notes)
     if held.checked and not held.used:
         verb = "was" if len(held.checked) == 1 else "were"
         text = f"{', '.join(held.checked)} {verb} not fitted on any of these queries"
@@ -108,7 +108,7 @@ def _check_choice(found: ReportInputs) -> Iterator[ReportFinding]:
         luck = mean - found.expected_mean > LUCK
         yield ReportFinding(
             "choice of the best",
-            "look" if luck else "ok",
+            "check" if luck else "ok",
             text + ("; expect that on new queries" if luck else ""),
         )
     if found.asked.slow:
@@ -133,7 +133,7 @@ def _check_judged_share(found: ReportInputs) -> ReportFinding:
         return ReportFinding(
             "judged items", "wrong", f"no item {where} of any result is judged; the scores are meaningless"
         )
-    verdict: FindingVerdict = "ok" if share >= WELL else "look" if share >= POORLY else "wrong"
+    verdict: FindingVerdict = "ok" if share >= WELL else "check" if share >= POORLY else "wrong"
     text = f"{format_percent(share)} {where} of {found.best_method} is judged"
     return ReportFinding(
         "judged items", verdict, text if verdict == "ok" else f"{text}; the rest counts as not relevant"
@@ -157,23 +157,23 @@ def _check_experts(found: ReportInputs) -> Iterator[ReportFinding]:
     worth = f"effective number of independent experts: {d.effective:.1f} of {len(d):,}"
     if d.copies:
         pairs = [f"{c.first} and {c.second}" for c in d.copies]
-        yield ReportFinding("copies", "look", f"{worth}; near-duplicates: {join_names(pairs)}")
+        yield ReportFinding("copies", "check", f"{worth}; near-duplicates: {join_names(pairs)}")
     else:
         half = d.effective < len(d) / 2
-        yield ReportFinding("independent experts", "look" if half else "ok", worth)
+        yield ReportFinding("independent experts", "check" if half else "ok", worth)
     part = [r for r in d.rows if 0 < r.queries < ABSENT * len(p)]
     if part:
         least = min(part, key=lambda r: r.queries)
         fewest = f"fewest {least.expert}, {least.queries:,} of {len(p):,}"
         text = f"{len(part)} of {len(d)} experts answer less than half of the queries; {fewest}"
-        yield ReportFinding("coverage", "look", text)
+        yield ReportFinding("coverage", "check", text)
 
 
 def _check_results(found: ReportInputs) -> Iterator[ReportFinding]:
     for name, result in found.results.items():
         if not result.diagnostics.converged:
             yield ReportFinding(
-                "converged", "look", f"{name} did not converge: {'; '.join(result.diagnostics.notes)}"
+                "converged", "check", f"{name} did not converge: {'; '.join(result.diagnostics.notes)}"
             )
     best = found.results[found.best_method]
     place = np.arange(len(best.order)) - best.index.starts[best.index.query_of_slot]
@@ -181,7 +181,7 @@ def _check_results(found: ReportInputs) -> Iterator[ReportFinding]:
     share = float(best.tied[top].mean()) if top.any() else 0.0
     text = f"{format_percent(share)} of the top {TOP} ranks of {found.best_method} are tied"
     if share > TIED:
-        yield ReportFinding("ties", "look", f"{text}; the tie rule, not the experts, orders these items")
+        yield ReportFinding("ties", "check", f"{text}; the tie rule, not the experts, orders these items")
     else:
         yield ReportFinding("ties", "ok", text)
 
@@ -194,7 +194,7 @@ def _check_annotators(found: ReportInputs) -> Iterator[ReportFinding]:
     bad = [r for r in crowd.rows if r.verdict in ("random", "malicious")]
     share = sum(r.judgements for r in bad) / total
     text = f"{len(bad)} of {len(crowd):,} annotators look random or malicious: {format_percent(share)} of judgements"
-    yield ReportFinding("annotators", "look" if share > BAD_JUDGES else "ok", text)
+    yield ReportFinding("annotators", "check" if share > BAD_JUDGES else "ok", text)
     worth = f"effective number of independent judges, by volume: {crowd.effective:.1f}"
     if crowd.copies:
         groups = [
@@ -203,7 +203,7 @@ def _check_annotators(found: ReportInputs) -> Iterator[ReportFinding]:
         ]
         yield ReportFinding(
             "copies",
-            "look",
+            "check",
             f"{worth}; these give the same answers, including mistakes: {join_names(groups)}",
         )
     else:

@@ -12,7 +12,7 @@ from podium.reporting.blocks import Block, Figure, Report, ReportFinding, Report
 
 __all__ = ["render_page"]
 
-WORDS = {"ok": "ok", "look": "check", "wrong": "wrong", "unknown": "unknown"}
+WORDS = {"ok": "ok", "check": "check", "wrong": "wrong", "unknown": "unknown"}
 DRAW = (
     "for (const holder of document.querySelectorAll('figure script[type=\"application/json\"]')) {"
     "const target = holder.previousElementSibling;"

@@ -21,6 +21,7 @@ __all__ = ["build_section", "build_sections", "tuning_blocks"]
 
 COLUMNS = 4  # methods shown in a heatmap
 ROWS = 25  # rows per table
+STANDINGS = "Standings; ranks: the range consistent with the votes"
 AGREEMENT = 60  # experts up to which an agreement matrix is legible
 EXPLAINED = 20_000  # rows up to which ranks are explained, for methods that read all rows
 MAX_EXPLAINED_EXPERTS = 200  # experts per query up to which ranks are explained
@@ -224,8 +225,6 @@ def _build_experts(found: ReportInputs) -> list[Block]:
     d = found.diagnosis
     if d is None:
         return []
-    from podium.analysis.experts.chart import draw_agreement
-
     words = (
         "alone: share of its items that no other expert lists; moved: how far the consensus moves without it"
     )
@@ -242,7 +241,7 @@ def _build_experts(found: ReportInputs) -> list[Block]:
         blocks.append(
             Figure(
                 "agreement",
-                draw_agreement(d),
+                d.chart(),
                 caption + (", and RBO of the lists." if d.overlap is not None else "."),
             )
         )
@@ -256,24 +255,15 @@ def _build_leaderboard(found: ReportInputs) -> list[Block]:
     board = found.board
     if board is None:
         return []
-    from podium.analysis.leaderboard.chart import draw_leaderboard
-
     level = f"{100 * board.settings.level:g}%"
-    lines = tuple(
-        (str(r.rank), str(r.item), format_decimal(r.score, 0),
-         f"{format_decimal(r.low, 0) or 'open'} .. {format_decimal(r.high, 0) or 'open'}",
-         f"{r.rank_low}..{r.rank_high}", f"{r.votes:,.10g}", f"{r.wins:,.10g}", f"{r.ties:,.10g}")
-        for r in board.rows
-    )  # fmt: skip
-    head = ("rank", "item", "score", f"{level} interval", "ranks", "votes", "wins", "ties")
     asked = [f"{p.first} against {p.second}" for p in board.next(5)] if len(board.rows) > 1 else []
     blocks: list[Block] = [
         Figure(
             "leaderboard",
-            draw_leaderboard(board),
+            board.chart(),
             f"Scores with {level} intervals, {board.tally.votes:,.10g} votes; {board.scheme.text}.",
         ),
-        ReportTable(Grid(head, lines, 2, "Standings; ranks: the range consistent with the votes"), 60),
+        ReportTable(dataclasses.replace(board.grid(digits=0), title=STANDINGS), 60),
     ]
     advice = f"To determine the whole order, {board.stopping()[1]}."
     blocks.append(f"{advice} Compare next: {', '.join(asked)}." if asked else advice)
@@ -284,38 +274,16 @@ def _build_annotators(found: ReportInputs) -> list[Block]:
     crowd = found.crowd
     if crowd is None:
         return []
-    from podium.analysis.annotators.chart import draw_annotators
-
-    lines = tuple(
-        (str(r.annotator), r.verdict, ", ".join(r.flags), format_decimal(r.quality, 2), f"{r.low:.2f} .. {r.high:.2f}",
-         f"{r.judgements:,}", format_decimal(r.agreement, 2), format_decimal(r.accuracy, 2),
-         format_decimal(r.seconds, 1))
-        for r in crowd.rows
-    )  # fmt: skip
     level = f"{100 * crowd.level:g}%"
-    head = (
-        "annotator",
-        "verdict",
-        "flags",
-        "quality",
-        f"{level} interval",
-        "judged",
-        "as consensus",
-        "as labels",
-        "seconds",
-    )
-    kept = [i for i in range(len(head)) if i < 6 or any(line[i] for line in lines)]
-    grid = Grid(
-        tuple(head[i] for i in kept),
-        tuple(tuple(row[i] for i in kept) for row in lines),
-        3,
-        "Annotators to check first",
-    )
+    headings = {n: n for n in ("annotator", "verdict", "flags", "quality")}
+    headings |= {"interval": f"{level} interval", "judgements": "judged", "agreement": "as consensus"}
+    grid = crowd.grid(headings | {"accuracy": "as labels", "seconds": "seconds"})
     caption = (
         f"Quality (1: always agrees with the others, 0.5: random, 0: always disagrees), {level} intervals."
     )
     said = tuple(f"{line[:1].upper()}{line[1:]}." for line in crowd.lines)
-    return [said, Figure("annotators", draw_annotators(crowd), caption), ReportTable(grid, 40)]
+    table = ReportTable(dataclasses.replace(grid, title="Annotators to check first"), 40)
+    return [said, Figure("annotators", crowd.chart(), caption), table]
 
 
 # -- tuning ------------------------------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ def _run_tuning(store: Store, job: Job, data: Any, tell: ProgressCallback) -> tu
         resume=store.job_folder(job.id),
         progress=tell,
     )
-    return found.sentence(), found.to_dict(), found.best
+    return found.conclusion(), found.to_dict(), found.best
 
 
 def _run_fit(_: Store, job: Job, data: Any, tell: ProgressCallback) -> tuple[str, Any, Any]:

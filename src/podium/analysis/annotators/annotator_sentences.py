@@ -24,7 +24,7 @@ def describe_annotators(found: Annotators, flags: Sequence[str]) -> list[str]:
     counts = found.counts
     named = [v for v in SENTENCE_ORDER if v != OVERLAP or counts[v]]
     kinds = ", ".join(f"{counts[v]:,} {'with ' if v in (FEW, OVERLAP) else ''}{v}" for v in named)
-    lines = [f"{format_count(len(found.rows), 'annotator')}: {kinds}"]
+    lines = [f"{format_count(len(found), 'annotator')}: {kinds}"]
     total = sum(row.judgements for row in found.rows) or 1
     advice = {MALICIOUS: _describe_reversal(found.reversal), RANDOM: "exclude them, or weight by quality",
               OVERLAP: "ask other annotators about the same items"}  # fmt: skip
@@ -61,7 +61,7 @@ def _describe_reversal(reversal: Reversal | None) -> str:
 def _describe_copies(found: Annotators) -> list[str]:
     lines = []
     for group in found.copies[:SHOWN]:
-        lines.append(f"near-identical answers, mistakes included: {join_names(group)}")
+        lines.append(f"near-identical answers, mistakes included: {join_names(group, SHOWN)}")
     if len(found.copies) > SHOWN:
         lines.append(f"{len(found.copies) - SHOWN} more groups with near-identical answers")
     return lines

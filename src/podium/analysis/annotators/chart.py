@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from podium.analysis.annotators.result import VERDICTS, Annotators
+from podium.analysis.annotators.annotator_verdicts import VERDICTS
 from podium.evaluate import charts
+
+if TYPE_CHECKING:
+    from podium.analysis.annotators.result import Annotators
 
 __all__ = ["draw_annotators", "plot_annotators"]
 

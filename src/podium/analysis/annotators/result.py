@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from podium.analysis.annotators.annotator_verdicts import (
     compute_posterior,
     judge_annotators,
 )
+from podium.analysis.annotators.chart import draw_annotators
 from podium.analysis.annotators.crowd_judgements import AgreementCounts, CrowdJudgements
 from podium.analysis.annotators.peers import (
     FAR,
@@ -33,7 +35,8 @@ from podium.analysis.annotators.peers import (
 from podium.analysis.annotators.reversal_check import Reversal
 from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.core.params import suggest_names
-from podium.core.tables import Grid, render_block, render_paragraph, render_table
+from podium.core.results import Result, ViewBlock, build_grid, show_field
+from podium.core.tables import Grid, format_decimal
 from podium.data.consensus import Consensus
 from podium.data.frames import FrameBackend, records_frame
 from podium.data.ids import Id
@@ -44,7 +47,20 @@ from podium.methods.base import make
 
 __all__ = ["VERDICTS", "Annotator", "Annotators", "annotators"]
 
-ROWS = 15  # annotators shown in a notebook
+# figure -> number of decimals; None where the data do not determine it
+FIGURES = {"agreement": 2, "peers": 2, "accuracy": 2, "consistency": 2, "first": 2, "seconds": 1, "weight": 2}
+CELLS: dict[str, Callable[[Any], str]] = {
+    "annotator": show_field("annotator"),
+    "verdict": show_field("verdict"),
+    "flags": show_field("flags", ", ".join),
+    "quality": show_field("quality", "{:.2f}".format),
+    "interval": lambda r: f"{r.low:.2f} .. {r.high:.2f}",
+    "short verdict": lambda r: r.verdict.removesuffix(" judgements"),
+    "short interval": lambda r: f"{r.low:.2f}..{r.high:.2f}",
+    **{name: show_field(name, "{:,}".format) for name in ("judgements", "pairs", "queries")},
+    **{name: show_field(name, partial(format_decimal, digits=digits)) for name, digits in FIGURES.items()},
+}
+SHORT = {n: n for n in ("annotator", "verdict", "flags", "quality", "interval", "judgements")}
 
 
 @dataclass(frozen=True)
@@ -78,7 +94,7 @@ class Annotator:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Annotators:
+class Annotators(Result[Annotator]):
     """All annotators, those that need attention first, then by number of judgements.
 
     >>> votes = [v for q in range(20) for v in [(q, "ann", "a", "b"), (q, "ben", "a", "b"), (q, "cid", "b", "a")]]
@@ -95,33 +111,26 @@ class Annotators:
     copies: tuple[tuple[Id, ...], ...] = field(default=())  # groups with near-identical answers
     reversal: Reversal | None = None  # held-out check of annotators with reversed answers
 
-    def __len__(self) -> int:
-        return len(self.rows)
+    key, shown, title = "annotator", 15, "Annotators"
+    facts = ("method", "level", "counts", "effective", "copies", "reversal", "lines", "rows")
+    chart = draw_annotators
 
-    def __iter__(self) -> Iterator[Annotator]:
-        return iter(self.rows)
+    def headline(self) -> str:
+        """Number of annotators by verdict."""
+        return self.lines[0]
 
-    def __getitem__(self, annotator: Id) -> Annotator:
-        for row in self.rows:
-            if row.annotator == annotator:
-                return row
-        known = [str(row.annotator) for row in self.rows]
-        raise ParameterError(f"there is no annotator {annotator!r}; {suggest_names(str(annotator), known)}")
+    def grid(self, headings: Mapping[str, str] = SHORT, *, top: int | None = None) -> Grid:
+        """A table of the columns named in `headings`, each under its heading.
 
-    def __repr__(self) -> str:
-        return f"Annotators({self.lines[0]})"
+        Figures that the data do not determine for anyone (agreement, accuracy, ...) have no column.
+        """
+        chosen = [(heading, CELLS[name]) for name, heading in headings.items()]
+        unknown = {heading for name, heading in headings.items() if name in FIGURES}
+        return build_grid(chosen, self.rows[:top], left=3, optional=unknown)
 
-    def _repr_html_(self) -> str:
-        head = ("annotator", "verdict", "flags", "quality", "interval", "judgements")
-        rows = tuple(
-            (str(r.annotator), r.verdict, ", ".join(r.flags), f"{r.quality:.2f}", f"{r.low:.2f} .. {r.high:.2f}",
-             f"{r.judgements:,}")
-            for r in self.rows[:ROWS]
-        )  # fmt: skip
-        paragraphs = "".join(map(render_paragraph, self.lines))
-        return render_block(
-            "Annotators", paragraphs, render_table(Grid(head, rows, 3), more=len(self.rows) - len(rows))
-        )
+    def blocks(self) -> tuple[ViewBlock, ...]:
+        """The summary, then the table."""
+        return *self.lines, self.grid()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -150,19 +159,6 @@ class Annotators:
     def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
         """A dataframe with one row per annotator, in the order of `rows`; columns as in `Annotator`."""
         return records_frame(self.rows, Annotator, "annotator", backend)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
-        return {
-            "method": self.method,
-            "level": self.level,
-            "counts": self.counts,
-            "effective": self.effective,
-            "copies": [list(group) for group in self.copies],
-            "reversal": None if self.reversal is None else self.reversal.to_dict(),
-            "lines": list(self.lines),
-            "rows": [asdict(row) for row in self.rows],
-        }
 
 
 FIRST, SECOND, COPIES = "always first", "always second", "copies"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from podium.analysis.experts.result import Diagnosis
 from podium.evaluate import charts
+
+if TYPE_CHECKING:
+    from podium.analysis.experts.result import Diagnosis
 
 __all__ = ["draw_agreement", "plot_agreement"]
 

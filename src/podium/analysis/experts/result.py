@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from podium.analysis.experts import agreement_matrices, expert_effects, id_overlap, warnings_text
-from podium.core import tables
+from podium.analysis.experts.chart import draw_agreement
 from podium.core.errors import InputError, ParameterError, check_type
-from podium.core.params import suggest_names
+from podium.core.results import Column, Result, ViewBlock, build_grid, show_field
+from podium.core.tables import Grid, format_decimal, format_interval, format_percent, replace_nonfinite
+from podium.core.text import format_count
 from podium.data.ids import Id, Ids
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
@@ -28,8 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["CopyPair", "Diagnosis", "Expert", "diagnose"]
 
 COPY_AGREEMENT = 0.95  # two experts are near-duplicates from this value on in both measures
-UPSIDE_DOWN = -0.2  # below this median agreement with the others, a list may be reversed
+REVERSED = -0.2  # below this median agreement with the others, a list may be reversed
 EVIDENCE = 20  # with fewer pairs of items, agreement may be chance and no flag is set
+MATRICES = {"agreement": ("", 2), "overlap": ("RBO (p = 0.9)", 2), "shared": ("queries that both answer", 0)}
 DEPTH = 10  # places for the judged share when the metric has no cutoff
 
 
@@ -42,20 +46,19 @@ class Expert:
     entries: int  # items listed, or votes
     length: float  # entries per answered query
     alone: float | None  # share of its items that no other expert lists (or votes on)
-    agreement: (
-        float | None
-    )  # mean over the others: tau-b from -1 to 1, or for votes the share of agreeing pairs
+    # mean over the others: tau-b from -1 to 1, or for votes the share of agreeing pairs
+    agreement: float | None
     overlap: float | None  # mean RBO with the others' lists
     judged: float | None  # share of its top places that have a grade
     value: float | None  # the metric of its own lists
-    effect: (
-        float | None
-    )  # metric of the full consensus minus that without this expert: positive means it helps
+    # metric of the full consensus minus that without this expert: positive means it helps
+    effect: float | None
     low: float | None  # interval of the effect
     high: float | None
     p_holm: float | None  # p-value of no effect, corrected over all experts
     moved: float | None  # change of the consensus without it: 1 - RBO, 0 for none
-    flags: tuple[str, ...]  # of: silent, strange ids, unjudged, all tied, upside down, copy, hurts, helps
+    # of: no answers, unmatched ids, unjudged, all tied, reversed, copy, hurts, helps
+    flags: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class CopyPair:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosis:
+class Diagnosis(Result[Expert]):
     """Matrices have one row and column per expert, in the order of `experts`; NaN where nothing is shared."""
 
     experts: Ids
@@ -90,76 +93,82 @@ class Diagnosis:
     fingerprint: str
     reading: str = ""  # how unlisted items were read; empty if every list is complete
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, expert: Id) -> Expert:
-        code = self.experts.code_of(expert)
-        if code is None:
-            raise ParameterError(
-                f"there is no expert {expert!r}; {suggest_names(str(expert), map(str, self.experts))}"
-            )
-        return self.rows[code]
-
-    def __repr__(self) -> str:
-        return f"Diagnosis({self.headline()})"
+    key, shown = "expert", 30
+    facts = ("experts", "names", "agreement", "overlap", "shared", "copies", "effective", "method", "metric", "value",
+             "judged_queries", "level", "measure", "fingerprint", "reading", "warnings")  # fmt: skip
+    chart = draw_agreement
 
     def headline(self) -> str:
         """One line: number of experts, effective number, number of warnings."""
-        found = len(self.warnings)
-        shown = "no warnings" if not found else f"{found} warning{'' if found == 1 else 's'}"
+        words = format_count(len(self.warnings), "warning") if self.warnings else "no warnings"
         many = f"effective number of independent experts: {self.effective:.1f} of {len(self):,}"
-        return f"{'1 expert' if len(self) == 1 else many}; {shown}"
+        return f"{'1 expert' if len(self) == 1 else many}; {words}"
+
+    @property
+    def title(self) -> str:
+        """The headline."""
+        return self.headline()
+
+    def grid(self) -> Grid:
+        """One row per expert, largest effect first; without labels, highest agreement first."""
+        two = partial(format_decimal, digits=2)
+        columns: list[Column] = [
+            ("queries", show_field("queries", "{:,}".format)),
+            ("length", show_field("length", partial(format_decimal, digits=1))),
+            ("alone", show_field("alone", format_percent)),
+            (self.measure, show_field("agreement", two if self.measure == "tau-b" else format_percent)),
+            ("RBO", show_field("overlap", two)),
+            ("judged", show_field("judged", format_percent)),
+            (str(self.metric), show_field("value", format_decimal)),
+            ("effect", show_field("effect", partial(format_decimal, sign=True))),
+            ("interval", lambda r: format_interval(r.low, r.high)),
+            ("moved", show_field("moved", two)),
+        ]
+        first: Column = ("expert", show_field("expert"))
+        last: Column = ("flags", show_field("flags", ", ".join))
+        rows, optional = sorted(self.rows, key=_sort_key), {name for name, _ in columns}
+        return build_grid((first, *columns, last), rows, title=self.headline(), optional=optional)
+
+    def matrix_grid(self, which: str = "agreement") -> Grid:
+        """A matrix as text: `agreement`, `overlap` or `shared`; empty cells where two experts share nothing."""
+        if which not in MATRICES:
+            raise ParameterError(f"there is no matrix {which!r}; accepted: {', '.join(MATRICES)}")
+        matrix = getattr(self, which)
+        if matrix is None:
+            raise ParameterError("votes have no RBO; accepted: agreement, shared")
+        title, digits = MATRICES[which]
+        if which == "agreement":
+            title = "tau-b on common items" if self.measure == "tau-b" else "share of agreeing pairs"
+        names = tuple(map(str, self.experts))
+        lines = ((format_decimal(v, digits) for v in row) for row in matrix.tolist())
+        rows = tuple((name, *line) for name, line in zip(names, lines, strict=True))
+        return Grid(("", *names), rows, 1, title)
+
+    def blocks(self) -> Iterator[ViewBlock]:
+        """The warnings, the table of experts, and the matrices unless they are large."""
+        if self.warnings:
+            yield self.warnings
+        yield replace(self.grid(), title="")
+        if len(self) <= self.shown:
+            yield self.matrix_grid("agreement")
+            if self.overlap is not None:
+                yield self.matrix_grid("overlap")
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values; None where a figure is undefined."""
-        facts = (
-            "effective",
-            "method",
-            "metric",
-            "value",
-            "judged_queries",
-            "level",
-            "measure",
-            "fingerprint",
-            "reading",
-        )
-        document: dict[str, Any] = {
-            "experts": [asdict(row) for row in self.rows],
-            "names": self.experts.tolist(),
-            "agreement": self.agreement.tolist(),
-            "overlap": None if self.overlap is None else self.overlap.tolist(),
-            "shared": self.shared.tolist(),
-            "copies": [asdict(pair) for pair in self.copies],
-            **{name: getattr(self, name) for name in facts},
-            "warnings": list(self.warnings),
-        }
-        plain: dict[str, Any] = tables.replace_nonfinite(document)
+        plain: dict[str, Any] = replace_nonfinite(super().to_dict())
         return plain
 
-    def to_json(self) -> str:
-        """The same as JSON text."""
-        return tables.format_json(self.to_dict())
-
-    def grid(self) -> tables.Grid:
-        """The table of experts as text."""
-        from podium.analysis.experts.expert_tables import experts_grid
-
-        return experts_grid(self)
-
-    def matrix_grid(self, which: str = "agreement") -> tables.Grid:
-        """A matrix as text: `agreement`, `overlap` or `shared`."""
-        from podium.analysis.experts.expert_tables import matrix_grid
-
-        return matrix_grid(self, which)
+    def _compute_facts(self) -> dict[str, Any]:
+        return {"experts": self.rows, "names": self.experts}
 
     def to_html(self) -> str:
         """A fragment of a page: warnings, the table of experts, the matrices."""
-        from podium.analysis.experts.expert_tables import as_html
+        return self._repr_html_()
 
-        return as_html(self)
 
-    _repr_html_ = to_html
+def _sort_key(r: Expert) -> tuple[float, ...]:
+    return tuple(-v if v is not None and math.isfinite(v) else math.inf for v in (r.effect, r.agreement))
 
 
 def diagnose(
@@ -194,7 +203,11 @@ def diagnose(
     which = (
         np.zeros(0, np.int64) if labels is None else expert_effects.find_measured_queries(preferences, labels)
     )
-    judged, unjudged, on_labels = _match_labels(preferences, labels, expert, slot)
+    judged, unjudged, on_labels = (
+        (0, np.zeros(len(preferences.experts), np.bool_), [])
+        if labels is None
+        else id_overlap.match_labels(preferences, labels, expert, slot)
+    )
     usable = labels if len(which) else None
     columns = _ExpertColumns(
         agreement_matrices.compare_lists(preferences, rows)
@@ -240,14 +253,6 @@ class _DiagnosisContext(NamedTuple):
     level: float
 
 
-def _match_labels(
-    preferences: Preferences, labels: Labels | None, expert: I8, slot: I8
-) -> tuple[int, B1, list[str]]:
-    if labels is None:
-        return 0, np.zeros(len(preferences.experts), np.bool_), []
-    return id_overlap.match_labels(preferences, labels, expert, slot)
-
-
 def _measure_own_lists(
     preferences: Preferences, labels: Labels | None, metric: Metric, which: I8
 ) -> expert_effects.SingleExpertScores:
@@ -277,7 +282,8 @@ def _assemble_diagnosis(about: _DiagnosisContext, c: _ExpertColumns, id_warnings
     apart[c.matrix.evidence.sum(axis=1) < EVIDENCE] = math.nan
     flags = _collect_flags(experts, c, copies, apart, 1 - about.level)
     typical = _mean_with_others(c.matrix.agreement)
-    overlap = None if c.matrix.overlap is None else _mean_with_others(c.matrix.overlap)
+    nothing = np.full(len(experts), math.nan)
+    overlap = nothing if c.matrix.overlap is None else _mean_with_others(c.matrix.overlap)
     active = about.preferences.active_experts
     return Diagnosis(
         experts,
@@ -307,48 +313,30 @@ def _none_if_nan(value: float) -> float | None:
 
 
 def _build_row(
-    preferences: Preferences,
-    c: _ExpertColumns,
-    code: int,
-    flags: Sequence[str],
-    typical: F8,
-    overlap: F8 | None,
+    preferences: Preferences, c: _ExpertColumns, code: int, flags: Sequence[str], typical: F8, overlap: F8
 ) -> Expert:
     lists, votes = preferences.lists, preferences.comparisons
-    listed = int(lists.lengths[lists.expert == code].sum())
-    entries = listed or int((votes.expert == code).sum())
+    entries = int(lists.lengths[lists.expert == code].sum()) or int((votes.expert == code).sum())
     queries = int(c.matrix.shared[code, code])
-    return Expert(
-        expert=preferences.experts[code],
-        queries=queries,
-        entries=entries,
-        length=entries / queries if queries else 0.0,
-        alone=_none_if_nan(c.share[code]),
-        agreement=_none_if_nan(typical[code]),
-        overlap=None if overlap is None else _none_if_nan(overlap[code]),
-        judged=_none_if_nan(c.own.judged[code]),
-        value=_none_if_nan(c.own.value[code]),
-        effect=_none_if_nan(c.left.effect[code]),
-        low=_none_if_nan(c.left.low[code]),
-        high=_none_if_nan(c.left.high[code]),
-        p_holm=_none_if_nan(c.left.p[code]),
-        moved=_none_if_nan(c.left.moved[code]),
-        flags=tuple(flags),
-    )
-
-
-def _off_diagonal(matrix: F8) -> F8:
-    others = matrix.copy()
-    np.fill_diagonal(others, np.nan)
-    return others
+    figures = {
+        "alone": c.share,
+        "agreement": typical,
+        "overlap": overlap,
+        **c.own._asdict(),
+        **{name: getattr(c.left, name) for name in ("effect", "low", "high", "moved")},
+        "p_holm": c.left.p,
+    }
+    known: dict[str, Any] = {name: _none_if_nan(column[code]) for name, column in figures.items()}
+    length = entries / queries if queries else 0.0
+    return Expert(preferences.experts[code], queries, entries, length, flags=tuple(flags), **known)
 
 
 def _mean_with_others(matrix: F8) -> F8:
-    return np.array([mean_of(row) for row in _off_diagonal(matrix)])
+    return np.array([mean_of(np.delete(row, i)) for i, row in enumerate(matrix)])
 
 
 def _median_with_others(matrix: F8) -> F8:
-    known = [row[~np.isnan(row)] for row in _off_diagonal(matrix)]
+    known = [row[(np.arange(len(row)) != i) & ~np.isnan(row)] for i, row in enumerate(matrix)]
     return np.array([float(np.median(row)) if len(row) else math.nan for row in known])
 
 
@@ -378,11 +366,11 @@ def _collect_flags(
     silent = np.diag(c.matrix.shared) == 0
     sure = np.nan_to_num(c.left.p, nan=1.0) < alpha
     marks = {
-        "silent": silent,
-        "strange ids": c.unmatched,
+        "no answers": silent,
+        "unmatched ids": c.unmatched,
         "unjudged": c.unjudged,
         "all tied": c.tied,
-        "upside down": np.nan_to_num(apart, nan=0.0) < UPSIDE_DOWN,
+        "reversed": np.nan_to_num(apart, nan=0.0) < REVERSED,
         "copy": np.array([(type(e), e) in copied for e in experts], np.bool_),
         "hurts": sure & (c.left.effect < 0),
         "helps": sure & (c.left.effect > 0),

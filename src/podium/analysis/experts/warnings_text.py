@@ -29,8 +29,8 @@ def describe_warnings(
     def find_flagged(word: str) -> list[Id]:
         return [e for e, marks in zip(experts, flags, strict=True) if word in marks]
 
-    sentences = _describe_reversed(experts, find_flagged("upside down"), apart, columns.measure)
-    tied, silent, hurting = find_flagged("all tied"), find_flagged("silent"), find_flagged("hurts")
+    sentences = _describe_reversed(experts, find_flagged("reversed"), apart, columns.measure)
+    tied, silent, hurting = find_flagged("all tied"), find_flagged("no answers"), find_flagged("hurts")
     if tied:
         sentences.append(
             f"{_quote_names(tied)} {_choose_verb(tied, 'ties', 'tie')} all items in every list: "

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from podium.analysis.explain.result import ExpertContribution, Explanation
 from podium.evaluate import charts
+
+if TYPE_CHECKING:
+    from podium.analysis.explain.result import ExpertContribution, Explanation
 
 __all__ = ["draw_explanation", "plot_explanation"]
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from podium.analysis.explain.chart import draw_explanation
 from podium.analysis.explain.counterfactuals import Change, SwapSearch
-from podium.core import tables
 from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
+from podium.core.results import Column, Result, ViewBlock, build_grid, show_field
+from podium.core.tables import Grid
 from podium.data.consensus import RankedItem
 from podium.data.features import Features
 from podium.data.ids import Id
@@ -41,7 +43,7 @@ class ExpertContribution:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation:
+class Explanation(Result[ExpertContribution]):
     """An item's place with reasons; with another item, why it is above or below, and what would swap them.
 
     `voices` are sorted by strength. They sum to the score (or to the difference) if `exact`; otherwise each
@@ -81,34 +83,50 @@ class Explanation:
             *([] if self.over is None else [*_describe_balance(self), *_describe_swaps(self)]),
         ]
 
-    def __repr__(self) -> str:
-        return f"Explanation({self.lines[0]})"
+    key = "expert"
+    facts = ("method", "query", "items", "exact", "above", "below", "experts", "changes", "complete", "text")
+    chart = draw_explanation
 
-    def _repr_html_(self) -> str:
-        heads = [f"rank of {r.item}" for r in (self.item, self.over) if r is not None]
-        rows = tuple(
-            (str(v.expert), *("" if r is None else str(r) for r in v.ranks), f"{v.value:+.6g}")
-            for v in self.voices
-        )
+    @property
+    def rows(self) -> tuple[ExpertContribution, ...]:
+        """The voices."""
+        return self.voices
+
+    @property
+    def title(self) -> str:
+        """The method."""
+        return self.method
+
+    def headline(self) -> str:
+        """The place of the item."""
+        return self.lines[0]
+
+    def grid(self, *, unlisted: str = "", votes: str = "") -> Grid:
+        """Ranks and contribution of each expert; `unlisted` stands for a missing rank.
+
+        `votes` is a format of the votes for and against, such as "{:g}:{:g}"; without it they are left out.
+        """
+
+        def show_rank(v: ExpertContribution, place: int) -> str:
+            return unlisted if v.ranks[place] is None else str(v.ranks[place])
+
+        columns: list[Column] = [("expert", show_field("expert"))]
+        columns.append((f"rank of {self.item.item}", lambda v: show_rank(v, 0)))
+        if self.over is not None:
+            columns.append((f"rank of {self.over.item}", lambda v: show_rank(v, 1)))
+        if votes:
+            columns.append(("votes", lambda v: "" if v.votes is None else votes.format(*v.votes)))
         value = "adds" if self.over is None else f"favors {self.item.item}"
-        table = tables.render_table(tables.Grid(("expert", *heads, value), rows))
-        return tables.render_block(self.method, *map(tables.render_paragraph, self.lines), table)
+        columns.append((value, show_field("value", "{:+.6g}".format)))
+        return build_grid(columns, self.voices, optional={"votes"})
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
-        shown = [r for r in (self.item, self.over) if r is not None]
-        return {
-            "method": self.method,
-            "query": self.query,
-            "items": [{**r._asdict(), "of": self.of} for r in shown],
-            "exact": self.exact,
-            "above": None if self.above is None else self.above._asdict(),
-            "below": None if self.below is None else self.below._asdict(),
-            "experts": [asdict(v) for v in self.voices],
-            "changes": [asdict(c) for c in self.changes],
-            "complete": self.complete,
-            "text": self.lines,
-        }
+    def blocks(self) -> tuple[ViewBlock, ...]:
+        """The sentences, then the table."""
+        return *self.lines, self.grid()
+
+    def _compute_facts(self) -> dict[str, Any]:
+        items = [{**r._asdict(), "of": self.of} for r in (self.item, self.over) if r is not None]
+        return {"items": items, "experts": self.voices, "text": self.lines}
 
 
 def explain(
@@ -308,7 +326,7 @@ def _describe_balance(e: Explanation) -> list[str]:
     one, other = e.item.item, e.over.item
     first, second = (sum(v.prefers == side for v in e.voices) for side in (1, -1))
     lines = [
-        f"Own rankings: {_format_expert_count(first)} put{'s' * (first == 1)} {one} first, {second} {other}"
+        f"Own rankings: {first} expert{' puts' if first == 1 else 's put'} {one} first, {second} {other}"
     ]
     undecided = e.experts - first - second
     lines[0] += f"; {undecided} {'is' if undecided == 1 else 'are'} undecided" if undecided else ""
@@ -317,15 +335,11 @@ def _describe_balance(e: Explanation) -> list[str]:
     where = "above" if e.item.rank < e.over.rank else "below"
     up, down = ([v.value for v in e.voices if v.value * sign > 0] for sign in (1, -1))
     if e.exact:
-        added = f"{_format_expert_count(len(up))} add {sum(up):.4g} to {one}"
+        added = f"{len(up)} expert{'s' * (len(up) != 1)} add {sum(up):.4g} to {one}"
         text = f"{added}, {len(down)} subtract {-sum(down):.4g}"
     else:
         text = f"removing one expert lowers {one} in {len(up)} cases and raises it in {len(down)}"
     return [f"{one} is {where} {other} by {abs(e.item.score - e.over.score):.4g}: {text}", *lines]
-
-
-def _format_expert_count(count: int) -> str:
-    return f"{count} expert{'' if count == 1 else 's'}"
 
 
 def _describe_swaps(e: Explanation) -> list[str]:

@@ -218,18 +218,18 @@ def _draw_ranks(alt: Any, grid: HeatmapData, y: Any) -> Any:
 
 
 def _draw_places(alt: Any, grid: HeatmapData, y: Any, methods: list[str]) -> Any:
-    last = max((c["place"] for c in grid.places if c["place"]), default=1)
+    last = max([2, *(c["place"] for c in grid.places if c["place"])])
     axis = alt.Axis(orient="top", labelAngle=-60, labelLimit=110, ticks=False, domain=False)
     base = (
         alt.Chart(alt.Data(values=grid.places))
         .transform_filter("isValid(datum.place)")
         .encode(x=alt.X("method:N", sort=methods, title=None, axis=axis), y=y)
     )
-    scale = alt.Scale(type="log", domain=[1, max(last, 2)], range=RANKS, interpolate="lab")
+    scale = alt.Scale(type="log", domain=[1, last], range=RANKS, interpolate="lab")
     cells = base.mark_rect(stroke="white", strokeWidth=1).encode(
         color=alt.Color("place:Q", scale=scale, legend=None), tooltip=["method:N", "item:N", "place:Q"]
     )
-    ink = alt.condition(f"datum.place <= {math.sqrt(max(last, 2))}", alt.value("white"), alt.value("#1a1a1a"))
+    ink = alt.condition(f"datum.place <= {math.sqrt(last)}", alt.value("white"), alt.value("#1a1a1a"))
     text = base.mark_text(fontSize=10).encode(text="place:Q", color=ink)
     return (cells + text).properties(width={"step": 28}, height={"step": 18})
 

@@ -59,7 +59,7 @@ def _find_learned_weights(model: Aggregator) -> WeightsByKind | None:
     from podium.methods.learned.svd_features import SvdAggregator
 
     if not hasattr(model, "experts_"):
-        weights = model.weights
+        weights = vars(model).get("weights")  # rankers of features have none
         return {"weight": dict(weights)} if isinstance(weights, Mapping) else None
     if isinstance(model, CrfAggregator):
         rows = model.expert_weights()

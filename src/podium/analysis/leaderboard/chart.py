@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from podium.analysis.leaderboard.result import Leaderboard
 from podium.evaluate import charts
+
+if TYPE_CHECKING:
+    from podium.analysis.leaderboard.result import Leaderboard
 
 __all__ = ["draw_leaderboard", "plot_leaderboard"]
 

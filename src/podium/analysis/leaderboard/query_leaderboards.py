@@ -9,6 +9,7 @@ from typing import Any
 from podium.analysis.leaderboard.result import Leaderboard, LeaderboardSettings, leaderboard
 from podium.analysis.leaderboard.tally import Tally
 from podium.core.errors import InputError, ParameterError, PodiumError, PodiumWarning
+from podium.core.text import join_names
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
 
@@ -45,8 +46,7 @@ def leaderboards_by_query(
             iter(left_out.values()), InputError("there are no votes", remedy="give lists or comparisons")
         )
     if left_out:
-        more = f" and {len(left_out) - SHOWN} more" if len(left_out) > SHOWN else ""
-        names = ", ".join(f"{query} ({error})" for query, error in list(left_out.items())[:SHOWN]) + more
+        names = join_names([f"{query} ({error})" for query, error in left_out.items()], SHOWN)
         text = f"no leaderboard for {len(left_out):,} of {len(found) + len(left_out):,} queries: {names}"
         warnings.warn(text, PodiumWarning, stacklevel=2)
     return found

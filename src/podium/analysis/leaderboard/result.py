@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,18 +16,16 @@ from podium.analysis.leaderboard.active_sampling import (
     decide_stopping,
     find_next_pairs,
 )
+from podium.analysis.leaderboard.chart import draw_leaderboard
 from podium.analysis.leaderboard.checks import LeaderboardCheck, run_checks
-from podium.analysis.leaderboard.interval_scheme import (
-    IntervalScheme,
-    VoteSampling,
-    choose_scheme,
-)
+from podium.analysis.leaderboard.interval_scheme import IntervalScheme, VoteSampling, choose_scheme
 from podium.analysis.leaderboard.judges import Agreement, compute_agreement
 from podium.analysis.leaderboard.tally import Tally, check_items
 from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.core.params import suggest_names
+from podium.core.results import RenamedAttribute, Result, ViewBlock
 from podium.core.settings import LeaderboardSettings
-from podium.core.tables import Grid, format_p_value, render_block, render_paragraph, render_table
+from podium.core.tables import Grid, format_p_value
 from podium.data.frames import FrameBackend, records_frame
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
@@ -36,7 +33,6 @@ from podium.kernels.dispatch import F8
 
 __all__ = ["Leaderboard", "LeaderboardSettings", "Proposal", "Standing", "leaderboard"]
 
-SHOWN = 15  # items shown in a notebook
 # Estimates beyond this multiple of the given votes are not reported: the difference is too uncertain.
 FORESEEABLE = 100
 
@@ -72,7 +68,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Leaderboard:
+class Leaderboard(Result[Standing]):
     """Standings, best first, with the checks and the data behind them.
 
     >>> votes = Preferences.from_comparisons(
@@ -96,44 +92,56 @@ class Leaderboard:
     degrees: F8 = field(repr=False)  # degrees of freedom by item; infinite for errors over single votes
     agreement: Agreement | None = field(default=None, repr=False)
 
-    def __repr__(self) -> str:
-        warned = [c.name for c in self.checks if c.verdict == "warning"]
-        doubts = f", warnings: {', '.join(warned)}" if warned else ""
-        what = f"{len(self.rows)} items, {self.tally.votes:,.10g} votes, first: {self.rows[0].item!r}"
-        return f"Leaderboard({what}{doubts})"
-
-    def _repr_html_(self) -> str:
-        head = ("rank", "item", "score", "interval", "ranks", "votes")
-        rows = tuple(
-            (str(r.rank), str(r.item), f"{r.score:.5g}", _format_interval(r.low, r.high),
-             f"{r.rank_low}-{r.rank_high}", f"{r.votes:,.10g}")
-            for r in self.rows[:SHOWN]
-        )  # fmt: skip
-        left_out = len(self.rows) - len(rows)
-        words = f"Verdict: {self.verdict}; {self.scheme.text}."
-        return render_block(
-            repr(self), render_table(Grid(head, rows, 2), more=left_out), render_paragraph(words)
-        )
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[Standing]:
-        return iter(self.rows)
-
-    def __getitem__(self, item: Id) -> Standing:
-        for row in self.rows:
-            if row.item == item:
-                return row
-        raise ParameterError(
-            f"there is no item {item!r}; {suggest_names(str(item), [str(r.item) for r in self.rows])}"
-        )
+    key, shown = "item", 15
+    facts = ("settings", "votes", "scheme", "rows", "groups", "verdict", "checks")
+    chart = draw_leaderboard
+    verdict = RenamedAttribute("checks_summary")
 
     @property
-    def verdict(self) -> str:
+    def votes(self) -> float:
+        """Number of votes, or their total weight."""
+        return self.tally.votes
+
+    @property
+    def checks_summary(self) -> str:
         """The checks in one phrase."""
-        warned = [c.name for c in self.checks if c.verdict == "warning"]
-        return f"check: {', '.join(warned)}" if warned else "all checks passed"
+        return f"check: {', '.join(self.warned)}" if self.warned else "all checks passed"
+
+    @property
+    def warned(self) -> list[str]:
+        """Names of the checks that found a problem."""
+        return [c.name for c in self.checks if c.verdict == "warning"]
+
+    def headline(self) -> str:
+        """Number of items and votes, the first item, and the checks that found a problem."""
+        doubts = f", warnings: {', '.join(self.warned)}" if self.warned else ""
+        return f"{len(self)} items, {self.votes:,.10g} votes, first: {self.rows[0].item!r}{doubts}"
+
+    def grid(self, *, digits: int | None = None, between: str = " .. ", top: int | None = None) -> Grid:
+        """The standings: a short table, or one with `digits` decimals that also counts wins and ties.
+
+        `between` separates the ends of an interval. With `top`, there are only the best `top` items, and their
+        probability of being among the best `settings.top`.
+        """
+        short = digits is None
+        form, dash = ("{:.5g}", "-") if short else (f"{{:z.{digits}f}}", "..")
+        interval = "interval" if short else f"{100 * self.settings.level:.6g}% interval"
+        head = ["rank", "item", "score", interval, "ranks", "votes", *([] if short else ["wins", "ties"])]
+        rows = []
+        for r in self.rows[:top]:
+            ends = (form.format(v) if math.isfinite(v) else "open" for v in (r.low, r.high))
+            cells = [str(r.rank), str(r.item), form.format(r.score), between.join(ends)]
+            cells += [f"{r.rank_low}{dash}{r.rank_high}", f"{r.votes:,.10g}"]
+            cells += [] if short else [f"{r.wins:,.10g}", f"{r.ties:,.10g}"]
+            rows.append((*cells, *([] if top is None else [f"{r.top:.3f}"])))
+        return Grid((*head, *([] if top is None else [f"top {top}"])), tuple(rows), 2)
+
+    def blocks(self) -> tuple[ViewBlock, ...]:
+        """The standings, the checks, and the sampling unit of the errors."""
+        return self.grid(), f"Verdict: {self.checks_summary}; {self.scheme.text}."
+
+    def _compute_facts(self) -> dict[str, Any]:
+        return {"verdict": self.checks_summary}
 
     def p_value(self, first: Id, second: Id) -> float:
         """p-value of the two items being equal, corrected for all pairs of the leaderboard."""
@@ -173,18 +181,6 @@ class Leaderboard:
     def to_frame(self, backend: FrameBackend = "pyarrow", *, top: int | None = None) -> Any:
         """A dataframe with one row per item, best first, at most `top` of them; columns as in `Standing`."""
         return records_frame(self.rows[:top], Standing, "item", backend)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything except the votes, as plain values."""
-        return {
-            "settings": asdict(self.settings),
-            "votes": self.tally.votes,
-            "scheme": asdict(self.scheme),
-            "rows": [asdict(row) for row in self.rows],
-            "groups": [list(g) for g in self.groups],
-            "verdict": self.verdict,
-            "checks": [asdict(c) for c in self.checks],
-        }
 
 
 def leaderboard(
@@ -237,12 +233,6 @@ def _warn_of_groups(checks: tuple[LeaderboardCheck, ...]) -> None:
     for check in checks:
         if check.name == "connected" and len(check.details["groups"]) > 1:
             warnings.warn(check.text, PodiumWarning, stacklevel=3)
-
-
-def _format_interval(low: float, high: float) -> str:
-    """Text of an interval that votes leave open."""
-    below, above = (f"{v:.5g}" if math.isfinite(v) else "open" for v in (low, high))
-    return f"{below} .. {above}"
 
 
 def _resolve_settings(settings: LeaderboardSettings | None, changes: dict[str, Any]) -> LeaderboardSettings:

@@ -11,6 +11,7 @@ import numpy as np
 
 from podium.core import registry
 from podium.core.errors import ParameterError, PodiumError, PodiumWarning
+from podium.evaluate.result_rankings import aggregate_dataset
 from podium.evaluate.tuning.score_table import TuningTask
 from podium.evaluate.tuning.search_space import MethodSpace
 from podium.kernels.dispatch import I8
@@ -124,8 +125,7 @@ def _measure_seconds(problem: TuningTask, method: Aggregator, columns: I8, enoug
         begin = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PodiumWarning)
-            part = problem.select_part(columns)
-            method.aggregate(part.preferences, part.features if method.tags.uses_features else None)
+            aggregate_dataset(method, problem.select_part(columns))
         spent = min(spent, time.process_time() - begin)
         if spent <= enough:
             break

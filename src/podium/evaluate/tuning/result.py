@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from podium.core import tables
 from podium.core.errors import InputError
+from podium.core.results import Column, RenamedAttribute, Result, ViewBlock, build_grid, show_field
+from podium.core.tables import Grid, format_decimal, format_interval, format_p_value
 from podium.core.text import format_count
 from podium.data.ids import Id, Ids, id_order
 from podium.evaluate.tuning.nested_estimate import TuningRow
@@ -19,20 +20,11 @@ from podium.metrics.base import Metric
 if TYPE_CHECKING:
     from podium.data.frames import FrameBackend
 
-__all__ = ["Tuning", "TuningTrial", "TuningVerdict", "check_document"]
+__all__ = ["Tuning", "TuningOutcome", "TuningTrial", "check_document"]
 
-TuningVerdict = Literal["better", "worse", "no difference", "unknown"]
-SHOWN = 5  # configurations shown in a notebook
-WEIGHTS = 10  # experts shown in a notebook
-DOCUMENT = (
-    "verdict",
-    "sentence",
-    "metric",
-    "config",
-    "baseline",
-    "rows",
-    "trials",
-)  # keys of every document
+TuningOutcome = Literal["better", "worse", "no difference", "unknown"]
+BEST = 5  # configurations in a table of the best
+DOCUMENT = ("verdict", "sentence", "metric", "config", "baseline", "rows", "trials")  # keys of every document
 
 
 @dataclass(frozen=True)
@@ -47,7 +39,7 @@ class TuningTrial:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tuning:
+class Tuning(Result[TuningRow]):
     """The best configuration, its value on held-out queries, and everything that was tried."""
 
     metric: Metric
@@ -69,36 +61,51 @@ class Tuning:
     budget: float | None  # seconds after which no further configuration was started; None: no limit
     same: bool = False  # all configurations have the same values
 
-    def __repr__(self) -> str:
-        return f"Tuning({self.config}: {self.verdict()}, {self.metric} {self.tuned:.4f}, {len(self.trials)} trials)"
+    shown = 10
+    facts = (
+        "verdict", "sentence", "recommended", "metric", "best", "config", "weights", "baseline", "tuned", "held_out",
+        "rows", "trials", "chosen", "left_out", "notes", "search", "folds", "seed", "level", "budget", "queries",
+    )  # fmt: skip
+    verdict, sentence = RenamedAttribute("outcome"), RenamedAttribute("conclusion")
 
-    def _repr_html_(self) -> str:
-        best = tuple((t.config, tables.format_decimal(t.mean)) for t in self.trials[:SHOWN] if not t.failed)
-        tried = tables.Grid(("best configurations", f"{self.metric} (optimistic: selected on it)"), best)
-        notes = [self.sentence(), *self.notes]
-        return tables.render_block(
-            f"Tuning: {self.config}",
-            *map(tables.render_paragraph, notes),
-            tables.render_table(self.grid()),
-            tables.render_table(tried),
-            tables.render_table(self.weights_grid(), most=WEIGHTS) if self.weights else "",
-        )
+    def headline(self) -> str:
+        """The configuration, the outcome, the metric, and the number of trials."""
+        return f"{self.config}: {self.outcome()}, {self.metric} {self.tuned:.4f}, {len(self.trials)} trials"
 
-    def grid(self) -> tables.Grid:
+    @property
+    def title(self) -> str:
+        """The configuration."""
+        return f"Tuning: {self.config}"
+
+    def blocks(self) -> Iterator[ViewBlock]:
+        """Conclusion and notes, the held-out values, the best configurations, the weights."""
+        yield self.conclusion()
+        yield from self.notes
+        yield self.grid()
+        yield self.trials_grid()
+        if self.weights:
+            yield self.weights_grid()
+
+    def grid(self) -> Grid:
         """Table of the held-out value of the choice and of its rivals."""
         held = "on held-out queries" if self.folds > 1 else "on the query it was tuned on"
-        head = (f"{self.metric} {held}", "mean", "tuned is better by", f"{self.level:.0%} interval", "p")
-        rows = [
-            (
-                r.name,
-                tables.format_decimal(r.mean),
-                tables.format_decimal(r.difference, sign=True),
-                tables.format_interval(r.low, r.high),
-                tables.format_p_value(r.p),
-            )
-            for r in self.rows
+        columns: list[Column] = [
+            (f"{self.metric} {held}", show_field("name")),
+            ("mean", show_field("mean", format_decimal)),
+            ("tuned is better by", lambda r: format_decimal(r.difference, sign=True)),
+            (f"{self.level:.0%} interval", lambda r: format_interval(r.low, r.high)),
+            ("p", show_field("p", format_p_value)),
         ]
-        return tables.Grid(head, (("tuned", tables.format_decimal(self.tuned), "", "", ""), *rows))
+        return build_grid(columns, (TuningRow("tuned", self.tuned), *self.rows))
+
+    def trials_grid(self, *, queries: bool = False) -> Grid:
+        """The best configurations, on request with the number of queries they were tried on."""
+        columns: list[Column] = [
+            ("best configurations", show_field("config")),
+            (f"{self.metric} (optimistic: selected on it)", show_field("mean", format_decimal)),
+        ]
+        columns += [("queries", show_field("queries"))] if queries else []
+        return build_grid(columns, [t for t in self.trials[:BEST] if not t.failed])
 
     @property
     def weights(self) -> dict[Id, float]:
@@ -107,12 +114,12 @@ class Tuning:
         named = dict(given) if isinstance(given, Mapping) else {}
         return dict(sorted(named.items(), key=lambda pair: (-pair[1], id_order(pair[0]))))
 
-    def weights_grid(self) -> tables.Grid:
+    def weights_grid(self) -> Grid:
         """The weights as a table."""
         rows = tuple((str(expert), f"{weight:g}") for expert, weight in self.weights.items())
-        return tables.Grid(("expert", "weight in the best configuration"), rows)
+        return Grid(("expert", "weight in the best configuration"), rows)
 
-    def verdict(self) -> TuningVerdict:
+    def outcome(self) -> TuningOutcome:
         """Whether the tuned configuration differs significantly from the baseline on held-out queries."""
         row = self.rows[0]
         if row.p is None or row.low is None or row.high is None or row.difference is None:
@@ -121,9 +128,9 @@ class Tuning:
             return "no difference"
         return "better" if row.difference > 0 else "worse"
 
-    def sentence(self) -> str:
-        """The verdict in words, with its figures."""
-        row, queries = self.rows[0], format_count(len(self.queries), "query")
+    def conclusion(self) -> str:
+        """The outcome in words, with its figures."""
+        row, queries = self.rows[0], format_count(len(self.queries), "query", "queries")
         if len(self.trials) == 1:
             only = f"only {self.trials[0].config} was tried ({self.metric} {row.mean:.4f} on {queries})"
             return f"There is nothing to choose: {only}."
@@ -142,7 +149,7 @@ class Tuning:
         span = f"{self.level:.0%} interval {row.low:+.4f} .. {row.high:+.4f}, " if bounded else ""
         gain = f"{self.metric} {self.tuned:.4f} against {row.mean:.4f}, {row.difference:+.4f}"
         figures = f"{gain} ({span}{queries})"
-        found = self.verdict()
+        found = self.outcome()
         if found == "no difference":
             half = (row.high - row.low) / 2
             least = f"with {queries}, differences below about {half:.4f} are not detectable"
@@ -157,31 +164,17 @@ class Tuning:
 
     def recommendation(self) -> str:
         """The configuration to use: the tuned one only if it is significantly better."""
-        return self.config if self.verdict() == "better" else self.baseline
+        return self.config if self.outcome() == "better" else self.baseline
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
+    def _compute_facts(self) -> dict[str, Any]:
         return {
-            "verdict": self.verdict(),
-            "sentence": self.sentence(),
+            "verdict": self.outcome(),
+            "sentence": self.conclusion(),
             "recommended": self.recommendation(),
             "metric": str(self.metric),
             "best": repr(self.best),
-            "config": self.config,
             "weights": [{"expert": e, "weight": w} for e, w in self.weights.items()],
-            "baseline": self.baseline,
-            "tuned": self.tuned,
             "held_out": self.folds > 1,
-            "rows": [asdict(row) for row in self.rows],
-            "trials": [asdict(trial) for trial in self.trials],
-            "chosen": list(self.chosen),
-            "left_out": dict(self.left_out),
-            "notes": list(self.notes),
-            "search": self.search,
-            "folds": self.folds,
-            "seed": self.seed,
-            "level": self.level,
-            "budget": self.budget,
             "queries": len(self.queries),
         }
 

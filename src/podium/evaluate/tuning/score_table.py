@@ -12,18 +12,19 @@ import math
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from podium.core import registry
 from podium.core.errors import InputError, PodiumError, PodiumWarning
 from podium.core.version import __version__
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset
 from podium.data.ids import Ids
-from podium.evaluate.result_rankings import expert_rankings
+from podium.evaluate.result_rankings import aggregate_dataset, expert_rankings
 from podium.evaluate.splits import labelled_queries
 from podium.evaluate.tuning.quality_weights import QualityWeights
 from podium.evaluate.tuning.search_space import TuningConfig
@@ -36,6 +37,8 @@ from podium.storage.digests import digest_dataset, digest_values
 from podium.storage.folder_cache import ResultCache
 
 __all__ = ["ScoreTable", "TuningTask"]
+
+_Stack = tuple[tuple[FoldGroup, ...], StackedFolds | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,27 +94,27 @@ class TuningTask:
 
     def select_part(self, columns: I8) -> Dataset:
         """The data restricted to these judged queries."""
-        return self._cached_parts(columns.tobytes())  # type: ignore[no-any-return]
-
-    @functools.cached_property
-    def _cached_parts(self) -> Any:
-        return functools.lru_cache(256)(
-            lambda raw: self._select_queries(self.codes[np.frombuffer(raw, np.int64)])
-        )
+        return self._caches[0](columns.tobytes())
 
     def fold_groups(self, columns: I8) -> tuple[FoldGroup, ...]:
         """The queries of each pair of folds, and of each fold, among these columns."""
-        return self._cached_stacks(columns.tobytes())[0]  # type: ignore[no-any-return]
+        return self._caches[1](columns.tobytes())[0]
 
     def stack(self, columns: I8) -> StackedFolds | None:
         """The same stacked in one table, if possible."""
-        return self._cached_stacks(columns.tobytes())[1]  # type: ignore[no-any-return]
+        return self._caches[1](columns.tobytes())[1]
 
     @functools.cached_property
-    def _cached_stacks(self) -> Any:
-        return functools.lru_cache(8)(lambda raw: self._build_stack(np.frombuffer(raw, np.int64)))
+    def _caches(self) -> tuple[Callable[[bytes], Dataset], Callable[[bytes], _Stack]]:
+        return functools.lru_cache(256)(self._build_part), functools.lru_cache(8)(self._build_stack)
 
-    def _build_stack(self, columns: I8) -> tuple[tuple[FoldGroup, ...], StackedFolds | None]:
+    def _build_part(self, raw: bytes) -> Dataset:
+        codes = self.codes[np.frombuffer(raw, np.int64)]
+        everything = np.array_equal(codes, np.arange(len(self.data)))
+        return self.data if everything else self.data.select_codes(codes)
+
+    def _build_stack(self, raw: bytes) -> _Stack:
+        columns = np.frombuffer(raw, np.int64)
         fold, found = self.fold[columns], []
         for a in range(self.fold_count):
             for b in range(a, self.fold_count):
@@ -120,11 +123,6 @@ class TuningTask:
                     found.append(FoldGroup(a, b, at, self.select_part(columns[at])))
         groups = tuple(found)
         return groups, StackedFolds.from_groups(groups)
-
-    def _select_queries(self, codes: I8) -> Dataset:
-        return (
-            self.data if np.array_equal(codes, np.arange(len(self.data))) else self.data.select_codes(codes)
-        )
 
     def measure_queries(self, consensus: Consensus, part: Dataset, columns: I8) -> F8:
         """The metric on these judged queries; a query that the result lacks counts as 0."""
@@ -240,14 +238,8 @@ class ScoreTable:
 
 def _is_per_query(config: TuningConfig) -> bool:
     """Whether some queries can be computed without the others."""
-    tags = _tags(config)
+    tags = registry.aggregators.get(config.method).tags
     return bool(tags.per_query and not tags.supervised)
-
-
-def _tags(config: TuningConfig) -> Any:
-    from podium.core import registry
-
-    return registry.aggregators.get(config.method).tags
 
 
 def evaluate_config(problem: TuningTask, config: TuningConfig, columns: I8) -> F8:
@@ -271,11 +263,8 @@ def _evaluate_held_out(problem: TuningTask, config: TuningConfig, columns: I8) -
     """Values of every group of queries, computed from what was learned without it."""
     groups = problem.fold_groups(columns)
     free = [np.flatnonzero((problem.fold != g.a) & (problem.fold != g.b)) for g in groups]
-    stack = (
-        problem.stack(columns)
-        if isinstance(config.weights, QualityWeights) and _is_per_query(config)
-        else None
-    )
+    by_quality = isinstance(config.weights, QualityWeights) and _is_per_query(config)
+    stack = problem.stack(columns) if by_quality else None
     if stack is None:
         models = [fit_config(problem, config, rest) for rest in free]
         return [_rank_and_measure(problem, m, columns[g.at]) for m, g in zip(models, groups, strict=True)]
@@ -319,7 +308,4 @@ def _check_enough(columns: I8) -> None:
 
 def _rank_and_measure(problem: TuningTask, model: Aggregator, columns: I8) -> F8:
     part = problem.select_part(columns) if model.tags.per_query else problem.data
-    features = part.features if model.tags.uses_features else None
-    return problem.measure_queries(
-        model.aggregate(part.preferences, features, ties=problem.ties), part, columns
-    )
+    return problem.measure_queries(aggregate_dataset(model, part, problem.ties), part, columns)

@@ -78,7 +78,7 @@ def tune(
 
     >>> from podium.data.demo import demo
     >>> found = tune(demo(30), "ndcg@5", ["rrf", "borda"], trials=10)
-    >>> found.verdict() in ("better", "no difference"), len(found.trials), len(found.chosen)
+    >>> found.outcome() in ("better", "no difference"), len(found.trials), len(found.chosen)
     (True, 10, 5)
     """
     check_type(dataset, Dataset, "tune", "give podium.Dataset(preferences, labels)")

@@ -11,6 +11,7 @@ import numpy as np
 
 from podium.core import params
 from podium.core.errors import InputError, PodiumWarning
+from podium.core.results import RenamedAttribute
 from podium.data.consensus import Consensus, TieRule
 from podium.data.features import Features
 from podium.data.ids import id_order
@@ -55,7 +56,7 @@ class LabelledFeatures(FeatureModel):
     >>> model = LabelledFeatures(beliefs={"bm25": 2}).fit(x)
     >>> model.rank(x).ranking("q")
     ['a', 'b', 'c', 'd']
-    >>> weights = model.weights()
+    >>> weights = model.feature_weights()
     >>> weights["bm25"] > weights["tf"] > abs(weights["noise"])
     True
     """
@@ -107,7 +108,9 @@ class LabelledFeatures(FeatureModel):
         """The items of every query by descending score."""
         return Consensus.from_scores(features.index, self.predict(features), ties=ties, method=repr(self))
 
-    def weights(self) -> dict[str, float]:
+    weights = RenamedAttribute("feature_weights")
+
+    def feature_weights(self) -> dict[str, float]:
         """The weight of each normalized feature."""
         self._check_fitted("fit(features)")
         return dict(zip(self.names_, self.learned.tolist(), strict=True))

@@ -11,6 +11,7 @@ import numpy as np
 from podium.core import params
 from podium.core.errors import InputError, Option, ParameterError
 from podium.core.params import Choice, suggest_names
+from podium.core.results import RenamedAttribute
 from podium.data.consensus import Consensus, TieRule
 from podium.data.features import Features
 from podium.data.ids import Id
@@ -45,7 +46,7 @@ class LambdaRank(FeatureModel, Learner):
     >>> model = LambdaRank(passes=20).fit(x, Labels.from_dict({"q": {"a": 2, "b": 0, "c": 1}}))
     >>> model.rank(x).ranking("q")
     ['a', 'c', 'b']
-    >>> {name: weight > 0 for name, weight in model.weights().items()}
+    >>> {name: weight > 0 for name, weight in model.feature_weights().items()}
     {'good': True, 'bad': False}
     """
 
@@ -72,7 +73,7 @@ class LambdaRank(FeatureModel, Learner):
                     f"{self.normalise!r}; set ",
                     Option("normalise", self.prior.normalise, of="method"),
                 )
-            self.prior = self.prior.weights()
+            self.prior = self.prior.feature_weights()
         _check_prior(self.prior)
 
     def fit(
@@ -128,7 +129,7 @@ class LambdaRank(FeatureModel, Learner):
         >>> from podium import Features, Labels
         >>> def part(q):
         ...     return Features.from_rows([q] * 2, "ab", [[1.0], [0.0]]), Labels.from_dict({q: {"a": 1, "b": 0}})
-        >>> LambdaRank(passes=5).fit_stream([lambda: part("q1"), lambda: part("q2")]).weights()["f1"] > 0
+        >>> LambdaRank(passes=5).fit_stream([lambda: part("q1"), lambda: part("q2")]).feature_weights()["f1"] > 0
         True
         """
         from podium.methods.learned.sharded_objective import ShardedObjective
@@ -154,7 +155,9 @@ class LambdaRank(FeatureModel, Learner):
         """The items of every query by descending score."""
         return Consensus.from_scores(features.index, self.predict(features), ties=ties, method="lambdarank")
 
-    def weights(self) -> dict[str, float]:
+    weights = RenamedAttribute("feature_weights")
+
+    def feature_weights(self) -> dict[str, float]:
         """The weight of each feature in a linear scorer."""
         self._check_fitted("fit(features, labels)")
         if not self._is_linear:

@@ -118,7 +118,7 @@ def _build_blocks(
 ) -> list[Block]:
     from podium.core.tables import Grid
 
-    blocks: list[Block] = [two.verdict(metric) if two.queries > 1 else "There is only one query."]
+    blocks: list[Block] = [two.conclusion(metric) if two.queries > 1 else "There is only one query."]
     if len(rows) > 1 and any(r[3] for r in rows):
         chart = draw_differences(two, metric)
         chart.concat[0] = chart.concat[0].properties(width=700, height=170)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from podium.analysis.explain import Explanation, explain
-from podium.analysis.explain.chart import draw_explanation
 from podium.analysis.explain.counterfactuals import scale_expert_weight
 from podium.analysis.figures.heatmap import natural_sort_key
 from podium.core.errors import ParameterError
-from podium.core.tables import Grid
 from podium.data.consensus import RankedItem
 from podium.data.ids import Id, Ids
 from podium.methods.base import Aggregator
@@ -156,31 +155,14 @@ def _build_sliders(c: ViewContext, q: Id, factors: Mapping[Id, float]) -> list[d
 
 
 def _build_blocks(told: Explanation) -> list[Block]:
-    heads = [f"rank of {r.item}" for r in (told.item, told.over) if r is not None]
-    value = "adds" if told.over is None else f"favors {told.item.item}"
-    rows = tuple(
-        (
-            str(v.expert),
-            *("not listed" if r is None else str(r) for r in v.ranks),
-            *_format_votes(told, v),
-            f"{v.value:+.6g}",
-        )
-        for v in told.voices
-    )
-    votes = ("votes",) if any(v.votes for v in told.voices) else ()
     how = (
         f"adds up to the {'score' if told.over is None else 'difference'}"
         if told.exact
         else "score minus the score without the expert"
     )
     caption = f"{told.lines[0]}. Per expert: {how}."
+    grid = told.grid(unlisted="not listed", votes="{:g} for, {:g} against")
     return [
-        Figure("contributions", draw_explanation(told), caption),
-        ReportTable(Grid(("expert", *heads, *votes, value), rows, 1, f"Contributions, {told.method}"), 100),
+        Figure("contributions", told.chart(), caption),
+        ReportTable(replace(grid, title=f"Contributions, {told.method}"), 100),
     ]
-
-
-def _format_votes(told: Explanation, voice: Any) -> tuple[str, ...]:
-    if not any(v.votes for v in told.voices):
-        return ()
-    return ("" if voice.votes is None else f"{voice.votes[0]:g} for, {voice.votes[1]:g} against",)

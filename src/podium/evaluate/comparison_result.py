@@ -1,0 +1,265 @@
+"""The result of a comparison: rows, pairs, values by query, and the documents made from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from podium.core.errors import ParameterError
+from podium.core.params import suggest_names
+from podium.core.results import RenamedAttribute, Result, ViewBlock
+from podium.core.tables import (
+    Grid,
+    format_csv,
+    format_latex,
+    format_markdown,
+    render_block,
+    render_page,
+    replace_nonfinite,
+)
+from podium.core.text import format_count
+from podium.data.ids import Id
+from podium.evaluate.comparison_chart import draw_differences
+from podium.evaluate.comparison_sentences import describe_conclusion, describe_tests, list_notes
+from podium.evaluate.comparison_tables import metric_grid
+from podium.evaluate.evaluation import Evaluation, mean_of
+from podium.evaluate.significance import NEAR, assess_pairs, holm
+from podium.metrics.base import Metric, MetricSpec, parse, parse_all
+from podium.metrics.binary import Judged
+
+__all__ = ["Comparison", "ComparisonRow", "Pair", "QueryRow"]
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """One result on one metric; the baseline's own rows have no difference."""
+
+    name: str
+    metric: str
+    mean: float
+    judged: float  # share of the evaluated places that have a grade; NaN if not measured
+    difference: float | None = None
+    low: float | None = None  # interval of the difference
+    high: float | None = None
+    p: float | None = None
+    p_holm: float | None = None  # corrected for all rows of the comparison
+    wins: int | None = None  # queries where it beats the baseline
+    ties: int | None = None
+    losses: int | None = None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two results on one metric, higher mean first; p is corrected over all pairs of the metric."""
+
+    better: str
+    worse: str
+    metric: str
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    wins: int  # queries where `better` is better
+    ties: int
+    losses: int
+
+
+@dataclass(frozen=True)
+class QueryRow:
+    """All results on one query: `difference` is the value of `other` minus that of the baseline."""
+
+    query: Id
+    values: Mapping[str, float]  # by result; NaN if undefined
+    judged: Mapping[str, float]  # by result: share of the evaluated places that have a grade
+    other: str  # the requested result, or the one farthest from the baseline
+    difference: float
+    winner: str | None  # the best result; None if several are tied
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Result[ComparisonRow]):
+    """All rows, metric by metric, and the evaluations behind them."""
+
+    baseline: str
+    rows: tuple[ComparisonRow, ...]
+    evaluations: Mapping[str, Evaluation]
+    test: str
+    level: float
+    queries: int
+    rounds: int = 10_000
+    seed: int = 0
+    left_out: Mapping[str, str] = field(default_factory=dict)  # method -> why it has no result
+    remarks: tuple[str, ...] = ()  # remarks on the input, added to the notes
+
+    facts = (
+        "baseline",
+        "test",
+        "level",
+        "queries",
+        "rounds",
+        "seed",
+        "rows",
+        "verdicts",
+        "notes",
+        "left_out",
+    )
+    chart = draw_differences
+    verdict = RenamedAttribute("conclusion")
+
+    def headline(self) -> str:
+        """Number of results and queries, the baseline and the test."""
+        what = f"{len(self.evaluations)} results on {self.queries:,} queries"
+        return f"{what}, baseline {self.baseline!r}, {self.test} test"
+
+    @property
+    def title(self) -> str:
+        """Number of results and queries."""
+        return f"{len(self.evaluations)} results on {format_count(self.queries, 'query', 'queries')}"
+
+    def row(self, name: str, metric: MetricSpec) -> ComparisonRow:
+        """One row."""
+        wanted = str(parse_all([metric])[0])
+        for row in self.rows:
+            if (row.name, row.metric) == (name, wanted):
+                return row
+        raise ParameterError(
+            f"there is no row for {name!r} and {wanted}; {suggest_names(name, self.evaluations)}"
+        )
+
+    def __getitem__(self, name: str) -> tuple[ComparisonRow, ...]:
+        if name not in self.evaluations:
+            raise ParameterError(f"there is no result {name!r}; {suggest_names(name, self.evaluations)}")
+        return tuple(row for row in self.rows if row.name == name)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Printed forms of the metrics, in row order."""
+        return tuple(dict.fromkeys(row.metric for row in self.rows))
+
+    def pairs(self, metric: MetricSpec | None = None) -> tuple[Pair, ...]:
+        """All pairs of results on one metric (default: the first), best first, Holm-corrected."""
+        asked = self._resolve_metric(metric)
+        value = {name: e[asked] for name, e in self.evaluations.items()}
+        means = {name: mean_of(values) for name, values in value.items()}
+        best_first = sorted(means, key=lambda name: -means[name] if means[name] == means[name] else math.inf)
+        named = [(a, b) for i, a in enumerate(best_first) for b in best_first[i + 1 :]]
+        differences = np.array([value[a] - value[b] for a, b in named]).reshape(len(named), self.queries)
+        how = {"test": self.test, "level": self.level, "rounds": self.rounds, "seed": self.seed}
+        outcomes = assess_pairs(differences, **how)
+        adjusted = holm([o.p for o in outcomes]).tolist()
+        return tuple(
+            Pair(a, b, str(asked), *o[:4], p_holm, *o[4:])
+            for (a, b), o, p_holm in zip(named, outcomes, adjusted, strict=True)
+        )
+
+    def per_query(self, metric: MetricSpec | None = None, *, name: str | None = None) -> tuple[QueryRow, ...]:
+        """One row per query, largest difference to the baseline first.
+
+        The difference is that of result `name`, or of the result farthest from the baseline on that query.
+        """
+        asked, names = self._resolve_metric(metric), list(self.evaluations)
+        others = [n for n in names if n != self.baseline] if name is None else [name]
+        if name is not None and name not in self.evaluations:
+            raise ParameterError(f"there is no result {name!r}; {suggest_names(name, names)}")
+        if not others:
+            raise ParameterError("there is only one result; give another to compare it with")
+        judged, unknown = Judged(cutoff=asked.cutoff), [math.nan] * self.queries
+        value = {n: e[asked].tolist() for n, e in self.evaluations.items()}
+        shares = {
+            n: e[judged].tolist() if judged in e.metrics else unknown for n, e in self.evaluations.items()
+        }
+        rows = []
+        for i, query in enumerate(self.evaluations[names[0]].queries):
+            mine = {n: value[n][i] for n in names}
+            gaps = {n: mine[n] - mine[self.baseline] for n in others}
+            other = max(others, key=lambda n: abs(gaps[n]) if gaps[n] == gaps[n] else -1.0)
+            row = QueryRow(
+                query, mine, {n: shares[n][i] for n in names}, other, gaps[other], _find_winner(mine)
+            )
+            rows.append(row)
+        return tuple(sorted(rows, key=lambda r: -abs(r.difference) if r.difference == r.difference else 1.0))
+
+    def conclusion(self, metric: MetricSpec | None = None) -> str:
+        """The conclusion about all results against the baseline, in one or two sentences."""
+        return describe_conclusion(self, self._resolve_metric(metric))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Caveats: too few queries, too few judged items, methods that failed."""
+        return list_notes(self)
+
+    def grid(self, metric: MetricSpec | None = None) -> Grid:
+        """The results on one metric (default: the first), best first, with the judged share next to every figure."""
+        return metric_grid(self, str(self._resolve_metric(metric)))
+
+    def grids(self) -> list[Grid]:
+        """One text table per metric."""
+        return [metric_grid(self, metric) for metric in self.metrics]
+
+    def blocks(self, further: Sequence[Grid] = ()) -> Iterator[ViewBlock]:
+        """Tables and conclusions, further tables, notes."""
+        for metric, grid in zip(self.metrics, self.grids(), strict=True):
+            yield grid
+            yield self.conclusion(metric)
+        yield from further
+        yield from self.notes
+        yield describe_tests(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything except the values by query, as plain values; None where a figure is undefined."""
+        plain: dict[str, Any] = replace_nonfinite(super().to_dict())
+        return plain
+
+    def _compute_facts(self) -> dict[str, Any]:
+        return {"verdicts": {m: self.conclusion(m) for m in self.metrics}}
+
+    def to_markdown(self, further: Sequence[Grid] = ()) -> str:
+        """Markdown: tables, conclusions and notes, followed by further tables."""
+        out = []
+        for metric, grid in zip(self.metrics, self.grids(), strict=True):
+            out += [f"### {grid.title}", "", format_markdown(grid), "", self.conclusion(metric), ""]
+        out += [f"- {note}" for note in self.notes] + ([""] if self.notes else [])
+        for grid in further:
+            out += [f"### {grid.title}", "", format_markdown(grid), ""]
+        return "\n".join([*out, describe_tests(self)]) + "\n"
+
+    def to_latex(self, further: Sequence[Grid] = ()) -> str:
+        """LaTeX tables with booktabs rules; conclusions and notes as comments."""
+        out = ["% needs \\usepackage{booktabs}"]
+        for metric, grid in zip(self.metrics, self.grids(), strict=True):
+            caption = f"{grid.title}. {describe_tests(self)}"
+            out += [_format_comment(self.conclusion(metric)), format_latex(grid, caption=caption)]
+        out += [format_latex(grid, caption=grid.title) for grid in further]
+        return "\n".join([*out, *map(_format_comment, self.notes)]) + "\n"
+
+    def to_csv(self) -> str:
+        """One line per result and metric with all digits."""
+        names = [f.name for f in fields(ComparisonRow)]
+        return format_csv(names, ([getattr(row, name) for name in names] for row in self.rows))
+
+    def to_html(self, further: Sequence[Grid] = (), *, page: bool = True) -> str:
+        """An HTML page that needs no network, or only its body."""
+        parts = [self._render(block) for block in self.blocks(further)]
+        return render_page(self.title, *parts) if page else render_block(self.title, *parts)
+
+    def _resolve_metric(self, metric: MetricSpec | None) -> Metric:
+        wanted = parse(self.metrics[0] if metric is None else metric)
+        if str(wanted) not in self.metrics:
+            raise ParameterError(f"{wanted} was not compared; there are {', '.join(self.metrics)}")
+        return wanted
+
+
+def _find_winner(values: Mapping[str, float]) -> str | None:
+    known = {n: v for n, v in values.items() if v == v}
+    best = max(known.values(), default=math.nan)
+    top = [n for n, v in known.items() if best - v <= NEAR]
+    return top[0] if len(top) == 1 else None
+
+
+def _format_comment(text: str) -> str:
+    return "% " + " ".join(text.split())
