@@ -63,12 +63,12 @@ def _finish_answer(document: dict[str, Any], warned: list[str], begin: float) ->
 )
 async def fuse(request: Request) -> Response:
     """Fuse plain lists into one: `podium.fuse`. Small requests run in the event loop, others in a worker."""
-    begin, body, limits = time.perf_counter(), await read_body(request), request.app.state.settings.limits
+    begin, body, state = time.perf_counter(), await read_body(request), request.app.state
     given = fuse_answers.parse_fuse_request(body) if len(body) <= LONG else None
     if given is not None and fuse_answers.is_quick(given):
-        return _finish_answer(fuse_answers.answer_fuse(given, limits), [], begin)
-    document, warned = await request.app.state.pool.run(
-        lambda: fuse_answers.answer_fuse(given or fuse_answers.parse_fuse_request(body), limits)
+        return _finish_answer(fuse_answers.answer_fuse(given, state), [], begin)
+    document, warned = await state.pool.run(
+        lambda: fuse_answers.answer_fuse(given or fuse_answers.parse_fuse_request(body), state)
     )
     return _finish_answer(document, warned, begin)
 
