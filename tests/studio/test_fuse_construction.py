@@ -32,8 +32,9 @@ def made(monkeypatch):
     fuse_module._make_cached.cache_clear()
     # methods validate their parameters in the base class, whatever else they do
     for cls, name in ((Preferences, "__init__"), (Aggregator, "__post_init__")):
+        original = getattr(cls, name)
 
-        def count(self, *args, cls=cls, original=getattr(cls, name), **kwargs):
+        def count(self, *args, cls=cls, original=original, **kwargs):
             found[cls] += 1
             original(self, *args, **kwargs)
 

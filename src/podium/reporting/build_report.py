@@ -13,9 +13,9 @@ from podium.data.preferences import Preferences
 from podium.evaluate.comparison_tables import INTERVALS
 from podium.methods.base import Aggregator, make
 from podium.metrics.base import MetricSpec, parse_all
-from podium.reporting.blocks import Report
 from podium.reporting.findings import collect_findings
 from podium.reporting.inputs import ReportInputs, ReportRequest, collect_inputs
+from podium.reporting.report_page import Report
 from podium.reporting.sections import build_sections
 from podium.reporting.verdict import describe_verdict
 

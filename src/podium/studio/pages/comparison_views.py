@@ -14,7 +14,7 @@ from podium.metrics.base import parse
 from podium.reporting.blocks import Block, Figure, ReportTable
 from podium.reporting.inputs import ReportInputs
 from podium.reporting.sections import build_section
-from podium.studio.pages.view_context import METRICS, View, ViewContext, id_text
+from podium.studio.pages.view_context import METRICS, View, ViewContext, id_text, register_view
 
 __all__ = ["build_differences_view", "build_methods_view", "tabulate_rows"]
 
@@ -47,6 +47,7 @@ def _build_form(c: ViewContext, chosen: Sequence[str], metric: str) -> dict[str,
     }
 
 
+@register_view("methods", "Methods", 30)
 def build_methods_view(c: ViewContext) -> View:
     """Compare any methods, as in a report."""
     chosen, metrics, found = _gather_comparison(c)
@@ -73,6 +74,7 @@ def build_methods_view(c: ViewContext) -> View:
     return View(part.title, document, head, rows, part.blocks, "methods.html", more)
 
 
+@register_view("differences", "Differences", 40, applies=lambda data: data.labels is not None)
 def build_differences_view(c: ViewContext) -> View:
     """Compare two methods per query; by default the best one and the baseline."""
     chosen, metrics, found = _gather_comparison(c)
@@ -108,9 +110,9 @@ def build_differences_view(c: ViewContext) -> View:
         "pair": _pair(two, metric),
         "rows": [dict(zip(head, r, strict=True)) for r in plain],
     }
-    more = _build_form(c, chosen, metric) | {"a": a, "b": b, "names": list(whole.evaluations), "links": links}
+    more = _build_form(c, chosen, metric) | {"a": a, "b": b, "names": list(whole.evaluations)}
     blocks = _build_blocks(two, metric, a, b, counts, plain)
-    return View(f"{a} against {b}, per query", document, head, plain, blocks, "differences.html", more)
+    return View(f"{a} against {b}, per query", document, head, plain, blocks, "differences.html", more, links)
 
 
 def _build_blocks(

@@ -13,11 +13,12 @@ from podium.reporting.findings import WORDS
 from podium.reporting.sections import build_section
 from podium.studio.limits import check_pairs
 from podium.studio.pages.comparison_views import tabulate_rows
-from podium.studio.pages.view_context import View, ViewContext
+from podium.studio.pages.view_context import View, ViewContext, register_view
 
 __all__ = ["build_annotators_view", "build_experts_view", "build_leaderboard_view"]
 
 
+@register_view("experts", "Experts", 70)
 def build_experts_view(c: ViewContext) -> View:
     """Agreement of experts, leave-one-out effects, and their weights in fitted models."""
     found = c.collect_inputs()
@@ -57,6 +58,7 @@ def _build_weight_blocks(c: ViewContext) -> tuple[list[Block], bool]:
     return [Figure("weights", weight_matrix(shown), f"Expert weights of {', '.join(shown)}.")], True
 
 
+@register_view("leaderboard", "Leaderboard", 80, applies=lambda data: "leaderboard" in data.kinds)
 def build_leaderboard_view(c: ViewContext) -> View:
     """Standings with intervals, and what to compare next."""
     board = c.collect_inputs().board
@@ -85,13 +87,14 @@ def build_leaderboard_view(c: ViewContext) -> View:
         "stop": stop,
         "stopping": words,
     }
-    blocks = list(build_section(c.collect_inputs(), "leaderboard").blocks)[:2]
+    blocks = [*build_section(c.collect_inputs(), "leaderboard").blocks[:2], next_]
     checks = [(WORDS[k.verdict], k.name, k.text) for k in board.checks]
-    more = {"next": next_, "words": f"{words[:1].upper()}{words[1:]}.", "top": top or 0, "count": count,
+    more = {"words": f"{words[:1].upper()}{words[1:]}.", "top": top or 0, "count": count,
             "size": len(board.rows), "checks": checks}  # fmt: skip
     return View("Leaderboard", document, head, rows, blocks, "leaderboard.html", more)
 
 
+@register_view("annotators", "Annotators", 90, applies=lambda data: "annotators" in data.kinds)
 def build_annotators_view(c: ViewContext) -> View:
     """The quality of every annotator, with reasons."""
     found = c.collect_inputs()

@@ -18,7 +18,7 @@ from podium.methods.base import Aggregator
 from podium.reporting.blocks import Block, Figure, ReportTable
 from podium.studio.pages.fusion_views import compute_consensus
 from podium.studio.pages.query_views import select_grades
-from podium.studio.pages.view_context import View, ViewContext, id_text, item_texts, resolve_id
+from podium.studio.pages.view_context import View, ViewContext, id_text, item_texts, register_view, resolve_id
 
 __all__ = ["build_rank_view", "build_why_view"]
 
@@ -78,6 +78,7 @@ def _rank_with_factors(
 HEAD = ("rank", "item", "score", "label", "before")
 
 
+@register_view("rank", page=False)
 def build_rank_view(c: ViewContext) -> View:
     """The ranking of one query with the weights in the URL, requested by the sliders."""
     spec, method, q, factors, places, before = _rank_with_factors(c)
@@ -111,6 +112,7 @@ def _describe_moves(places: list[RankedItem], before: Mapping[Id, int]) -> str:
     return f"{len(moved)} of {len(places)} items changed rank; {top}."
 
 
+@register_view("why", "Why", 60)
 def build_why_view(c: ViewContext) -> View:
     """Contributions per expert, what would swap two items, and sliders for the weights."""
     spec, method, q, factors, places, _ = _rank_with_factors(c)

@@ -10,7 +10,7 @@ from podium.core.tables import Grid
 from podium.data.consensus import Consensus
 from podium.reporting.blocks import ReportTable
 from podium.studio.limits import check_pairs
-from podium.studio.pages.view_context import View, ViewContext, id_text
+from podium.studio.pages.view_context import View, ViewContext, id_text, register_view
 
 __all__ = ["build_fuse_view", "compute_consensus"]
 
@@ -31,6 +31,7 @@ def compute_consensus(c: ViewContext, spec: str) -> Consensus:
     return result
 
 
+@register_view("fuse", "Fuse", 20)
 def build_fuse_view(c: ViewContext) -> View:
     """The top ranks of the first queries; the CSV has all of them."""
     spec, _ = c.method()
@@ -50,7 +51,7 @@ def build_fuse_view(c: ViewContext) -> View:
         str(q): c.build_link("query", ("q", id_text(q, result.queries)), ("m", spec))
         for q in result.queries[:SHOWN]
     }
-    more = {"about": about, "links": links, "spec": spec, "methods": c.methods(), "models": c.models()}
+    more = {"about": about, "spec": spec, "methods": c.methods(), "models": c.models()}
     return View(
         f"Fused by {result.method}",
         document,
@@ -59,6 +60,7 @@ def build_fuse_view(c: ViewContext) -> View:
         [_build_first_places(result)],
         "fuse.html",
         more,
+        links,
     )
 
 

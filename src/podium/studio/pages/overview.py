@@ -6,7 +6,7 @@ from podium.reporting.blocks import ReportFinding
 from podium.reporting.findings import collect_findings
 from podium.reporting.verdict import describe_verdict
 from podium.studio.loading import ProjectData
-from podium.studio.pages.view_context import View, ViewContext
+from podium.studio.pages.view_context import View, ViewContext, register_view
 
 __all__ = ["build_overview_view", "describe_data"]
 
@@ -33,6 +33,7 @@ def describe_data(data: ProjectData) -> dict[str, str]:
     return {k: v for k, v in found.items() if v}
 
 
+@register_view("overview", "Overview", 10)
 def build_overview_view(c: ViewContext) -> View:
     """The verdict and the checks of a report."""
     found = c.collect_inputs()

@@ -18,7 +18,7 @@ from podium.data.ids import Id
 from podium.data.preferences import Preferences
 from podium.reporting.blocks import Block, Figure, ReportTable
 from podium.studio.pages.fusion_views import compute_consensus
-from podium.studio.pages.view_context import View, ViewContext, id_text, item_texts
+from podium.studio.pages.view_context import View, ViewContext, id_text, item_texts, register_view
 
 __all__ = ["build_queries_view", "build_query_view", "select_grades"]
 
@@ -28,6 +28,7 @@ PAGE = 100  # queries on a page
 COLUMNS = 4  # methods in the heatmap
 
 
+@register_view("queries", "Queries", 50)
 def build_queries_view(c: ViewContext) -> View:
     """All queries with their statistics, in the requested order."""
     p = c.data.preferences
@@ -64,11 +65,10 @@ def _build_list_view(c: ViewContext, head: Sequence[str], rows: list[tuple[Any, 
         "pages": pages,
         "sort": c.get_value("sort", "none"),
         "find": c.get_value("find"),
-        "links": links,
     }
     document = {"what": what, "rows": [dict(zip(head, r, strict=True)) for r in rows]}
     blocks = [ReportTable(Grid(tuple(head), lines, 1, title))]
-    return View("Queries", document, head, rows, blocks, "queries.html", more)
+    return View("Queries", document, head, rows, blocks, "queries.html", more, links)
 
 
 def _collect_metric_values(found: Any, names: list[str]) -> list[list[float]] | None:
@@ -108,6 +108,7 @@ def _sort_rows(rows: list[tuple[Any, ...]], by: str) -> list[tuple[Any, ...]]:
 # -- one query ---------------------------------------------------------------------------------------------------
 
 
+@register_view("query", within="queries")
 def build_query_view(c: ViewContext) -> View:
     """A heatmap of experts and items with the consensus and the labels; also as a table."""
     p, q = c.data.preferences, c.query()

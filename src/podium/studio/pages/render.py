@@ -1,4 +1,4 @@
-"""Render views as pages, JSON and CSV, figures as SVG. Templates escape all text not marked as HTML."""
+"""Pages from templates, which escape all text not marked as HTML; CSV; figures and static files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from podium.core import tables
 from podium.core.version import __version__
 from podium.data.ids import Id
 from podium.evaluate import charts
-from podium.reporting import html as report_page
-from podium.reporting.blocks import Block, Figure, ReportTable
+from podium.reporting.blocks import render_checks
 
-__all__ = ["format_csv", "load_asset", "render_block", "render_page", "render_svg", "safe_cell"]
+__all__ = ["format_csv", "load_asset", "render_page", "render_svg", "safe_cell"]
 
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # spreadsheets evaluate cells with these prefixes
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -64,34 +63,6 @@ def _read_static(name: str) -> str:
     return importlib.resources.files(__package__).joinpath("static", name).read_text("utf-8")
 
 
-def render_block(block: Block, picture: str, links: dict[str, str] | None = None) -> Markup:
-    """Render a report block; `picture` is the URL of its figures, with {} for the name."""
-    if isinstance(block, str):
-        return Markup(tables.render_paragraph(block))
-    if isinstance(block, ReportTable):
-        leads = [(links or {}).get(row[0], "") for row in block.grid.rows] if links else ()
-        return Markup(f'<div class="scroll" tabindex="0">{_render_table(block, leads)}</div>')
-    if isinstance(block, Figure):
-        return _render_figure(block, picture)
-    return Markup(
-        '<ul class="points">' + "".join(f"<li>{tables.escape_html(line)}</li>" for line in block) + "</ul>"
-    )
-
-
-def _render_table(table: ReportTable, links: Sequence[str]) -> str:
-    drawn = tables.render_table(table.grid, most=table.most, links=links, inline=False)
-    return drawn.replace("<th ", '<th scope="col" ')
-
-
-def _render_figure(figure: Figure, picture: str) -> Markup:
-    where, caption = tables.escape_html(picture.format(figure.name)), tables.escape_html(figure.caption)
-    image = f'<img src="{where}" alt="{caption}">'
-    live = f'<button type="button" class="live" data-plot="{where}&amp;plot=1" hidden>Interactive</button>'
-    holder = f'<div class="picture" tabindex="0">{image}</div>'
-    link = f'<a href="{where}">SVG</a>'
-    return Markup(f"<figure>{holder}<figcaption>{caption} {link} {live}</figcaption></figure>")
-
-
 def _format_time(seconds: float | None) -> str:
     return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
@@ -114,8 +85,9 @@ def _load_templates() -> jinja2.Environment:
         "slug": _format_slug,
         "short": tables.shorten_text,
         "figure": tables.format_decimal,
+        "checks": lambda rows: Markup(render_checks(rows)),
     }
-    found.globals |= {"version": __version__, "WORDS": report_page.WORDS}
+    found.globals["version"] = __version__
     return found
 
 

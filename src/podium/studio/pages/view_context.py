@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from urllib.parse import urlencode
 
 from podium.core import registry
 from podium.core.errors import ParameterError
+from podium.core.registry import Registry
 from podium.data.ids import Id, Ids
 from podium.methods.base import Aggregator
 from podium.reporting.blocks import Block
@@ -18,7 +20,17 @@ from podium.studio.loading import ProjectData
 from podium.studio.store_records import Project
 from podium.studio.workspace import Workspace
 
-__all__ = ["StillComputing", "View", "ViewContext", "id_text", "item_texts", "resolve_id"]
+__all__ = [
+    "ProjectView",
+    "StillComputing",
+    "View",
+    "ViewContext",
+    "id_text",
+    "item_texts",
+    "register_view",
+    "resolve_id",
+    "views",
+]
 
 PATIENCE = 0.4  # seconds that a page waits for a computation before it shows progress
 METRICS = ("ndcg@10", "map", "mrr", "p@10", "recall@100", "err@10", "ndcg@5", "ndcg")
@@ -39,6 +51,7 @@ class View:
     blocks: Sequence[Block] = ()
     template: str = "view.html"
     more: dict[str, Any] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)  # of the rows of its tables, by their first cell
 
 
 @dataclass(frozen=True)
@@ -120,6 +133,54 @@ class ViewContext:
             return coming.result(self.work.settings.limits.seconds if self.patient else PATIENCE)
         except TimeoutError:
             raise StillComputing from None
+
+
+class ProjectView:
+    """A registered view: the function that builds it, and its place in the navigation."""
+
+    def __init__(
+        self,
+        build: Callable[[ViewContext], View],
+        title: str,
+        order: float,
+        within: str,
+        applies: Callable[[ProjectData], bool],
+        page: bool,
+    ) -> None:
+        self._build, self.title, self.order, self.within = build, title, order, within
+        self.applies, self.page = applies, page
+        functools.update_wrapper(self, build)
+
+    def __call__(self, context: ViewContext) -> View:
+        """Build the view."""
+        return self._build(context)
+
+
+# every module of this package and every plug-in may register views
+views: Registry[ProjectView] = Registry("view", "podium.studio.pages")
+
+
+def register_view(
+    name: str,
+    title: str = "",
+    order: float = 0.0,
+    *,
+    within: str = "",
+    applies: Callable[[ProjectData], bool] = lambda _: True,
+    page: bool = True,
+) -> Callable[[Callable[[ViewContext], View]], ProjectView]:
+    """Register the decorated function as the view at /p/PROJECT/NAME.
+
+    `title` and `order` place it in the navigation of the projects to whose data it `applies`. A view without a
+    title is reached from another view, which it names in `within`. Without `page` it is plain values only.
+    """
+
+    def register_function(build: Callable[[ViewContext], View]) -> ProjectView:
+        view = ProjectView(build, title, order, within or name, applies, page)
+        views.add(name, view)
+        return view
+
+    return register_function
 
 
 def id_text(value: Id, ids: Ids | None = None) -> str:
