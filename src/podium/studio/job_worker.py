@@ -23,8 +23,7 @@ from typing import Any
 
 from podium.core.errors import ParameterError, PodiumError
 from podium.studio.form_fields import spell_option
-from podium.studio.store import Store
-from podium.studio.store_records import Job
+from podium.studio.store import Job, Store
 
 __all__ = ["KINDS", "RESUMABLE", "JobStopped", "WorkerSupervisor", "queue_job", "run_jobs"]
 
@@ -206,7 +205,7 @@ def _make_owner_name() -> str:
 def _run_job(store: Store, job: Job, owner: str, roots: Sequence[Path]) -> None:
     from podium import models
     from podium.data.dataset import Dataset
-    from podium.studio.workspace import load_project
+    from podium.studio.loading import load_project
 
     pulse = _HeartbeatThread(store, job, owner)
     pulse.start()

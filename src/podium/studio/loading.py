@@ -20,11 +20,13 @@ from podium.storage.files import Source, open_source
 from podium.studio.form_fields import select_reading_options, spell_option
 from podium.studio.limits import TooLarge, bounded_decompress
 from podium.studio.settings import Limits
+from podium.studio.store import Project, Store
 
 __all__ = [
     "ProjectData",
     "find_readable_files",
     "list_folder",
+    "load_project",
     "open_input",
     "open_labels",
     "recheck_allowed_path",
@@ -250,6 +252,28 @@ def _count_text_bytes(content: bytes) -> int:
                     lengths = pc.binary_length(chunk.dictionary).cast(pa.int64())
                     size += pc.sum(lengths.take(chunk.indices)).as_py() or 0
     return size
+
+
+def load_project(store: Store, project: Project, roots: Sequence[Path]) -> ProjectData:
+    """Read the data of a project."""
+    if project.kind == "demo":
+        from podium.data.demo import demo
+
+        data = demo()
+        return ProjectData(data.preferences, data.labels)
+    inputs: list[Path | tuple[str, bytes]] = []
+    added: list[tuple[str, bytes]] = []
+    for file in project.files:
+        if file.digest is not None:
+            later = file.digest in project.options.get("labels", ())
+            (added if later else inputs).append((file.name, store.blob_path(file.digest).read_bytes()))
+        elif file.path is not None:
+            inputs.append(recheck_allowed_path(roots, file.path))
+    if not inputs:
+        raise InputError("the project has no files", remedy="open them again")
+    found = open_input(inputs, project.options)
+    found = replace(found, notes=(*project.options.get("notes", ()), *found.notes))
+    return open_labels(found, added) if added else found
 
 
 # -- files on the server -------------------------------------------------------------------------------------------

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from podium.core.errors import InputError, PodiumError, capture_warnings
+from podium.core.errors import PodiumError, capture_warnings
 from podium.evaluate.method_screening import MethodScreen
 from podium.studio.limits import TooLarge, check_pairs
-from podium.studio.loading import ProjectData, open_input, open_labels, recheck_allowed_path
+from podium.studio.loading import ProjectData, load_project
 from podium.studio.settings import ServerSettings
-from podium.studio.store import DEMO, Store
-from podium.studio.store_records import Project
+from podium.studio.store import DEMO, Project, Store
 
-__all__ = ["Workspace", "load_project"]
+__all__ = ["Workspace"]
 
 DATA, FOUND, FUSED, DRAWN = 6, 24, 16, 120  # cached projects, analyses, results and figures
 
@@ -60,28 +59,6 @@ class FutureCache:
                 if self._values.get(key) is future:
                     del self._values[key]
             future.set_exception(error)
-
-
-def load_project(store: Store, project: Project, roots: Sequence[Path]) -> ProjectData:
-    """Read the data of a project."""
-    if project.kind == "demo":
-        from podium.data.demo import demo
-
-        data = demo()
-        return ProjectData(data.preferences, data.labels)
-    inputs: list[Path | tuple[str, bytes]] = []
-    added: list[tuple[str, bytes]] = []
-    for file in project.files:
-        if file.digest is not None:
-            later = file.digest in project.options.get("labels", ())
-            (added if later else inputs).append((file.name, store.blob_path(file.digest).read_bytes()))
-        elif file.path is not None:
-            inputs.append(recheck_allowed_path(roots, file.path))
-    if not inputs:
-        raise InputError("the project has no files", remedy="open them again")
-    found = open_input(inputs, project.options)
-    found = replace(found, notes=(*project.options.get("notes", ()), *found.notes))
-    return open_labels(found, added) if added else found
 
 
 @dataclass

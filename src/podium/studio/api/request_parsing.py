@@ -277,7 +277,7 @@ def check_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def _load_saved_model(project: str | None, model: str | None, store: Any) -> Aggregator:
     from podium.models.model_files import loads
-    from podium.studio.store_records import RecordNotFound
+    from podium.studio.store import RecordNotFound
 
     none = RequestRefused(404, "no such model", "see the projects and models of this server in the studio")
     if store is None:

@@ -8,7 +8,7 @@ from podium.core import registry
 from podium.reporting.blocks import Block
 from podium.reporting.sections import tuning_blocks
 from podium.studio.pages.view_context import METRICS, View, ViewContext, register_view
-from podium.studio.store_records import Job
+from podium.studio.store import Job
 
 __all__ = ["build_job_view", "build_jobs_view"]
 

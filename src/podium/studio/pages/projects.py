@@ -14,6 +14,7 @@ from podium.studio.limits import TooLarge
 from podium.studio.loading import (
     find_readable_files,
     list_folder,
+    load_project,
     open_input,
     open_labels,
     resolve_allowed_path,
@@ -21,7 +22,6 @@ from podium.studio.loading import (
 )
 from podium.studio.settings import ServerSettings
 from podium.studio.store import Store
-from podium.studio.workspace import load_project
 
 __all__ = ["add_labels", "browse_folder", "open_path", "open_upload"]
 

@@ -17,7 +17,7 @@ from podium.methods.base import Aggregator
 from podium.reporting.blocks import Block
 from podium.reporting.inputs import ReportInputs
 from podium.studio.loading import ProjectData
-from podium.studio.store_records import Project
+from podium.studio.store import Project
 from podium.studio.workspace import Workspace
 
 __all__ = [
