@@ -18,7 +18,7 @@ from podium.data.ids import Id
 from podium.evaluate import charts
 from podium.reporting.blocks import render_checks
 
-__all__ = ["format_csv", "load_asset", "render_page", "render_svg", "safe_cell"]
+__all__ = ["format_csv", "load_asset", "read_static", "render_page", "render_svg", "safe_cell"]
 
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # spreadsheets evaluate cells with these prefixes
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -51,15 +51,16 @@ def load_asset(name: str) -> tuple[bytes, str] | None:
     """A static file and its content type; the style sheet extends that of reports."""
     if name == "style.css":
         report = importlib.resources.files("podium.reporting").joinpath("style.css").read_text("utf-8")
-        return "\n".join([tables.STYLE, report, _read_static("studio.css")]).encode(), KINDS[".css"]
+        return "\n".join([tables.STYLE, report, read_static("studio.css")]).encode(), KINDS[".css"]
     if name in ("studio.js", "icon.svg"):
-        return _read_static(name).encode(), KINDS[name[name.rindex(".") :]]
+        return read_static(name).encode(), KINDS[name[name.rindex(".") :]]
     if name == "plots.js":
         return charts.browser_code().encode(), KINDS[".js"]
     return None
 
 
-def _read_static(name: str) -> str:
+def read_static(name: str) -> str:
+    """A file of the folder `static`."""
     return importlib.resources.files(__package__).joinpath("static", name).read_text("utf-8")
 
 
