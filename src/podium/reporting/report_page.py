@@ -126,7 +126,7 @@ class Report:
             {"name": s.name, "title": s.title, "blocks": [_to_plain(b) for b in s.blocks]}
             for s in self.sections
         ]
-        document = {"title": self.title, "verdict": list(self.verdict)}
+        document: dict[str, Any] = {"title": self.title, "verdict": list(self.verdict)}
         document |= {"findings": [vars(f) for f in self.findings], "sections": sections, "made": self.made}
         plain: dict[str, Any] = tables.replace_nonfinite(document)
         return plain

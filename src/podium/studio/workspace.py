@@ -109,14 +109,17 @@ class Workspace:
         return self._found.get(key, lambda: self._collect_inputs(data, methods, metrics), self._pool)
 
     def _collect_inputs(self, data: ProjectData, methods: Sequence[str], metrics: Sequence[str]) -> Any:
-        from podium.methods.base import make
         from podium.reporting.inputs import ReportRequest, collect_inputs
 
-        named = {m: self.method(m) if m.startswith("model:") else make(m) for m in methods}
+        named = {m: self.method(m) for m in methods}
         for method in named.values():
             check_pairs(self.settings.limits, data.preferences, method)
         usual, large = self._screen_methods(data)
-        words, absent = self._describe_excess(data), []
+        words = ""  # why all-pairs analyses are skipped, if they are
+        try:
+            check_pairs(self.settings.limits, data.preferences)
+        except TooLarge as error:
+            words = str(error)
         asked = ReportRequest(
             data.preferences,
             data.labels,
@@ -128,18 +131,9 @@ class Workspace:
             slow=() if named else usual.slow,
             pairs=not words,
         )
-        if words:
-            absent = [*data.kinds, *(() if methods else large)]
+        absent = [*data.kinds, *(() if methods else large)] if words else []
         found = collect_inputs(asked)
         return replace(found, said=(*found.said, *(f"{what} is left out: {words}" for what in absent)))
-
-    def _describe_excess(self, data: ProjectData) -> str:
-        """Why all-pairs analyses are skipped for these data; empty if they are not."""
-        try:
-            check_pairs(self.settings.limits, data.preferences)
-        except TooLarge as error:
-            return str(error)
-        return ""
 
     def choose_methods(self, data: ProjectData) -> dict[str, Any]:
         """The default methods: those that suit the data and are not too expensive."""

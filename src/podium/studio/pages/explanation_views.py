@@ -106,9 +106,8 @@ def _describe_moves(places: list[RankedItem], before: Mapping[Id, int]) -> str:
     if not moved:
         return "The weights do not change the order."
     first = places[0]
-    top = f"{first.item} is first" + (
-        f" (was {before[first.item]})" if before[first.item] != 1 else ", unchanged"
-    )
+    was = f" (was {before[first.item]})" if before[first.item] != 1 else ", unchanged"
+    top = f"{first.item} is first{was}"
     return f"{len(moved)} of {len(places)} items changed rank; {top}."
 
 
@@ -160,29 +159,18 @@ def _build_sliders(c: ViewContext, q: Id, factors: Mapping[Id, float]) -> list[d
 def _build_blocks(told: Explanation) -> list[Block]:
     heads = [f"rank of {r.item}" for r in (told.item, told.over) if r is not None]
     value = "adds" if told.over is None else f"favors {told.item.item}"
-    rows = tuple(
-        (
-            str(v.expert),
-            *("not listed" if r is None else str(r) for r in v.ranks),
-            *_format_votes(told, v),
-            f"{v.value:+.6g}",
-        )
-        for v in told.voices
-    )
-    votes = ("votes",) if any(v.votes for v in told.voices) else ()
-    how = (
-        f"adds up to the {'score' if told.over is None else 'difference'}"
-        if told.exact
-        else "score minus the score without the expert"
-    )
-    caption = f"{told.lines[0]}. Per expert: {how}."
+    voted = any(v.votes for v in told.voices)
+    rows = []
+    for v in told.voices:
+        ranks = ["not listed" if r is None else str(r) for r in v.ranks]
+        votes = "" if v.votes is None else f"{v.votes[0]:g} for, {v.votes[1]:g} against"
+        rows.append((str(v.expert), *ranks, *([votes] if voted else ()), f"{v.value:+.6g}"))
+    how = "score minus the score without the expert"
+    if told.exact:
+        how = f"adds up to the {'score' if told.over is None else 'difference'}"
+    caption, title = f"{told.lines[0]}. Per expert: {how}.", f"Contributions, {told.method}"
+    head = ("expert", *heads, *(["votes"] if voted else ()), value)
     return [
         Figure("contributions", draw_explanation(told), caption),
-        ReportTable(Grid(("expert", *heads, *votes, value), rows, 1, f"Contributions, {told.method}"), 100),
+        ReportTable(Grid(head, tuple(rows), 1, title), 100),
     ]
-
-
-def _format_votes(told: Explanation, voice: Any) -> tuple[str, ...]:
-    if not any(v.votes for v in told.voices):
-        return ()
-    return ("" if voice.votes is None else f"{voice.votes[0]:g} for, {voice.votes[1]:g} against",)

@@ -51,17 +51,9 @@ def build_fuse_view(c: ViewContext) -> View:
         str(q): c.build_link("query", ("q", id_text(q, result.queries)), ("m", spec))
         for q in result.queries[:SHOWN]
     }
+    blocks, title = [_build_first_places(result)], f"Fused by {result.method}"
     more = {"about": about, "spec": spec, "methods": c.methods(), "models": c.models()}
-    return View(
-        f"Fused by {result.method}",
-        document,
-        HEAD,
-        _iterate_rows(result),
-        [_build_first_places(result)],
-        "fuse.html",
-        more,
-        links,
-    )
+    return View(title, document, HEAD, _iterate_rows(result), blocks, "fuse.html", more, links)
 
 
 def _build_first_places(result: Consensus) -> ReportTable:

@@ -43,26 +43,13 @@ def build_overview_view(c: ViewContext) -> View:
         return checks, describe_verdict(found, checks)
 
     checks, said = c.wait(c.work.result((c.data.fingerprint, "verdict"), compute_verdict))
-    document = {
-        "project": c.project.id,
+    rows = [(f.verdict, f.name, f.text) for f in checks]
+    more = {
         "verdict": list(said),
-        "findings": [vars(f) for f in checks],
+        "findings": rows,
         "facts": describe_data(c.data),
         "notes": list(c.data.notes),
         "best": found.best_method,
     }
-    rows = [(f.verdict, f.name, f.text) for f in checks]
-    return View(
-        c.project.name,
-        document,
-        ("verdict", "check", "reason"),
-        rows,
-        template="overview.html",
-        more={
-            "verdict": said,
-            "findings": rows,
-            "facts": describe_data(c.data),
-            "notes": c.data.notes,
-            "best": found.best_method,
-        },
-    )
+    document = {"project": c.project.id} | more | {"findings": [vars(f) for f in checks]}
+    return View(c.project.name, document, ("verdict", "check", "reason"), rows, (), "overview.html", more)

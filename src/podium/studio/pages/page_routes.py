@@ -39,13 +39,13 @@ router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 
 def _respond_page(request: Request, template: str, status: int = 200, **values: Any) -> Response:
-    blank = {"project": None, "menu": {}, "view": "", "exports": {}, "refresh": 0}
+    blank: dict[str, Any] = {"project": None, "menu": {}, "view": "", "exports": {}, "refresh": 0}
     c: ViewContext | None = request.scope.get(CONTEXT)
     if c is not None:
         shown = {n: v for n, v in views.all().items() if v.title and v.applies(c.data)}
         menu = {n: shown[n].title for n in sorted(shown, key=lambda n: (shown[n].order, n))}
-        here = views.get(request.path_params["view"].partition(".")[0]).within
-        blank |= {"project": c.project, "menu": menu, "view": here}
+        name = request.path_params["view"].partition(".")[0]
+        blank |= {"project": c.project, "menu": menu, "view": views.get(name).within or name}
     text = render.render_page(template, csrf=security.csrf_token(request), **(blank | values))
     return HTMLResponse(text, status, headers=FRESH)
 
@@ -93,8 +93,8 @@ def _build_context(request: Request, project: str, *, patient: bool) -> ViewCont
         data = room.data(found).result(room.settings.limits.seconds if patient else PATIENCE)
     except TimeoutError:
         raise StillComputing(found) from None
-    request.scope[CONTEXT] = ViewContext(room, found, data, asked, patient)
-    return request.scope[CONTEXT]
+    c = request.scope[CONTEXT] = ViewContext(room, found, data, asked, patient)
+    return c
 
 
 @router.get("/p/{project}")

@@ -98,14 +98,8 @@ def browse_folder(settings: ServerSettings, root: int, inside: str) -> dict[str,
         entries = [(path.name, here, False)]
     parent = str(PurePosixPath(here).parent)
     up = None if not here else "" if parent == "." else parent
-    return {
-        "root": root,
-        "here": here,
-        "title": path.name,
-        "entries": entries,
-        "up": up,
-        "whole": path.is_dir(),
-    }
+    whole = path.is_dir()
+    return {"root": root, "here": here, "title": path.name, "entries": entries, "up": up, "whole": whole}
 
 
 def _clean_file_name(name: str) -> str:

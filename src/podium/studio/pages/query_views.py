@@ -60,12 +60,7 @@ def _build_list_view(c: ViewContext, head: Sequence[str], rows: list[tuple[Any, 
     )
     links = {str(r[0]): c.build_link("query", ("q", id_text(r[0], ids))) for r in shown}
     title = f"{len(rows):,} queries; values: {what}"
-    more = {
-        "page": at,
-        "pages": pages,
-        "sort": c.get_value("sort", "none"),
-        "find": c.get_value("find"),
-    }
+    more = {"page": at, "pages": pages, "sort": c.get_value("sort", "none"), "find": c.get_value("find")}
     document = {"what": what, "rows": [dict(zip(head, r, strict=True)) for r in rows]}
     blocks = [ReportTable(Grid(tuple(head), lines, 1, title))]
     return View("Queries", document, head, rows, blocks, "queries.html", more, links)
@@ -143,12 +138,8 @@ def _build_heatmap(c: ViewContext, q: Id, results: dict[str, Consensus], most: i
     if not p.select([q]).lists.rows:
         return "The data are votes without lists, so there are no ranks to draw."
     draw = functools.partial(rank_heatmap, p, q, results, c.data.labels, items=most, experts=EXPERTS)
-    first = next(iter(results))
-    return Figure(
-        "heatmap",
-        draw,
-        f"Query {q}: ranks of its items by expert, ordered by {first}; a dot: not listed.",
-    )
+    order = f"ordered by {next(iter(results))}; a dot: not listed"
+    return Figure("heatmap", draw, f"Query {q}: ranks of its items by expert, {order}.")
 
 
 def _build_step_links(c: ViewContext, q: Id) -> dict[str, str | None]:
@@ -182,12 +173,8 @@ class _QueryTable:
 
     def list_columns(self) -> list[str]:
         """Unambiguous column names."""
-        return [
-            "item",
-            *(f"place: {m}" for m in self.methods),
-            "label",
-            *(f"rank: {e}" for e in self.experts),
-        ]
+        places, ranks = [f"place: {m}" for m in self.methods], [f"rank: {e}" for e in self.experts]
+        return ["item", *places, "label", *ranks]
 
     def select_experts(self, most: int) -> list[int]:
         """The experts on a page: those that list most of its items, in input order."""

@@ -97,14 +97,10 @@ class ViewContext:
 
     def methods(self) -> list[str]:
         """Names of the methods that need no training on these data."""
-        forms = self.data.preferences.forms
-        every: dict[str, type[Aggregator]] = registry.aggregators.all()
-        plain = [
-            n
-            for n, c in every.items()
-            if forms <= c.tags.accepts and not c.tags.supervised and not c.tags.uses_features
-        ]
-        return sorted(plain)
+        forms, every = self.data.preferences.forms, registry.aggregators.all()
+        tags = {name: method.tags for name, method in every.items()}
+        usable = {name: t for name, t in tags.items() if forms <= t.accepts}
+        return sorted(n for n, t in usable.items() if not t.supervised and not t.uses_features)
 
     def models(self) -> dict[str, str]:
         """Fitted models of this project: specification and display name."""
@@ -135,48 +131,34 @@ class ViewContext:
             raise StillComputing from None
 
 
+@dataclass
 class ProjectView:
     """A registered view: the function that builds it, and its place in the navigation."""
 
-    def __init__(
-        self,
-        build: Callable[[ViewContext], View],
-        title: str,
-        order: float,
-        within: str,
-        applies: Callable[[ProjectData], bool],
-        page: bool,
-    ) -> None:
-        self._build, self.title, self.order, self.within = build, title, order, within
-        self.applies, self.page = applies, page
-        functools.update_wrapper(self, build)
+    build: Callable[[ViewContext], View]
+    title: str = ""  # in the navigation; empty: not listed there
+    order: float = 0.0
+    within: str = ""  # the listed view from which this one is reached
+    applies: Callable[[ProjectData], bool] = lambda _: True  # to which data; it is listed only for them
+    page: bool = True  # False: plain values only
+
+    def __post_init__(self) -> None:
+        functools.update_wrapper(self, self.build)
 
     def __call__(self, context: ViewContext) -> View:
         """Build the view."""
-        return self._build(context)
+        return self.build(context)
 
 
 # every module of this package and every plug-in may register views
 views: Registry[ProjectView] = Registry("view", "podium.studio.pages")
 
 
-def register_view(
-    name: str,
-    title: str = "",
-    order: float = 0.0,
-    *,
-    within: str = "",
-    applies: Callable[[ProjectData], bool] = lambda _: True,
-    page: bool = True,
-) -> Callable[[Callable[[ViewContext], View]], ProjectView]:
-    """Register the decorated function as the view at /p/PROJECT/NAME.
-
-    `title` and `order` place it in the navigation of the projects to whose data it `applies`. A view without a
-    title is reached from another view, which it names in `within`. Without `page` it is plain values only.
-    """
+def register_view(name: str, *about: Any, **more: Any) -> Callable[[Callable[..., View]], ProjectView]:
+    """Register the decorated function as the view at /p/PROJECT/NAME; the rest is as in `ProjectView`."""
 
     def register_function(build: Callable[[ViewContext], View]) -> ProjectView:
-        view = ProjectView(build, title, order, within or name, applies, page)
+        view = ProjectView(build, *about, **more)
         views.add(name, view)
         return view
 
@@ -213,13 +195,11 @@ def resolve_id(text: str, ids: Ids, what: str) -> Id:
     >>> resolve_id("5", both, "query"), resolve_id("int:5", both, "query"), resolve_id("5", Ids([5]), "query")
     ('5', 5, 5)
     """
+    if ids.code_of(text) is not None:
+        return text
     number = text.removeprefix("int:")
-    whole = (
-        int(number)
-        if len(number) < 20 and number.removeprefix("-").isdecimal() and number.isascii()
-        else None
-    )
-    for candidate in (text, whole):
-        if candidate is not None and ids.code_of(candidate) is not None:
-            return candidate
+    if len(number) < 20 and number.removeprefix("-").isdecimal() and number.isascii():
+        whole = int(number)
+        if ids.code_of(whole) is not None:
+            return whole
     raise ParameterError(f"there is no {what} {text[:100]!r}; choose one from the list")
