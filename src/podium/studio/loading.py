@@ -112,9 +112,8 @@ def open_labels(data: ProjectData, files: Sequence[tuple[str, bytes]], *, check:
         except InputError as error:
             if error.source is None or error.source in {name for name, _ in files}:
                 raise
-            plain = InputError(
-                error.problem, remedy=error.remedies
-            )  # a row number over all files would mislead
+            # a row number over all files would mislead
+            plain = InputError(error.problem, remedy=error.remedies)
             raise _build_duplicate_error(data.labels, files) or plain from None
     if check:
         _check_shared_items(data.preferences.index, new.index)
@@ -185,13 +184,10 @@ def _find_first_line(
 
     def find_clashes(count: int) -> list[tuple[Id, Id]]:
         try:
-            return [
-                pair
-                for pair in _list_labeled_pairs(_read_labels([(name, b"".join(lines[:count]))]))
-                if pair in taken
-            ]
+            labels = _read_labels([(name, b"".join(lines[:count]))])
         except PodiumError:  # only a header, or a truncated object
             return []
+        return [pair for pair in _list_labeled_pairs(labels) if pair in taken]
 
     at = bisect.bisect_left(range(len(lines)), True, key=lambda count: bool(find_clashes(count)))
     pair = find_clashes(at)[0]
@@ -337,10 +333,8 @@ def find_readable_files(
     if path.is_file():
         return [path], []
     found, outside = _list_inside_roots(roots, path)
-    kept, left_out = (
-        [],
-        [f"{name} was skipped: it links to a place that this server may not show" for name in outside],
-    )
+    kept: list[Path] = []
+    left_out = [f"{name} was skipped: it links to a place that this server may not show" for name in outside]
     for name, place in found:
         if not place.is_file():
             continue
@@ -351,9 +345,8 @@ def find_readable_files(
             formats.sniff(place, encoding)
             kept.append(place)
         except PodiumError as error:
-            left_out.append(
-                f"{name} was skipped: {error.format_message(spell_option).removeprefix(f'{place}: ')}"
-            )
+            why = error.format_message(spell_option).removeprefix(f"{place}: ")
+            left_out.append(f"{name} was skipped: {why}")
     if not kept:
         raise InputError(
             "no file in this folder can be read", remedy="choose a folder of runs, ratings or votes"

@@ -44,9 +44,8 @@ def respond_error(_request: Request, error: PodiumError) -> Response:
 
 
 async def _answer_memory_error(_request: Request, _error: Any) -> Response:
-    return build_json_response(
-        error_document("TooLarge", "not enough memory for this request", "send less"), 413
-    )
+    document = error_document("TooLarge", "not enough memory for this request", "send less")
+    return build_json_response(document, 413)
 
 
 async def _answer_arithmetic_error(_request: Request, _error: Any) -> Response:

@@ -4,7 +4,7 @@ are errors."""
 from __future__ import annotations
 
 import functools
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -40,12 +40,14 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, title=None)
 
 
+def _show_example(**fields: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [fields]})
+
+
 class FuseRequest(StrictModel):
     """Lists for one query: ids best first, or mappings of ids to scores; optionally named."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"lists": [["a", "b", "c"], ["c", "a"]], "method": "rrf(k=20)"}]}
-    )
+    model_config = _show_example(lists=[["a", "b", "c"], ["c", "a"]], method="rrf(k=20)")
     lists: Many[Many[Id]] | Many[dict[str, Number]] | dict[str, Many[Id]] | dict[str, dict[str, Number]] = (
         Field(
             description="lists of ids, best first, or objects of ids and scores; an object of them if they are named"
@@ -143,11 +145,7 @@ class MethodRequest(PreferenceRequest):
 class AggregateRequest(MethodRequest):
     """One consensus ranking per query."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"rankings": {"q1": {"bm25": ["a", "b"], "dense": ["b", "c"]}}, "method": "borda"}]
-        }
-    )
+    model_config = _show_example(rankings={"q1": {"bm25": ["a", "b"], "dense": ["b", "c"]}}, method="borda")
     ties: Ties = "item"
     top: Annotated[int, Field(ge=1, lt=WHOLE)] | None = None
 
@@ -155,11 +153,7 @@ class AggregateRequest(MethodRequest):
 class ExplainRequest(MethodRequest):
     """Explain an item's rank; with `over`, why it is above or below that item, and what would swap them."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"rankings": {"q1": {"bm25": ["a", "b"], "dense": ["b"]}}, "item": "b", "over": "a"}]
-        }
-    )
+    model_config = _show_example(rankings={"q1": {"bm25": ["a", "b"], "dense": ["b"]}}, item="b", over="a")
     query: Id | None = Field(None, description="optional if there is only one")
     item: Id | None = Field(None, description="default: the first item of the ranking")
     over: Id | None = None
@@ -168,16 +162,10 @@ class ExplainRequest(MethodRequest):
 class EvaluateRequest(PreferenceRequest):
     """Evaluate experts and methods against labels."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "rankings": {"q1": {"bm25": ["a", "b"], "dense": ["b", "a"]}},
-                    "labels": [{"query": "q1", "item": "b", "grade": 1}],
-                    "methods": ["rrf"],
-                }
-            ]
-        }
+    model_config = _show_example(
+        rankings={"q1": {"bm25": ["a", "b"], "dense": ["b", "a"]}},
+        labels=[{"query": "q1", "item": "b", "grade": 1}],
+        methods=["rrf"],
     )
     labels: Many[Grade]
     metrics: Annotated[Many[Spec], Field(min_length=1, max_length=20)] = ["ndcg@10", "map", "p@10", "mrr"]
@@ -194,19 +182,7 @@ class EvaluateRequest(PreferenceRequest):
 class LeaderboardRequest(StrictModel):
     """A leaderboard from votes, with intervals and checks."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "votes": [
-                        {"winner": "a", "loser": "b"},
-                        {"winner": "b", "loser": "a"},
-                        {"winner": "a", "loser": "b"},
-                    ]
-                }
-            ]
-        }
-    )
+    model_config = _show_example(votes=[{"winner": w, "loser": lo} for w, lo in ("ab", "ba", "ab")])
     votes: Many[Vote]
     model: Literal["bradley_terry", "thurstone"] = "bradley_terry"
     ties: Literal["half", "davidson", "rao_kupper", "ignore"] = "half"
@@ -235,12 +211,8 @@ class LeaderboardRequest(StrictModel):
 class AnnotatorsRequest(PreferenceRequest):
     """The quality of annotators, with reasons."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"ratings": {"q1": {"ann": {"a": 3, "b": 1}, "bob": {"a": 2, "b": 1}}}, "level": 0.9}
-            ]
-        }
+    model_config = _show_example(
+        ratings={"q1": {"ann": {"a": 3, "b": 1}, "bob": {"a": 2, "b": 1}}}, level=0.9
     )
     method: Spec = Field("crowdagg", description="consensus method to compare annotators with")
     labels: Many[Grade] | None = Field(None, description="gold labels")

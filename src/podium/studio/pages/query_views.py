@@ -119,15 +119,13 @@ def build_query_view(c: ViewContext) -> View:
         i: c.build_link("why", ("q", here), ("item", text), ("m", specs[0]))
         for i, text in list(texts.items())[:most]
     }
-    seen = cells.select_experts(most)
+    document: dict[str, Any] = {"query": q, "methods": specs, "rows": cells.to_records()}
     more = {
         "query": here, "specs": specs, "steps": _build_step_links(c, q), "items": most,
-        "cells": cells.build_shaded_rows(links, most, seen), "experts": [cells.experts[e] for e in seen],
-        "total": len(cells.rows),
-        "voices": len(cells.experts),
+        "rows": document["rows"][:most], "why": links, "experts": cells.select_experts(most),
+        "total": len(cells.rows), "voices": len(cells.experts),
         "methods": c.methods(), "models": c.models(), "queries": [id_text(i, ids) for i in ids[:2000]],
     }  # fmt: skip
-    document = {"query": q, "methods": specs, "rows": cells.to_records()}
     heatmap = [_build_heatmap(c, q, results, most)]
     return View(f"Query {q}", document, cells.list_columns(), cells.rows, heatmap, "query.html", more)
 
@@ -176,25 +174,12 @@ class _QueryTable:
         places, ranks = [f"place: {m}" for m in self.methods], [f"rank: {e}" for e in self.experts]
         return ["item", *places, "label", *ranks]
 
-    def select_experts(self, most: int) -> list[int]:
+    def select_experts(self, most: int) -> list[str]:
         """The experts on a page: those that list most of its items, in input order."""
         n = len(self.methods) + 2
-        said = [sum(row[n + e] is not None for row in self.rows[:most]) for e in range(len(self.experts))]
-        return sorted(sorted(range(len(said)), key=lambda e: -said[e])[:EXPERTS])
-
-    def build_shaded_rows(self, links: dict[Any, str], most: int, experts: list[int]) -> list[dict[str, Any]]:
-        """The cells of the page: ranks with the shades of the figure."""
-        n = len(self.methods)
-        return [
-            {
-                "item": str(row[0]),
-                "link": links.get(row[0], ""),
-                "places": [(v, _shade(v)) for v in row[1 : n + 1]],
-                "label": row[n + 1],
-                "ranks": [(row[n + 2 + e], _shade(row[n + 2 + e])) for e in experts],
-            }
-            for row in self.rows[:most]
-        ]
+        counts = [sum(row[n + e] is not None for row in self.rows[:most]) for e in range(len(self.experts))]
+        seen = sorted(range(len(counts)), key=lambda e: -counts[e])[:EXPERTS]
+        return [self.experts[e] for e in sorted(seen)]
 
     def to_records(self) -> list[dict[str, Any]]:
         """Plain values."""
@@ -208,15 +193,6 @@ class _QueryTable:
             }
             for row in self.rows
         ]
-
-
-def _shade(rank: int | None) -> str:
-    """The CSS class of a cell: rank 1 is darkest, and each lighter shade covers twice as many ranks.
-
-    >>> [_shade(r) for r in (1, 2, 3, 4, 40, None)]
-    ['r1', 'r2', 'r2', 'r3', 'r6', 'none']
-    """
-    return "none" if rank is None else f"r{min(6, rank.bit_length())}"
 
 
 def _build_query_table(c: ViewContext, q: Id, results: dict[str, Consensus]) -> _QueryTable:

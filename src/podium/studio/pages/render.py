@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
-import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +13,6 @@ from markupsafe import Markup
 
 from podium.core import tables
 from podium.core.version import __version__
-from podium.data.ids import Id
 from podium.evaluate import charts
 from podium.reporting.blocks import render_checks
 
@@ -68,8 +66,13 @@ def _format_time(seconds: float | None) -> str:
     return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _format_slug(text: Id) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "-", str(text)).strip("-")[:40] or "x"
+def _format_shade(rank: int | None) -> str:
+    """The CSS class of a cell: rank 1 is darkest, and each lighter shade covers twice as many ranks.
+
+    >>> [_format_shade(r) for r in (1, 2, 3, 4, 40, None)]
+    ['r1', 'r2', 'r2', 'r3', 'r6', 'none']
+    """
+    return "none" if rank is None else f"r{min(6, rank.bit_length())}"
 
 
 @functools.cache
@@ -83,7 +86,7 @@ def _load_templates() -> jinja2.Environment:
     )
     found.filters |= {
         "when": _format_time,
-        "slug": _format_slug,
+        "shade": _format_shade,
         "short": tables.shorten_text,
         "figure": tables.format_decimal,
         "checks": lambda rows: Markup(render_checks(rows)),
