@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from podium import make
 from podium.data.demo import demo
-from podium.studio.pages.page_routes import VIEWS
+from podium.studio.pages.view_context import views
 from serving import serving
 
 VOTES = b"model_a,model_b,winner,judge\n" + b"".join(
@@ -490,7 +490,7 @@ WILD = st.text(max_size=30) | st.sampled_from(
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    st.sampled_from(sorted(VIEWS)),
+    st.sampled_from(sorted(views.all())),
     st.sampled_from(["", ".json", ".csv", ".xml", "/heatmap.svg"]),
     st.lists(
         st.tuples(

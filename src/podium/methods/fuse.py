@@ -21,10 +21,10 @@ from podium.data.building.validate import Duplicates
 from podium.data.ids import Id, id_order
 from podium.data.preferences import Preferences
 from podium.kernels.ordering import TOLERANCE
-from podium.methods.base import Aggregator, Weights, check_weights, make, weights_for
+from podium.methods.base import Aggregator, Weights, make, weights_for
 from podium.methods.positional import Positional, RankBiasedCentroids, ReciprocalRankFusion
 
-__all__ = ["Fused", "fuse"]
+__all__ = ["Fused", "build_preferences", "fuse", "fuse_positions", "fuse_preferences", "make_for_lists"]
 
 SHOWN = 10  # items shown in a notebook
 ExpertAnswer = Sequence[Id] | Mapping[Id, float]
@@ -39,14 +39,11 @@ class Fused:
     ranking: list[Id]
     scores: list[float]
     _by: Aggregator
-    _weights: Weights | None = None  # weights given beside the method
 
     @property
     def method(self) -> str:
         """The method with its parameters, in the form `make` parses."""
-        if self._weights is None:
-            return repr(self._by)
-        return repr(make(self._by.name, **(self._by.parameters() | {"weights": self._weights})))
+        return repr(self._by)
 
     def _repr_html_(self) -> str:
         from podium.core.tables import render_block, render_table
@@ -92,21 +89,30 @@ def fuse(
     """
     if not isinstance(lists, Mapping | str | Sequence):
         lists = list(lists)  # an iterator can be read only once
-    if weights is not None and isinstance(lists, Mapping) != isinstance(weights, Mapping) and lists:
+    aggregator = make_for_lists(lists, method, weights, parameters)
+    fused = fuse_positions(lists, aggregator) if duplicates == "error" else None
+    return fuse_preferences(build_preferences(lists, duplicates), aggregator) if fused is None else fused
+
+
+def make_for_lists(
+    lists: Sequence[ExpertAnswer] | Mapping[Id, ExpertAnswer],
+    method: str | type[Aggregator] | Aggregator,
+    weights: Weights | None,
+    parameters: Mapping[str, Any],
+) -> Aggregator:
+    """Make the method with these weights, which must be named exactly if the lists are."""
+    if weights is None:
+        if isinstance(method, str) and not parameters:
+            return _make_cached(method, registry.aggregators.changes)
+        return make(method, **parameters)
+    if isinstance(lists, Mapping) != isinstance(weights, Mapping) and lists:
         raise ParameterError(
             "name the weights if the lists are named, and give them in order if they are not"
         )
-    if isinstance(method, str) and not parameters:
-        aggregator = _make_cached(method, registry.aggregators.changes)
-    else:
-        aggregator = make(method, **parameters)
-    if duplicates == "error" and type(aggregator) in _QUICK and not isinstance(lists, Mapping | str):
-        found = _fuse_positions(lists, aggregator, aggregator.weights if weights is None else weights)
-        if found is not None:
-            return found
-    if weights is not None:
-        aggregator = make(aggregator.name, **(aggregator.parameters() | {"weights": weights}))
-    return _fuse_preferences(lists, aggregator, duplicates)
+    if isinstance(method, Aggregator):
+        own = make(method, **parameters).parameters()
+        return make(method.name, **(own | {"weights": weights}))
+    return make(method, **parameters, weights=weights)
 
 
 @functools.lru_cache(maxsize=64)
@@ -114,21 +120,31 @@ def _make_cached(method: str, changes: int) -> Aggregator:  # noqa: ARG001 - a n
     return make(method)
 
 
-@functools.lru_cache(maxsize=64)
-def _compute_points(method: type[Positional], parameter: float, length: int) -> tuple[float, ...]:
+_POINTS: dict[tuple[type, float, int], tuple[float, ...]] = {}  # kept between calls, up to 64 tables
+
+
+def _compute_points(aggregator: Positional, parameter: float, length: int) -> tuple[float, ...]:
     """Points of the ranks 1..length."""
-    made: Positional = method(**{_QUICK[method]: parameter})  # type: ignore[arg-type]
-    return tuple(made._points(np.arange(1, length + 1, dtype=np.float64)).tolist())
+    key = (type(aggregator), parameter, length)
+    points = _POINTS.get(key)
+    if points is None:
+        if len(_POINTS) >= 64:
+            _POINTS.clear()
+        points = tuple(aggregator._points(np.arange(1, length + 1, dtype=np.float64)).tolist())
+        _POINTS[key] = points
+    return points
 
 
-def _fuse_positions(
-    lists: Sequence[ExpertAnswer], aggregator: Aggregator, weights: Weights | None
+def fuse_positions(
+    lists: Sequence[ExpertAnswer] | Mapping[Id, ExpertAnswer], aggregator: Aggregator
 ) -> Fused | None:
-    """Path over dictionaries; None when the input is not plain lists of ids."""
+    """Path over dictionaries; None when the method uses more than positions, or the input is not plain lists."""
+    if type(aggregator) not in _QUICK or isinstance(lists, Mapping | str):
+        return None
     assert isinstance(aggregator, Positional)
     parameter: float = getattr(aggregator, _QUICK[type(aggregator)])
+    weights = aggregator.weights
     if weights is not None:
-        check_weights(weights, aggregator.name)
         shares = weights_for(weights, range(len(lists)), aggregator.name).tolist()
     totals: dict[Id, float] = {}
     kinds: set[type] = set()
@@ -141,7 +157,7 @@ def _fuse_positions(
             return None
         if len(set(answer)) != len(answer):
             raise _build_duplicate_error(answer, number)
-        points = _compute_points(type(aggregator), parameter, 1 << max(len(answer) - 1, 63).bit_length())
+        points = _compute_points(aggregator, parameter, 1 << max(len(answer) - 1, 63).bit_length())
         if weights is None:
             for item, p in zip(answer, points, strict=False):
                 totals[item] = get(item, 0.0) + p
@@ -149,10 +165,10 @@ def _fuse_positions(
             w = shares[number]
             for item, p in zip(answer, points, strict=False):
                 totals[item] = get(item, 0.0) + w * p
-    return _rank_totals(totals, aggregator, weights, len(kinds) == 1)
+    return _rank_totals(totals, aggregator, len(kinds) == 1)
 
 
-def _rank_totals(totals: dict[Id, float], by: Aggregator, weights: Weights | None, one_type: bool) -> Fused:
+def _rank_totals(totals: dict[Id, float], by: Aggregator, one_type: bool) -> Fused:
     ranking: list[Id] = sorted(totals) if one_type else sorted(totals, key=id_order)
     ranking.sort(key=totals.__getitem__, reverse=True)  # stable, so equal scores stay in id order
     scores = [totals[item] for item in ranking]
@@ -162,7 +178,7 @@ def _rank_totals(totals: dict[Id, float], by: Aggregator, weights: Weights | Non
             _snap_ties(ranking, scores)
             break
         above = here
-    return Fused(ranking, scores, by, weights)
+    return Fused(ranking, scores, by)
 
 
 def _snap_ties(ranking: list[Id], scores: list[float]) -> None:
@@ -187,9 +203,10 @@ def _build_duplicate_error(answer: Sequence[Id], number: int) -> InputError:
     )
 
 
-def _fuse_preferences(
-    lists: Sequence[ExpertAnswer] | Mapping[Id, ExpertAnswer], aggregator: Aggregator, duplicates: Duplicates
-) -> Fused:
+def build_preferences(
+    lists: Sequence[ExpertAnswer] | Mapping[Id, ExpertAnswer], duplicates: Duplicates = "error"
+) -> Preferences:
+    """The preferences of one query, number 0; unnamed lists are numbered."""
     if isinstance(lists, str):
         raise InputError(f"the lists are the string {lists[:20]!r}", remedy="give a list of lists of ids")
     named: dict[Id, Any] = dict(lists) if isinstance(lists, Mapping) else dict(enumerate(lists))
@@ -210,6 +227,10 @@ def _fuse_preferences(
                 )
         if duplicates == "error" and len(set(listed)) != len(listed):
             raise _build_duplicate_error(listed, number)
-    preferences = Preferences.from_lists({0: named}, duplicates=duplicates)
+    return Preferences.from_lists({0: named}, duplicates=duplicates)
+
+
+def fuse_preferences(preferences: Preferences, aggregator: Aggregator) -> Fused:
+    """The consensus on the one query of preferences that were built from lists."""
     ranked = aggregator.aggregate(preferences)[0]
     return Fused([r.item for r in ranked], [r.score for r in ranked], aggregator)

@@ -1,22 +1,28 @@
-"""The content of a report, independent of HTML."""
+"""The content of reports and of the studio's pages, and how it is rendered as HTML."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from podium.core import tables
-from podium.core.errors import Option, ParameterError
-from podium.core.tables import Grid, replace_nonfinite
+from podium.core.tables import Grid, escape_html
 from podium.evaluate import charts
 
-__all__ = ["Block", "Figure", "FindingVerdict", "Report", "ReportFinding", "ReportTable", "Section"]
+__all__ = [
+    "Block",
+    "Figure",
+    "FindingVerdict",
+    "ReportFinding",
+    "ReportTable",
+    "Section",
+    "render_block",
+    "render_checks",
+]
 
 FindingVerdict = Literal["ok", "check", "wrong", "unknown"]
-KINDS = (".svg", ".png")
 
 
 @dataclass(frozen=True)
@@ -57,79 +63,54 @@ class Section:
     blocks: Sequence[Block]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Report:
-    """The verdict in a sentence or two, the findings, the sections, and the provenance."""
+def render_block(
+    block: Block, *, pictures: str = "", links: Mapping[str, str] | None = None, interactive: bool = False
+) -> str:
+    """A block as HTML, complete in itself; `interactive` adds the data from which a script redraws a figure.
 
-    title: str
-    verdict: tuple[str, ...]
-    findings: tuple[ReportFinding, ...]
-    sections: tuple[Section, ...]
-    made: dict[str, str] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        return f"Report({self.title!r}: {' '.join(self.verdict)})"
-
-    def _repr_html_(self) -> str:
-        """The verdict and the checks; `to_html()` gives the whole page, `save` writes it."""
-        rows = tuple((f.name, f.verdict, f.text) for f in self.findings)
-        checks = tables.render_table(tables.Grid(("check", "verdict", "why"), rows, 3))
-        return tables.render_block(self.title, *map(tables.render_paragraph, self.verdict), checks)
-
-    @property
-    def figures(self) -> list[Figure]:
-        """All figures in order."""
-        return [b for s in self.sections for b in s.blocks if isinstance(b, Figure)]
-
-    def to_html(self, *, interactive: bool = False) -> str:
-        """The whole report as one page that needs no network."""
-        from podium.reporting.html import render_page
-
-        return render_page(self, interactive=interactive)
-
-    def save(
-        self, path: str | os.PathLike[str], *, interactive: bool = False, overwrite: bool = False
-    ) -> None:
-        """Write the page atomically."""
-        from podium.storage.files import write_atomically
-
-        write_atomically([self.to_html(interactive=interactive).encode()], path, overwrite=overwrite)
-
-    def save_figures(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> list[Path]:
-        """Write every figure as .svg and .png to a folder, which is created if needed."""
-        target = Path(folder)
-        paths = [(f, target / (f.name + kind)) for f in self.figures for kind in KINDS]
-        there = [path for _, path in paths if path.exists()]
-        if there and not overwrite:
-            raise ParameterError(
-                f"{there[0]} exists; choose another folder, or give ", Option("overwrite", True, of="writing")
-            )
-        target.mkdir(parents=True, exist_ok=True)
-        for figure, path in paths:
-            charts.save_chart(figure.chart, path)
-        return [path for _, path in paths]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the figures as plain values."""
-        document: dict[str, Any] = replace_nonfinite(
-            {
-                "title": self.title,
-                "verdict": list(self.verdict),
-                "findings": [vars(f) for f in self.findings],
-                "sections": [
-                    {"name": s.name, "title": s.title, "blocks": [_to_plain(b) for b in s.blocks]}
-                    for s in self.sections
-                ],
-                "made": self.made,
-            }
-        )
-        return document
-
-
-def _to_plain(block: Block) -> Any:
-    if isinstance(block, Figure):
-        return {"figure": block.name, "caption": block.caption}
+    `pictures` is for pages that forbid inline styles and whose figures have addresses of their own: the
+    address, with {} for the name of the figure. `links` are addresses by the first cell of a table's rows.
+    """
+    if isinstance(block, str):
+        return tables.render_paragraph(block)
     if isinstance(block, ReportTable):
-        grid = block.grid
-        return {"table": grid.title, "head": list(grid.head), "rows": [list(row) for row in grid.rows]}
-    return block if isinstance(block, str) else list(block)
+        leads = [links.get(row[0], "") for row in block.grid.rows] if links else ()
+        table = tables.render_table(block.grid, most=block.most, links=leads, inline=not pictures)
+        if not pictures:
+            return f'<div class="scroll">{table}</div>'
+        return f'<div class="scroll" tabindex="0">{table.replace("<th ", SCOPED)}</div>'
+    if isinstance(block, Figure):
+        return _link_figure(block, pictures) if pictures else _embed_figure(block, interactive)
+    return '<ul class="points">' + "".join(f"<li>{escape_html(line)}</li>" for line in block) + "</ul>"
+
+
+SCOPED = '<th scope="col" '
+
+
+def _embed_figure(figure: Figure, interactive: bool) -> str:
+    caption, spec = escape_html(figure.caption), ""
+    if interactive:
+        text = json.dumps(charts.to_vega_lite(figure.chart), ensure_ascii=False).replace("<", "\\u003c")
+        spec = f'<script type="application/json">{text}</script>'
+    drawn = charts.render_svg(figure.chart, figure.name)
+    holder = f'<div role="img" aria-label="{caption}">{drawn}</div>{spec}'
+    return f'<figure id="figure-{figure.name}">{holder}<figcaption>{caption}</figcaption></figure>'
+
+
+def _link_figure(figure: Figure, pictures: str) -> str:
+    where, caption = escape_html(pictures.format(figure.name)), escape_html(figure.caption)
+    holder = f'<div class="picture" tabindex="0"><img src="{where}" alt="{caption}"></div>'
+    live = f'<button type="button" class="live" data-plot="{where}&amp;plot=1" hidden>Interactive</button>'
+    return f'<figure>{holder}<figcaption>{caption} <a href="{where}">SVG</a> {live}</figcaption></figure>'
+
+
+def render_checks(checks: Iterable[tuple[FindingVerdict, str, str]], caption: str = "") -> str:
+    """A table of checks: verdict, name and reason of each."""
+    rows = "".join(
+        f'<tr><td><span class="mark {verdict}">{verdict}</span></td><td>{escape_html(name)}</td>'
+        f"<td>{escape_html(text)}</td></tr>"
+        for verdict, name, text in checks
+    )
+    head = "".join(f'<th scope="col">{word}</th>' for word in ("verdict", "check", "reason"))
+    title = f"<caption>{caption}</caption>" if caption else ""
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

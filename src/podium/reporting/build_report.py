@@ -13,9 +13,9 @@ from podium.data.preferences import Preferences
 from podium.evaluate.comparison_tables import INTERVALS
 from podium.methods.base import Aggregator, make
 from podium.metrics.base import MetricSpec, parse_all
-from podium.reporting.blocks import Report
 from podium.reporting.findings import collect_findings
 from podium.reporting.inputs import ReportInputs, ReportRequest, collect_inputs
+from podium.reporting.report_page import Report
 from podium.reporting.sections import build_sections
 from podium.reporting.verdict import describe_verdict
 
@@ -54,30 +54,17 @@ def report(
     """
     check_type(preferences, Preferences, "report", "give preferences and labels, not a data set of both")
     parse_all(metrics)
-    asked = ReportRequest(
-        preferences, labels, features, times, _resolve_methods(methods), tuple(metrics), tuple(queries), learn
+    if not isinstance(methods, Mapping):
+        each = [methods] if isinstance(methods, str) else methods
+        methods = {m if isinstance(m, str) else repr(m): m for m in each}
+    named = {name: make(m) for name, m in methods.items()}
+    found = collect_inputs(
+        ReportRequest(preferences, labels, features, times, named, tuple(metrics), tuple(queries), learn)
     )
-    found = collect_inputs(asked)
-    checks = collect_findings(found)
-    heading = (
-        title
-        or f"{len(found.results)} methods on {len(preferences):,} quer{'y' if len(preferences) == 1 else 'ies'}"
-    )
-    lines = describe_verdict(found, checks)
-    return Report(
-        heading, lines, checks, build_sections(found, tuning), _describe_provenance(found) | dict(made or {})
-    )
-
-
-def _resolve_methods(
-    methods: Sequence[str | Aggregator] | Mapping[str, str | Aggregator],
-) -> dict[str, Aggregator]:
-    if isinstance(methods, Mapping):
-        return {name: make(m) for name, m in methods.items()}
-    methods = [methods] if isinstance(methods, str) else methods
-    made = [make(m) for m in methods]
-    names = [m if isinstance(m, str) else repr(m) for m in methods]
-    return dict(zip(names, made, strict=True))
+    checks, count = collect_findings(found), len(preferences)
+    heading = title or f"{len(found.results)} methods on {count:,} quer{'y' if count == 1 else 'ies'}"
+    facts = _describe_provenance(found) | dict(made or {})
+    return Report(heading, describe_verdict(found, checks), checks, build_sections(found, tuning), facts)
 
 
 def _describe_provenance(found: ReportInputs) -> dict[str, str]:

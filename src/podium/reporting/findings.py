@@ -8,7 +8,6 @@ import numpy as np
 
 from podium.core.tables import format_decimal, format_percent
 from podium.core.text import join_names
-from podium.data.labels import Labels
 from podium.metrics.base import parse
 from podium.reporting.blocks import FindingVerdict, ReportFinding
 from podium.reporting.inputs import ReportInputs
@@ -55,21 +54,20 @@ def _check_labels(found: ReportInputs) -> Iterator[ReportFinding]:
     yield from _check_held_out(found)
     if found.comparison is None:
         if found.held is None:
-            yield ReportFinding("labels", "wrong", _describe_unmatched_queries(found, labels))
+            ids = f"the input has {p.queries[:3]}, the labels have {labels.queries[:3]}"
+            text = f"they are for other queries: {ids}; ids are compared exactly"
+            yield ReportFinding("labels", "wrong", text)
         return
     count = found.comparison.queries
     verdict: FindingVerdict = "ok" if count >= MANY else "check" if count >= FEW else "wrong"
     words = "one query is not evidence" if count == 1 else f"{count:,} queries are evaluated"
-    yield ReportFinding(
-        "enough queries",
-        verdict,
-        words if count >= FEW else f"{words}; only large differences can be detected",
-    )
+    if count < FEW:
+        words += "; only large differences can be detected"
+    yield ReportFinding("enough queries", verdict, words)
     here = len(p) - int((labels.queries.codes_of(p.queries) >= 0).sum())
     if here:
-        yield ReportFinding(
-            "labelled queries", "check", f"{here:,} of {len(p):,} queries have no labels and are excluded"
-        )
+        text = f"{here:,} of {len(p):,} queries have no labels and are excluded"
+        yield ReportFinding("labelled queries", "check", text)
     lacking = int((~found.comparison.evaluations[found.best_method].answered).sum())
     if lacking:
         text = f"{lacking:,} of {count:,} judged queries are not in the input and count as 0"
@@ -106,21 +104,11 @@ def _check_choice(found: ReportInputs) -> Iterator[ReportFinding]:
             f"leave-one-out selection gives {format_decimal(found.expected_mean)}"
         )
         luck = mean - found.expected_mean > LUCK
-        yield ReportFinding(
-            "choice of the best",
-            "check" if luck else "ok",
-            text + ("; expect that on new queries" if luck else ""),
-        )
+        text += "; expect that on new queries" if luck else ""
+        yield ReportFinding("choice of the best", "check" if luck else "ok", text)
     if found.asked.slow:
-        text = (
-            f"{count} methods were compared; these are slow on these data and are compared only when named: "
-        )
-        yield ReportFinding("methods tried", "ok", text + ", ".join(found.asked.slow))
-
-
-def _describe_unmatched_queries(found: ReportInputs, labels: Labels) -> str:
-    ours, theirs = found.preferences.queries[:3], labels.queries[:3]
-    return f"they are for other queries: the input has {ours}, the labels have {theirs}; ids are compared exactly"
+        text = f"{count} methods were compared; these are slow on these data and are compared only when named"
+        yield ReportFinding("methods tried", "ok", f"{text}: {', '.join(found.asked.slow)}")
 
 
 def _check_judged_share(found: ReportInputs) -> ReportFinding:
@@ -130,14 +118,12 @@ def _check_judged_share(found: ReportInputs) -> ReportFinding:
     cutoff = parse(metric).cutoff
     where = "of the ranking" if cutoff is None else f"of the top {cutoff}"
     if not found.has_judged_items:
-        return ReportFinding(
-            "judged items", "wrong", f"no item {where} of any result is judged; the scores are meaningless"
-        )
+        text = f"no item {where} of any result is judged; the scores are meaningless"
+        return ReportFinding("judged items", "wrong", text)
     verdict: FindingVerdict = "ok" if share >= WELL else "check" if share >= POORLY else "wrong"
     text = f"{format_percent(share)} {where} of {found.best_method} is judged"
-    return ReportFinding(
-        "judged items", verdict, text if verdict == "ok" else f"{text}; the rest counts as not relevant"
-    )
+    text += "" if verdict == "ok" else "; the rest counts as not relevant"
+    return ReportFinding("judged items", verdict, text)
 
 
 def _check_experts(found: ReportInputs) -> Iterator[ReportFinding]:
@@ -172,18 +158,15 @@ def _check_experts(found: ReportInputs) -> Iterator[ReportFinding]:
 def _check_results(found: ReportInputs) -> Iterator[ReportFinding]:
     for name, result in found.results.items():
         if not result.diagnostics.converged:
-            yield ReportFinding(
-                "converged", "check", f"{name} did not converge: {'; '.join(result.diagnostics.notes)}"
-            )
+            text = f"{name} did not converge: {'; '.join(result.diagnostics.notes)}"
+            yield ReportFinding("converged", "check", text)
     best = found.results[found.best_method]
     place = np.arange(len(best.order)) - best.index.starts[best.index.query_of_slot]
     top = place < TOP
     share = float(best.tied[top].mean()) if top.any() else 0.0
     text = f"{format_percent(share)} of the top {TOP} ranks of {found.best_method} are tied"
-    if share > TIED:
-        yield ReportFinding("ties", "check", f"{text}; the tie rule, not the experts, orders these items")
-    else:
-        yield ReportFinding("ties", "ok", text)
+    text += "; the tie rule, not the experts, orders these items" if share > TIED else ""
+    yield ReportFinding("ties", "check" if share > TIED else "ok", text)
 
 
 def _check_annotators(found: ReportInputs) -> Iterator[ReportFinding]:
@@ -201,11 +184,8 @@ def _check_annotators(found: ReportInputs) -> Iterator[ReportFinding]:
             " and ".join(map(str, g[:4])) + (f" and {len(g) - 4} more" if len(g) > 4 else "")
             for g in crowd.copies
         ]
-        yield ReportFinding(
-            "copies",
-            "check",
-            f"{worth}; these give the same answers, including mistakes: {join_names(groups)}",
-        )
+        text = f"{worth}; these give the same answers, including mistakes: {join_names(groups)}"
+        yield ReportFinding("copies", "check", text)
     else:
         yield ReportFinding("copies", "ok", f"{worth}; no copies detected")
 

@@ -102,24 +102,16 @@ class ReportInputs:
     @property
     def leading_methods(self) -> list[str]:
         """The best few methods, which are drawn and analyzed per query."""
-        return (
-            self.measured_methods
-            if self.comparison is None
-            else _select_best(self.comparison, self.measured_methods)
-        )
+        measured = self.measured_methods
+        return measured if self.comparison is None else _select_best(self.comparison, measured)
 
     @functools.cached_property
     def leads(self) -> tuple[Lead, ...]:
         """The lead of the best method over each other method and the best expert, with joint p-values."""
         assert self.comparison is not None
         c = self.comparison
-        return compute_leads(
-            self.best_method,
-            self._values_by_method(list(c.evaluations)),
-            level=c.level,
-            rounds=c.rounds,
-            seed=c.seed,
-        )
+        values = self._values_by_method(list(c.evaluations))
+        return compute_leads(self.best_method, values, level=c.level, rounds=c.rounds, seed=c.seed)
 
     @functools.cached_property
     def expected_mean(self) -> float:
@@ -196,13 +188,9 @@ def _compute_inputs(asked: ReportRequest) -> ReportInputs:
     if labels is not None and _share_queries(p, labels):
         found = _add_comparison(found, labels)
     if is_crowd(p) and asked.pairs:
-        found = _try_part(
-            found,
-            "crowd",
-            lambda: annotators(
-                p, _crowd_consensus(results), labels=_labels_if_shared(p, labels), times=asked.times
-            ),
-        )
+        shared, consensus = _labels_if_shared(p, labels), _crowd_consensus(results)
+        judge = functools.partial(annotators, p, consensus, labels=shared, times=asked.times)
+        found = _try_part(found, "crowd", judge)
     if has_board(p) and asked.pairs:
         found = _try_part(found, "board", lambda: leaderboard(p))
     return _add_weight_models(found)

@@ -25,6 +25,7 @@ class SelectedQuery(NamedTuple):
 def select_queries(found: ReportInputs) -> list[SelectedQuery]:
     """The requested queries, or up to three informative ones; only queries with lists."""
     p = found.preferences
+    listing = np.diff(p.lists.row_starts) > 0
     if found.asked.queries:
         known = set(p.queries)
         for query in found.asked.queries:
@@ -32,23 +33,13 @@ def select_queries(found: ReportInputs) -> list[SelectedQuery]:
                 raise ParameterError(
                     f"there is no query {query!r}; {suggest_names(str(query), map(str, p.queries))}"
                 )
-        return [
-            SelectedQuery(q, "requested")
-            for q in found.asked.queries
-            if _has_lists(found)[p.index.query_code(q)]
-        ]
-    listed = np.flatnonzero(_has_lists(found))
+        return [SelectedQuery(q, "requested") for q in found.asked.queries if listing[p.index.query_code(q)]]
+    listed = np.flatnonzero(listing)
     if len(listed) < 2:
         return [SelectedQuery(p.queries[int(q)], "the only query with lists") for q in listed]
-    picked = (
-        _select_by_labels(found, listed) if found.has_judged_items else _select_by_agreement(found, listed)
-    )
+    select = _select_by_labels if found.has_judged_items else _select_by_agreement
+    picked = select(found, listed)
     return list({c.query: c for c in reversed(picked)}.values())[::-1]
-
-
-def _has_lists(found: ReportInputs) -> B1:
-    lists = found.preferences.lists
-    return np.asarray(np.diff(lists.row_starts) > 0, np.bool_)
 
 
 def _select_by_labels(found: ReportInputs, listed: I8) -> list[SelectedQuery]:
@@ -62,23 +53,15 @@ def _select_by_labels(found: ReportInputs, listed: I8) -> list[SelectedQuery]:
     usable = np.isin(codes, listed) & ~np.isnan(table).any(axis=0) & _has_relevant_item(found, codes)
     if not usable.any():
         return _select_by_agreement(found, listed)
-    own = value[found.best_method]
+    best, own = found.best_method, value[found.best_method]
     spread = np.where(usable, np.ptp(table, axis=0), -1.0)
-    picked = (
-        [SelectedQuery(queries[int(spread.argmax())], "the methods differ most here")]
-        if spread.max() > 1e-12
-        else []
-    )
-    picked.append(
-        SelectedQuery(
-            queries[int(np.where(usable, own, np.inf).argmin())], f"{found.best_method} scores lowest here"
-        )
-    )
+    lowest = int(np.where(usable, own, np.inf).argmin())
     middle = _find_middle(np.where(usable, own, np.nan), p.index.sizes[codes].astype(np.float64))
-    return [
-        *picked,
-        SelectedQuery(queries[middle], f"a typical query: {found.best_method} is near its median"),
-    ]
+    picked = []
+    if spread.max() > 1e-12:
+        picked.append(SelectedQuery(queries[int(spread.argmax())], "the methods differ most here"))
+    picked.append(SelectedQuery(queries[lowest], f"{best} scores lowest here"))
+    return [*picked, SelectedQuery(queries[middle], f"a typical query: {best} is near its median")]
 
 
 def _has_relevant_item(found: ReportInputs, codes: I8) -> B1:

@@ -55,30 +55,20 @@ def _build_methods(found: ReportInputs) -> list[Block]:
         return [] if len(found.results) < 2 else _build_agreement(found)
     blocks: list[Block] = []
     if found.lines:
-        metric, band = (
-            found.lines[0].metric,
-            "; bands are 95 % confidence intervals of the mean" if c.queries > 1 else "",
-        )
-        caption = f"{metric} at every depth, mean over {c.queries:,} queries{band}."
+        band = "; bands are 95 % confidence intervals of the mean" if c.queries > 1 else ""
+        caption = f"{found.lines[0].metric} at every depth, mean over {c.queries:,} queries{band}."
         blocks.append(Figure("curves", draw_curves(found.lines), caption))
     for metric in c.metrics:
         grid = metric_grid(c, metric)
-        blocks.append(
-            ReportTable(dataclasses.replace(grid, title=f"{grid.title}; differences from {c.baseline}"), ROWS)
-        )
+        title = f"{grid.title}; differences from {c.baseline}"
+        blocks.append(ReportTable(dataclasses.replace(grid, title=title), ROWS))
     if found.run is not None:
         blocks.append(f"The {found.run} was chosen on these labels, so its score is optimistic.")
-    notes = (*c.notes, *_held_notes(found))
-    if notes:
-        blocks.append(notes)
-    return blocks
-
-
-def _held_notes(found: ReportInputs) -> tuple[str, ...]:
-    held = found.held
-    if held is None:
-        return ()
-    return (*(f"{name} is left out: {reason}" for name, reason in held.left_out.items()), *held.notes)
+    notes = c.notes
+    if found.held is not None:
+        left_out = (f"{name} is left out: {reason}" for name, reason in found.held.left_out.items())
+        notes = (*notes, *left_out, *found.held.notes)
+    return [*blocks, notes] if notes else blocks
 
 
 def _build_agreement(found: ReportInputs) -> list[Block]:
@@ -107,22 +97,15 @@ def _build_differences(found: ReportInputs) -> list[Block]:
     counts = f"better on {up:,}, worse on {down:,}, equal on {len(rows) - up - down:,}"
     caption = f"{best} minus {other} in {metric}, one bar per query: {counts}."
     lines = tuple(
-        (
-            str(r.query),
-            format_decimal(r.values[best]),
-            format_decimal(r.values[other]),
-            format_decimal(r.difference, sign=True),
-            format_percent(r.judged[best]),
-        )
+        (str(r.query), format_decimal(r.values[best]), format_decimal(r.values[other]),
+         format_decimal(r.difference, sign=True), format_percent(r.judged[best]))
         for r in moved[:ROWS]
-    )
+    )  # fmt: skip
     head = ("query", best, other, "difference", "judged")
     chart = draw_differences(two, metric)
     chart.concat[0] = chart.concat[0].properties(width=700, height=170)
-    return [
-        Figure("differences", chart, caption),
-        ReportTable(Grid(head, lines, 1, f"The {len(lines)} largest differences of {len(moved):,}")),
-    ]  # fmt: skip
+    title = f"The {len(lines)} largest differences of {len(moved):,}"
+    return [Figure("differences", chart, caption), ReportTable(Grid(head, lines, 1, title))]
 
 
 # -- queries -----------------------------------------------------------------------------------------------------
@@ -141,10 +124,8 @@ def _build_query(found: ReportInputs, chosen: SelectedQuery, number: int) -> lis
     chart = rank_heatmap(found.preferences, chosen.query, results, found.asked.labels)
     name = re.sub(r"[^A-Za-z0-9]+", "-", str(chosen.query)).strip("-")[:40]
     caption = f"Query {chosen.query}: {chosen.why}. {_format_figures(found, chosen, order)}"
-    return [
-        Figure(f"query-{number}-{name}".rstrip("-"), chart, caption.strip()),
-        *_explain_first_place(found, chosen),
-    ]
+    figure = Figure(f"query-{number}-{name}".rstrip("-"), chart, caption.strip())
+    return [figure, *_explain_first_place(found, chosen)]
 
 
 def _choose_methods(found: ReportInputs, chosen: SelectedQuery) -> list[str]:
@@ -195,16 +176,14 @@ def _explain_first_place(found: ReportInputs, chosen: SelectedQuery) -> list[Blo
 def _build_weights(found: ReportInputs) -> list[Block]:
     if not found.weighers:
         return []
-    chart = weight_matrix(found.weighers)
+    caption = f"Expert weights of {', '.join(found.weighers)}."
     if found.shown_only:
         caption = (
             "Weights of a conditional random field (crf) trained for this figure only, once on each half of the "
             "labelled queries: patterns that appear in both halves are unlikely to be chance."
         )
-    else:
-        caption = f"Expert weights of {', '.join(found.weighers)}."
     readings = [_describe_readings(name, model) for name, model in found.weighers.items()]
-    return [Figure("weights", chart, caption), *[r for r in readings if r]]
+    return [Figure("weights", weight_matrix(found.weighers), caption), *filter(None, readings)]
 
 
 def _describe_readings(name: str, model: Any) -> str:
@@ -228,23 +207,14 @@ def _build_experts(found: ReportInputs) -> list[Block]:
     words = (
         "alone: share of its items that no other expert lists; moved: how far the consensus moves without it"
     )
-    effect = (
-        f"; effect: {d.metric} of {d.method} with all experts, minus without this one" if d.metric else ""
-    )
-    blocks: list[Block] = [
-        ReportTable(dataclasses.replace(d.grid(), title=f"{d.headline()} ({words}{effect})"), 60)
-    ]
-    if d.warnings:
-        blocks.insert(0, tuple(f"{w}." for w in d.warnings))
+    if d.metric:
+        words += f"; effect: {d.metric} of {d.method} with all experts, minus without this one"
+    blocks: list[Block] = [tuple(f"{w}." for w in d.warnings)] if d.warnings else []
+    blocks.append(ReportTable(dataclasses.replace(d.grid(), title=f"{d.headline()} ({words})"), 60))
     if 2 < len(d) <= AGREEMENT:
         caption = f"Agreement of experts, similar ones adjacent: {d.measure} of the items that both list"
-        blocks.append(
-            Figure(
-                "agreement",
-                d.chart(),
-                caption + (", and RBO of the lists." if d.overlap is not None else "."),
-            )
-        )
+        caption += ", and RBO of the lists." if d.overlap is not None else "."
+        blocks.append(Figure("agreement", d.chart(), caption))
     return blocks
 
 
@@ -256,18 +226,16 @@ def _build_leaderboard(found: ReportInputs) -> list[Block]:
     if board is None:
         return []
     level = f"{100 * board.settings.level:g}%"
-    asked = [f"{p.first} against {p.second}" for p in board.next(5)] if len(board.rows) > 1 else []
-    blocks: list[Block] = [
-        Figure(
-            "leaderboard",
-            board.chart(),
-            f"Scores with {level} intervals, {board.tally.votes:,.10g} votes; {board.scheme.text}.",
-        ),
-        ReportTable(dataclasses.replace(board.grid(digits=0), title=STANDINGS), 60),
-    ]
+    caption = f"Scores with {level} intervals, {board.tally.votes:,.10g} votes; {board.scheme.text}."
     advice = f"To determine the whole order, {board.stopping()[1]}."
-    blocks.append(f"{advice} Compare next: {', '.join(asked)}." if asked else advice)
-    return blocks
+    if len(board.rows) > 1:
+        pairs = ", ".join(f"{p.first} against {p.second}" for p in board.next(5))
+        advice += f" Compare next: {pairs}." if pairs else ""
+    return [
+        Figure("leaderboard", board.chart(), caption),
+        ReportTable(dataclasses.replace(board.grid(digits=0), title=STANDINGS), 60),
+        advice,
+    ]
 
 
 def _build_annotators(found: ReportInputs) -> list[Block]:
@@ -293,8 +261,8 @@ def tuning_blocks(found: Any) -> list[Block]:
     """Render the document of a tuning run: sentences first, plain values as bullets, records as tables."""
     if not isinstance(found, Mapping):
         return []
-    words = {"sentence": "", "recommended": "Recommended: "}
-    told = [f"{before}{found[k]}" for k, before in words.items() if isinstance(found.get(k), str)]
+    intros = {"sentence": "", "recommended": "Recommended: "}
+    told = [f"{intro}{found[k]}" for k, intro in intros.items() if isinstance(found.get(k), str)]
     rest = {k: v for k, v in found.items() if k not in ("sentence", "recommended", "verdict")}
     points = [
         f"{k}: {_format_cell(v)}" for k, v in rest.items() if not isinstance(v, list) and v not in ({}, None)

@@ -28,9 +28,8 @@ def describe_verdict(found: ReportInputs, checks: tuple[ReportFinding, ...]) -> 
         said = _describe_without_labels(found)
     wrong = [c.name for c in checks if c.verdict == "wrong"]
     if wrong:
-        said.append(
-            f"Fix this first; until then the scores are unreliable: {', '.join(dict.fromkeys(wrong))}."
-        )
+        names = ", ".join(dict.fromkeys(wrong))
+        said.append(f"Fix this first; until then the scores are unreliable: {names}.")
     return (*said, *filter(None, (describe_unlisted_rule(found.preferences),)))
 
 
@@ -38,20 +37,16 @@ def _describe_by_labels(found: ReportInputs, c: Comparison) -> list[str]:
     metric, best = c.metrics[0], found.best_method
     mean = c.row(best, metric).mean
     if c.queries < 2:
-        return [
-            f"On the one query that has labels, {best} has {metric} {format_decimal(mean)}; one query is not evidence."
-        ]
+        score = f"{best} has {metric} {format_decimal(mean)}"
+        return [f"On the one query that has labels, {score}; one query is not evidence."]
     rivals = [lead for lead in found.leads if lead.over != found.run]
     against = _describe_best_expert(found, c.level)
     if rivals and all(lead.wins == lead.losses == 0 for lead in rivals):
         count = len(found.measured_methods)
         same = f"All {count} methods score equally on every query ({metric} {format_decimal(mean)})"
         return [f"{same}; use the simplest.", *against]
-    return [
-        _describe_winner(best, mean, metric, rivals, c.level),
-        *against,
-        *_describe_learned_winner(found, c),
-    ]
+    winner = _describe_winner(best, mean, metric, rivals, c.level)
+    return [winner, *against, *_describe_learned_winner(found, c)]
 
 
 def _describe_learned_winner(found: ReportInputs, c: Comparison) -> list[str]:
@@ -62,11 +57,9 @@ def _describe_learned_winner(found: ReportInputs, c: Comparison) -> list[str]:
     plain = [n for n in found.measured_methods if not methods[n].tags.supervised]
     metric = c.metrics[0]
     top = max(plain, key=lambda n: c.row(n, metric).mean, default=None)
-    other = (
-        ""
-        if top is None
-        else f" The best unsupervised method is {top} ({format_decimal(c.row(top, metric).mean)})."
-    )
+    other = ""
+    if top is not None:
+        other = f" The best unsupervised method is {top} ({format_decimal(c.row(top, metric).mean)})."
     return [f"{found.best_method} was trained on labels; if on these, evaluate it on others first.{other}"]
 
 
@@ -92,9 +85,8 @@ def _describe_best_expert(found: ReportInputs, level: float) -> list[str]:
             return [f"Fusion is not shown to beat the {found.run}, which is ahead ({_format_lead(lead)})."]
         return [f"Fusion is not significantly better than the {found.run} ({_format_lead(lead)})."]
     if lead.difference < 0:
-        return [
-            f"The {found.run} alone is better ({_format_lead(lead)}): fusion hurts here; inspect the experts."
-        ]
+        alone = f"The {found.run} alone is better ({_format_lead(lead)})"
+        return [f"{alone}: fusion hurts here; inspect the experts."]
     return [f"Fusion beats the {found.run} by {_format_lead(lead)}."]
 
 
@@ -137,10 +129,8 @@ def _describe_without_labels(found: ReportInputs) -> list[str]:
     said = [f"{why}, so the methods cannot be compared."]
     names = f"the {len(found.results)} methods"
     if alike >= ALIKE:
-        return [
-            *said,
-            f"The choice matters little: {names} agree (mean RBO {alike:.2f}); use {found.best_method}.",
-        ]
+        little = f"The choice matters little: {names} agree (mean RBO {alike:.2f})"
+        return [*said, f"{little}; use {found.best_method}."]
     return [*said, f"The choice matters: {names} differ (mean RBO {alike:.2f}); judge some queries, "
             "starting with those where they differ most."]  # fmt: skip
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
 
-from podium.core.errors import capture_warnings
+from podium.core.errors import PodiumError, capture_warnings
 from podium.core.version import __version__
 from podium.studio import api, login, pages
-from podium.studio.middleware import RequestMiddleware
+from podium.studio.middleware import SERVICE, RequestMiddleware
 from podium.studio.security import Guard
 from podium.studio.settings import ServerSettings
 from podium.studio.store import Store
@@ -37,8 +40,15 @@ def create_app(settings: ServerSettings) -> FastAPI:
     app.state.store = Store(settings.folder)
     api.install_service(app)
     app.include_router(login.router)
-    app.include_router(pages.router)
+    pages.install_pages(app)
+    app.add_exception_handler(PodiumError, _answer_error)
     return app
+
+
+def _answer_error(request: Request, error: Any) -> Response:
+    """Errors of the library: documents for programs, pages for browsers."""
+    respond = api.respond_error if request.url.path.startswith(SERVICE) else pages.respond_error
+    return respond(request, error)
 
 
 @contextlib.asynccontextmanager

@@ -21,6 +21,8 @@ __all__ = [
 ]
 
 FURTHER = "options"  # the field for options without their own field
+KINDS = ("lists", "votes", "ratings", "labels", "features", "ranks", "scores")
+REPEATS = ("first", "best", "sum")
 NOTHING = "none"  # means "no cell is missing"; an empty field means "not given"
 
 
@@ -32,21 +34,15 @@ class FormField(NamedTuple):
     help: str = ""
 
 
-def _build_choices(*words: str) -> tuple[tuple[str, str], ...]:
-    return tuple((word, word) for word in words)
-
-
 FIELDS: dict[str, FormField] = {
     "format": FormField("Format"),  # the choices are the registered formats
-    "kind": FormField(
-        "Content", _build_choices("lists", "votes", "ratings", "labels", "features", "ranks", "scores")
-    ),
+    "kind": FormField("Content", tuple(zip(KINDS, KINDS, strict=True))),
     "columns": FormField("Columns of a table without a header", help="separated by commas"),
     "expert": FormField("Experts", help="the column with their names; file: each file is an expert"),
     "unlisted": FormField(
         "Unlisted items are", (("below", "below the listed items"), ("unknown", "unknown to the expert"))
     ),
-    "duplicates": FormField("Duplicate items", _build_choices("first", "best", "sum")),
+    "duplicates": FormField("Duplicate items", tuple(zip(REPEATS, REPEATS, strict=True))),
     "missing": FormField(
         "Missing values", help=f"cell texts that mean missing, separated by commas; {NOTHING}: no text does"
     ),

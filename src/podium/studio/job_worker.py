@@ -23,8 +23,8 @@ from typing import Any
 
 from podium.core.errors import ParameterError, PodiumError
 from podium.studio.form_fields import spell_option
+from podium.studio.job_queue import Job, JobState
 from podium.studio.store import Store
-from podium.studio.store_records import Job
 
 __all__ = ["KINDS", "RESUMABLE", "JobStopped", "WorkerSupervisor", "queue_job", "run_jobs"]
 
@@ -55,11 +55,12 @@ def queue_job(store: Store, project: str, kind: str, settings: dict[str, Any]) -
 
 
 def _check_tune_settings(given: dict[str, Any]) -> dict[str, Any]:
+    from podium.methods.base import make
     from podium.metrics.base import parse
 
     methods = [str(m).strip() for m in given.get("methods", ()) if str(m).strip()]
     for method in methods:
-        _check_method(method)
+        make(method)  # refuses unknown methods and parameters
     return {
         "metric": str(parse(str(given.get("metric") or "ndcg@10"))),
         "methods": methods,
@@ -70,15 +71,11 @@ def _check_tune_settings(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_fit_settings(given: dict[str, Any]) -> dict[str, Any]:
-    method = str(given.get("method") or "crf").strip()
-    _check_method(method)
-    return {"method": method}
-
-
-def _check_method(method: str) -> None:
     from podium.methods.base import make
 
-    make(method)
+    method = str(given.get("method") or "crf").strip()
+    make(method)  # refuses unknown methods and parameters
+    return {"method": method}
 
 
 def _parse_whole_number(value: Any, what: str, low: int, high: int) -> int:
@@ -206,32 +203,26 @@ def _make_owner_name() -> str:
 def _run_job(store: Store, job: Job, owner: str, roots: Sequence[Path]) -> None:
     from podium import models
     from podium.data.dataset import Dataset
-    from podium.studio.workspace import load_project
+    from podium.studio.loading import load_project
 
     pulse = _HeartbeatThread(store, job, owner)
     pulse.start()
+    end: tuple[JobState, str, Any]
     try:
         found = load_project(store, store.project(job.project), roots)
         data = Dataset(found.preferences, found.labels, found.features)
-        words, result, model = KINDS[job.kind][1](store, job, data, pulse.report_progress)
-        kept = store.add_model(
-            job.project,
-            f"{job.kind} {repr(model)[:60]}",
-            repr(model),
-            models.model_files.dumps(model),
-            job.id,
-        )
-        pulse.stop()
-        store.finish(job.id, owner, "done", words, {"model": kept, "document": result})
+        words, document, model = KINDS[job.kind][1](store, job, data, pulse.report_progress)
+        content, name = models.model_files.dumps(model), f"{job.kind} {repr(model)[:60]}"
+        kept = store.add_model(job.project, name, repr(model), content, job.id)
+        end = ("done", words, {"model": kept, "document": document})
     except JobStopped:
-        pulse.stop()
-        store.finish(job.id, owner, "cancelled", "stopped by the user")
+        end = ("cancelled", "stopped by the user", None)
     except PodiumError as error:
-        pulse.stop()
-        store.finish(job.id, owner, "failed", error.format_message(spell_option))
+        end = ("failed", error.format_message(spell_option), None)
     except Exception as error:
-        pulse.stop()
-        store.finish(job.id, owner, "failed", f"internal error: {type(error).__name__}: {error}")
+        end = ("failed", f"internal error: {type(error).__name__}: {error}", None)
+    pulse.stop()
+    store.finish(job.id, owner, *end)
 
 
 # -- supervision ---------------------------------------------------------------------------------------------------
@@ -291,15 +282,8 @@ class WorkerSupervisor:
     def _start_worker(self) -> subprocess.Popen[bytes]:
         # -P: no module from the folder the server was started in
         self._owner = _make_owner_name()
-        words = [
-            sys.executable,
-            "-P",
-            "-m",
-            "podium.studio.job_worker",
-            str(self._store.folder),
-            str(self._stale),
-        ]
-        words += [self._owner, *map(str, self._roots)]
+        words = [sys.executable, "-P", "-m", "podium.studio.job_worker", str(self._store.folder)]
+        words += [str(self._stale), self._owner, *map(str, self._roots)]
         quiet = subprocess.DEVNULL  # errors are stored in the job; warnings may contain ids of the data
         own = {name: value for name, value in os.environ.items() if name != "PODIUM_TOKEN"}
         return subprocess.Popen(

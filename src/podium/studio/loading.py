@@ -20,11 +20,13 @@ from podium.storage.files import Source, open_source
 from podium.studio.form_fields import select_reading_options, spell_option
 from podium.studio.limits import TooLarge, bounded_decompress
 from podium.studio.settings import Limits
+from podium.studio.store import Project, Store
 
 __all__ = [
     "ProjectData",
     "find_readable_files",
     "list_folder",
+    "load_project",
     "open_input",
     "open_labels",
     "recheck_allowed_path",
@@ -110,9 +112,8 @@ def open_labels(data: ProjectData, files: Sequence[tuple[str, bytes]], *, check:
         except InputError as error:
             if error.source is None or error.source in {name for name, _ in files}:
                 raise
-            plain = InputError(
-                error.problem, remedy=error.remedies
-            )  # a row number over all files would mislead
+            # a row number over all files would mislead
+            plain = InputError(error.problem, remedy=error.remedies)
             raise _build_duplicate_error(data.labels, files) or plain from None
     if check:
         _check_shared_items(data.preferences.index, new.index)
@@ -183,13 +184,10 @@ def _find_first_line(
 
     def find_clashes(count: int) -> list[tuple[Id, Id]]:
         try:
-            return [
-                pair
-                for pair in _list_labeled_pairs(_read_labels([(name, b"".join(lines[:count]))]))
-                if pair in taken
-            ]
+            labels = _read_labels([(name, b"".join(lines[:count]))])
         except PodiumError:  # only a header, or a truncated object
             return []
+        return [pair for pair in _list_labeled_pairs(labels) if pair in taken]
 
     at = bisect.bisect_left(range(len(lines)), True, key=lambda count: bool(find_clashes(count)))
     pair = find_clashes(at)[0]
@@ -250,6 +248,28 @@ def _count_text_bytes(content: bytes) -> int:
                     lengths = pc.binary_length(chunk.dictionary).cast(pa.int64())
                     size += pc.sum(lengths.take(chunk.indices)).as_py() or 0
     return size
+
+
+def load_project(store: Store, project: Project, roots: Sequence[Path]) -> ProjectData:
+    """Read the data of a project."""
+    if project.kind == "demo":
+        from podium.data.demo import demo
+
+        data = demo()
+        return ProjectData(data.preferences, data.labels)
+    inputs: list[Path | tuple[str, bytes]] = []
+    added: list[tuple[str, bytes]] = []
+    for file in project.files:
+        if file.digest is not None:
+            later = file.digest in project.options.get("labels", ())
+            (added if later else inputs).append((file.name, store.blob_path(file.digest).read_bytes()))
+        elif file.path is not None:
+            inputs.append(recheck_allowed_path(roots, file.path))
+    if not inputs:
+        raise InputError("the project has no files", remedy="open them again")
+    found = open_input(inputs, project.options)
+    found = replace(found, notes=(*project.options.get("notes", ()), *found.notes))
+    return open_labels(found, added) if added else found
 
 
 # -- files on the server -------------------------------------------------------------------------------------------
@@ -313,10 +333,8 @@ def find_readable_files(
     if path.is_file():
         return [path], []
     found, outside = _list_inside_roots(roots, path)
-    kept, left_out = (
-        [],
-        [f"{name} was skipped: it links to a place that this server may not show" for name in outside],
-    )
+    kept: list[Path] = []
+    left_out = [f"{name} was skipped: it links to a place that this server may not show" for name in outside]
     for name, place in found:
         if not place.is_file():
             continue
@@ -327,9 +345,8 @@ def find_readable_files(
             formats.sniff(place, encoding)
             kept.append(place)
         except PodiumError as error:
-            left_out.append(
-                f"{name} was skipped: {error.format_message(spell_option).removeprefix(f'{place}: ')}"
-            )
+            why = error.format_message(spell_option).removeprefix(f"{place}: ")
+            left_out.append(f"{name} was skipped: {why}")
     if not kept:
         raise InputError(
             "no file in this folder can be read", remedy="choose a folder of runs, ratings or votes"

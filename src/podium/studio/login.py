@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from html import escape
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from podium.studio.pages.render import render_page
 from podium.studio.security import SESSION, RequestRefused, check_csrf, csrf_token
 
 __all__ = ["router"]
@@ -47,14 +47,4 @@ async def submit_token(request: Request) -> Response:
 
 
 def _render_login(request: Request, problem: str, status: int = 200) -> Response:
-    said = f'<p role="alert">{escape(problem)}</p>' if problem else ""
-    return HTMLResponse(
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Podium: token</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<link rel="stylesheet" href="/docs/style.css"></head><body><main><h1>Podium</h1>'
-        f'{said}<form method="post" action="/login"><input type="hidden" name="csrf" value="{csrf_token(request)}">'
-        '<p><label for="token">Server token</label><br>'
-        '<input id="token" name="token" type="password" autocomplete="current-password" required autofocus></p>'
-        '<p><button type="submit">Log in</button></p></form></main></body></html>',
-        status,
-    )
+    return HTMLResponse(render_page("login.html", problem=problem, csrf=csrf_token(request)), status)

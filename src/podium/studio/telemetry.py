@@ -23,9 +23,8 @@ class RequestMetrics:
         self._seconds = Histogram(
             "podium_request_seconds", "Time to answer", ["route"], buckets=SECONDS, registry=self._registry
         )
-        self._kept: dict[
-            tuple[str, str, int], tuple[Counter, Histogram]
-        ] = {}  # cached: lookup by label is slow
+        # cached: lookup by label is slow
+        self._kept: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.running = Gauge("podium_requests_running", "Requests in progress", registry=self._registry)
         self.computing = Gauge(
             "podium_computations_running", "Computations in progress", registry=self._registry

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from podium.core.errors import InputError, PodiumError, capture_warnings
+from podium.core.errors import PodiumError, capture_warnings
 from podium.evaluate.method_screening import MethodScreen
 from podium.studio.limits import TooLarge, check_pairs
-from podium.studio.loading import ProjectData, open_input, open_labels, recheck_allowed_path
+from podium.studio.loading import ProjectData, load_project
 from podium.studio.settings import ServerSettings
-from podium.studio.store import DEMO, Store
-from podium.studio.store_records import Project
+from podium.studio.store import DEMO, Project, Store
 
-__all__ = ["Workspace", "load_project"]
+__all__ = ["Workspace"]
 
 DATA, FOUND, FUSED, DRAWN = 6, 24, 16, 120  # cached projects, analyses, results and figures
 
@@ -60,28 +59,6 @@ class FutureCache:
                 if self._values.get(key) is future:
                     del self._values[key]
             future.set_exception(error)
-
-
-def load_project(store: Store, project: Project, roots: Sequence[Path]) -> ProjectData:
-    """Read the data of a project."""
-    if project.kind == "demo":
-        from podium.data.demo import demo
-
-        data = demo()
-        return ProjectData(data.preferences, data.labels)
-    inputs: list[Path | tuple[str, bytes]] = []
-    added: list[tuple[str, bytes]] = []
-    for file in project.files:
-        if file.digest is not None:
-            later = file.digest in project.options.get("labels", ())
-            (added if later else inputs).append((file.name, store.blob_path(file.digest).read_bytes()))
-        elif file.path is not None:
-            inputs.append(recheck_allowed_path(roots, file.path))
-    if not inputs:
-        raise InputError("the project has no files", remedy="open them again")
-    found = open_input(inputs, project.options)
-    found = replace(found, notes=(*project.options.get("notes", ()), *found.notes))
-    return open_labels(found, added) if added else found
 
 
 @dataclass
@@ -132,14 +109,17 @@ class Workspace:
         return self._found.get(key, lambda: self._collect_inputs(data, methods, metrics), self._pool)
 
     def _collect_inputs(self, data: ProjectData, methods: Sequence[str], metrics: Sequence[str]) -> Any:
-        from podium.methods.base import make
         from podium.reporting.inputs import ReportRequest, collect_inputs
 
-        named = {m: self.method(m) if m.startswith("model:") else make(m) for m in methods}
+        named = {m: self.method(m) for m in methods}
         for method in named.values():
             check_pairs(self.settings.limits, data.preferences, method)
         usual, large = self._screen_methods(data)
-        words, absent = self._describe_excess(data), []
+        words = ""  # why all-pairs analyses are skipped, if they are
+        try:
+            check_pairs(self.settings.limits, data.preferences)
+        except TooLarge as error:
+            words = str(error)
         asked = ReportRequest(
             data.preferences,
             data.labels,
@@ -151,18 +131,9 @@ class Workspace:
             slow=() if named else usual.slow,
             pairs=not words,
         )
-        if words:
-            absent = [*data.kinds, *(() if methods else large)]
+        absent = [*data.kinds, *(() if methods else large)] if words else []
         found = collect_inputs(asked)
         return replace(found, said=(*found.said, *(f"{what} is left out: {words}" for what in absent)))
-
-    def _describe_excess(self, data: ProjectData) -> str:
-        """Why all-pairs analyses are skipped for these data; empty if they are not."""
-        try:
-            check_pairs(self.settings.limits, data.preferences)
-        except TooLarge as error:
-            return str(error)
-        return ""
 
     def choose_methods(self, data: ProjectData) -> dict[str, Any]:
         """The default methods: those that suit the data and are not too expensive."""

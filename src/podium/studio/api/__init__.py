@@ -18,7 +18,7 @@ from podium.studio.limits import TooLarge
 from podium.studio.middleware import SERVICE, error_document
 from podium.studio.security import RequestRefused
 
-__all__ = ["install_service", "router"]
+__all__ = ["install_service", "respond_error"]
 
 
 def install_service(app: FastAPI) -> None:
@@ -27,16 +27,15 @@ def install_service(app: FastAPI) -> None:
     app.openapi = lambda: openapi_schema.build_openapi(app)  # type: ignore[method-assign]
     app.include_router(router)
     app.include_router(docs_page.router)
-    app.add_exception_handler(PodiumError, _answer_podium_error)
     app.add_exception_handler(MemoryError, _answer_memory_error)
     for kind in (ArithmeticError, np.linalg.LinAlgError):
         app.add_exception_handler(kind, _answer_arithmetic_error)
     app.add_exception_handler(HTTPException, _answer_http_error)
 
 
-async def _answer_podium_error(request: Request, error: Any) -> Response:
-    """422 for library errors; a `RequestRefused` keeps its status; the middleware handles pages."""
-    if not request.url.path.startswith(SERVICE) or isinstance(error, RequestRefused | TooLarge):
+def respond_error(_request: Request, error: PodiumError) -> Response:
+    """422 for library errors; the middleware answers refused requests and those beyond a limit."""
+    if isinstance(error, RequestRefused | TooLarge):
         raise error
     remedy = getattr(error, "remedy", None)
     if isinstance(error, NotFittedError):
@@ -45,9 +44,8 @@ async def _answer_podium_error(request: Request, error: Any) -> Response:
 
 
 async def _answer_memory_error(_request: Request, _error: Any) -> Response:
-    return build_json_response(
-        error_document("TooLarge", "not enough memory for this request", "send less"), 413
-    )
+    document = error_document("TooLarge", "not enough memory for this request", "send less")
+    return build_json_response(document, 413)
 
 
 async def _answer_arithmetic_error(_request: Request, _error: Any) -> Response:

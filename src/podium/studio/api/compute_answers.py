@@ -31,7 +31,7 @@ Document = dict[str, Any]
 
 
 def answer_aggregate(given: request_models.AggregateRequest, state: Any) -> Document:
-    """Compute one ranking of all items per query."""
+    """Apply any method or saved model to many queries: `podium.make(method).aggregate(preferences)`."""
     limits = state.settings.limits
     method = resolve_method(given, state.store)
     preferences = build_preferences(given, limits)
@@ -72,31 +72,8 @@ def _list_weights(consensus: Consensus) -> list[Document]:
     return [{"expert": expert, "weight": weight} for expert, weight in pairs]
 
 
-def answer_explain(given: request_models.ExplainRequest, state: Any) -> Document:
-    """Explain the rank of an item."""
-    from podium.analysis.explain import explain as explained
-
-    limits = state.settings.limits
-    method = resolve_method(given, state.store)
-    preferences = build_preferences(given, limits)
-    check_work(limits, preferences, method)
-    features = build_features(given.features, limits)
-    query = _resolve_query(given.query, preferences)
-    found = explained(method, preferences, query, given.item, over=given.over, features=features)
-    return found.to_dict() | {"method": method_document(method), "fingerprint": preferences.fingerprint}
-
-
-def _resolve_query(given: Id | None, preferences: Preferences) -> Id:
-    if given is not None:
-        preferences.index.query_code(given)  # raises an error that lists the queries
-        return given
-    if len(preferences) != 1:
-        raise ParameterError(f"there are {len(preferences)} queries; choose one with `query`")
-    return preferences.queries[0]
-
-
 def answer_evaluate(given: request_models.EvaluateRequest, state: Any) -> Document:
-    """Evaluate experts and methods."""
+    """The metrics of every expert and every named method: `podium.evaluate.evaluate`."""
     limits = state.settings.limits
     if not given.experts and not given.methods:
         raise ParameterError("nothing to evaluate; name methods, or set experts to true")
@@ -153,8 +130,31 @@ def _list_query_values(found: Evaluation) -> list[Document]:
     ]
 
 
+def answer_explain(given: request_models.ExplainRequest, state: Any) -> Document:
+    """The contribution of each expert and, with `over`, what would swap two items: `podium.explain`."""
+    from podium.analysis.explain import explain as explained
+
+    limits = state.settings.limits
+    method = resolve_method(given, state.store)
+    preferences = build_preferences(given, limits)
+    check_work(limits, preferences, method)
+    features = build_features(given.features, limits)
+    query = _resolve_query(given.query, preferences)
+    found = explained(method, preferences, query, given.item, over=given.over, features=features)
+    return found.to_dict() | {"method": method_document(method), "fingerprint": preferences.fingerprint}
+
+
+def _resolve_query(given: Id | None, preferences: Preferences) -> Id:
+    if given is not None:
+        preferences.index.query_code(given)  # raises an error that lists the queries
+        return given
+    if len(preferences) != 1:
+        raise ParameterError(f"there are {len(preferences)} queries; choose one with `query`")
+    return preferences.queries[0]
+
+
 def answer_leaderboard(given: request_models.LeaderboardRequest, state: Any) -> Document:
-    """Compute a leaderboard from votes."""
+    """Scores with intervals, ranks, checks and what to compare next: `podium.analysis.leaderboard`."""
     from podium.analysis.leaderboard import LeaderboardSettings
     from podium.analysis.leaderboard import leaderboard as made
 
@@ -176,7 +176,7 @@ def answer_leaderboard(given: request_models.LeaderboardRequest, state: Any) -> 
 
 
 def answer_annotators(given: request_models.AnnotatorsRequest, state: Any) -> Document:
-    """Estimate the quality of annotators."""
+    """Quality with intervals, verdicts and flags: `podium.analysis.annotators`."""
     from podium.analysis.annotators import annotators as known
 
     limits = state.settings.limits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from pydantic_core import from_json
@@ -13,8 +13,8 @@ from podium.data.ids import Ids, id_order
 from podium.data.index import ItemIndex
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
-from podium.methods.base import Aggregator, make
-from podium.methods.fuse import Fused, fuse
+from podium.methods.base import Aggregator
+from podium.methods.fuse import build_preferences, fuse_positions, fuse_preferences, make_for_lists
 from podium.studio.api import request_models
 from podium.studio.api.request_parsing import (
     check_ids,
@@ -23,7 +23,6 @@ from podium.studio.api.request_parsing import (
     check_work,
     parse_request,
 )
-from podium.studio.settings import Limits
 
 __all__ = ["QUICK", "answer_fuse", "is_quick", "method_document", "parse_fuse_request"]
 
@@ -62,38 +61,30 @@ def is_quick(given: request_models.FuseRequest) -> bool:
     )
 
 
-def answer_fuse(given: request_models.FuseRequest, limits: Limits) -> dict[str, Any]:
+def answer_fuse(given: request_models.FuseRequest, state: Any) -> dict[str, Any]:
     """The response without its duration and warnings."""
-    lists: Any = given.lists
+    limits, lists = state.settings.limits, cast("Any", given.lists)
     answers = list(lists.values()) if isinstance(lists, dict) else lists
     check_size(limits, len(answers), sum(map(len, answers)))
     check_ids(limits, chain(lists if isinstance(lists, dict) else (), *answers))
-    preferences = _build_preferences(lists, given.duplicates)
-    if not is_quick(given):
-        check_work(limits, preferences, make(given.method, **check_parameters(given.parameters)))
-    weights: Any = given.weights
-    found = fuse(
-        lists,
-        given.method,
-        weights=weights,
-        duplicates=given.duplicates,
-        **check_parameters(given.parameters),
-    )
+    weights = cast("Any", given.weights)
+    method = make_for_lists(lists, given.method, weights, check_parameters(given.parameters))
+    fused = fuse_positions(lists, method) if given.duplicates == "error" else None
+    # positions alone need no preferences, but every response has their fingerprint
+    plain = fused is not None and lists and all(lists)
+    preferences = _build_plain_preferences(lists) if plain else build_preferences(lists, given.duplicates)
+    if fused is None or len(answers) > limits.experts:
+        check_work(limits, preferences, method)
+    if fused is None:
+        fused = fuse_preferences(preferences, method)
     top = given.top
     return {
-        "items": found.ranking[:top],
-        "scores": found.scores[:top],
-        "tied": found.tied[:top],
-        "method": _build_method_document(found),
+        "items": fused.ranking[:top],
+        "scores": fused.scores[:top],
+        "tied": fused.tied[:top],
+        "method": method_document(method),
         "fingerprint": preferences.fingerprint,
     }
-
-
-def _build_method_document(found: Fused) -> dict[str, Any]:
-    if found._weights is None:
-        return method_document(found._by)
-    by = type(found._by)(**(found._by.parameters() | {"weights": found._weights}))
-    return method_document(by)
 
 
 def method_document(method: Aggregator) -> dict[str, Any]:
@@ -101,21 +92,8 @@ def method_document(method: Aggregator) -> dict[str, Any]:
     return {"name": method.name, "spec": repr(method), "parameters": method.parameters()}
 
 
-def _build_preferences(lists: Any, duplicates: Any) -> Preferences:
-    """The preferences that `podium.fuse` would build from the lists."""
-    if (
-        isinstance(lists, list)
-        and duplicates == "error"
-        and lists
-        and all(type(a) is list and a for a in lists)
-    ):
-        return _build_plain_preferences(lists)
-    named = lists if isinstance(lists, dict) else dict(enumerate(lists))
-    return Preferences.from_lists({0: named}, duplicates=duplicates)
-
-
 def _build_plain_preferences(lists: list[list[Any]]) -> Preferences:
-    """`Preferences.from_lists({0: {0: ..., 1: ...}})` for plain lists; `fuse` refuses those with repeats."""
+    """`Preferences.from_lists({0: {0: ..., 1: ...}})` for lists without repeats, none of them empty."""
     rows = list(chain.from_iterable(lists))
     one_type = len(set(map(type, rows))) == 1
     items = sorted(set(rows)) if one_type else sorted(set(rows), key=id_order)

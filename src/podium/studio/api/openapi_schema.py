@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, cast
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from podium.studio.api import answer_models, request_models
+from podium.core import registry
+from podium.methods.describe import describe_method
+from podium.studio.api import answer_models
 
 __all__ = ["build_openapi", "describe_methods", "describe_route"]
 
@@ -29,43 +31,23 @@ ERRORS = {
     504: "The computation timed out",
 }
 ALWAYS = (401, 421, 429)
-MODELS: tuple[type[BaseModel], ...] = (
-    request_models.FuseRequest,
-    request_models.AggregateRequest,
-    request_models.EvaluateRequest,
-    request_models.ExplainRequest,
-    request_models.LeaderboardRequest,
-    request_models.AnnotatorsRequest,
-)
-ANSWERS: tuple[type[BaseModel], ...] = (
-    answer_models.FuseAnswer,
-    answer_models.AggregateAnswer,
-    answer_models.EvaluateAnswer,
-    answer_models.ExplainAnswer,
-    answer_models.LeaderboardAnswer,
-    answer_models.AnnotatorsAnswer,
-    answer_models.MethodsAnswer,
-    answer_models.Health,
-    answer_models.ErrorAnswer,
-)
+MODELS: list[type[BaseModel]] = []  # of the requests of all routes
+ANSWERS: list[type[BaseModel]] = [answer_models.ErrorAnswer]
 
 
 def describe_route(
     request: type[BaseModel] | None, answer: type[BaseModel], summary: str, *statuses: int
 ) -> dict[str, Any]:
     """Route arguments for FastAPI; bodies are parsed from bytes elsewhere, so only schemas are named."""
+    ANSWERS.append(answer)
     more = tuple(ERRORS) if request is not None else (*ALWAYS, *statuses)
-    responses: dict[int, Any] = {
-        code: _build_content(answer_models.ErrorAnswer, ERRORS[code]) for code in more
-    }
+    responses = {code: _build_content(answer_models.ErrorAnswer, ERRORS[code]) for code in more}
+    extra = {}
+    if request is not None:
+        MODELS.append(request)
+        extra = {"requestBody": _build_content(request, "") | {"required": True}}
     responses[200] = _build_content(answer, "Done")
-    extra = {} if request is None else {"requestBody": _build_content(request, "") | {"required": True}}
-    return {
-        "summary": summary,
-        "response_model": None,
-        "responses": responses,
-        "openapi_extra": extra,
-    }
+    return {"summary": summary, "response_model": None, "responses": responses, "openapi_extra": extra}
 
 
 def _build_content(model: type[BaseModel], description: str) -> dict[str, Any]:
@@ -80,10 +62,11 @@ def build_openapi(app: FastAPI) -> dict[str, Any]:
             title=app.title, version=app.version, summary=app.summary, description=ABOUT, routes=app.routes
         )
         template = "#/components/schemas/{model}"
-        _, told = models_json_schema([(m, "validation") for m in MODELS], ref_template=template)
-        _, told_back = models_json_schema([(m, "serialization") for m in ANSWERS], ref_template=template)
+        modes = ((MODELS, "validation"), (ANSWERS, "serialization"))
+        every = [(m, cast("JsonSchemaMode", mode)) for models, mode in modes for m in models]
+        _, schemas = models_json_schema(every, ref_template=template)
         components = found.setdefault("components", {})
-        components["schemas"] = dict(sorted((told["$defs"] | told_back["$defs"]).items()))
+        components["schemas"] = dict(sorted(schemas["$defs"].items()))
         if app.state.settings.token_hash is not None:
             components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
             found["security"] = [{"token": []}]
@@ -98,17 +81,12 @@ ABOUT = (
 )
 
 
-@functools.lru_cache(maxsize=1)
-def _describe_all(changes: int) -> list[dict[str, Any]]:  # noqa: ARG001 - a new definition makes the old list stale
-    from podium.core import registry
-    from podium.methods.describe import describe_method
-
-    return [describe_method(cls) for cls in registry.aggregators.all().values()]
-
-
 def describe_methods() -> list[dict[str, Any]]:
     """Every registered method with its parameters."""
-    from podium.core import registry
-
     registry.aggregators.all()
     return _describe_all(registry.aggregators.changes)
+
+
+@functools.lru_cache(maxsize=1)
+def _describe_all(changes: int) -> list[dict[str, Any]]:  # noqa: ARG001 - a new definition makes the old list stale
+    return [describe_method(cls) for cls in registry.aggregators.all().values()]

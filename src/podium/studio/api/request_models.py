@@ -43,12 +43,14 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, title=None)
 
 
+def _show_example(**fields: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [fields]})
+
+
 class FuseRequest(StrictModel):
     """Lists for one query: ids best first, or mappings of ids to scores; optionally named."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"lists": [["a", "b", "c"], ["c", "a"]], "method": "rrf(k=20)"}]}
-    )
+    model_config = _show_example(lists=[["a", "b", "c"], ["c", "a"]], method="rrf(k=20)")
     lists: Many[Many[Id]] | Many[dict[str, Number]] | dict[str, Many[Id]] | dict[str, dict[str, Number]] = (
         Field(
             description="lists of ids, best first, or objects of ids and scores; an object of them if they are named"
@@ -146,11 +148,7 @@ class MethodRequest(PreferenceRequest):
 class AggregateRequest(MethodRequest):
     """One consensus ranking per query."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"rankings": {"q1": {"bm25": ["a", "b"], "dense": ["b", "c"]}}, "method": "borda"}]
-        }
-    )
+    model_config = _show_example(rankings={"q1": {"bm25": ["a", "b"], "dense": ["b", "c"]}}, method="borda")
     ties: TieRule = "item"
     top: Annotated[int, Field(ge=1, lt=WHOLE)] | None = None
 
@@ -158,11 +156,7 @@ class AggregateRequest(MethodRequest):
 class ExplainRequest(MethodRequest):
     """Explain an item's rank; with `over`, why it is above or below that item, and what would swap them."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"rankings": {"q1": {"bm25": ["a", "b"], "dense": ["b"]}}, "item": "b", "over": "a"}]
-        }
-    )
+    model_config = _show_example(rankings={"q1": {"bm25": ["a", "b"], "dense": ["b"]}}, item="b", over="a")
     query: Id | None = Field(None, description="optional if there is only one")
     item: Id | None = Field(None, description="default: the first item of the ranking")
     over: Id | None = None
@@ -171,16 +165,10 @@ class ExplainRequest(MethodRequest):
 class EvaluateRequest(PreferenceRequest):
     """Evaluate experts and methods against labels."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "rankings": {"q1": {"bm25": ["a", "b"], "dense": ["b", "a"]}},
-                    "labels": [{"query": "q1", "item": "b", "grade": 1}],
-                    "methods": ["rrf"],
-                }
-            ]
-        }
+    model_config = _show_example(
+        rankings={"q1": {"bm25": ["a", "b"], "dense": ["b", "a"]}},
+        labels=[{"query": "q1", "item": "b", "grade": 1}],
+        methods=["rrf"],
     )
     labels: Many[Grade]
     metrics: Annotated[Many[Spec], Field(min_length=1, max_length=20)] = ["ndcg@10", "map", "p@10", "mrr"]
@@ -217,19 +205,7 @@ _LeaderboardFields = _make_settings_model(
 class LeaderboardRequest(_LeaderboardFields):  # type: ignore[misc, valid-type]
     """A leaderboard from votes, with intervals and checks."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "votes": [
-                        {"winner": "a", "loser": "b"},
-                        {"winner": "b", "loser": "a"},
-                        {"winner": "a", "loser": "b"},
-                    ]
-                }
-            ]
-        }
-    )
+    model_config = _show_example(votes=[{"winner": w, "loser": lo} for w, lo in ("ab", "ba", "ab")])
     votes: Many[Vote]
     next: Annotated[int, Field(ge=0, le=1000)] = Field(0, description="number of next comparisons to propose")
 
@@ -237,12 +213,8 @@ class LeaderboardRequest(_LeaderboardFields):  # type: ignore[misc, valid-type]
 class AnnotatorsRequest(PreferenceRequest):
     """The quality of annotators, with reasons."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"ratings": {"q1": {"ann": {"a": 3, "b": 1}, "bob": {"a": 2, "b": 1}}}, "level": 0.9}
-            ]
-        }
+    model_config = _show_example(
+        ratings={"q1": {"ann": {"a": 3, "b": 1}, "bob": {"a": 2, "b": 1}}}, level=0.9
     )
     method: Spec = Field("crowdagg", description="consensus method to compare annotators with")
     labels: Many[Grade] | None = Field(None, description="gold labels")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
@@ -46,11 +46,8 @@ def parse_request(model: type[M], body: bytes) -> M:
         found = model.model_validate_json(body)
     except ValidationError as error:
         raise _build_refusal(error) from None
-    if (
-        b"\\" in body
-        or any(body.count(name) > 1 for name in request_models.quote_field_names(model))
-        or b"{" in body[1:]
-    ):
+    twice = any(body.count(name) > 1 for name in request_models.quote_field_names(model))
+    if twice or b"\\" in body or b"{" in body[1:]:
         check_repeated_keys(body)
     return found
 
@@ -182,7 +179,7 @@ def _build_lists(
         CodedColumn(np.repeat(experts.codes, lengths), experts.ids),
         [item for r in rows for item in r.items],
         rank=_collect_ranks(rows),
-        score=_collect_scores(rows) if scored else None,
+        score=[v for r in rows for v in r.scores or [np.nan] * len(r.items)] if scored else None,
         candidates=candidates,
         duplicates=given.duplicates,
         unlisted=given.unlisted,
@@ -223,10 +220,6 @@ def _collect_ranks(rows: Sequence[request_models.ExpertList]) -> list[int] | Non
                 remedy="give only scores in all lists, or add ranks to this one",
             )
     return [rank for r in rows for rank in (r.ranks if r.ranks is not None else range(1, len(r.items) + 1))]
-
-
-def _collect_scores(rows: Sequence[request_models.ExpertList]) -> list[float]:
-    return [v for r in rows for v in (r.scores if r.scores is not None else [np.nan] * len(r.items))]
 
 
 # -- labels, features, methods -------------------------------------------------------------------------------------
@@ -277,21 +270,18 @@ def check_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def _load_saved_model(project: str | None, model: str | None, store: Any) -> Aggregator:
     from podium.models.model_files import loads
-    from podium.studio.store_records import RecordNotFound
+    from podium.studio.store import RecordNotFound
 
-    none = RequestRefused(404, "no such model", "see the projects and models of this server in the studio")
-    if store is None:
-        raise none
+    missing = RequestRefused(404, "no such model", "see the projects and models of this server in the studio")
     try:
         kept = store.models(project) if model is None else [store.model(model)]
         if not kept or project not in (None, kept[0].project):
-            raise none
-        found = loads(store.model_bytes(kept[0].id), "the saved model")
+            raise missing
+        loaded: Any = loads(store.model_bytes(kept[0].id), "the saved model")
     except RecordNotFound:
-        raise none from None
-    if not hasattr(found, "aggregate"):
+        raise missing from None
+    if not hasattr(loaded, "aggregate"):
         raise ParameterError(
             "the saved model learns from features alone and does not aggregate; choose another"
         )
-    loaded: Aggregator = found
-    return loaded
+    return cast("Aggregator", loaded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
@@ -21,9 +21,9 @@ from podium.studio.api.request_parsing import parse_request
 from podium.studio.security import RequestRefused
 from podium.studio.telemetry import CONTENT_TYPE
 
-__all__ = ["router"]
+__all__ = ["build_json_response", "router"]
 
-M = TypeVar("M", bound=BaseModel)
+LONG = 1 << 17  # bytes of a body that is not parsed in the event loop
 
 
 class PlainRoute(APIRoute):
@@ -42,15 +42,6 @@ def build_json_response(document: Any, status: int = 200) -> Response:
     return Response(to_json(document, inf_nan_mode="null"), status, media_type="application/json")
 
 
-async def _compute_in_worker(
-    request: Request, model: type[M], work: Callable[[M, Any], dict[str, Any]]
-) -> Response:
-    """Read the request and compute the response in a worker."""
-    begin, body, state = time.perf_counter(), await read_body(request), request.app.state
-    document, warned = await state.pool.run(lambda: work(parse_request(model, body), state))
-    return _finish_answer(document, warned, begin)
-
-
 def _finish_answer(document: dict[str, Any], warned: list[str], begin: float) -> Response:
     document["warnings"] = warned
     document["milliseconds"] = (time.perf_counter() - begin) * 1000
@@ -63,80 +54,36 @@ def _finish_answer(document: dict[str, Any], warned: list[str], begin: float) ->
 )
 async def fuse(request: Request) -> Response:
     """Fuse plain lists into one: `podium.fuse`. Small requests run in the event loop, others in a worker."""
-    begin, body, limits = time.perf_counter(), await read_body(request), request.app.state.settings.limits
+    begin, body, state = time.perf_counter(), await read_body(request), request.app.state
     given = fuse_answers.parse_fuse_request(body) if len(body) <= LONG else None
     if given is not None and fuse_answers.is_quick(given):
-        return _finish_answer(fuse_answers.answer_fuse(given, limits), [], begin)
-    document, warned = await request.app.state.pool.run(
-        lambda: fuse_answers.answer_fuse(given or fuse_answers.parse_fuse_request(body), limits)
+        return _finish_answer(fuse_answers.answer_fuse(given, state), [], begin)
+    document, warned = await state.pool.run(
+        lambda: fuse_answers.answer_fuse(given or fuse_answers.parse_fuse_request(body), state)
     )
     return _finish_answer(document, warned, begin)
 
 
-LONG = 1 << 17  # bytes of a body that is not parsed in the event loop
+def _add_computation(work: Callable[[Any, Any], dict[str, Any]], summary: str) -> None:
+    """Add /v1/NAME for `answer_NAME`, which a worker applies to a `NameRequest`; its docstring describes it."""
+    name = work.__name__.removeprefix("answer_")
+    model: type[BaseModel] = getattr(request_models, f"{name.capitalize()}Request")
+    answer: type[BaseModel] = getattr(answer_models, f"{name.capitalize()}Answer")
+
+    async def compute_in_worker(request: Request) -> Response:
+        begin, body, state = time.perf_counter(), await read_body(request), request.app.state
+        document, warned = await state.pool.run(lambda: work(parse_request(model, body), state))
+        return _finish_answer(document, warned, begin)
+
+    about = describe_route(model, answer, summary)
+    router.post(f"/v1/{name}", name=name, description=work.__doc__, **about)(compute_in_worker)
 
 
-@router.post(
-    "/v1/aggregate",
-    **describe_route(
-        request_models.AggregateRequest, answer_models.AggregateAnswer, "One consensus per query"
-    ),
-)
-async def aggregate(request: Request) -> Response:
-    """Apply any method or saved model to many queries: `podium.make(method).aggregate(preferences)`."""
-    return await _compute_in_worker(
-        request, request_models.AggregateRequest, compute_answers.answer_aggregate
-    )
-
-
-@router.post(
-    "/v1/evaluate",
-    **describe_route(
-        request_models.EvaluateRequest,
-        answer_models.EvaluateAnswer,
-        "Evaluate experts and methods against labels",
-    ),
-)
-async def evaluate(request: Request) -> Response:
-    """The metrics of every expert and every named method: `podium.evaluate.evaluate`."""
-    return await _compute_in_worker(request, request_models.EvaluateRequest, compute_answers.answer_evaluate)
-
-
-@router.post(
-    "/v1/explain",
-    **describe_route(
-        request_models.ExplainRequest, answer_models.ExplainAnswer, "Explain the rank of an item"
-    ),
-)
-async def explain(request: Request) -> Response:
-    """The contribution of each expert and, with `over`, what would swap two items: `podium.explain`."""
-    return await _compute_in_worker(request, request_models.ExplainRequest, compute_answers.answer_explain)
-
-
-@router.post(
-    "/v1/leaderboard",
-    **describe_route(
-        request_models.LeaderboardRequest, answer_models.LeaderboardAnswer, "A leaderboard from votes"
-    ),
-)
-async def leaderboard(request: Request) -> Response:
-    """Scores with intervals, ranks, checks and what to compare next: `podium.analysis.leaderboard`."""
-    return await _compute_in_worker(
-        request, request_models.LeaderboardRequest, compute_answers.answer_leaderboard
-    )
-
-
-@router.post(
-    "/v1/annotators",
-    **describe_route(
-        request_models.AnnotatorsRequest, answer_models.AnnotatorsAnswer, "The quality of annotators"
-    ),
-)
-async def annotators(request: Request) -> Response:
-    """Quality with intervals, verdicts and flags: `podium.analysis.annotators`."""
-    return await _compute_in_worker(
-        request, request_models.AnnotatorsRequest, compute_answers.answer_annotators
-    )
+_add_computation(compute_answers.answer_aggregate, "One consensus per query")
+_add_computation(compute_answers.answer_evaluate, "Evaluate experts and methods against labels")
+_add_computation(compute_answers.answer_explain, "Explain the rank of an item")
+_add_computation(compute_answers.answer_leaderboard, "A leaderboard from votes")
+_add_computation(compute_answers.answer_annotators, "The quality of annotators")
 
 
 @router.get(
@@ -158,8 +105,7 @@ async def health(_: Request) -> Response:
 )
 async def ready(request: Request) -> Response:
     """200 once everything is loaded and the store is readable, else 503."""
-    state = request.app.state
-    if not getattr(state, "ready", False):
+    if not getattr(request.app.state, "ready", False):
         raise RequestRefused(503, "the server is starting or stopping", "try again later")
     return build_json_response({"status": "ready", "version": __version__})
 

@@ -1,8 +1,39 @@
-"""The studio's pages: server-rendered, one permanent link per view, also as JSON and CSV."""
+"""The studio's pages: server-rendered, one permanent link per view, also as JSON and CSV.
 
-from podium.studio.pages.job_routes import router as _jobs
-from podium.studio.pages.page_routes import router
+A view is a function with `@register_view` in a module of this package or of a plug-in.
+"""
 
-router.include_router(_jobs)
+from __future__ import annotations
 
-__all__ = ["router"]
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from fastapi import APIRouter, FastAPI
+
+from podium.studio.job_worker import supervise_worker
+from podium.studio.pages import form_routes, page_routes
+from podium.studio.pages.page_routes import respond_error
+from podium.studio.pages.view_context import StillComputing
+from podium.studio.workspace import Workspace
+
+__all__ = ["install_pages", "respond_error"]
+
+
+def install_pages(app: FastAPI) -> None:
+    """Add the pages to an application."""
+    router = APIRouter(lifespan=_lifespan)
+    router.include_router(page_routes.router)
+    router.include_router(form_routes.router)
+    app.include_router(router)
+    app.add_exception_handler(StillComputing, page_routes.respond_waiting)  # type: ignore[arg-type]
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    app.state.workspace = Workspace(app.state.store, app.state.settings)
+    app.state.uploads = asyncio.Semaphore(app.state.settings.limits.uploads)
+    with supervise_worker(app.state.store, app.state.settings.roots) as keeper:
+        app.state.keeper = keeper
+        yield
+    app.state.workspace.close()

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from podium.core.errors import ParameterError
-from podium.core.tables import format_decimal, format_percent
+from podium.core.tables import Grid, format_decimal, format_percent
 from podium.evaluate.comparison import Comparison, compare_evaluations
 from podium.evaluate.comparison_chart import draw_differences
 from podium.metrics.base import parse
 from podium.reporting.blocks import Block, Figure, ReportTable
 from podium.reporting.inputs import ReportInputs
 from podium.reporting.sections import build_section
-from podium.studio.pages.view_context import METRICS, View, ViewContext, id_text
+from podium.studio.pages.view_context import METRICS, View, ViewContext, id_text, register_view
 
 __all__ = ["build_differences_view", "build_methods_view", "tabulate_rows"]
 
@@ -47,50 +47,35 @@ def _build_form(c: ViewContext, chosen: Sequence[str], metric: str) -> dict[str,
     }
 
 
+@register_view("methods", "Methods", 30)
 def build_methods_view(c: ViewContext) -> View:
     """Compare any methods, as in a report."""
     chosen, metrics, found = _gather_comparison(c)
     part = build_section(found, "methods")
-    more = _build_form(c, chosen, metrics[0]) | {
-        "names": list(found.results),
-        "comparison": found.comparison is not None,
-    }
+    more = _build_form(c, chosen, metrics[0])
+    more |= {"names": list(found.results), "comparison": found.comparison is not None}
     if found.comparison is None:
         alike = found.compute_similarity()
         document = {"methods": list(found.results), "agreement": float(alike.mean())}
         rows = [(q, v) for q, v in zip(found.preferences.queries, alike.tolist(), strict=True)]
-        return View(
-            part.title,
-            document,
-            ("query", "mean RBO of the methods"),
-            rows,
-            part.blocks,
-            "methods.html",
-            more,
-        )
+        head = ["query", "mean RBO of the methods"]
+        return View(part.title, document, head, rows, part.blocks, "methods.html", more)
     document = found.comparison.to_dict() | {"curves": [dataclasses.asdict(line) for line in found.lines]}
     head, rows = tabulate_rows(found.comparison.rows)
     return View(part.title, document, head, rows, part.blocks, "methods.html", more)
 
 
+@register_view("differences", "Differences", 40, applies=lambda data: data.labels is not None)
 def build_differences_view(c: ViewContext) -> View:
     """Compare two methods per query; by default the best one and the baseline."""
     chosen, metrics, found = _gather_comparison(c)
     if found.comparison is None:
         raise ParameterError("there are no labels for these queries, so methods cannot be compared per query")
-    metric = metrics[0]
+    metric, whole = metrics[0], found.comparison
     a, b = _select_two_methods(c, found)
-    whole = found.comparison
     chosen_two = {b: whole.evaluations[b], a: whole.evaluations[a]}
-    two = compare_evaluations(
-        chosen_two,
-        [metric],
-        baseline=b,
-        test=whole.test,
-        level=whole.level,
-        rounds=whole.rounds,
-        seed=whole.seed,
-    )
+    how: Any = {"test": whole.test, "level": whole.level, "rounds": whole.rounds, "seed": whole.seed}
+    two = compare_evaluations(chosen_two, [metric], baseline=b, **how)
     rows = two.per_query(metric, name=a)
     up, down = sum(r.difference > 1e-12 for r in rows), sum(r.difference < -1e-12 for r in rows)
     counts = f"better on {up:,} queries, worse on {down:,}, equal on {len(rows) - up - down:,}"
@@ -105,38 +90,28 @@ def build_differences_view(c: ViewContext) -> View:
     document = {
         "metric": metric,
         "methods": [a, b],
-        "pair": _pair(two, metric),
+        "pair": dataclasses.asdict(two.pairs(metric)[0]),
         "rows": [dict(zip(head, r, strict=True)) for r in plain],
     }
-    more = _build_form(c, chosen, metric) | {"a": a, "b": b, "names": list(whole.evaluations), "links": links}
-    blocks = _build_blocks(two, metric, a, b, counts, plain)
-    return View(f"{a} against {b}, per query", document, head, plain, blocks, "differences.html", more)
+    more = _build_form(c, chosen, metric) | {"a": a, "b": b, "names": list(whole.evaluations)}
+    blocks = _build_blocks(two, metric, head, counts, plain)
+    return View(f"{a} against {b}, per query", document, head, plain, blocks, "differences.html", more, links)
 
 
 def _build_blocks(
-    two: Comparison, metric: str, a: str, b: str, counts: str, rows: list[tuple[Any, ...]]
+    two: Comparison, metric: str, head: tuple[str, ...], counts: str, rows: list[tuple[Any, ...]]
 ) -> list[Block]:
-    from podium.core.tables import Grid
-
     blocks: list[Block] = [two.conclusion(metric) if two.queries > 1 else "There is only one query."]
     if len(rows) > 1 and any(r[3] for r in rows):
         chart = draw_differences(two, metric)
         chart.concat[0] = chart.concat[0].properties(width=700, height=170)
-        blocks.append(
-            Figure("differences", chart, f"{a} minus {b} in {metric}, one bar per query: {counts}.")
-        )
+        caption = f"{head[1]} minus {head[2]} in {metric}, one bar per query: {counts}."
+        blocks.append(Figure("differences", chart, caption))
     lines = tuple(
-        (
-            str(r[0]),
-            format_decimal(r[1]),
-            format_decimal(r[2]),
-            format_decimal(r[3], sign=True),
-            format_percent(r[4]),
-            format_percent(r[5]),
-        )
+        (str(r[0]), format_decimal(r[1]), format_decimal(r[2]), format_decimal(r[3], sign=True),
+         format_percent(r[4]), format_percent(r[5]))
         for r in rows
-    )
-    head = ("query", a, b, "difference", f"judged, {a}", f"judged, {b}")
+    )  # fmt: skip
     return [*blocks, ReportTable(Grid(head, lines, 1, f"{metric}: {counts}"), SHOWN)]
 
 
@@ -153,10 +128,6 @@ def _select_two_methods(c: ViewContext, found: ReportInputs) -> tuple[str, str]:
     if a == b:
         raise ParameterError("choose two different methods")
     return a, b
-
-
-def _pair(two: Comparison, metric: str) -> dict[str, Any]:
-    return dataclasses.asdict(two.pairs(metric)[0])
 
 
 def tabulate_rows(rows: Sequence[Any]) -> tuple[list[str], list[tuple[Any, ...]]]:

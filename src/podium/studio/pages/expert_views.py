@@ -13,36 +13,36 @@ from podium.reporting.findings import WORDS
 from podium.reporting.sections import build_section
 from podium.studio.limits import check_pairs
 from podium.studio.pages.comparison_views import tabulate_rows
-from podium.studio.pages.view_context import View, ViewContext
+from podium.studio.pages.view_context import View, ViewContext, register_view
 
 __all__ = ["build_annotators_view", "build_experts_view", "build_leaderboard_view"]
 
 
+@register_view("experts", "Experts", 70)
 def build_experts_view(c: ViewContext) -> View:
     """Agreement of experts, leave-one-out effects, and their weights in fitted models."""
     found = c.collect_inputs()
     diagnosis = found.diagnosis
     blocks = list(build_section(found, "experts").blocks)
-    weights, told = _build_weight_blocks(c)
+    weights = _build_weight_blocks(c)
     if diagnosis is None:
         names = c.data.preferences.experts.tolist()
-        said = _describe_expert_count(len(names), found.crowd is not None)
         document: dict[str, Any] = {"experts": names}
-        rows: list[tuple[Any, ...]] = [(n,) for n in names]
-        return View("Experts", document, ("expert",), rows, [said, *weights], "experts.html", {"told": told})
-    head, rows = tabulate_rows(diagnosis.rows)
-    return View(
-        "Experts", diagnosis.to_dict(), head, rows, [*blocks, *weights], "experts.html", {"told": told}
-    )
+        head, rows = ["expert"], [(n,) for n in names]
+        if len(names) < 2:
+            blocks = ["There is only one expert; agreement cannot be measured."]
+        elif found.crowd is not None:
+            blocks = ["See the annotators view."]
+        else:
+            blocks = ["There are too many experts for a diagnosis of each."]
+    else:
+        document = diagnosis.to_dict()
+        head, rows = tabulate_rows(diagnosis.rows)
+    more = {"told": bool(weights)}
+    return View("Experts", document, head, rows, [*blocks, *weights], "experts.html", more)
 
 
-def _describe_expert_count(count: int, crowd: bool) -> str:
-    if count < 2:
-        return "There is only one expert; agreement cannot be measured."
-    return "See the annotators view." if crowd else "There are too many experts for a diagnosis of each."
-
-
-def _build_weight_blocks(c: ViewContext) -> tuple[list[Block], bool]:
+def _build_weight_blocks(c: ViewContext) -> list[Block]:
     """Expert weights of the newest models of this project."""
     shown: dict[str, Any] = {}
     for model in c.work.store.models(c.project.id)[:3]:
@@ -52,11 +52,11 @@ def _build_weight_blocks(c: ViewContext) -> tuple[list[Block], bool]:
         except ParameterError:
             continue
         shown[model.name[:30]] = made
-    if not shown:
-        return [], False
-    return [Figure("weights", weight_matrix(shown), f"Expert weights of {', '.join(shown)}.")], True
+    caption = f"Expert weights of {', '.join(shown)}."
+    return [Figure("weights", weight_matrix(shown), caption)] if shown else []
 
 
+@register_view("leaderboard", "Leaderboard", 80, applies=lambda data: "leaderboard" in data.kinds)
 def build_leaderboard_view(c: ViewContext) -> View:
     """Standings with intervals, and what to compare next."""
     board = c.collect_inputs().board
@@ -71,27 +71,18 @@ def build_leaderboard_view(c: ViewContext) -> View:
     lines = tuple(
         (str(p.first), str(p.second), f"{p.gain:.4f}", f"{p.chance:.0%}", f"{p.votes:,.10g}") for p in asked
     )
-    next_ = ReportTable(
-        Grid(
-            ("first", "second", "information (nats)", "chance of first", "votes so far"),
-            lines,
-            2,
-            "What to compare next",
-        ),
-        100,
-    )
-    document = board.to_dict() | {
-        "next": [dataclasses.asdict(p) for p in asked],
-        "stop": stop,
-        "stopping": words,
-    }
-    blocks = list(build_section(c.collect_inputs(), "leaderboard").blocks)[:2]
+    names = ("first", "second", "information (nats)", "chance of first", "votes so far")
+    next_ = ReportTable(Grid(names, lines, 2, "What to compare next"), 100)
+    document = board.to_dict() | {"next": [dataclasses.asdict(p) for p in asked]}
+    document |= {"stop": stop, "stopping": words}
+    blocks = [*build_section(c.collect_inputs(), "leaderboard").blocks[:2], next_]
     checks = [(WORDS[k.verdict], k.name, k.text) for k in board.checks]
-    more = {"next": next_, "words": f"{words[:1].upper()}{words[1:]}.", "top": top or 0, "count": count,
+    more = {"words": f"{words[:1].upper()}{words[1:]}.", "top": top or 0, "count": count,
             "size": len(board.rows), "checks": checks}  # fmt: skip
     return View("Leaderboard", document, head, rows, blocks, "leaderboard.html", more)
 
 
+@register_view("annotators", "Annotators", 90, applies=lambda data: "annotators" in data.kinds)
 def build_annotators_view(c: ViewContext) -> View:
     """The quality of every annotator, with reasons."""
     found = c.collect_inputs()

@@ -17,7 +17,7 @@ from podium.methods.base import Aggregator
 from podium.reporting.blocks import Block, Figure, ReportTable
 from podium.studio.pages.fusion_views import compute_consensus
 from podium.studio.pages.query_views import select_grades
-from podium.studio.pages.view_context import View, ViewContext, id_text, item_texts, resolve_id
+from podium.studio.pages.view_context import View, ViewContext, id_text, item_texts, register_view, resolve_id
 
 __all__ = ["build_rank_view", "build_why_view"]
 
@@ -77,6 +77,7 @@ def _rank_with_factors(
 HEAD = ("rank", "item", "score", "label", "before")
 
 
+@register_view("rank", page=False)
 def build_rank_view(c: ViewContext) -> View:
     """The ranking of one query with the weights in the URL, requested by the sliders."""
     spec, method, q, factors, places, before = _rank_with_factors(c)
@@ -104,12 +105,12 @@ def _describe_moves(places: list[RankedItem], before: Mapping[Id, int]) -> str:
     if not moved:
         return "The weights do not change the order."
     first = places[0]
-    top = f"{first.item} is first" + (
-        f" (was {before[first.item]})" if before[first.item] != 1 else ", unchanged"
-    )
+    was = f" (was {before[first.item]})" if before[first.item] != 1 else ", unchanged"
+    top = f"{first.item} is first{was}"
     return f"{len(moved)} of {len(places)} items changed rank; {top}."
 
 
+@register_view("why", "Why", 60)
 def build_why_view(c: ViewContext) -> View:
     """Contributions per expert, what would swap two items, and sliders for the weights."""
     spec, method, q, factors, places, _ = _rank_with_factors(c)
@@ -155,14 +156,11 @@ def _build_sliders(c: ViewContext, q: Id, factors: Mapping[Id, float]) -> list[d
 
 
 def _build_blocks(told: Explanation) -> list[Block]:
-    how = (
-        f"adds up to the {'score' if told.over is None else 'difference'}"
-        if told.exact
-        else "score minus the score without the expert"
-    )
-    caption = f"{told.lines[0]}. Per expert: {how}."
+    how = "score minus the score without the expert"
+    if told.exact:
+        how = f"adds up to the {'score' if told.over is None else 'difference'}"
     grid = told.grid(unlisted="not listed", votes="{:g} for, {:g} against")
     return [
-        Figure("contributions", told.chart(), caption),
+        Figure("contributions", told.chart(), f"{told.lines[0]}. Per expert: {how}."),
         ReportTable(replace(grid, title=f"Contributions, {told.method}"), 100),
     ]

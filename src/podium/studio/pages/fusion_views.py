@@ -10,7 +10,7 @@ from podium.core.tables import Grid
 from podium.data.consensus import Consensus
 from podium.reporting.blocks import ReportTable
 from podium.studio.limits import check_pairs
-from podium.studio.pages.view_context import View, ViewContext, id_text
+from podium.studio.pages.view_context import View, ViewContext, id_text, register_view
 
 __all__ = ["build_fuse_view", "compute_consensus"]
 
@@ -31,6 +31,7 @@ def compute_consensus(c: ViewContext, spec: str) -> Consensus:
     return result
 
 
+@register_view("fuse", "Fuse", 20)
 def build_fuse_view(c: ViewContext) -> View:
     """The top ranks of the first queries; the CSV has all of them."""
     spec, _ = c.method()
@@ -50,16 +51,9 @@ def build_fuse_view(c: ViewContext) -> View:
         str(q): c.build_link("query", ("q", id_text(q, result.queries)), ("m", spec))
         for q in result.queries[:SHOWN]
     }
-    more = {"about": about, "links": links, "spec": spec, "methods": c.methods(), "models": c.models()}
-    return View(
-        f"Fused by {result.method}",
-        document,
-        HEAD,
-        _iterate_rows(result),
-        [_build_first_places(result)],
-        "fuse.html",
-        more,
-    )
+    blocks, title = [_build_first_places(result)], f"Fused by {result.method}"
+    more = {"about": about, "spec": spec, "methods": c.methods(), "models": c.models()}
+    return View(title, document, HEAD, _iterate_rows(result), blocks, "fuse.html", more, links)
 
 
 def _build_first_places(result: Consensus) -> ReportTable:

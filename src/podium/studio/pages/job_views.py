@@ -7,14 +7,15 @@ from typing import Any
 from podium.core import registry
 from podium.reporting.blocks import Block
 from podium.reporting.sections import tuning_blocks
-from podium.studio.pages.view_context import METRICS, View, ViewContext
-from podium.studio.store_records import Job
+from podium.studio.pages.view_context import METRICS, View, ViewContext, register_view
+from podium.studio.store import Job
 
 __all__ = ["build_job_view", "build_jobs_view"]
 
 HEAD = ("job", "kind", "state", "share", "words", "settings", "tries", "model")
 
 
+@register_view("jobs", "Jobs", 100)
 def build_jobs_view(c: ViewContext) -> View:
     """All jobs and models of a project, and forms for new ones."""
     store = c.work.store
@@ -39,6 +40,7 @@ def _format_job_row(found: Job) -> tuple[Any, ...]:
     return found.id, found.kind, found.state, round(found.share, 3), found.words, said, found.tries, model
 
 
+@register_view("job", within="jobs")
 def build_job_view(c: ViewContext) -> View:
     """The result of one job."""
     found = c.work.store.job(c.get_value("job"))

@@ -6,7 +6,7 @@ from podium.reporting.blocks import ReportFinding
 from podium.reporting.findings import collect_findings
 from podium.reporting.verdict import describe_verdict
 from podium.studio.loading import ProjectData
-from podium.studio.pages.view_context import View, ViewContext
+from podium.studio.pages.view_context import View, ViewContext, register_view
 
 __all__ = ["build_overview_view", "describe_data"]
 
@@ -33,6 +33,7 @@ def describe_data(data: ProjectData) -> dict[str, str]:
     return {k: v for k, v in found.items() if v}
 
 
+@register_view("overview", "Overview", 10)
 def build_overview_view(c: ViewContext) -> View:
     """The verdict and the checks of a report."""
     found = c.collect_inputs()
@@ -42,26 +43,13 @@ def build_overview_view(c: ViewContext) -> View:
         return checks, describe_verdict(found, checks)
 
     checks, said = c.wait(c.work.result((c.data.fingerprint, "verdict"), compute_verdict))
-    document = {
-        "project": c.project.id,
+    rows = [(f.verdict, f.name, f.text) for f in checks]
+    more = {
         "verdict": list(said),
-        "findings": [vars(f) for f in checks],
+        "findings": rows,
         "facts": describe_data(c.data),
         "notes": list(c.data.notes),
         "best": found.best_method,
     }
-    rows = [(f.verdict, f.name, f.text) for f in checks]
-    return View(
-        c.project.name,
-        document,
-        ("verdict", "check", "reason"),
-        rows,
-        template="overview.html",
-        more={
-            "verdict": said,
-            "findings": rows,
-            "facts": describe_data(c.data),
-            "notes": c.data.notes,
-            "best": found.best_method,
-        },
-    )
+    document = {"project": c.project.id} | more | {"findings": [vars(f) for f in checks]}
+    return View(c.project.name, document, ("verdict", "check", "reason"), rows, (), "overview.html", more)

@@ -14,6 +14,7 @@ from podium.studio.limits import TooLarge
 from podium.studio.loading import (
     find_readable_files,
     list_folder,
+    load_project,
     open_input,
     open_labels,
     resolve_allowed_path,
@@ -21,7 +22,6 @@ from podium.studio.loading import (
 )
 from podium.studio.settings import ServerSettings
 from podium.studio.store import Store
-from podium.studio.workspace import load_project
 
 __all__ = ["add_labels", "browse_folder", "open_path", "open_upload"]
 
@@ -98,14 +98,8 @@ def browse_folder(settings: ServerSettings, root: int, inside: str) -> dict[str,
         entries = [(path.name, here, False)]
     parent = str(PurePosixPath(here).parent)
     up = None if not here else "" if parent == "." else parent
-    return {
-        "root": root,
-        "here": here,
-        "title": path.name,
-        "entries": entries,
-        "up": up,
-        "whole": path.is_dir(),
-    }
+    whole = path.is_dir()
+    return {"root": root, "here": here, "title": path.name, "entries": entries, "up": up, "whole": whole}
 
 
 def _clean_file_name(name: str) -> str:

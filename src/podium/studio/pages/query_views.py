@@ -18,7 +18,7 @@ from podium.data.ids import Id
 from podium.data.preferences import Preferences
 from podium.reporting.blocks import Block, Figure, ReportTable
 from podium.studio.pages.fusion_views import compute_consensus
-from podium.studio.pages.view_context import View, ViewContext, id_text, item_texts
+from podium.studio.pages.view_context import View, ViewContext, id_text, item_texts, register_view
 
 __all__ = ["build_queries_view", "build_query_view", "select_grades"]
 
@@ -28,6 +28,7 @@ PAGE = 100  # queries on a page
 COLUMNS = 4  # methods in the heatmap
 
 
+@register_view("queries", "Queries", 50)
 def build_queries_view(c: ViewContext) -> View:
     """All queries with their statistics, in the requested order."""
     p = c.data.preferences
@@ -59,16 +60,10 @@ def _build_list_view(c: ViewContext, head: Sequence[str], rows: list[tuple[Any, 
     )
     links = {str(r[0]): c.build_link("query", ("q", id_text(r[0], ids))) for r in shown}
     title = f"{len(rows):,} queries; values: {what}"
-    more = {
-        "page": at,
-        "pages": pages,
-        "sort": c.get_value("sort", "none"),
-        "find": c.get_value("find"),
-        "links": links,
-    }
+    more = {"page": at, "pages": pages, "sort": c.get_value("sort", "none"), "find": c.get_value("find")}
     document = {"what": what, "rows": [dict(zip(head, r, strict=True)) for r in rows]}
     blocks = [ReportTable(Grid(tuple(head), lines, 1, title))]
-    return View("Queries", document, head, rows, blocks, "queries.html", more)
+    return View("Queries", document, head, rows, blocks, "queries.html", more, links)
 
 
 def _collect_metric_values(found: Any, names: list[str]) -> list[list[float]] | None:
@@ -108,6 +103,7 @@ def _sort_rows(rows: list[tuple[Any, ...]], by: str) -> list[tuple[Any, ...]]:
 # -- one query ---------------------------------------------------------------------------------------------------
 
 
+@register_view("query", within="queries")
 def build_query_view(c: ViewContext) -> View:
     """A heatmap of experts and items with the consensus and the labels; also as a table."""
     p, q = c.data.preferences, c.query()
@@ -123,15 +119,13 @@ def build_query_view(c: ViewContext) -> View:
         i: c.build_link("why", ("q", here), ("item", text), ("m", specs[0]))
         for i, text in list(texts.items())[:most]
     }
-    seen = cells.select_experts(most)
+    document: dict[str, Any] = {"query": q, "methods": specs, "rows": cells.to_records()}
     more = {
         "query": here, "specs": specs, "steps": _build_step_links(c, q), "items": most,
-        "cells": cells.build_shaded_rows(links, most, seen), "experts": [cells.experts[e] for e in seen],
-        "total": len(cells.rows),
-        "voices": len(cells.experts),
+        "rows": document["rows"][:most], "why": links, "experts": cells.select_experts(most),
+        "total": len(cells.rows), "voices": len(cells.experts),
         "methods": c.methods(), "models": c.models(), "queries": [id_text(i, ids) for i in ids[:2000]],
     }  # fmt: skip
-    document = {"query": q, "methods": specs, "rows": cells.to_records()}
     heatmap = [_build_heatmap(c, q, results, most)]
     return View(f"Query {q}", document, cells.list_columns(), cells.rows, heatmap, "query.html", more)
 
@@ -142,12 +136,8 @@ def _build_heatmap(c: ViewContext, q: Id, results: dict[str, Consensus], most: i
     if not p.select([q]).lists.rows:
         return "The data are votes without lists, so there are no ranks to draw."
     draw = functools.partial(rank_heatmap, p, q, results, c.data.labels, items=most, experts=EXPERTS)
-    first = next(iter(results))
-    return Figure(
-        "heatmap",
-        draw,
-        f"Query {q}: ranks of its items by expert, ordered by {first}; a dot: not listed.",
-    )
+    order = f"ordered by {next(iter(results))}; a dot: not listed"
+    return Figure("heatmap", draw, f"Query {q}: ranks of its items by expert, {order}.")
 
 
 def _build_step_links(c: ViewContext, q: Id) -> dict[str, str | None]:
@@ -181,32 +171,15 @@ class _QueryTable:
 
     def list_columns(self) -> list[str]:
         """Unambiguous column names."""
-        return [
-            "item",
-            *(f"place: {m}" for m in self.methods),
-            "label",
-            *(f"rank: {e}" for e in self.experts),
-        ]
+        places, ranks = [f"place: {m}" for m in self.methods], [f"rank: {e}" for e in self.experts]
+        return ["item", *places, "label", *ranks]
 
-    def select_experts(self, most: int) -> list[int]:
+    def select_experts(self, most: int) -> list[str]:
         """The experts on a page: those that list most of its items, in input order."""
         n = len(self.methods) + 2
-        said = [sum(row[n + e] is not None for row in self.rows[:most]) for e in range(len(self.experts))]
-        return sorted(sorted(range(len(said)), key=lambda e: -said[e])[:EXPERTS])
-
-    def build_shaded_rows(self, links: dict[Any, str], most: int, experts: list[int]) -> list[dict[str, Any]]:
-        """The cells of the page: ranks with the shades of the figure."""
-        n = len(self.methods)
-        return [
-            {
-                "item": str(row[0]),
-                "link": links.get(row[0], ""),
-                "places": [(v, _shade(v)) for v in row[1 : n + 1]],
-                "label": row[n + 1],
-                "ranks": [(row[n + 2 + e], _shade(row[n + 2 + e])) for e in experts],
-            }
-            for row in self.rows[:most]
-        ]
+        counts = [sum(row[n + e] is not None for row in self.rows[:most]) for e in range(len(self.experts))]
+        seen = sorted(range(len(counts)), key=lambda e: -counts[e])[:EXPERTS]
+        return [self.experts[e] for e in sorted(seen)]
 
     def to_records(self) -> list[dict[str, Any]]:
         """Plain values."""
@@ -220,15 +193,6 @@ class _QueryTable:
             }
             for row in self.rows
         ]
-
-
-def _shade(rank: int | None) -> str:
-    """The CSS class of a cell: rank 1 is darkest, and each lighter shade covers twice as many ranks.
-
-    >>> [_shade(r) for r in (1, 2, 3, 4, 40, None)]
-    ['r1', 'r2', 'r2', 'r3', 'r6', 'none']
-    """
-    return "none" if rank is None else f"r{min(6, rank.bit_length())}"
 
 
 def _build_query_table(c: ViewContext, q: Id, results: dict[str, Consensus]) -> _QueryTable:

@@ -1,10 +1,9 @@
-"""Render views as pages, JSON and CSV, figures as SVG. Templates escape all text not marked as HTML."""
+"""Pages from templates, which escape all text not marked as HTML; CSV; figures and static files."""
 
 from __future__ import annotations
 
 import functools
 import importlib.resources
-import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -14,12 +13,10 @@ from markupsafe import Markup
 
 from podium.core import tables
 from podium.core.version import __version__
-from podium.data.ids import Id
 from podium.evaluate import charts
-from podium.reporting import html as report_page
-from podium.reporting.blocks import Block, Figure, ReportTable
+from podium.reporting.blocks import render_checks
 
-__all__ = ["format_csv", "load_asset", "render_block", "render_page", "render_svg", "safe_cell"]
+__all__ = ["format_csv", "load_asset", "read_static", "render_page", "render_svg", "safe_cell"]
 
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # spreadsheets evaluate cells with these prefixes
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -52,52 +49,30 @@ def load_asset(name: str) -> tuple[bytes, str] | None:
     """A static file and its content type; the style sheet extends that of reports."""
     if name == "style.css":
         report = importlib.resources.files("podium.reporting").joinpath("style.css").read_text("utf-8")
-        return "\n".join([tables.STYLE, report, _read_static("studio.css")]).encode(), KINDS[".css"]
+        return "\n".join([tables.STYLE, report, read_static("studio.css")]).encode(), KINDS[".css"]
     if name in ("studio.js", "icon.svg"):
-        return _read_static(name).encode(), KINDS[name[name.rindex(".") :]]
+        return read_static(name).encode(), KINDS[name[name.rindex(".") :]]
     if name == "plots.js":
         return charts.browser_code().encode(), KINDS[".js"]
     return None
 
 
-def _read_static(name: str) -> str:
+def read_static(name: str) -> str:
+    """A file of the folder `static`."""
     return importlib.resources.files(__package__).joinpath("static", name).read_text("utf-8")
-
-
-def render_block(block: Block, picture: str, links: dict[str, str] | None = None) -> Markup:
-    """Render a report block; `picture` is the URL of its figures, with {} for the name."""
-    if isinstance(block, str):
-        return Markup(tables.render_paragraph(block))
-    if isinstance(block, ReportTable):
-        leads = [(links or {}).get(row[0], "") for row in block.grid.rows] if links else ()
-        return Markup(f'<div class="scroll" tabindex="0">{_render_table(block, leads)}</div>')
-    if isinstance(block, Figure):
-        return _render_figure(block, picture)
-    return Markup(
-        '<ul class="points">' + "".join(f"<li>{tables.escape_html(line)}</li>" for line in block) + "</ul>"
-    )
-
-
-def _render_table(table: ReportTable, links: Sequence[str]) -> str:
-    drawn = tables.render_table(table.grid, most=table.most, links=links, inline=False)
-    return drawn.replace("<th ", '<th scope="col" ')
-
-
-def _render_figure(figure: Figure, picture: str) -> Markup:
-    where, caption = tables.escape_html(picture.format(figure.name)), tables.escape_html(figure.caption)
-    image = f'<img src="{where}" alt="{caption}">'
-    live = f'<button type="button" class="live" data-plot="{where}&amp;plot=1" hidden>Interactive</button>'
-    holder = f'<div class="picture" tabindex="0">{image}</div>'
-    link = f'<a href="{where}">SVG</a>'
-    return Markup(f"<figure>{holder}<figcaption>{caption} {link} {live}</figcaption></figure>")
 
 
 def _format_time(seconds: float | None) -> str:
     return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _format_slug(text: Id) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "-", str(text)).strip("-")[:40] or "x"
+def _format_shade(rank: int | None) -> str:
+    """The CSS class of a cell: rank 1 is darkest, and each lighter shade covers twice as many ranks.
+
+    >>> [_format_shade(r) for r in (1, 2, 3, 4, 40, None)]
+    ['r1', 'r2', 'r2', 'r3', 'r6', 'none']
+    """
+    return "none" if rank is None else f"r{min(6, rank.bit_length())}"
 
 
 @functools.cache
@@ -111,11 +86,12 @@ def _load_templates() -> jinja2.Environment:
     )
     found.filters |= {
         "when": _format_time,
-        "slug": _format_slug,
+        "shade": _format_shade,
         "short": tables.shorten_text,
         "figure": tables.format_decimal,
+        "checks": lambda rows: Markup(render_checks(rows)),
     }
-    found.globals |= {"version": __version__, "WORDS": report_page.WORDS}
+    found.globals["version"] = __version__
     return found
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,15 +11,26 @@ from urllib.parse import urlencode
 
 from podium.core import registry
 from podium.core.errors import ParameterError
+from podium.core.registry import Registry
 from podium.data.ids import Id, Ids
 from podium.methods.base import Aggregator
 from podium.reporting.blocks import Block
 from podium.reporting.inputs import ReportInputs
 from podium.studio.loading import ProjectData
-from podium.studio.store_records import Project
+from podium.studio.store import Project
 from podium.studio.workspace import Workspace
 
-__all__ = ["StillComputing", "View", "ViewContext", "id_text", "item_texts", "resolve_id"]
+__all__ = [
+    "ProjectView",
+    "StillComputing",
+    "View",
+    "ViewContext",
+    "id_text",
+    "item_texts",
+    "register_view",
+    "resolve_id",
+    "views",
+]
 
 PATIENCE = 0.4  # seconds that a page waits for a computation before it shows progress
 METRICS = ("ndcg@10", "map", "mrr", "p@10", "recall@100", "err@10", "ndcg@5", "ndcg")
@@ -39,6 +51,7 @@ class View:
     blocks: Sequence[Block] = ()
     template: str = "view.html"
     more: dict[str, Any] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)  # of the rows of its tables, by their first cell
 
 
 @dataclass(frozen=True)
@@ -84,14 +97,10 @@ class ViewContext:
 
     def methods(self) -> list[str]:
         """Names of the methods that need no training on these data."""
-        forms = self.data.preferences.forms
-        every: dict[str, type[Aggregator]] = registry.aggregators.all()
-        plain = [
-            n
-            for n, c in every.items()
-            if forms <= c.tags.accepts and not c.tags.supervised and not c.tags.uses_features
-        ]
-        return sorted(plain)
+        forms, every = self.data.preferences.forms, registry.aggregators.all()
+        tags = {name: method.tags for name, method in every.items()}
+        usable = {name: t for name, t in tags.items() if forms <= t.accepts}
+        return sorted(n for n, t in usable.items() if not t.supervised and not t.uses_features)
 
     def models(self) -> dict[str, str]:
         """Fitted models of this project: specification and display name."""
@@ -120,6 +129,40 @@ class ViewContext:
             return coming.result(self.work.settings.limits.seconds if self.patient else PATIENCE)
         except TimeoutError:
             raise StillComputing from None
+
+
+@dataclass
+class ProjectView:
+    """A registered view: the function that builds it, and its place in the navigation."""
+
+    build: Callable[[ViewContext], View]
+    title: str = ""  # in the navigation; empty: not listed there
+    order: float = 0.0
+    within: str = ""  # the listed view from which this one is reached
+    applies: Callable[[ProjectData], bool] = lambda _: True  # to which data; it is listed only for them
+    page: bool = True  # False: plain values only
+
+    def __post_init__(self) -> None:
+        functools.update_wrapper(self, self.build)
+
+    def __call__(self, context: ViewContext) -> View:
+        """Build the view."""
+        return self.build(context)
+
+
+# every module of this package and every plug-in may register views
+views: Registry[ProjectView] = Registry("view", "podium.studio.pages")
+
+
+def register_view(name: str, *about: Any, **more: Any) -> Callable[[Callable[..., View]], ProjectView]:
+    """Register the decorated function as the view at /p/PROJECT/NAME; the rest is as in `ProjectView`."""
+
+    def register_function(build: Callable[[ViewContext], View]) -> ProjectView:
+        view = ProjectView(build, *about, **more)
+        views.add(name, view)
+        return view
+
+    return register_function
 
 
 def id_text(value: Id, ids: Ids | None = None) -> str:
@@ -152,13 +195,11 @@ def resolve_id(text: str, ids: Ids, what: str) -> Id:
     >>> resolve_id("5", both, "query"), resolve_id("int:5", both, "query"), resolve_id("5", Ids([5]), "query")
     ('5', 5, 5)
     """
+    if ids.code_of(text) is not None:
+        return text
     number = text.removeprefix("int:")
-    whole = (
-        int(number)
-        if len(number) < 20 and number.removeprefix("-").isdecimal() and number.isascii()
-        else None
-    )
-    for candidate in (text, whole):
-        if candidate is not None and ids.code_of(candidate) is not None:
-            return candidate
+    if len(number) < 20 and number.removeprefix("-").isdecimal() and number.isascii():
+        whole = int(number)
+        if ids.code_of(whole) is not None:
+            return whole
     raise ParameterError(f"there is no {what} {text[:100]!r}; choose one from the list")

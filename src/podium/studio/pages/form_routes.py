@@ -1,0 +1,187 @@
+"""Routes that change something: forms with their CSRF token and files, read completely and within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+
+from podium.core.errors import InputError, ParameterError, PodiumError
+from podium.studio import job_worker, security
+from podium.studio.form_fields import FIELDS, spell_option
+from podium.studio.limits import TooLarge
+from podium.studio.pages import projects
+from podium.studio.pages.page_routes import respond_files, respond_home
+from podium.studio.store import RecordNotFound, Store
+
+__all__ = ["router"]
+
+MOST_FIELDS, PART = 100, 1 << 20  # maximum per form
+
+router = APIRouter(include_in_schema=False)
+
+
+class SubmittedForm:
+    """The fields and files of a form, read completely."""
+
+    def __init__(self, fields: dict[str, str], files: list[tuple[str, bytes]]) -> None:
+        self.files, self._fields = files, fields
+
+    def __getitem__(self, name: str) -> str:
+        return self._fields.get(name, "").strip()
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The reading options as entered."""
+        return {name: self[name] for name in FIELDS}
+
+
+@contextlib.asynccontextmanager
+async def _reserve_upload(request: Request) -> AsyncIterator[None]:
+    """Hold one of the slots for uploads in memory; other uploads wait on disk."""
+    limits, places = request.app.state.settings.limits, request.app.state.uploads
+    try:
+        async with asyncio.timeout(limits.seconds):
+            await places.acquire()
+    except TimeoutError:
+        many = "1 upload was" if limits.uploads == 1 else f"{limits.uploads} uploads were"
+        busy = f"{many} being read for {limits.seconds:g} seconds"
+        raise security.RequestRefused(503, busy, "try again later", {"retry-after": "5"}) from None
+    try:
+        yield
+    finally:
+        places.release()
+
+
+@contextlib.asynccontextmanager
+async def _open_form(request: Request, *, files: bool = False) -> AsyncIterator[SubmittedForm]:
+    """Read a form; with `files`, its files too, which hold a slot while the form is open."""
+    try:
+        form = await request.form(max_files=projects.FILES + 1, max_fields=MOST_FIELDS, max_part_size=PART)
+    except HTTPException as error:
+        raise InputError(f"the form cannot be read: {error.detail}", remedy="reload the page") from None
+    async with contextlib.AsyncExitStack() as held:
+        try:
+            fields = {k: v for k, v in form.multi_items() if isinstance(v, str)}
+            security.check_csrf(request, fields.get("csrf"))
+            chosen = [
+                f for f in form.getlist("files") if isinstance(f, UploadFile) and (f.filename or f.size)
+            ]
+            if files and chosen:
+                await held.enter_async_context(_reserve_upload(request))
+            contents = [(f.filename or "", await f.read()) for f in chosen] if files else []
+        finally:
+            await form.close()
+        yield SubmittedForm(fields, contents)
+
+
+def _show_project(project: str, view: str = "overview") -> Response:
+    return RedirectResponse(f"/p/{quote(project, safe='')}/{view}", 303)
+
+
+def _respond_form_again(
+    request: Request, error: PodiumError, form: SubmittedForm, root: int | None = None
+) -> Response:
+    """The form again, with the error and the entered values."""
+    status, words = 413 if isinstance(error, TooLarge) else 422, error.format_message(spell_option)
+    entered = {k: v for k, v in form.options.items() if v}
+    if root is None:
+        return respond_home(request, status, error=words, entered=entered)
+    try:
+        return respond_files(request, root, "", status, error=words, entered=entered)
+    except PodiumError:  # there is no such folder
+        raise error from None
+
+
+@router.post("/open/upload")
+async def upload_files(request: Request) -> Response:
+    """Open uploaded files."""
+    state, form = request.app.state, None
+    try:
+        async with _open_form(request, files=True) as form:
+            given = (state.store, state.settings, form.files, form.options)
+            return _show_project(await run_in_threadpool(projects.open_upload, *given))
+    except PodiumError as error:
+        if form is None or isinstance(error, security.RequestRefused):
+            raise
+        return await run_in_threadpool(_respond_form_again, request, error, form)
+
+
+@router.post("/open/path")
+async def open_server_path(request: Request) -> Response:
+    """Open a file or folder on the server."""
+    state = request.app.state
+    async with _open_form(request) as form:
+        if not form["root"].isdecimal() or len(form["root"]) > 6:
+            raise ParameterError("root is not a number; use the form")
+        root = int(form["root"])
+        try:
+            given = (state.store, state.settings, root, form["at"], form.options)
+            return _show_project(await run_in_threadpool(projects.open_path, *given))
+        except PodiumError as error:
+            return await run_in_threadpool(_respond_form_again, request, error, form, root)
+
+
+@router.post("/p/{project}/labels")
+async def upload_labels(request: Request, project: str) -> Response:
+    """Add uploaded labels to an existing project."""
+    state = request.app.state
+    async with _open_form(request, files=True) as form:
+        given = (state.store, state.settings, project, form.files, form["encoding"])
+        await run_in_threadpool(projects.add_labels, *given)
+    return _show_project(project)
+
+
+@router.post("/p/{project}/labels/remove")
+async def remove_labels(request: Request, project: str) -> Response:
+    """Remove the added labels."""
+    async with _open_form(request):
+        await run_in_threadpool(request.app.state.store.remove_labels, project)
+    return _show_project(project)
+
+
+@router.post("/p/{project}/remove")
+async def remove_project(request: Request, project: str) -> Response:
+    """Remove a project."""
+    async with _open_form(request):
+        await run_in_threadpool(request.app.state.store.remove_project, project)
+    return RedirectResponse("/", 303)
+
+
+@router.post("/p/{project}/jobs")
+async def start_job(request: Request, project: str) -> Response:
+    """Queue a job."""
+    async with _open_form(request) as form:
+        settings = {
+            "metric": form["metric"],
+            "methods": [m for m in form["methods"].split() if m],
+            "trials": form["trials"],
+            "weights": form["weights"] != "no",
+            "seed": form["seed"],
+            "method": form["method"],
+        }
+        store = request.app.state.store
+        await run_in_threadpool(job_worker.queue_job, store, project, form["kind"], settings)
+    request.app.state.keeper.wake()
+    return _show_project(project, "jobs")
+
+
+@router.post("/p/{project}/jobs/{job}/stop")
+async def stop_job(request: Request, project: str, job: str) -> Response:
+    """Stop a job."""
+
+    def cancel_job(store: Store) -> None:
+        if store.job(job).project != project:
+            raise RecordNotFound("no such job in this project")
+        store.cancel(job)
+
+    async with _open_form(request):
+        await run_in_threadpool(cancel_job, request.app.state.store)
+    return _show_project(project, "jobs")
