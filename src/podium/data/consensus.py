@@ -11,7 +11,7 @@ import numpy as np
 from podium.core.errors import ParameterError
 from podium.data.ids import Id, Ids
 from podium.data.index import ItemIndex
-from podium.kernels import ordering
+from podium.kernels import ordering, segments
 from podium.kernels.dispatch import B1, F8, I4
 
 if TYPE_CHECKING:
@@ -151,15 +151,12 @@ class Consensus:
         if k < 1:
             raise ParameterError(f"k is {k}; accepted: whole numbers from 1")
         place = np.arange(len(self.order)) - self.index.starts[self.index.query_of_slot]
-        kept = np.flatnonzero(place < k)
-        starts = np.concatenate(([0], np.cumsum(np.minimum(self.index.sizes, k))))
-        slots = np.sort(self.order[kept])
-        arrived = np.lexsort((self.index.arrival[slots], self.index.query_of_slot[slots]))
-        arrival = np.empty(len(slots), np.int32)
-        arrival[arrived] = np.arange(len(slots)) - np.repeat(starts[:-1], np.diff(starts))
-        index = ItemIndex(self.index.queries, starts, self.index.items.take(slots), arrival)
-        order = np.searchsorted(slots, self.order[kept]).astype(np.int32)
-        return replace(self, index=index, scores=self.scores[slots], order=order, tied=self.tied[kept])
+        top = place < k
+        kept = np.zeros(len(self.order), np.bool_)
+        kept[self.order[top]] = True
+        order = segments.offsets(kept)[self.order[top]].astype(np.int32)
+        index = self.index.keep(kept)
+        return replace(self, index=index, scores=self.scores[kept], order=order, tied=self.tied[top])
 
     def to_dict(self) -> dict[Id, dict[Id, float]]:
         """query -> item -> score, best first."""

@@ -88,7 +88,7 @@ class Lists:
     def keep(self, wanted: B1, expert_map: I8) -> Lists:
         """The selected lists, with experts renumbered."""
         which = np.flatnonzero(wanted)
-        kept = np.concatenate(([0], np.cumsum(wanted)))
+        kept = segments.offsets(wanted)
         starts, rows = segments.gather_segments(self.starts, which)
         score = None if self.score is None else self.score[rows]
         expert = expert_map[self.expert[which]].astype(np.int32)
@@ -135,7 +135,7 @@ class Comparisons:
 
     def keep(self, wanted: B1, expert_map: I8) -> Comparisons:
         """The selected votes, with experts renumbered."""
-        kept = np.concatenate(([0], np.cumsum(wanted)))
+        kept = segments.offsets(wanted)
         expert = expert_map[self.expert[wanted]].astype(np.int32)
         return Comparisons(
             kept[self.query_starts],

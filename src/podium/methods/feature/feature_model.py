@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from podium.core import registry
-from podium.core.errors import InputError, NotFittedError
-from podium.data.features import Features
+from podium.core.errors import NotFittedError
 
 __all__ = ["FeatureModel"]
 
@@ -36,10 +34,3 @@ class FeatureModel:
     def _check_fitted(self, how: str) -> None:
         if not hasattr(self, "names_"):
             raise NotFittedError(f"{self.name} has not been fitted; call {how}")
-
-    def _check_columns(self, features: Features, names: Sequence[str]) -> None:
-        if tuple(features.names) != tuple(names):
-            raise InputError(
-                f"the features are {list(features.names)[:6]}, training had {list(names)[:6]}",
-                remedy="give the same columns in the same order",
-            )

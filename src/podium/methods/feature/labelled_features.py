@@ -129,7 +129,7 @@ class LabelledFeatures(FeatureModel):
 
     def _compute_scores(self, features: Features, weights: F8) -> F8:
         if hasattr(self, "names_"):
-            self._check_columns(features, self.names_)
+            Features.require(features, self.names_, self.name)
         values = normalize_by_query(features.index.starts, features.values, self.normalise)
         return np.asarray(np.einsum("ij,j->i", values, weights))
 

@@ -8,13 +8,13 @@ from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
-from podium.core.errors import InputError, ParameterError
+from podium.core.errors import ParameterError
 from podium.data.features import Features
 from podium.data.ids import Id, id_order
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.kernels import segments
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import F8
 from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
 from podium.methods.costs import Cost, check_costs
 from podium.methods.feature.belief_weights import (
@@ -28,6 +28,7 @@ from podium.methods.feature.belief_weights import (
     learning_costs,
     spread_beliefs,
 )
+from podium.methods.feature.expert_columns import match_experts
 from podium.methods.feature.feature_normalization import FeatureNormalizer, normalize_by_query
 from podium.methods.learned.svd_features import check_table_size
 
@@ -112,7 +113,7 @@ class LabelledFeaturesAggregator(Aggregator):
     def _build_columns(self, preferences: Preferences, features: Features | None) -> F8:
         """A normalized column for every expert, then for every feature, of the fit."""
         index, lists = preferences.index, preferences.lists
-        codes = self._match_experts(preferences)
+        codes = match_experts(preferences, self.experts_, self.name)
         width = len(self.experts_) + len(self.features_)
         check_table_size(preferences, width, "drop experts or features, or aggregate in parts")
         table = np.zeros((len(index.items), width))
@@ -120,33 +121,10 @@ class LabelledFeaturesAggregator(Aggregator):
         high = 1.0 - (place - 1.0) / np.maximum(lists.lengths, 1)[lists.list_of_row]
         expert = codes[lists.expert][lists.list_of_row]
         table[lists.item, expert] = high
-        if self.features_:
-            table[:, len(self.experts_) :] = self._align_features(preferences, features)
-        elif features is not None:
-            raise InputError(
-                f"{self.name} was fitted without item features", remedy="omit them, or fit with them"
-            )
+        Features.require(features, self.features_, self.name)
+        if features is not None:
+            table[:, len(self.experts_) :] = features.align(index)
         return normalize_by_query(index.starts, table, self.normalise)
-
-    def _align_features(self, preferences: Preferences, features: Features | None) -> F8:
-        if features is None or list(features.names) != self.features_:
-            got = "none" if features is None else str(list(features.names)[:6])
-            raise InputError(
-                f"{self.name} was fitted with the item features {self.features_[:6]}, and got {got}",
-                remedy="give the same columns in the same order",
-            )
-        return features.align(preferences.index)
-
-    def _match_experts(self, preferences: Preferences) -> I8:
-        known = {(type(e), e): c for c, e in enumerate(self.experts_)}
-        codes = np.array([known.get((type(e), e), -1) for e in preferences.experts], np.int64)
-        strange = np.flatnonzero((codes < 0) & preferences.active_experts)
-        if len(strange):
-            raise ParameterError(
-                f"{self.name} was not fitted with expert {preferences.experts[int(strange[0])]!r}; fitted with "
-                f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}; fit again"
-            )
-        return codes
 
     # -- learning and scoring --------------------------------------------------------------------------------
 
@@ -184,7 +162,7 @@ class LabelledFeaturesAggregator(Aggregator):
         magnitude = np.zeros(len(index))
         terms = np.einsum("ij,j->i", np.abs(columns), np.abs(model.weights_))
         np.maximum.at(magnitude, index.query_of_slot, terms)
-        codes = model._match_experts(preferences)
+        codes = match_experts(preferences, model.experts_, self.name)
         notes = () if model.converged_ else (f"the weights did not converge within {self.passes} passes",)
         return Outcome(
             np.asarray(scores),

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 import numpy as np
 
-from podium.core.errors import InputError, NotFittedError, ParameterError
+from podium.core.errors import NotFittedError, ParameterError
 from podium.core.params import Choice, Range, Tune
 from podium.data.features import Features
 from podium.data.ids import Id
@@ -121,16 +121,7 @@ class MonotoneRetargeting(Aggregator):
 
     def _build_columns(self, preferences: Preferences, experts: list[Id]) -> F8:
         """A column for each of these experts; an unknown expert raises an error."""
-        place = {(type(e), e): k for k, e in enumerate(experts)}
-        codes = np.array([place.get((type(e), e), -1) for e in preferences.experts], np.int64)
-        strangers = preferences.experts.take(
-            np.flatnonzero((codes < 0) & preferences.active_experts)
-        ).tolist()
-        if strangers:
-            raise ParameterError(
-                f"{self.name} has no weight for expert {strangers[0]!r}; it learned those of "
-                f"{', '.join(map(repr, experts[:8]))}{', ...' if len(experts) > 8 else ''}; fit it with all experts"
-            )
+        codes = listed.match_experts(preferences, experts, self.name)
         return listed.build_expert_columns(preferences, codes, len(experts), self.scale)
 
     def _normalize_features(self, index: ItemIndex, features: Features | None) -> F8:
@@ -180,14 +171,7 @@ class MonotoneRetargeting(Aggregator):
 
     def _compute_contributions(self, preferences: Preferences, features: Features | None) -> tuple[F8, F8]:
         """Contributions of every list (columns) and of all features together to each slot."""
-        if (features is None and self.features_) or (
-            features is not None and list(features.names) != self.features_
-        ):
-            got = "none" if features is None else str(list(features.names)[:6])
-            raise InputError(
-                f"{self.name} was fitted with the item features {self.features_[:6]}, and got {got}",
-                remedy="give the same columns in the same order",
-            )
+        Features.require(features, self.features_, self.name)
         table = self._build_columns(preferences, self.experts_)
         lists, rest = np.asarray(self.balance_).tolist()
         values = self._normalize_features(preferences.index, features)

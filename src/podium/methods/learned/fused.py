@@ -8,7 +8,7 @@ from typing import Annotated
 
 import numpy as np
 
-from podium.core.errors import InputError, PodiumWarning
+from podium.core.errors import PodiumWarning
 from podium.core.params import Range
 from podium.data.features import Features
 from podium.data.ids import Id
@@ -98,12 +98,8 @@ class FusedAggregator(SupervisedAggregator, Learner):
         index, names = preferences.index, self.features_
         if features is None and not names:
             return np.zeros((len(index.items), 0))
-        if features is None or list(features.names) != names:
-            got = "none" if features is None else str(list(features.names)[:6])
-            raise InputError(
-                f"{self.name} was trained with the item features {names[:6]}, and got {got}",
-                remedy="give the same columns in the same order",
-            )
+        Features.require(features, names, self.name)
+        assert features is not None
         found = features.align(index)
         if len(found) and np.isnan(found).all():
             warnings.warn(

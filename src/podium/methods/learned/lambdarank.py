@@ -95,7 +95,7 @@ class LambdaRank(FeatureModel, Learner):
         )
         task = LearningTask(self._prepare_values(features)[examples.rows], examples, progress=progress)
         if validation is not None:
-            self._check_columns(validation[0], features.names)
+            Features.require(validation[0], features.names, self.name)
             check = Examples.from_labels(validation[0].index, validation[1], teaches=False)
             task = LearningTask(
                 task.values, examples, self._prepare_values(validation[0])[check.rows], check, progress
@@ -147,7 +147,7 @@ class LambdaRank(FeatureModel, Learner):
     def predict(self, features: Features) -> F8:
         """One score per slot of the features' index."""
         self._check_fitted("fit(features, labels)")
-        self._check_columns(features, self.names_)
+        Features.require(features, self.names_, self.name)
         return self._predict_scores(self._prepare_values(features))
 
     def rank(self, features: Features, *, ties: TieRule = "item") -> Consensus:

@@ -88,7 +88,7 @@ class ShardedObjective:
         if not self.names:
             self.names = features.names
             self.mean, self.spread = np.zeros(len(self.names)), np.zeros(len(self.names))
-        self.model._check_columns(features, self.names)
+        Features.require(features, self.names, self.model.name)
 
     def _scan_features(self, part: PreparedArrays) -> None:
         """Collect names and moments of the features of a shard."""

@@ -159,8 +159,7 @@ class SupervisedAggregator(Aggregator):
         return self._match_expert_ids(preferences.experts, preferences.active_experts)
 
     def _match_expert_ids(self, experts: Ids, speaking: B1) -> I8:
-        known = {(type(e), e): c for c, e in enumerate(self.experts_)}
-        codes = np.array([known.get((type(e), e), -1) for e in experts], np.int64)
+        codes = Ids(self.experts_).codes_of(experts)
         if self.unseen == "error" and (codes < 0).any():
             strangers = experts.take(np.flatnonzero((codes < 0) & speaking)).tolist()
             if not strangers:

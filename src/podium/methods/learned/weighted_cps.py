@@ -13,6 +13,7 @@ from podium.data.building.subset import restrict_items
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
+from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.stagewise_model import compute_coset_distances
 from podium.learning.examples import Examples, Progress
@@ -41,7 +42,7 @@ class StageChoices(NamedTuple):
         return cls(
             np.concatenate([values for values, _, _ in blocks]),
             np.concatenate([chosen for _, chosen, _ in blocks]),
-            np.concatenate(([0], np.cumsum(sizes))),
+            segments.offsets(sizes),
             np.array([weight for _, _, weight in blocks]),
         )
 
