@@ -30,8 +30,8 @@ def test_the_report_adds_up():
     labels = Labels(x.index, (x.values[:, 2] > 0.5).astype(float))
     model = LabelledFeatures(beliefs={"good": 2, "noise": 1}).fit(x)
     report = belief_report(model, x, labels, most=3)
-    assert {w.feature: w.weight for w in report.weights} == model.weights()
-    assert [w.weight for w in report.weights] == sorted(model.weights().values(), reverse=True)
+    assert {w.feature: w.weight for w in report.weights} == model.feature_weights()
+    assert [w.weight for w in report.weights] == sorted(model.feature_weights().values(), reverse=True)
     assert {w.feature: w.grade for w in report.weights if w.grade} == {"good": 2, "noise": 1}
     naive, learned = model.naive(x), model.predict(x)
     taus = [kendall_tau(naive[a : a + 10], learned[a : a + 10]) for a in range(0, 80, 10)]

@@ -36,7 +36,7 @@ def features(seed=0, **sizes):
 
 def test_what_goes_along_with_a_belief_counts_and_the_rest_does_not():
     model = LabelledFeatures(beliefs={"good": 2}).fit(features())
-    w = model.weights()
+    w = model.feature_weights()
     assert list(w) == NAMES
     assert w["good"] > w["along"] > 5 * abs(w["noise"])
     assert w["same"] == 0
@@ -44,7 +44,7 @@ def test_what_goes_along_with_a_belief_counts_and_the_rest_does_not():
     turned = Features.from_rows(
         q, i, x * [-1, 1, 1, 1], NAMES
     )  # a belief against what is bad is the same belief
-    against = LabelledFeatures(beliefs={"good": -2}).fit(turned).weights()
+    against = LabelledFeatures(beliefs={"good": -2}).fit(turned).feature_weights()
     assert against == pytest.approx(w | {"good": -w["good"]}, abs=1e-9)
 
 
@@ -54,7 +54,7 @@ def test_the_weights_are_a_stationary_point_of_the_stated_objective(l2, kept, cu
     model = LabelledFeatures(beliefs={"good": 2, "noise": -1}, l2=l2, kept=kept, cutoff=cutoff).fit(x)
     assert model.converged_
     starts = x.index.starts
-    values, w = normalize_by_query(starts, x.values), np.array(list(model.weights().values()))
+    values, w = normalize_by_query(starts, x.values), np.array(list(model.feature_weights().values()))
     beliefs = np.array([2.0, 0, -1, 0])
     found = compute_belief_lambdas(values @ w, values @ beliefs, starts, cutoff)
     pull = values.T @ (found.slope / np.repeat(found.mass, np.diff(starts))) / len(x)
@@ -81,11 +81,11 @@ def test_the_gradient_with_respect_to_weights_by_finite_differences():
 def test_all_of_the_beliefs_kept_is_the_graded_sum_and_none_is_the_published_rule():
     x = features()
     kept = LabelledFeatures(beliefs={"good": 2}, kept=1.0).fit(x)
-    assert kept.weights() == pytest.approx({"good": 2, "along": 0, "noise": 0, "same": 0}, abs=1e-9)
+    assert kept.feature_weights() == pytest.approx({"good": 2, "along": 0, "noise": 0, "same": 0}, abs=1e-9)
     np.testing.assert_allclose(kept.predict(x), kept.naive(x), atol=1e-9)
     none = LabelledFeatures(beliefs={"good": 2}, kept=0.0, l2=1e6).fit(x)
     # under a heavy penalty only the direction in which the loss falls from 0 is left
-    w = np.array(list(none.weights().values()))
+    w = np.array(list(none.feature_weights().values()))
     assert np.abs(w).max() < 1e-4
     assert min(w[0], w[1]) > 5 * abs(w[2])
 
@@ -100,24 +100,24 @@ def test_scales_shifts_rows_queries_and_names_do_not_matter():
     moved = x * [3.0, 0.001, 1e6, 1.0] + [5.0, -1.0, 1e6, 0.0]
     other = Features.from_rows(q[order], i[order], moved[order], NAMES)
     again = LabelledFeatures(beliefs={"good": 2, "noise": -1}).fit(other)
-    assert again.weights() == pytest.approx(model.weights(), abs=1e-8)
+    assert again.feature_weights() == pytest.approx(model.feature_weights(), abs=1e-8)
     renamed = Features.from_rows(q, [f"item {(7 * k) % 9}" for k in i], x, NAMES)
-    assert LabelledFeatures(beliefs={"good": 2, "noise": -1}).fit(renamed).weights() == pytest.approx(
-        model.weights(), abs=1e-9
+    assert LabelledFeatures(beliefs={"good": 2, "noise": -1}).fit(renamed).feature_weights() == pytest.approx(
+        model.feature_weights(), abs=1e-9
     )
     same_rows = Features.from_rows(q[order], i[order], x[order], NAMES)
     same = LabelledFeatures(beliefs={"good": 2, "noise": -1}).fit(same_rows)
     exact = LabelledFeatures(beliefs={"good": 2, "noise": -1}).fit(features())
-    assert same.weights() == exact.weights()
+    assert same.feature_weights() == exact.feature_weights()
 
 
 def test_columns_may_come_in_any_order_and_a_copy_shares_the_weight():
     q, i, x = made()
-    w = LabelledFeatures(beliefs={"good": 2}).fit(features()).weights()
+    w = LabelledFeatures(beliefs={"good": 2}).fit(features()).feature_weights()
     turned = Features.from_rows(q, i, x[:, ::-1], NAMES[::-1])
-    assert LabelledFeatures(beliefs={"good": 2}).fit(turned).weights() == pytest.approx(w, abs=1e-8)
+    assert LabelledFeatures(beliefs={"good": 2}).fit(turned).feature_weights() == pytest.approx(w, abs=1e-8)
     doubled = Features.from_rows(q, i, np.column_stack((x, x[:, 1])), [*NAMES, "along again"])
-    copies = LabelledFeatures(beliefs={"good": 2}).fit(doubled).weights()
+    copies = LabelledFeatures(beliefs={"good": 2}).fit(doubled).feature_weights()
     assert copies["along"] == pytest.approx(copies["along again"], abs=1e-9)
     assert 0 < copies["along"] < w["along"]
 
@@ -162,7 +162,7 @@ def test_more_features_than_items_and_queries_of_one_item():
 def test_beliefs_that_tell_nothing_apart_are_said_and_kept():
     with pytest.warns(PodiumWarning, match="distinguish two items"):
         model = LabelledFeatures(beliefs={"same": 2}).fit(features())
-    assert model.weights() == pytest.approx({"good": 0, "along": 0, "noise": 0, "same": 1}, abs=1e-9)
+    assert model.feature_weights() == pytest.approx({"good": 0, "along": 0, "noise": 0, "same": 1}, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_models_are_saved_and_read_back(tmp_path):
     again = load(tmp_path / "m.podium")
     assert isinstance(again, LabelledFeatures)
     assert again.beliefs == model.beliefs
-    assert again.weights() == model.weights()
+    assert again.feature_weights() == model.feature_weights()
     assert again.history == model.history
     assert np.array_equal(again.predict(x), model.predict(x))
     ranker = LambdaRank(passes=3, prior={"good": 1.0}).fit(
@@ -315,12 +315,16 @@ def labelled(seed=0):
 def test_a_prior_holds_as_strongly_as_its_penalty():
     x, labels = labelled()
     prior = {"good": 1.0, "noise": -1.0}
-    firm = LambdaRank(prior=prior, l2=1e4, optimizer="sgd", rate=1e-5, passes=50).fit(x, labels).weights()
+    firm = (
+        LambdaRank(prior=prior, l2=1e4, optimizer="sgd", rate=1e-5, passes=50)
+        .fit(x, labels)
+        .feature_weights()
+    )
     assert firm == pytest.approx({"good": 1, "along": 0, "noise": -1, "same": 0}, abs=1e-3)
-    loose = LambdaRank(prior=prior, l2=0.0, passes=200, rate=0.05).fit(x, labels).weights()
+    loose = LambdaRank(prior=prior, l2=0.0, passes=200, rate=0.05).fit(x, labels).feature_weights()
     assert loose["noise"] > 0
-    nothing = LambdaRank(prior=dict.fromkeys(NAMES, 0.0), l2=0.1, passes=20).fit(x, labels).weights()
-    assert nothing == LambdaRank(l2=0.1, passes=20).fit(x, labels).weights()
+    nothing = LambdaRank(prior=dict.fromkeys(NAMES, 0.0), l2=0.1, passes=20).fit(x, labels).feature_weights()
+    assert nothing == LambdaRank(l2=0.1, passes=20).fit(x, labels).feature_weights()
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
@@ -331,9 +335,9 @@ def test_small_and_compiled_steps_towards_a_prior_are_the_same(monkeypatch, opti
     found = []
     for small in (0, 10**12):
         monkeypatch.setattr(dispatch, "SMALL", small)
-        settings = {"l2": 0.3, "passes": 5, "optimizer": optimizer, "normalise": "range"}
+        settings = {"l2": 0.3, "passes": 5, "optimizer": optimizer, "normalize": "range"}
         model = LambdaRank(prior={"good": 0.5, "noise": -0.2}, **settings)
-        found.append(list(model.fit(x, labels).weights().values()))
+        found.append(list(model.fit(x, labels).feature_weights().values()))
     np.testing.assert_allclose(*found, atol=1e-9)
 
 
@@ -341,15 +345,15 @@ def test_a_prior_keeps_its_units_when_features_are_standardised():
     x, labels = labelled()
     wide = Features(x.index, x.values * [100.0, 1, 1, 1], x.names)
     firm = LambdaRank(prior={"good": 1.0}, standardise=True, l2=1e4, optimizer="sgd", rate=1e-5, passes=20)
-    assert firm.fit(wide, labels).weights()["good"] == pytest.approx(1, abs=1e-3)
+    assert firm.fit(wide, labels).feature_weights()["good"] == pytest.approx(1, abs=1e-3)
 
 
 def test_a_believed_model_is_a_prior_and_misuse_is_told():
     x, labels = labelled()
     believed = LabelledFeatures(beliefs={"good": 2}).fit(x)
-    model = LambdaRank(prior=believed, normalise="range", l2=0.5, passes=10).fit(x, labels)
-    assert model.prior == believed.weights()
-    with pytest.raises(ParameterError, match="normalise='range'"):
+    model = LambdaRank(prior=believed, normalize="range", l2=0.5, passes=10).fit(x, labels)
+    assert model.prior == believed.feature_weights()
+    with pytest.raises(ParameterError, match="normalize='range'"):
         LambdaRank(prior=believed)
     with pytest.raises(ParameterError, match="linear scorer"):
         LambdaRank(prior={"good": 1.0}, hidden=4)

@@ -50,7 +50,7 @@ def test_network_gradient_by_finite_differences(hidden, layers):
 @pytest.mark.parametrize("metric", ["ndcg", "ndcg@5:letor", "err", "map", "rbp(p=0.8)", "mrr"])
 def test_every_target_is_learned(metric):
     model = LambdaRank(metric=metric, passes=30, rate=0.05).fit(*made(0))
-    w = model.weights()
+    w = model.feature_weights()
     assert w["up"] > 0 > w["down"]
     assert abs(w["noise"]) < 0.5 * w["up"]
     assert w["same"] == pytest.approx(0, abs=1e-6)
@@ -124,7 +124,7 @@ def test_boosted_trees():
     with pytest.raises(ParameterError, match="optimizes ndcg:exp only"):
         LambdaRank(scorer="lambdamart", metric="ndcg@5:trec")
     with pytest.raises(InputError, match="only a linear scorer"):
-        model.weights()
+        model.feature_weights()
 
 
 def test_what_a_learner_refuses():
@@ -280,7 +280,7 @@ def test_validation_without_labels_and_a_fit_that_broke_off():
 
     with pytest.raises(KeyboardInterrupt):
         model.fit(Features(features.index, features.values * 9, features.names), labels, progress=stop)
-    for use in (lambda: model.predict(features), model.weights, LambdaRank().weights):
+    for use in (lambda: model.predict(features), model.feature_weights, LambdaRank().feature_weights):
         with pytest.raises(NotFittedError):
             use()
 

@@ -103,7 +103,7 @@ def belief_report(
     belief is reversed if the learned weight has the opposite sign, and silent if its feature is constant
     within every query.
     """
-    weights = model.weights()
+    weights = model.feature_weights()
     naive = Consensus.from_scores(features.index, model.naive(features))
     learned = Consensus.from_scores(features.index, model.predict(features))
     alike = compute_taus(features.index.starts, naive.scores, learned.scores)
@@ -135,7 +135,7 @@ def _find_conflicts(
     graded = [name for name, grade in model.beliefs.items() if grade]
     columns = [features.names.index(name) for name in graded]
     signs = np.sign([model.beliefs[name] for name in graded])
-    values = normalize_by_query(features.index.starts, features.values[:, columns], model.normalise) * signs
+    values = normalize_by_query(features.index.starts, features.values[:, columns], model.normalize) * signs
     size = np.sqrt((values * values).sum(axis=0))
     limit = min(AGAINST, -CHANCE / np.sqrt(max(len(values), 1)))
     found: list[BeliefConflict] = []

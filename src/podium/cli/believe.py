@@ -86,7 +86,7 @@ def verb(
             OutputOptions(output, to, top, tag, overwrite, False),
         )
     if json_:
-        common.print_json({"model": model, "output": output, **learner.parameters(), **report.to_dict()})
+        common.print_json({"model": model, "output": output, **learner.get_parameters(), **report.to_dict()})
     else:
         _print_report(report, most)
 

@@ -46,7 +46,7 @@ class Fused:
         """The method with its parameters, in the form `make` parses."""
         if self._weights is None:
             return repr(self._by)
-        return repr(make(self._by.name, **(self._by.parameters() | {"weights": self._weights})))
+        return repr(make(self._by.name, **(self._by.get_parameters() | {"weights": self._weights})))
 
     def _repr_html_(self) -> str:
         from podium.core.tables import Grid, render_block, render_table
@@ -110,7 +110,7 @@ def fuse(
         if found is not None:
             return found
     if weights is not None:
-        aggregator = make(aggregator.name, **(aggregator.parameters() | {"weights": weights}))
+        aggregator = make(aggregator.name, **(aggregator.get_parameters() | {"weights": weights}))
     return _fuse_preferences(lists, aggregator, duplicates)
 
 

@@ -60,9 +60,9 @@ def tune(
     """
     given = make(method)
     for name in values or {}:
-        if name not in given.parameters() or name == "weights":
+        if name not in given.get_parameters() or name == "weights":
             raise ParameterError(
-                f"{given.name} has no parameter {name!r}; {suggest_names(name, given.parameters())}"
+                f"{given.name} has no parameter {name!r}; {suggest_names(name, given.get_parameters())}"
             )
     if not given.tags.weighted and not values:
         raise ParameterError(f"{given.name} takes no weights; give the parameter values to try")
@@ -107,7 +107,7 @@ def _neighbors(
     """All methods that differ in one value, with the change."""
     for name, tried in values.items():
         for value in tried:
-            if value != best.parameters().get(name):
+            if value != best.get_parameters().get(name):
                 yield (name, None, value), _apply_changes(best, [(name, None, value)])
     now: Mapping[Id, float] = best.weights if isinstance(best.weights, Mapping) else {}
     for expert in now:

@@ -63,7 +63,7 @@ def has_documentation(cls: type[Aggregator]) -> None:
 def repr_round_trip(cls: type[Aggregator]) -> None:
     """The printed form creates an equal aggregator."""
     for one in _make_variants(cls):
-        assert make(repr(one)).parameters() == one.parameters()
+        assert make(repr(one)).get_parameters() == one.get_parameters()
 
 
 @check()
@@ -75,7 +75,7 @@ def save_load_round_trip(cls: type[Aggregator]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             models.save(one, f"{folder}/model.podium")
             again = models.load(f"{folder}/model.podium")
-        assert again.parameters() == one.parameters()
+        assert again.get_parameters() == one.get_parameters()
         assert again.aggregate(preferences).scores.tobytes() == one.aggregate(preferences).scores.tobytes()
 
 

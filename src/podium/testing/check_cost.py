@@ -41,7 +41,7 @@ def _assert_refused(one: Aggregator, preferences: Any) -> None:
     refusal = _catch_refusal(one, preferences)
     assert refusal is not None, "with limits of zero the input was not rejected"
     assert re.match(REFUSAL.format(name=one.name), str(refusal)), str(refusal)
-    known = {*registry.aggregators.all(), *one.parameters()} - {one.name}
+    known = {*registry.aggregators.all(), *one.get_parameters()} - {one.name}
     named = known & set(re.findall(r"\w+", str(refusal.remedy)))
     assert named, f"the error names no alternative method or option: {refusal}"
 

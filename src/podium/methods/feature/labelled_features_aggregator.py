@@ -4,39 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from podium.core.errors import ParameterError
 from podium.data.features import Features
-from podium.data.ids import Id, id_order
+from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import F8
 from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
 from podium.methods.costs import Cost, check_costs
-from podium.methods.feature.belief_weights import (
-    BeliefFit,
-    Cutoff,
-    KeptShare,
-    PassLimit,
-    Shrinkage,
-    check_grades,
-    grades_for,
-    learning_costs,
-    spread_beliefs,
-)
+from podium.methods.feature.belief_weights import BeliefFit, BeliefLearner, check_grades, grades_for
 from podium.methods.feature.expert_columns import match_experts
-from podium.methods.feature.feature_normalization import FeatureNormalizer, normalize_by_query
+from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.input_checks import check_forms
 from podium.methods.learned.svd_features import check_table_size
 
 __all__ = ["LabelledFeaturesAggregator"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LabelledFeaturesAggregator(Aggregator):
+class LabelledFeaturesAggregator(BeliefLearner, Aggregator):
     """Experts' lists and item features as columns of one linear scorer, learned from grades of some of them.
 
     The column of an expert is 1 for its top item, falls evenly down its list, and is 0 for unlisted items.
@@ -53,6 +44,7 @@ class LabelledFeaturesAggregator(Aggregator):
 
     name = "labelled_features"
     citation = "Diaz, ICTIR 2016"
+    renamed_parameters: ClassVar = {"normalise": "normalize"}
     tags = Tags(
         accepts=LIST_FORMS,
         per_query=False,
@@ -67,26 +59,17 @@ class LabelledFeaturesAggregator(Aggregator):
         "doubling": "a copy of an expert adds a belief, which steepens the preferences, and copies share the penalty"
     }
 
-    beliefs: Annotated[
-        Mapping[Id, float] | None, "grades of experts and features, by name; default: 1 for every expert"
-    ] = None
-    normalise: FeatureNormalizer = "range"
-    l2: Shrinkage = 0.5
-    kept: KeptShare = 0.5
-    cutoff: Cutoff = 10
-    passes: PassLimit = 200
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.beliefs is not None:
-            check_grades(self.beliefs, self.name)  # type: ignore[arg-type]
+            check_grades(self.beliefs, self.name)
 
     def fit(
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
     ) -> Self:
         """Learn the weights from these queries; labels are ignored."""
-        self._check_forms(preferences)
-        check_costs(self.name, preferences.queries, learning_costs(preferences.index.sizes, self.passes))
+        check_forms(self, preferences)
+        check_costs(self.name, preferences.queries, self._estimate_fit_costs(preferences.index.sizes))
         self.__dict__.pop("weights_", None)
         self.experts_: list[Id] = preferences.experts.tolist()
         self.features_: list[str] = [] if features is None else list(features.names)
@@ -98,7 +81,7 @@ class LabelledFeaturesAggregator(Aggregator):
 
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         fitted = hasattr(self, "weights_")
-        return [] if fitted else learning_costs(preferences.index.sizes, self.passes)
+        return [] if fitted else self._estimate_fit_costs(preferences.index.sizes)
 
     # -- columns ---------------------------------------------------------------------------------------------
 
@@ -124,7 +107,7 @@ class LabelledFeaturesAggregator(Aggregator):
         Features.require(features, self.features_, self.name)
         if features is not None:
             table[:, len(self.experts_) :] = features.align(index)
-        return normalize_by_query(index.starts, table, self.normalise)
+        return normalize_by_query(index.starts, table, self.normalize)
 
     # -- learning and scoring --------------------------------------------------------------------------------
 
@@ -133,14 +116,8 @@ class LabelledFeaturesAggregator(Aggregator):
         if self.beliefs is None:
             grades = np.array([1.0] * len(self.experts_) + [0.0] * len(self.features_))
         else:
-            grades = grades_for(self.beliefs, names, self.name)  # type: ignore[arg-type]
-        queries = preferences.queries.tolist()
-        order = np.array(sorted(range(len(queries)), key=lambda c: id_order(queries[c])), np.int64)
-        # by id, so that the order of the rows does not matter
-        starts, rows = segments.gather_segments(preferences.index.starts, order)
-        return spread_beliefs(
-            values[rows], starts, grades, l2=self.l2, kept=self.kept, cutoff=self.cutoff, passes=self.passes
-        )
+            grades = grades_for(self.beliefs, names, self.name)
+        return self._fit_beliefs(preferences.index, values, grades)
 
     def _ensure_fitted(
         self, preferences: Preferences, features: Features | None
@@ -148,7 +125,7 @@ class LabelledFeaturesAggregator(Aggregator):
         """Itself when fitted, otherwise a copy fitted to these queries."""
         if hasattr(self, "weights_"):
             return self
-        return type(self)(**self.parameters()).fit(preferences, None, features)
+        return type(self)(**self.get_parameters()).fit(preferences, None, features)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         return self._compute_raw_outcome(preferences, weights, None)
@@ -179,7 +156,7 @@ class LabelledFeaturesAggregator(Aggregator):
         self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
     ) -> dict[Id, float]:
         """Contributions of each expert and each feature to an item's score; they sum to it."""
-        self._check_forms(preferences)
+        check_forms(self, preferences)
         # learned from all queries, not only from the explained one
         model = self._ensure_fitted(preferences, features)
         one = preferences.select([query])

@@ -343,7 +343,7 @@ class CrfAggregator(SupervisedAggregator):
         if not 0 <= share < 1:
             raise ParameterError(f"share is {share!r}; accepted: number in [0, 1)")
         rows = [row for code, row in enumerate(self.expert_weights()) if self.group_[code] != self.shared_]
-        smaller = type(self)(**self.parameters())
+        smaller = type(self)(**self.get_parameters())
         smaller.dropped_ = [row.expert for row in rows if row.reading == "dropped" or row.share < share]
         return smaller.fit(
             preferences, labels, validation=validation, query_weights=query_weights, progress=progress

@@ -147,7 +147,7 @@ class FusedAggregator(SupervisedAggregator, Learner):
         enough = len(sizes) >= 2 * PARTS and all((part[useful] != k).any() for k in range(PARTS))
         for number in range(PARTS if enough else 0):
             rest = replace(task.examples, weight=np.where(part == number, 0.0, weight))
-            other = type(self)(**{**self.parameters(), "trees": 0, "members": 1})
+            other = type(self)(**{**self.get_parameters(), "trees": 0, "members": 1})
             other._train_scorer(replace(task, examples=rest))
             mine = np.repeat(part == number, sizes)
             unseen = other._predict_scores(task.values[mine])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -35,7 +35,7 @@ LINEAR = (Option("hidden", 0, of="method"), ", ", Option("scorer", "lambdarank",
 class LambdaRank(FeatureModel, Learner):
     """A linear or feed-forward scorer of (query, item) features that optimizes a ranking metric.
 
-    `normalise` first makes features comparable within each query, as in `LabelledFeatures`. `prior` gives
+    `normalize` first makes features comparable within each query, as in `LabelledFeatures`. `prior` gives
     weights of features that are known or believed before any label is seen (0 for the others), or is a fitted
     `LabelledFeatures`: training starts there, and `l2` shrinks towards it instead of 0. It needs a linear
     scorer.
@@ -45,11 +45,13 @@ class LambdaRank(FeatureModel, Learner):
     >>> model = LambdaRank(passes=20).fit(x, Labels.from_dict({"q": {"a": 2, "b": 0, "c": 1}}))
     >>> model.rank(x).ranking("q")
     ['a', 'c', 'b']
-    >>> {name: weight > 0 for name, weight in model.weights().items()}
+    >>> {name: weight > 0 for name, weight in model.feature_weights().items()}
     {'good': True, 'bad': False}
     """
 
-    normalise: Annotated[
+    renamed_parameters: ClassVar = {"normalise": "normalize"}
+
+    normalize: Annotated[
         str, Choice("no", "range", "deviation"), "normalization of features within each query"
     ] = "no"
     prior: Mapping[str, float] | LabelledFeatures | None = None
@@ -66,13 +68,13 @@ class LambdaRank(FeatureModel, Learner):
                 ", or omit the prior",
             )
         if isinstance(self.prior, LabelledFeatures):
-            if self.prior.normalise != self.normalise:
+            if self.prior.normalize != self.normalize:
                 raise ParameterError(
-                    f"LambdaRank: the prior's weights are for features with normalise={self.prior.normalise!r}, not "
-                    f"{self.normalise!r}; set ",
-                    Option("normalise", self.prior.normalise, of="method"),
+                    f"LambdaRank: the prior's weights are for features with normalize={self.prior.normalize!r}, not "
+                    f"{self.normalize!r}; set ",
+                    Option("normalize", self.prior.normalize, of="method"),
                 )
-            self.prior = self.prior.weights()
+            self.prior = self.prior.feature_weights()
         _check_prior(self.prior)
 
     def fit(
@@ -128,7 +130,7 @@ class LambdaRank(FeatureModel, Learner):
         >>> from podium import Features, Labels
         >>> def part(q):
         ...     return Features.from_rows([q] * 2, "ab", [[1.0], [0.0]]), Labels.from_dict({q: {"a": 1, "b": 0}})
-        >>> LambdaRank(passes=5).fit_stream([lambda: part("q1"), lambda: part("q2")]).weights()["f1"] > 0
+        >>> LambdaRank(passes=5).fit_stream([lambda: part("q1"), lambda: part("q2")]).feature_weights()["f1"] > 0
         True
         """
         from podium.methods.learned.sharded_objective import ShardedObjective
@@ -154,7 +156,7 @@ class LambdaRank(FeatureModel, Learner):
         """The items of every query by descending score."""
         return Consensus.from_scores(features.index, self.predict(features), ties=ties, method="lambdarank")
 
-    def weights(self) -> dict[str, float]:
+    def feature_weights(self) -> dict[str, float]:
         """The weight of each feature in a linear scorer."""
         self._check_fitted("fit(features, labels)")
         if not self._is_linear:
@@ -162,9 +164,9 @@ class LambdaRank(FeatureModel, Learner):
         return dict(zip(self.names_, self._linear_weights().tolist(), strict=True))
 
     def _prepare_values(self, features: Features) -> F8:
-        if self.normalise == "no":
+        if self.normalize == "no":
             return np.nan_to_num(features.values, nan=0.0)
-        return normalize_by_query(features.index.starts, features.values, self.normalise)
+        return normalize_by_query(features.index.starts, features.values, self.normalize)
 
     def _align_prior(self, names: tuple[str, ...]) -> F8 | None:
         if self.prior is None:

@@ -65,7 +65,7 @@ class ShardedObjective:
         self, shelf: PreparedShards, weights: dict[Id, float]
     ) -> Callable[[int], PreparedArrays]:
         """A prepared shard: features of the labeled items, missing values 0, and the labels."""
-        recipe = f"LambdaRank normalise={self.model.normalise} weights={weights_key(weights)}"
+        recipe = f"LambdaRank normalise={self.model.normalize} weights={weights_key(weights)}"
 
         def make_part(number: int) -> PreparedArrays:
             content = shelf.content(number)

@@ -92,13 +92,13 @@ def answer_fuse(given: request_models.FuseRequest, limits: Limits) -> dict[str, 
 def _build_method_document(found: Fused) -> dict[str, Any]:
     if found._weights is None:
         return method_document(found._by)
-    by = type(found._by)(**(found._by.parameters() | {"weights": found._weights}))
+    by = type(found._by)(**(found._by.get_parameters() | {"weights": found._weights}))
     return method_document(by)
 
 
 def method_document(method: Aggregator) -> dict[str, Any]:
     """Name, parameters, and both as `make` reads them."""
-    return {"name": method.name, "spec": repr(method), "parameters": method.parameters()}
+    return {"name": method.name, "spec": repr(method), "parameters": method.get_parameters()}
 
 
 def _build_preferences(lists: Any, duplicates: Any) -> Preferences:
