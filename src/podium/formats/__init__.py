@@ -41,9 +41,8 @@ def read(
     for source in sources:
         groups.setdefault(format or _detect_format(source, options), []).append(source)
     readers = {name: _make_format(name) for name in groups}
-    for (
-        option
-    ) in options:  # files of several formats may be read at once: an option applies to those that have it
+    # files of several formats may be read at once: an option applies to those that have it
+    for option in options:
         if not any(option in reader.options("read") for reader in readers.values()):
             next(iter(readers.values())).check_options("read", {option: None})
     return merge_contents(
@@ -119,6 +118,11 @@ def _detect_format(source: Source, options: Mapping[str, Any]) -> str:
             Option("columns"),
         ),
     )
+
+
+def __getattr__(name: str) -> Any:
+    """The formats, by class name."""
+    return formats.get_class(name, __name__)
 
 
 def _resolve_by_suffix(path: str, content: Content) -> str:

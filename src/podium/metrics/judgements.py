@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from podium.data.consensus import Consensus
 from podium.data.index import ItemIndex
@@ -28,7 +29,7 @@ class Judgements:
         self.levels = _find_levels(labels.grades)
         self.level = self._encode_grades(labels.grades)
         self._by_index: weakref.WeakKeyDictionary[ItemIndex, tuple[I4, I8]] = weakref.WeakKeyDictionary()
-        self._kept: dict[object, F8] = {}
+        self.by_query: dict[object, F8] = {}  # values per query that depend on the labels alone
 
     @classmethod
     def for_labels(cls, labels: Labels) -> Judgements:
@@ -41,25 +42,18 @@ class Judgements:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def tabulate_by_level(self, function: Callable[[F8], F8], unjudged: float = 0.0) -> F8:
-        """A function of the grade as a table by level, with one more entry for items without a grade."""
-        return np.append(np.asarray(function(self.levels), np.float64), unjudged)
-
-    def get_or_compute(self, key: object, compute: Callable[[], F8]) -> F8:
-        """A value per query that depends on the labels alone, computed on first use."""
-        if key not in self._kept:
-            self._kept[key] = compute()
-        return self._kept[key]
+    def add_unjudged(self, by_level: npt.NDArray[Any], unjudged: float = 0.0) -> F8:
+        """A table of values by level, with one more entry for items without a grade."""
+        return np.append(np.asarray(by_level, np.float64), unjudged)
 
     def count_graded(self, low: float, high: float = np.inf) -> F8:
         """Items of each query with a grade in [low, high)."""
-
-        def count_items() -> F8:
-            inside = self.tabulate_by_level(lambda g: ((g >= low) & (g < high)).astype(np.float64))
-            query = self.labels.index.query_of_slot
-            return np.bincount(query, weights=inside[self.level], minlength=len(self)).astype(np.float64)
-
-        return self.get_or_compute(("count", low, high), count_items)
+        key = ("count", low, high)
+        if key not in self.by_query:
+            inside = self.add_unjudged((self.levels >= low) & (self.levels < high))
+            counts = np.bincount(self.labels.index.query_of_slot, inside[self.level], len(self))
+            self.by_query[key] = counts.astype(np.float64)
+        return self.by_query[key]
 
     @functools.cached_property
     def judged_counts(self) -> F8:
