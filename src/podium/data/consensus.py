@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from podium.core.errors import ParameterError
+from podium.data.building.validate import check_choice
 from podium.data.ids import Id, Ids
 from podium.data.index import ItemIndex
 from podium.kernels import ordering, segments
@@ -81,12 +82,11 @@ class Consensus:
         `item` puts the smaller id first, `trec` the larger (as trec_eval does), `input` the first in the
         input. The other parameters define which scores are tied; see `podium.kernels.ordering`.
         """
-        if ties not in ("item", "trec", "input"):
-            raise ParameterError(f"ties is {ties!r}; accepted: item, trec, input")
-        key = {"item": None, "trec": _reversed_slots, "input": lambda i: i.arrival}[ties]
-        snapped, order, tied = ordering.rank_order(
-            scores, index.starts, key and key(index), tolerance, floor, magnitude
-        )
+        check_choice("ties", ties, ("item", "trec", "input"))
+        key = index.arrival if ties == "input" else None
+        if ties == "trec":
+            key = np.arange(len(index.items), 0, -1, dtype=np.int32)
+        snapped, order, tied = ordering.rank_order(scores, index.starts, key, tolerance, floor, magnitude)
         return cls(index, snapped, order, tied, ties=ties, **about)
 
     def with_ties(self, ties: TieRule, *, single: bool = False) -> Consensus:
@@ -94,12 +94,10 @@ class Consensus:
 
         `single` compares them as 32-bit floats: `with_ties("trec", single=True)` is the order of trec_eval.
         """
-        largest = np.finfo(np.float32).max
-        scores = (
-            np.clip(self.scores, -largest, largest).astype(np.float32).astype(np.float64)
-            if single
-            else self.scores
-        )
+        scores = self.scores
+        if single:
+            largest = np.finfo(np.float32).max
+            scores = np.clip(scores, -largest, largest).astype(np.float32).astype(np.float64)
         new = Consensus.from_scores(self.index, scores, ties=ties, tolerance=0.0)
         return replace(self, scores=new.scores, order=new.order, tied=new.tied, ties=ties)
 
@@ -178,7 +176,3 @@ class Consensus:
         ties = f", {int(self.tied.sum()):,} tied" if self.tied.any() else ""
         state = "" if self.diagnostics.converged else ", NOT CONVERGED"
         return f"Consensus({self.method or 'scores'}: {queries}, {len(self.order):,} items{ties}{state})"
-
-
-def _reversed_slots(index: ItemIndex) -> I4:
-    return np.arange(len(index.items), 0, -1, dtype=np.int32)

@@ -77,17 +77,19 @@ def read_preferences(
     )
     table = _to_narwhals(frame)
     names = [name for name in table.columns if isinstance(name, str)]
-    asked = {role: name or "" for role, name in columns.items()}
-    votes = _holds_votes(names, asked)
-    if not votes and (asked.get("rank") or asked.get("score")):
-        asked = {"rank": "", "score": "", **asked}  # the other one is not matched
-    roles = assign_roles(names, asked, "the table", VOTE_ROLES if votes else LIST_ROLES)
+    role_columns = {role: name or "" for role, name in columns.items()}
+    votes = _holds_votes(names, role_columns)
+    if not votes and (role_columns.get("rank") or role_columns.get("score")):
+        role_columns = {"rank": "", "score": "", **role_columns}  # the other one is not matched
+    roles = assign_roles(names, role_columns, "the table", VOTE_ROLES if votes else LIST_ROLES)
     found = (
         _read_votes(table, roles, parse_winner_codes(winner_codes))
         if votes
-        else _read_lists(table, roles, asked, duplicates, unlisted)
+        else _read_lists(table, roles, role_columns, duplicates, unlisted)
     )
-    warn_of_ignored_columns(TableReading(_FrameColumns(table), roles, asked.keys(), "the table", "None"))
+    warn_of_ignored_columns(
+        TableReading(_FrameColumns(table), roles, role_columns.keys(), "the table", "None")
+    )
     return found
 
 
@@ -98,21 +100,30 @@ def check_parameters(given: Iterable[str], accepted: Collection[str], caller: st
             raise ParameterError(f"{caller} has no parameter {name!r}; {suggest_names(name, accepted)}")
 
 
-def _holds_votes(names: Sequence[str], asked: Mapping[str, str]) -> bool:
+def _holds_votes(names: Sequence[str], role_columns: Mapping[str, str]) -> bool:
     """Whether the table has comparisons: a winner is requested, or only their columns match."""
-    if asked.get("winner") or asked.get("loser") or asked.get("item_a") or asked.get("item_b"):
+    if (
+        role_columns.get("winner")
+        or role_columns.get("loser")
+        or role_columns.get("item_a")
+        or role_columns.get("item_b")
+    ):
         return True
-    if asked.get("item") or "item" in names:
+    if role_columns.get("item") or "item" in names:
         return False
     there = {role for role in VOTE_ROLES if any(normalize_name(n) in WORDS[role] for n in names)}
     return "winner" in there and ("loser" in there or {"item_a", "item_b"} <= there)
 
 
 def _read_lists(
-    table: Any, roles: Mapping[str, str], asked: Mapping[str, str], duplicates: Duplicates, unlisted: Unlisted
+    table: Any,
+    roles: Mapping[str, str],
+    role_columns: Mapping[str, str],
+    duplicates: Duplicates,
+    unlisted: Unlisted,
 ) -> Preferences:
     for role in ("query", "expert", "item"):
-        if role not in roles and (role == "item" or asked.get(role) is None):
+        if role not in roles and (role == "item" or role_columns.get(role) is None):
             none = "" if role == "item" else f", or give {role}=None if all rows have the same"
             raise InputError(
                 f"the table has no column {role!r}",

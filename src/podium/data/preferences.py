@@ -14,7 +14,14 @@ import numpy.typing as npt
 
 from podium.core.errors import InputError, ParameterError
 from podium.core.params import suggest_names
-from podium.data.building.validate import Duplicates, Origin, build_comparisons, build_lists, row_origin
+from podium.data.building.validate import (
+    Duplicates,
+    Origin,
+    build_comparisons,
+    build_lists,
+    check_choice,
+    row_origin,
+)
 from podium.data.ids import CodedColumn, Column, Id, Ids, code_ids
 from podium.data.index import ItemIndex
 from podium.data.lists import Comparisons, Lists
@@ -81,8 +88,8 @@ class Preferences:
         >>> Preferences.from_rows([1, 1], ["e", "e"], ["a", "b"], score=[0.1, 0.9]).lists.rank.tolist()
         [1, 2]
         """
-        _check_choice("duplicates", duplicates, ("error", "first", "best", "sum"))
-        _check_choice("unlisted", unlisted, ("unknown", "below"))
+        check_choice("duplicates", duplicates, ("error", "first", "best", "sum"))
+        check_choice("unlisted", unlisted, ("unknown", "below"))
         q, e, i = (
             code_ids(query, "query"),
             code_ids(expert, "expert").with_sorted_ids(),
@@ -341,7 +348,7 @@ class Preferences:
 
     def with_unlisted(self, unlisted: Unlisted) -> Preferences:
         """The same preferences with another interpretation of unlisted items."""
-        _check_choice("unlisted", unlisted, ("unknown", "below"))
+        check_choice("unlisted", unlisted, ("unknown", "below"))
         return Preferences(self.index, self.experts, self.lists, self.comparisons, unlisted)
 
     def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
@@ -368,11 +375,6 @@ def _check_answers(query: Id, by_expert: Any) -> list[tuple[Id, Any]]:
             remedy = "give a list of items, or a mapping of items to scores"
             raise InputError(f"the list of {expert!r} for query {query!r} is {answer!r}", remedy=remedy)
     return list(by_expert.items())
-
-
-def _check_choice(name: str, value: str, accepted: tuple[str, ...]) -> None:
-    if value not in accepted:
-        raise ParameterError(f"{name} is {value!r}; accepted: {', '.join(accepted)}")
 
 
 def _check_lengths(**columns: Any) -> None:

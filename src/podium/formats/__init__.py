@@ -103,10 +103,10 @@ def _detect_format(source: Source, options: Mapping[str, Any]) -> str:
     if sure[best] >= 0.3:
         return best
     # no format matches the content: the options may fit only one format, or the file suffix may name one
-    asked = [name for name, f in known.items() if f.fits(head, options)]
-    called = [name for name, f in known.items() if _has_suffix(source.name, f.suffixes)]
-    if 1 in (len(asked), len(called)):
-        return asked[0] if len(asked) == 1 else called[0]
+    by_options = [name for name, f in known.items() if f.fits(head, options)]
+    by_suffix = [name for name, f in known.items() if _has_suffix(source.name, f.suffixes)]
+    if 1 in (len(by_options), len(by_suffix)):
+        return by_options[0] if len(by_options) == 1 else by_suffix[0]
     first = head.split(b"\n", 1)[0][:80].decode(errors="replace").rstrip()
     raise InputError(
         f"cannot detect the format from the first line {first!r}",

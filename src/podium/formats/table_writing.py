@@ -7,7 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from podium.core.errors import InputError, ParameterError
+from podium.core.errors import InputError
+from podium.data.building.validate import check_choice
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
 from podium.formats.base import Content, Format
@@ -22,8 +23,7 @@ def resolve_kind(content: Content, kind: str, format: Format) -> str:
     """The part of the content to write: lists, votes or labels."""
     p = content.preferences
     there = {name: name in content.parts for name in ("lists", "votes", "labels")}
-    if kind not in ("auto", *there):
-        raise ParameterError(f"kind is {kind!r}; accepted: auto, {', '.join(there)}")
+    check_choice("kind", kind, ("auto", *there))
     if kind == "auto":
         kind = next((k for k, has in there.items() if has), "")
     if not kind or not there[kind]:

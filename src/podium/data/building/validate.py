@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from podium.core.errors import ALLOW_REPEATS, InputError, MessageText, Option, PodiumWarning
+from podium.core.errors import ALLOW_REPEATS, InputError, MessageText, Option, ParameterError, PodiumWarning
 from podium.data.building.duplicates import ListRows, merge_duplicates
 from podium.data.lists import Comparisons, Lists
 from podium.kernels import segments
@@ -21,6 +21,7 @@ __all__ = [
     "Origin",
     "build_comparisons",
     "build_lists",
+    "check_choice",
     "check_numbers",
     "check_tie_marks",
     "row_origin",
@@ -30,6 +31,12 @@ __all__ = [
 Duplicates = Literal["error", "first", "best", "sum"]
 Origin = Callable[[int], tuple[str, int | None]]  # input row -> (source, line) for error messages
 LAST_RANK = 2**31 - 1
+
+
+def check_choice(name: str, value: object, accepted: Sequence[str]) -> None:
+    """Reject a value that is not one of a few words."""
+    if value not in accepted:
+        raise ParameterError(f"{name} is {value!r}; accepted: {', '.join(accepted)}")
 
 
 def row_origin(row: int) -> tuple[str, int | None]:

@@ -233,18 +233,18 @@ class MonotoneRetargeting(Aggregator):
         model = self if hasattr(self, "experts_") else self._fit_copy(preferences, features)
         at = preferences.index.slot(query, item)
         parts, rest = model._compute_contributions(preferences, features)
-        told: dict[Id, float] = dict(zip(model.experts_, parts[at].tolist(), strict=True))
-        return told | ({FEATURES: float(rest[at])} if model.features_ else {})
+        contributions: dict[Id, float] = dict(zip(model.experts_, parts[at].tolist(), strict=True))
+        return contributions | ({FEATURES: float(rest[at])} if model.features_ else {})
 
     def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
         """Without `pooled`, experts have no weight to set to 0, so they are removed from the query."""
         whole = self._score_by_query(one, features).scores[at]
-        told: dict[Id, float] = {}
+        contributions: dict[Id, float] = {}
         for expert in one.experts.take(np.flatnonzero(one.active_experts)):
             alone = len(one.experts) < 2
             rest = 0.0 if alone else self._score_by_query(one.without_expert(expert), features).scores[at]
-            told[expert] = float(whole - rest)
-        return told
+            contributions[expert] = float(whole - rest)
+        return contributions
 
 
 def _normalize_shares(weights: F8) -> F8:
