@@ -237,7 +237,7 @@ class _StoredCounts:
         for name, value in values.items():
             setattr(self, f"{name}_", value)
 
-    def parameters(self) -> dict[str, Any]:
+    def get_parameters(self) -> dict[str, Any]:
         return {"key": self._key}
 
 
