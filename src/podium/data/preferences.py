@@ -236,19 +236,16 @@ class Preferences:
         digest = hashlib.blake2b(digest_size=8)
         for ids in (self.queries, self.experts, self.index.items):
             digest.update(repr(ids.tolist()).encode(errors="surrogatepass"))
-        score = self.lists.score if self.lists.score is not None else np.zeros(0)
-        for column in (self.index.starts, *self._vote_columns(), *self._list_columns(), score):
+        lists, votes = self.lists, self.comparisons
+        for column in (
+            self.index.starts,
+            *(votes.query_starts, votes.expert, votes.winner, votes.loser, votes.tie, votes.weight),
+            *(lists.query_starts, lists.expert, lists.starts, lists.item, lists.rank),
+            lists.score if lists.score is not None else np.zeros(0),
+        ):
             digest.update(np.ascontiguousarray(column).tobytes())
         digest.update(self.unlisted.encode())
         return digest.hexdigest()
-
-    def _vote_columns(self) -> tuple[npt.NDArray[Any], ...]:
-        t = self.comparisons
-        return t.query_starts, t.expert, t.winner, t.loser, t.tie, t.weight
-
-    def _list_columns(self) -> tuple[npt.NDArray[Any], ...]:
-        t = self.lists
-        return t.query_starts, t.expert, t.starts, t.item, t.rank
 
     def __len__(self) -> int:
         return len(self.index)
@@ -267,19 +264,15 @@ class Preferences:
         return render_preferences(self)
 
     def __repr__(self) -> str:
-        def format_count(n: int, word: str) -> str:
-            plural = word[:-1] + "ies" if word.endswith("y") else word + "s"
-            return f"{n:,} {word if n == 1 else plural}"
-
-        parts = [
-            format_count(len(self), "query"),
-            format_count(len(self.index.items), "item"),
-            format_count(len(self.experts), "expert"),
-        ]
+        counts = {"query": len(self), "item": len(self.index.items), "expert": len(self.experts)}
         if self.lists.rows:
-            parts.append(f"{format_count(len(self.lists), 'list')} of {format_count(self.lists.rows, 'row')}")
+            counts |= {"list": len(self.lists), "row": self.lists.rows}
         if len(self.comparisons):
-            parts.append(format_count(len(self.comparisons), "comparison"))
+            counts["comparison"] = len(self.comparisons)
+        plurals = {"query": "queries"}
+        parts = [f"{n:,} {word if n == 1 else plurals.get(word, word + 's')}" for word, n in counts.items()]
+        if self.lists.rows:
+            parts[3:5] = [f"{parts[3]} of {parts[4]}"]
         return f"Preferences({', '.join(parts)})"
 
     # -- parts -----------------------------------------------------------------------------------------------

@@ -40,17 +40,17 @@ def read(
     groups: dict[str, list[Source]] = {}
     for source in sources:
         groups.setdefault(format or _detect_format(source, options), []).append(source)
-    readers = {name: _make_format(name) for name in groups}
+    readers: dict[str, Format] = {name: formats.get(name)() for name in groups}
     # files of several formats may be read at once: an option applies to those that have it
+    known = {name: set(reader.options("read")) for name, reader in readers.items()}
     for option in options:
-        if not any(option in reader.options("read") for reader in readers.values()):
-            next(iter(readers.values())).check_options("read", {option: None})
-    return merge_contents(
-        [
-            readers[name].read(group, **_select_options(readers[name], options))
-            for name, group in groups.items()
-        ]
-    )
+        if not any(option in accepted for accepted in known.values()):
+            next(iter(readers.values())).check_options("read", {option: None})  # raises the error
+    contents = []
+    for name, group in groups.items():
+        own = {option: value for option, value in options.items() if option in known[name]}
+        contents.append(readers[name].read(group, **readers[name].check_options("read", own)))
+    return merge_contents(contents)
 
 
 def write(
@@ -63,7 +63,7 @@ def write(
 ) -> None:
     """Write to a file (or `-`) atomically; the format follows from the suffix unless given."""
     content = to_content(thing, tag=options.pop("tag", "podium"))
-    writer = _make_format(format or _resolve_by_suffix(os.fspath(path), content))
+    writer: Format = formats.get(format or _resolve_by_suffix(os.fspath(path), content))()
     options = writer.check_options("write", options)
     write_atomically(writer.write(content, **options), path, overwrite=overwrite)
 
@@ -71,17 +71,6 @@ def write(
 def sniff(path: Path, encoding: str = "utf-8") -> str:
     """Detect the format of a file from its first lines and its suffix; returns its name."""
     return _detect_format(open_source(path, encoding), {})
-
-
-def _select_options(reader: Format, options: dict[str, Any]) -> dict[str, Any]:
-    """The options that this format declares."""
-    known = reader.options("read")
-    return reader.check_options("read", {name: value for name, value in options.items() if name in known})
-
-
-def _make_format(name: str) -> Format:
-    found: Format = formats.get(name)()
-    return found
 
 
 def _has_suffix(name: str, suffixes: tuple[str, ...]) -> bool:

@@ -20,11 +20,11 @@ class _ParameterizedType(ABCMeta):
     """Lets constructors accept former parameter names."""
 
     def __call__(cls, *args: Any, **given: Any) -> Any:
-        present = cls.translate_parameters(given)  # type: ignore[attr-defined]
-        for old, new in zip(given, present, strict=True):
-            if old != new:
+        for old, new in cls.renamed_parameters.items():  # type: ignore[attr-defined]
+            if old in given:
                 warn_of_old_name(f"the parameter {old} of {cls.__name__}", new)
-        return super().__call__(*args, **present)
+                given[new] = given.pop(old)
+        return super().__call__(*args, **given)
 
 
 class Parameterized(metaclass=_ParameterizedType):
