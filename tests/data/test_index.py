@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -33,7 +35,7 @@ def test_offsets_are_where_segments_begin(lengths):
     rows = [s for s, n in enumerate(lengths) for _ in range(n)]
     first = segments.offsets(np.array(lengths))
     assert first[-1] == len(rows)
-    for s, (a, b) in enumerate(zip(first[:-1], first[1:], strict=True)):
+    for s, (a, b) in enumerate(pairwise(first)):
         assert rows[a:b] == [s] * lengths[s]
 
 
