@@ -126,17 +126,9 @@ class Consensus:
 
     def __getitem__(self, query: Id) -> list[RankedItem]:
         here = self.index.slots(query)
-        order = self.order[here]
-        items = self.index.items[here]
-        return [
-            RankedItem(
-                items[slot - here.start],
-                place + 1,
-                float(self.scores[slot]),
-                bool(self.tied[here.start + place]),
-            )
-            for place, slot in enumerate(order.tolist())
-        ]
+        items, scores, tied = self.index.items[here], self.scores[here].tolist(), self.tied[here].tolist()
+        order = (self.order[here] - here.start).tolist()
+        return [RankedItem(items[i], place + 1, scores[i], tied[place]) for place, i in enumerate(order)]
 
     def ranking(self, query: Id, k: int | None = None) -> list[Id]:
         """The items of one query, best first."""

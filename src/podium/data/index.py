@@ -76,8 +76,7 @@ class ItemIndex:
             if at < len(places) and self.items[places[at]] == item:
                 return places[at]
         raise InputError(
-            f"query {query!r} has no item {item!r}",
-            remedy="ids are compared exactly, case and type included",
+            f"query {query!r} has no item {item!r}", remedy="ids are compared exactly, case and type included"
         )
 
     def select(self, codes: I8) -> tuple[ItemIndex, I8]:

@@ -77,6 +77,10 @@ class Lists:
         implied = segments.implied_scores(self.rank, self.last_rank[which], sizes[self.query_of_list][which])
         return implied if self.score is None else np.where(np.isnan(self.score), implied, self.score)
 
+    def sum_affine(self, value: F8 | None, base: F8, slope: F8, slots: int) -> F8:
+        """Sum by slot of base + slope * value (by row; without it, of base); base and slope are by list."""
+        return segments.sum_affine(self.query_starts, self.starts, self.item, value, base, slope, slots)
+
     def select(self, queries: I8, slot_map: I8) -> Lists:
         """The lists of a subset of the queries, with slots renumbered by `slot_map`."""
         query_starts, which = segments.gather_segments(self.query_starts, queries)

@@ -180,9 +180,7 @@ def _check_ballot(flat: list[int], code: dict[int, int], source: Source, line: i
     for n in flat:
         if n not in code:
             raise source.error(
-                f"unknown alternative {n}",
-                line,
-                f"alternatives are 1 to {max(code)}, as named in the header",
+                f"unknown alternative {n}", line, f"alternatives are 1 to {max(code)}, as named in the header"
             )
 
 

@@ -128,6 +128,10 @@ class Aggregator(Parameterized, ABC):
         begin = time.perf_counter()
         weights = self.expert_weights_for(preferences.experts)
         outcome = self._compute_outcome(preferences, weights, features)
+        seconds = time.perf_counter() - begin
+        diagnostics = Diagnostics(
+            outcome.converged, outcome.iterations, outcome.objective, seconds, outcome.notes
+        )
         return Consensus.from_scores(
             preferences.index,
             outcome.scores,
@@ -137,13 +141,7 @@ class Aggregator(Parameterized, ABC):
             magnitude=outcome.magnitude,
             method=repr(self),
             source=preferences,
-            diagnostics=Diagnostics(
-                outcome.converged,
-                outcome.iterations,
-                outcome.objective,
-                time.perf_counter() - begin,
-                outcome.notes,
-            ),
+            diagnostics=diagnostics,
             experts=preferences.experts,
             expert_weights=outcome.expert_weights if outcome.expert_weights is not None else weights,
         )

@@ -185,11 +185,7 @@ def _snap_ties(ranking: list[Id], scores: list[float]) -> None:
 def _build_duplicate_error(answer: Sequence[Id], number: int) -> InputError:
     seen: set[Id] = set()
     again = next(i for i in answer if i in seen or seen.add(i))  # type: ignore[func-returns-value]
-    return InputError(
-        f"item {again!r} appears twice",
-        source=f"list {number + 1}",
-        remedy=ALLOW_REPEATS,
-    )
+    return InputError(f"item {again!r} appears twice", source=f"list {number + 1}", remedy=ALLOW_REPEATS)
 
 
 def _fuse_preferences(

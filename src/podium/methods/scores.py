@@ -113,9 +113,7 @@ class _ScoreFusion(Aggregator):
         """Scores of items that at least one expert lists: the weighted sum of the normalized ones."""
         lists, slots, w = preferences.lists, len(preferences.index.items), weights[preferences.lists.expert]
         value, base, slope = self._normalize(preferences)
-        return segments.sum_affine(
-            lists.query_starts, lists.starts, lists.item, value, w * base, w * slope, slots
-        )
+        return lists.sum_affine(value, w * base, w * slope, slots)
 
     def _normalize(self, preferences: Preferences) -> tuple[F8, F8, F8]:
         lists, sizes = preferences.lists, preferences.index.sizes

@@ -137,12 +137,7 @@ def build_lists(
     if len(query) and (repeat := segments.find_first_repeat(list_key, rows.slot)) is not None:
         if duplicates == "error":
             row = repeat if order is None else int(order[repeat])
-            raise _row_error(
-                f"{name(row)} appears twice",
-                row,
-                origin,
-                ALLOW_REPEATS,
-            )
+            raise _row_error(f"{name(row)} appears twice", row, origin, ALLOW_REPEATS)
         rows, list_key = merge_duplicates(rows, list_key, duplicates, sizes)
         order = _find_sort_order(rows, list_key)
         if order is not None:

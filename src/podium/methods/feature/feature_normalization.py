@@ -11,9 +11,7 @@ from podium.kernels.standardize_columns import standardize_by_group
 __all__ = ["FeatureNormalizer", "normalize_by_query"]
 
 FeatureNormalizer = Annotated[
-    str,
-    Choice("range", "deviation"),
-    "divisor of a feature in each query, after subtracting its mean",
+    str, Choice("range", "deviation"), "divisor of a feature in each query, after subtracting its mean"
 ]
 
 

@@ -193,18 +193,9 @@ def _build_lists_result(
     balance = np.array([1.0, 0.0])
     if side in ("features", "both") and predictor.any():
         balance = _fixed_balance(side)
-    size = _nonzero_size(table @ plain)
-    return RetargetingResult(
-        plain / size,
-        coefficients / _nonzero_size(predictor),
-        balance,
-        "lists",
-        explained,
-        1.0,
-        0,
-        [],
-        [(agreed, predictor)],
-    )
+    weights, coefficients = plain / _nonzero_size(table @ plain), coefficients / _nonzero_size(predictor)
+    trace = [(agreed, predictor)]
+    return RetargetingResult(weights, coefficients, balance, "lists", explained, 1.0, 0, [], trace)
 
 
 def _compute_misfit(run: RetargetingSolution) -> float:
@@ -261,17 +252,10 @@ def _select_fewest_lists(
 def _build_result(
     run: RetargetingSolution, weights: F8, table: F8, balance: F8, mode: str, explained: float
 ) -> RetargetingResult:
-    return RetargetingResult(
-        weights / _nonzero_size(table @ weights),
-        run.features.coefficients / _nonzero_size(run.features.predictor),
-        balance,
-        mode,
-        explained,
-        run.objective,
-        run.turns,
-        run.history,
-        run.trace,
-    )
+    weights = weights / _nonzero_size(table @ weights)
+    coefficients = run.features.coefficients / _nonzero_size(run.features.predictor)
+    progress = run.objective, run.turns, run.history, run.trace
+    return RetargetingResult(weights, coefficients, balance, mode, explained, *progress)
 
 
 def _estimate_balance(table: F8, weights: F8, run: RetargetingSolution, starts: I8) -> F8:
