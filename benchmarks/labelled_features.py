@@ -56,7 +56,7 @@ def with_labels(
         for count in LABELLED:
             codes = np.sort(pool[:count])
             given = problem.features.select_codes(codes), problem.labels.select_codes(codes)
-            settings: Any = {"normalise": "range", "l2": held / count, "passes": 60}
+            settings: Any = {"normalize": "range", "l2": held / count, "passes": 60}
             weights = {"beliefs only": believed}
             for name, before in (("labels only", None), ("both", prior)):
                 model = LambdaRank(**settings, prior=before).fit(*given)

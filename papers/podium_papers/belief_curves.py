@@ -209,7 +209,7 @@ def measure_lambdarank(
     for fold in range(parts):
         test, choose = part == fold, part == (fold + 1) % parts
         train, held = (_some(problem, np.flatnonzero(which)) for which in (~(test | choose), choose))
-        model = LambdaRank(normalise="range", seed=seed, choose_by=METRIC).fit(*train, validation=held)
+        model = LambdaRank(normalize="range", seed=seed, choose_by=METRIC).fit(*train, validation=held)
         quality[test] = problem.measure_quality(np.array(list(model.feature_weights().values())))[test]
         if progress is not None:
             progress(fold + 1, parts, "labels")

@@ -120,7 +120,7 @@ def learned_list(data: Dataset, seed: int = 0) -> F8:
     scores = np.zeros(len(data.features.values))
     for fold in data.folds():
         train, held, test = ((part.features, part.labels) for part in fold)
-        model = LambdaRank(normalise="deviation", seed=seed, choose_by="ndcg@10:exp")
+        model = LambdaRank(normalize="deviation", seed=seed, choose_by="ndcg@10:exp")
         model.fit(*train, validation=held)  # type: ignore[arg-type]
         assert test[0] is not None
         scores[data.features.index.locate(test[0].index) >= 0] = model.predict(test[0])

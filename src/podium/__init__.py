@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from podium import _renamed
 from podium.core.version import __version__
 
-# public name -> module; nothing is imported before it is asked for
+# public name -> module; nothing is imported before it is used, and methods are found by class name
 _NAMES = {
     "Aggregator": "podium.methods.base",
     "Consensus": "podium.data.consensus",
@@ -61,13 +61,9 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return getattr(importlib.import_module(_NAMES[name]), name)
-    if name[:1].isupper():  # the aggregators, by class name
-        from podium.core import registry
+    from podium.core import registry
 
-        for cls in registry.aggregators.all().values():
-            if cls.__name__ == name:
-                return cls
-    raise AttributeError(f"module 'podium' has no attribute {name!r}")
+    return registry.aggregators.get_class(name, __name__)
 
 
 def __dir__() -> list[str]:

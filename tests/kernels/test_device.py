@@ -254,7 +254,7 @@ def test_methods_learn_the_same_there(spec):
     here, there = (model.aggregate(check.preferences).scores for model in fitted)
     assert there == pytest.approx(here, abs=1e-9)
     assert fitted[0].passes_ == fitted[1].passes_
-    assert fitted[1].parameters()["device"] == DEVICE
+    assert fitted[1].get_parameters()["device"] == DEVICE
 
 
 def test_lambdarank_there():

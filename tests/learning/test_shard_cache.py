@@ -86,7 +86,7 @@ def opened(monkeypatch):
     ("method", "how"),
     [
         ("lambdarank", {}),
-        ("lambdarank", {"hidden": 3, "members": 2, "normalise": "range", "metric": "err"}),
+        ("lambdarank", {"hidden": 3, "members": 2, "normalize": "range", "metric": "err"}),
         ("lambdarank", {"standardise": False, "average": True}),
         ("crf", {}),
         ("crf", {"sharing": "shared", "transform": "rank", "metric": "err"}),
@@ -128,7 +128,7 @@ def test_what_is_prepared_anew(tmp_path, opened):
     assert times(train) == 3
     assert times(train, rate=0.5, hidden=2, standardise=False) == 0  # nothing that preparing depends on
     assert times(train[::-1]) == 0
-    assert times(train, normalise="range") == 3
+    assert times(train, normalize="range") == 3
     pq.write_table(described(9, first=20), train[1])  # another content under the same name
     assert times(train) == 1
     os.utime(train[0])  # another time, the same content

@@ -94,7 +94,7 @@ def test_features_of_other_items_are_told():
     model = make("fused").fit(p, labels, x)
     with pytest.warns(PodiumWarning, match="none of these items has item features"):
         model.aggregate(p, Features.from_rows(["Q0"], ["i0"], [[1.0]], ["good"]))
-    with pytest.raises(InputError, match=r"was trained with the item features .*, and got none"):
+    with pytest.raises(InputError, match=r"was fitted with the item features .*, and got none"):
         model.aggregate(p)
 
 

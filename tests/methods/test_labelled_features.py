@@ -335,7 +335,7 @@ def test_small_and_compiled_steps_towards_a_prior_are_the_same(monkeypatch, opti
     found = []
     for small in (0, 10**12):
         monkeypatch.setattr(dispatch, "SMALL", small)
-        settings = {"l2": 0.3, "passes": 5, "optimizer": optimizer, "normalise": "range"}
+        settings = {"l2": 0.3, "passes": 5, "optimizer": optimizer, "normalize": "range"}
         model = LambdaRank(prior={"good": 0.5, "noise": -0.2}, **settings)
         found.append(list(model.fit(x, labels).feature_weights().values()))
     np.testing.assert_allclose(*found, atol=1e-9)
@@ -351,9 +351,9 @@ def test_a_prior_keeps_its_units_when_features_are_standardised():
 def test_a_believed_model_is_a_prior_and_misuse_is_told():
     x, labels = labelled()
     believed = LabelledFeatures(beliefs={"good": 2}).fit(x)
-    model = LambdaRank(prior=believed, normalise="range", l2=0.5, passes=10).fit(x, labels)
+    model = LambdaRank(prior=believed, normalize="range", l2=0.5, passes=10).fit(x, labels)
     assert model.prior == believed.feature_weights()
-    with pytest.raises(ParameterError, match="normalise='range'"):
+    with pytest.raises(ParameterError, match="normalize='range'"):
         LambdaRank(prior=believed)
     with pytest.raises(ParameterError, match="linear scorer"):
         LambdaRank(prior={"good": 1.0}, hidden=4)

@@ -135,7 +135,7 @@ def test_what_a_learner_refuses():
     with pytest.raises(NotFittedError):
         LambdaRank().predict(made(0)[0])
     x, y = made(0)
-    with pytest.raises(InputError, match="training had"):
+    with pytest.raises(InputError, match="was fitted with the item features"):
         LambdaRank(passes=1).fit(x, y).predict(Features(x.index, x.values[:, :2], ("up", "down")))
 
 

@@ -174,7 +174,7 @@ def test_what_was_fitted_serves_new_queries_and_is_saved(tmp_path):
     assert less.ranking("q") == ["i1", "i2"]
     assert less.expert_weights is not None
     assert less.expert_weights[1] == 0
-    with pytest.raises(ParameterError, match="no weight for expert 'd'"):
+    with pytest.raises(ParameterError, match="was not fitted with expert 'd'"):
         model.aggregate(Preferences.from_lists({"q": {"d": "ab"}}), x)
     with pytest.raises(InputError, match="fitted with the item features"):
         model.aggregate(p)

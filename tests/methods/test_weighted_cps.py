@@ -25,18 +25,18 @@ def lesson(queries=30, seed=0, grades=3):
     return lessons.lesson(lambda p: (len(ITEMS) - 1 - p) * grades // len(ITEMS), queries, seed)
 
 
-def choices_of(preferences, labels, distance, normalise=True, weights=None):
+def choices_of(preferences, labels, distance, normalize=True, weights=None):
     examples = Examples.from_labels(preferences.index, labels, weights)
     training = Training(preferences, examples, None, None, no_progress)
     experts = len(preferences.experts)
     places = mean_places(preferences, np.arange(experts), experts)[examples.rows]
-    return StageChoices.from_training(training, places, distance, normalise)
+    return StageChoices.from_training(training, places, distance, normalize)
 
 
 @KINDS
-@pytest.mark.parametrize("normalise", [True, False])
-def test_gradient_equals_finite_differences(distance, normalise):
-    choices = choices_of(*lesson(), distance, normalise, {0: 0.5, 3: 4.0, 7: 0.0})
+@pytest.mark.parametrize("normalize", [True, False])
+def test_gradient_equals_finite_differences(distance, normalize):
+    choices = choices_of(*lesson(), distance, normalize, {0: 0.5, 3: 4.0, 7: 0.0})
     theta, step = np.array([0.3, 0.01, -0.2]), 1e-6
     gradient = choices.compute_loss(theta, 0.1)[1]
     for k in range(3):
@@ -56,7 +56,7 @@ def test_likelihood_of_a_full_order_is_that_of_the_definition(distance):
     assert places.tolist() == [[1, 2, 4], [2, 3.5, 3], [3, 1, 2], [4, 3.5, 1]]
     expected = plain.log_probability([1, 0, 3, 2], places.tolist(), theta.tolist(), distance)
     found = (
-        -3 * choices_of(p, labels, distance, normalise=False).compute_loss(theta, 0.0)[0]
+        -3 * choices_of(p, labels, distance, normalize=False).compute_loss(theta, 0.0)[0]
     )  # the mean of three stages
     assert found == pytest.approx(expected)
 

@@ -83,7 +83,11 @@ def same(ours, consensus, method):
         assert r["scores"] == [p.score for p in places]
         assert r["tied"] == [p.tied for p in places]
     assert ours["fingerprint"] == consensus.fingerprint
-    assert ours["method"] == {"name": method.name, "spec": repr(method), "parameters": method.parameters()}
+    assert ours["method"] == {
+        "name": method.name,
+        "spec": repr(method),
+        "parameters": method.get_parameters(),
+    }
 
 
 def untaught(form):

@@ -77,8 +77,8 @@ def test_a_worker_killed_with_9_is_replaced_and_goes_on(store, files):
     told = expected(files)
     assert done.result["document"] == told.to_dict()
     assert (
-        models.model_files.loads(store.model_bytes(done.result["model"])).parameters()
-        == told.best.parameters()
+        models.model_files.loads(store.model_bytes(done.result["model"])).get_parameters()
+        == told.best.get_parameters()
     )
 
 

@@ -160,7 +160,7 @@ def _find_conflicts(
     graded = [name for name, grade in model.beliefs.items() if grade]
     columns = [features.names.index(name) for name in graded]
     signs = np.sign([model.beliefs[name] for name in graded])
-    values = normalize_by_query(features.index.starts, features.values[:, columns], model.normalise) * signs
+    values = normalize_by_query(features.index.starts, features.values[:, columns], model.normalize) * signs
     size = np.sqrt((values * values).sum(axis=0))
     limit = min(AGAINST, -CHANCE / np.sqrt(max(len(values), 1)))
     found: list[BeliefConflict] = []

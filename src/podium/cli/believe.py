@@ -79,7 +79,7 @@ def verb(
     if output.path:
         replace(output, json=False).write_consensus(learner.rank(features, ties=output.ties), repr(learner))
     if output.json:
-        print_json({"model": model, "output": output.path, **learner.parameters(), **report.to_dict()})
+        print_json({"model": model, "output": output.path, **learner.get_parameters(), **report.to_dict()})
     else:
         _print_report(report, most)
 

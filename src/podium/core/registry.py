@@ -57,14 +57,23 @@ class Registry(Generic[T]):
             raise ParameterError(f"no {self._kind} is called {name!r}; {suggest_names(name, self._classes)}")
         return self._classes[name]
 
+    def get_class(self, class_name: str, module: str) -> T:
+        """The class with that class name, for the `__getattr__` of a module, which it names in the error."""
+        # imports ask modules for their submodules in this way; only names of classes may load the package
+        if class_name[:1].isupper():
+            for cls in self.all().values():
+                if getattr(cls, "__name__", "") == class_name:
+                    return cls
+        raise AttributeError(f"module {module!r} has no attribute {class_name!r}")
+
     def _import_modules(self, until: str | None = None) -> None:
         """Import the modules of the package, then the plug-ins, stopping once `until` is defined."""
         with self._lock:
             if self._left is None:
                 package = importlib.import_module(self._package)
-                found = [m.name for m in pkgutil.walk_packages(package.__path__, f"{self._package}.")]
+                modules = [m.name for m in pkgutil.walk_packages(package.__path__, f"{self._package}.")]
                 # modules before packages: common methods are then found without importing the trainable ones
-                self._left = [*sorted(found, key=lambda n: (n.count("."), n)), ""]
+                self._left = [*sorted(modules, key=lambda n: (n.count("."), n)), ""]
             while self._left and until not in self._classes:
                 if self._left[0]:
                     importlib.import_module(self._left[0])

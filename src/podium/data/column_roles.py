@@ -45,7 +45,7 @@ def normalize_name(name: str) -> str:
 
 
 def assign_roles(
-    names: Sequence[str], asked: Mapping[str, str | None], source: str, among: Collection[str] = ROLES
+    names: Sequence[str], role_columns: Mapping[str, str | None], source: str, among: Collection[str] = ROLES
 ) -> dict[str, str]:
     """Role -> column name: as requested, else matched by common names; '' means that the role has no column.
 
@@ -56,7 +56,7 @@ def assign_roles(
     """
     found: dict[str, str] = {}
     taken = set()
-    for role, name in asked.items():
+    for role, name in role_columns.items():
         if name:
             if name not in names:
                 raise InputError(
@@ -65,7 +65,7 @@ def assign_roles(
             found[role] = name
             taken.add(name)
     for role, words in WORDS.items():
-        if asked.get(role) is not None or role not in among:
+        if role_columns.get(role) is not None or role not in among:
             continue
         fits = [n for n in names if n not in taken and normalize_name(n) in words]
         exact = [n for n in fits if n.lower() == role]

@@ -11,9 +11,10 @@ import numpy as np
 from podium.core.errors import ParameterError
 from podium.core.settings import TieRule
 from podium.core.text import format_count
+from podium.data.building.validate import check_choice
 from podium.data.ids import Id, Ids
 from podium.data.index import ItemIndex
-from podium.kernels import ordering
+from podium.kernels import ordering, segments
 from podium.kernels.dispatch import B1, F8, I4
 
 if TYPE_CHECKING:
@@ -81,12 +82,11 @@ class Consensus:
         `item` puts the smaller id first, `trec` the larger (as trec_eval does), `input` the first in the
         input. The other parameters define which scores are tied; see `podium.kernels.ordering`.
         """
-        if ties not in ("item", "trec", "input"):
-            raise ParameterError(f"ties is {ties!r}; accepted: item, trec, input")
-        key = {"item": None, "trec": _reversed_slots, "input": lambda i: i.arrival}[ties]
-        snapped, order, tied = ordering.rank_order(
-            scores, index.starts, key and key(index), tolerance, floor, magnitude
-        )
+        check_choice("ties", ties, ("item", "trec", "input"))
+        key = index.arrival if ties == "input" else None
+        if ties == "trec":
+            key = np.arange(len(index.items), 0, -1, dtype=np.int32)
+        snapped, order, tied = ordering.rank_order(scores, index.starts, key, tolerance, floor, magnitude)
         return cls(index, snapped, order, tied, ties=ties, **about)
 
     def with_ties(self, ties: TieRule, *, single: bool = False) -> Consensus:
@@ -94,12 +94,10 @@ class Consensus:
 
         `single` compares them as 32-bit floats: `with_ties("trec", single=True)` is the order of trec_eval.
         """
-        largest = np.finfo(np.float32).max
-        scores = (
-            np.clip(self.scores, -largest, largest).astype(np.float32).astype(np.float64)
-            if single
-            else self.scores
-        )
+        scores = self.scores
+        if single:
+            largest = np.finfo(np.float32).max
+            scores = np.clip(scores, -largest, largest).astype(np.float32).astype(np.float64)
         new = Consensus.from_scores(self.index, scores, ties=ties, tolerance=0.0)
         return replace(self, scores=new.scores, order=new.order, tied=new.tied, ties=ties)
 
@@ -128,17 +126,9 @@ class Consensus:
 
     def __getitem__(self, query: Id) -> list[RankedItem]:
         here = self.index.slots(query)
-        order = self.order[here]
-        items = self.index.items[here]
-        return [
-            RankedItem(
-                items[slot - here.start],
-                place + 1,
-                float(self.scores[slot]),
-                bool(self.tied[here.start + place]),
-            )
-            for place, slot in enumerate(order.tolist())
-        ]
+        items, scores, tied = self.index.items[here], self.scores[here].tolist(), self.tied[here].tolist()
+        order = (self.order[here] - here.start).tolist()
+        return [RankedItem(items[i], place + 1, scores[i], tied[place]) for place, i in enumerate(order)]
 
     def ranking(self, query: Id, k: int | None = None) -> list[Id]:
         """The items of one query, best first."""
@@ -151,15 +141,12 @@ class Consensus:
         if k < 1:
             raise ParameterError(f"k is {k}; accepted: whole numbers from 1")
         place = np.arange(len(self.order)) - self.index.starts[self.index.query_of_slot]
-        kept = np.flatnonzero(place < k)
-        starts = np.concatenate(([0], np.cumsum(np.minimum(self.index.sizes, k))))
-        slots = np.sort(self.order[kept])
-        arrived = np.lexsort((self.index.arrival[slots], self.index.query_of_slot[slots]))
-        arrival = np.empty(len(slots), np.int32)
-        arrival[arrived] = np.arange(len(slots)) - np.repeat(starts[:-1], np.diff(starts))
-        index = ItemIndex(self.index.queries, starts, self.index.items.take(slots), arrival)
-        order = np.searchsorted(slots, self.order[kept]).astype(np.int32)
-        return replace(self, index=index, scores=self.scores[slots], order=order, tied=self.tied[kept])
+        top = place < k
+        kept = np.zeros(len(self.order), np.bool_)
+        kept[self.order[top]] = True
+        order = segments.offsets(kept)[self.order[top]].astype(np.int32)
+        index = self.index.keep(kept)
+        return replace(self, index=index, scores=self.scores[kept], order=order, tied=self.tied[top])
 
     def to_dict(self) -> dict[Id, dict[Id, float]]:
         """query -> item -> score, best first."""
@@ -181,7 +168,3 @@ class Consensus:
         ties = f", {int(self.tied.sum()):,} tied" if self.tied.any() else ""
         state = "" if self.diagnostics.converged else ", NOT CONVERGED"
         return f"Consensus({self.method or 'scores'}: {queries}, {len(self.order):,} items{ties}{state})"
-
-
-def _reversed_slots(index: ItemIndex) -> I4:
-    return np.arange(len(index.items), 0, -1, dtype=np.int32)

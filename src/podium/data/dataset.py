@@ -10,7 +10,7 @@ import numpy as np
 
 from podium.core.errors import InputError, ParameterError
 from podium.data.features import Features
-from podium.data.ids import Id, Ids, id_order
+from podium.data.ids import Ids
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import I4, I8
@@ -60,22 +60,21 @@ class Dataset:
 
     def select_codes(self, codes: I8) -> Dataset:
         """Only the queries with these codes (of the preferences)."""
-        wanted = self.preferences.queries.take(codes).tolist()
-        labels = (
-            None
-            if self.labels is None
-            else self.labels.select_codes(_find_codes(self.labels.index.queries, wanted))
-        )
-        features = None
-        if self.features is not None:
-            features = self.features.select_codes(_find_codes(self.features.index.queries, wanted))
+        wanted = self.preferences.queries.take(codes)
+
+        def find_codes(queries: Ids) -> I8:
+            known = queries.codes_of(wanted)
+            return known[known >= 0]
+
+        x, y = self.features, self.labels
+        labels = None if y is None else y.select_codes(find_codes(y.queries))
+        features = None if x is None else x.select_codes(find_codes(x.index.queries))
         part = None if self.part is None else self.part[codes]
         return Dataset(self.preferences.select_codes(codes), labels, features, part, self.name)
 
     def queries_by_id(self) -> I8:
         """The codes of all queries, ordered by id."""
-        queries = self.preferences.queries.tolist()
-        return np.array(sorted(range(len(queries)), key=lambda code: id_order(queries[code])), np.int64)
+        return self.preferences.queries.codes_by_id()
 
     def select_parts(self, parts: Sequence[int]) -> Dataset:
         """Only the queries of these parts."""
@@ -112,8 +111,3 @@ def _fold_count_error(k: int | None, queries: int) -> ParameterError:
         return ParameterError(f"k is {k}; accepted: 3 to the number of queries ({queries})")
     fewer = f"give fewer folds, as folds=dataset.folds({queries})" if queries >= 3 else "folds need 3 or more"
     return ParameterError(f"{queries} queries are too few for 5 folds; {fewer}")
-
-
-def _find_codes(queries: Ids, wanted: list[Id]) -> I8:
-    found = [queries.code_of(q) for q in wanted]
-    return np.array([c for c in found if c is not None], np.int64)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from podium.core.errors import InputError
 from podium.data.building.validate import Origin, row_origin
-from podium.data.ids import CodedColumn, code_ids
+from podium.data.ids import Column, code_ids
 from podium.data.index import ItemIndex
 from podium.kernels.dispatch import F8, I8
 
@@ -33,16 +32,15 @@ class Features:
     @classmethod
     def from_rows(
         cls,
-        query: Sequence[Any] | npt.NDArray[Any] | CodedColumn,
-        item: Sequence[Any] | npt.NDArray[Any] | CodedColumn,
+        query: Column,
+        item: Column,
         values: Any,
         names: Sequence[str] | None = None,
         *,
         origin: Origin = row_origin,
     ) -> Features:
         """Features from columns; two rows for the same item and query are an error."""
-        q = query if isinstance(query, CodedColumn) else code_ids(query, "query")
-        i = item if isinstance(item, CodedColumn) else code_ids(item, "item")
+        q, i = code_ids(query, "query"), code_ids(item, "item")
         matrix = np.asarray(values, np.float64)
         if matrix.ndim != 2 or not len(q.codes) == len(i.codes) == len(matrix):
             raise InputError(
@@ -64,6 +62,17 @@ class Features:
         sorted_values = np.empty_like(matrix)
         sorted_values[slot] = matrix
         return cls(index, sorted_values, labels)
+
+    @staticmethod
+    def require(features: Features | None, names: Sequence[str], method: str) -> None:
+        """Reject features with other columns than those that a method was fitted with, or without any."""
+        given = [] if features is None else list(features.names)
+        if given != list(names):
+            fitted = f"with the item features {list(names)[:6]}" if names else "without item features"
+            raise InputError(
+                f"{method} was fitted {fitted}, and got {given[:6] if given else 'none'}",
+                remedy="give the same columns in the same order" if names else "omit them, or fit with them",
+            )
 
     def align(self, index: ItemIndex) -> F8:
         """One row per slot of another index, NaN where there is none."""

@@ -13,7 +13,7 @@ from podium.core.errors import InputError, MessageText, ParameterError
 from podium.core.params import suggest_names
 from podium.data.building.validate import Duplicates, check_numbers, check_tie_marks, row_origin
 from podium.data.column_roles import LIST_ROLES, VOTE_ROLES, WORDS, assign_roles, normalize_name
-from podium.data.ids import LAST_INTEGER, CodedColumn, Ids, code_ids
+from podium.data.ids import LAST_INTEGER, CodedColumn, Id, Ids, code_ids
 from podium.data.ignored_columns import TableReading, warn_of_ignored_columns
 from podium.data.preferences import Preferences
 from podium.data.vote_outcomes import (
@@ -77,17 +77,18 @@ def read_preferences(
     )
     table = _to_narwhals(frame)
     names = [name for name in table.columns if isinstance(name, str)]
-    asked = {role: name or "" for role, name in columns.items()}
-    votes = _holds_votes(names, asked)
-    if not votes and (asked.get("rank") or asked.get("score")):
-        asked = {"rank": "", "score": "", **asked}  # the other one is not matched
-    roles = assign_roles(names, asked, "the table", VOTE_ROLES if votes else LIST_ROLES)
-    found = (
-        _read_votes(table, roles, parse_winner_codes(winner_codes))
-        if votes
-        else _read_lists(table, roles, asked, duplicates, unlisted)
+    role_columns = {role: name or "" for role, name in columns.items()}
+    votes = _holds_votes(names, role_columns)
+    if not votes and (role_columns.get("rank") or role_columns.get("score")):
+        role_columns = {"rank": "", "score": "", **role_columns}  # the other one is not matched
+    roles = assign_roles(names, role_columns, "the table", VOTE_ROLES if votes else LIST_ROLES)
+    if votes:
+        found = _read_votes(table, roles, parse_winner_codes(winner_codes))
+    else:
+        found = _read_lists(table, roles, role_columns, duplicates, unlisted)
+    warn_of_ignored_columns(
+        TableReading(_FrameColumns(table), roles, role_columns.keys(), "the table", "None")
     )
-    warn_of_ignored_columns(TableReading(_FrameColumns(table), roles, asked.keys(), "the table", "None"))
     return found
 
 
@@ -98,42 +99,49 @@ def check_parameters(given: Iterable[str], accepted: Collection[str], caller: st
             raise ParameterError(f"{caller} has no parameter {name!r}; {suggest_names(name, accepted)}")
 
 
-def _holds_votes(names: Sequence[str], asked: Mapping[str, str]) -> bool:
+def _holds_votes(names: Sequence[str], role_columns: Mapping[str, str]) -> bool:
     """Whether the table has comparisons: a winner is requested, or only their columns match."""
-    if asked.get("winner") or asked.get("loser") or asked.get("item_a") or asked.get("item_b"):
+    if (
+        role_columns.get("winner")
+        or role_columns.get("loser")
+        or role_columns.get("item_a")
+        or role_columns.get("item_b")
+    ):
         return True
-    if asked.get("item") or "item" in names:
+    if role_columns.get("item") or "item" in names:
         return False
     there = {role for role in VOTE_ROLES if any(normalize_name(n) in WORDS[role] for n in names)}
     return "winner" in there and ("loser" in there or {"item_a", "item_b"} <= there)
 
 
 def _read_lists(
-    table: Any, roles: Mapping[str, str], asked: Mapping[str, str], duplicates: Duplicates, unlisted: Unlisted
+    table: Any,
+    roles: Mapping[str, str],
+    role_columns: Mapping[str, str],
+    duplicates: Duplicates,
+    unlisted: Unlisted,
 ) -> Preferences:
     for role in ("query", "expert", "item"):
-        if role not in roles and (role == "item" or asked.get(role) is None):
+        if role not in roles and (role == "item" or role_columns.get(role) is None):
             none = "" if role == "item" else f", or give {role}=None if all rows have the same"
             raise InputError(
                 f"the table has no column {role!r}",
                 remedy=f"name it with {role}='...'{none}; {_describe_columns(table)}",
             )
-    n = len(table)
     return Preferences.from_rows(
-        *(_read_ids(table, roles.get(role), role, n) for role in ("query", "expert", "item")),
-        rank=_read_optional(table, roles.get("rank")),
-        score=_read_optional(table, roles.get("score")),
+        *(_read_ids(table, roles.get(role), role) for role in ("query", "expert", "item")),
+        rank=_read_values(table, roles.get("rank")),
+        score=_read_values(table, roles.get("score")),
         duplicates=duplicates,
         unlisted=unlisted,
     )
 
 
 def _read_votes(table: Any, roles: Mapping[str, str], codes: AnswerCodes) -> Preferences:
-    n = len(table)
-    query, expert = (_read_ids(table, roles.get(role), role, n) for role in ("query", "expert"))
-    tie, weight = _read_optional(table, roles.get("tie")), _read_optional(table, roles.get("weight"))
+    query, expert = (_read_ids(table, roles.get(role), role) for role in ("query", "expert"))
+    tie, weight = (_read_values(table, roles.get(role)) for role in ("tie", "weight"))
     if {"winner", "loser"} <= roles.keys():
-        sides = _read_ids(table, roles["winner"], "winner", n), _read_ids(table, roles["loser"], "loser", n)
+        sides = _read_ids(table, roles["winner"], "winner"), _read_ids(table, roles["loser"], "loser")
         refuse_sides_as_items(*sides, (roles["winner"], roles["loser"]), "the table")
         return Preferences.from_comparisons(query, expert, *sides, tie=tie, weight=weight)
     missing = [role for role in ("winner", "item_a", "item_b") if role not in roles]
@@ -143,7 +151,7 @@ def _read_votes(table: Any, roles: Mapping[str, str], codes: AnswerCodes) -> Pre
             remedy=f"name its column with {missing[0]}='...'; {_describe_columns(table)}",
         )
     names = roles["item_a"], roles["item_b"]
-    items = _read_ids(table, names[0], "item_a", n), _read_ids(table, names[1], "item_b", n)
+    items = _read_ids(table, names[0], "item_a"), _read_ids(table, names[1], "item_b")
     first, second, answers = (table[name].to_list() for name in (*names, roles["winner"]))
     blank = ("omit rows without an answer",)
     found = decode_outcomes(PairAnswers(first, second, answers, names), codes, _row_error, blank)
@@ -185,10 +193,8 @@ def read_labels(
     from podium.data.labels import Labels
 
     table = _to_narwhals(frame)
-    n = len(table)
-    return Labels.from_rows(
-        _read_ids(table, query, "query", n), _read_ids(table, item, "item", n), _read_column(table, grade)
-    )
+    grades = np.asarray(_select_column(table, grade).to_numpy())
+    return Labels.from_rows(_read_ids(table, query, "query"), _read_ids(table, item, "item"), grades)
 
 
 def _to_narwhals(frame: Any) -> Any:
@@ -203,23 +209,21 @@ def _to_narwhals(frame: Any) -> Any:
     return table.collect() if isinstance(table, nw.LazyFrame) else table
 
 
-def _read_column(table: Any, name: str) -> npt.NDArray[Any]:
+def _select_column(table: Any, name: str) -> Any:
     if name not in table.columns:
         raise InputError(f"the table has no column {name!r}", remedy=suggest_names(name, table.columns))
-    return np.asarray(table[name].to_numpy())
+    return table[name]
 
 
-def _read_optional(table: Any, name: str | None) -> npt.NDArray[Any] | None:
-    return None if name is None else _read_column(table, name)
+def _read_values(table: Any, name: str | None) -> npt.NDArray[Any] | None:
+    return None if name is None else np.asarray(_select_column(table, name).to_numpy())
 
 
-def _read_ids(table: Any, name: str | None, what: str, n: int) -> CodedColumn:
+def _read_ids(table: Any, name: str | None, what: str) -> CodedColumn:
     """A column of ids; strings are coded by Arrow, because they dominate the run time."""
     if name is None:
-        return CodedColumn(np.zeros(n, np.int64), Ids([what] if n else []))
-    if name not in table.columns:
-        raise InputError(f"the table has no column {name!r}", remedy=suggest_names(name, table.columns))
-    column = table[name]
+        return CodedColumn(np.zeros(len(table), np.int64), Ids([what] if len(table) else []))
+    column = _select_column(table, name)
     if column.null_count():
         row = int(np.flatnonzero(column.is_null().to_numpy())[0])
         raise InputError(f"the {what} id is missing", source=f"row {row + 1}", remedy="every row needs one")
@@ -233,11 +237,7 @@ def _read_ids(table: Any, name: str | None, what: str, n: int) -> CodedColumn:
         return code_ids(column.to_list(), what)
     if pa.types.is_dictionary(arrow.type):
         arrow = arrow.cast(arrow.type.value_type)
-    if not (
-        pa.types.is_string(arrow.type)
-        or pa.types.is_large_string(arrow.type)
-        or pa.types.is_string_view(arrow.type)
-    ):
+    if arrow.type not in (pa.string(), pa.large_string(), pa.string_view()):
         return code_ids(arrow.to_pylist(), what)
     encoded = arrow.dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
@@ -263,19 +263,17 @@ def _to_arrow_ids(ids: Ids, codes: npt.NDArray[Any]) -> Any:
     """Ids of rows as an Arrow column: integers, or strings (also for a mixture of both)."""
     import pyarrow as pa
 
-    if ids.buffer is not None and ids.offsets is not None:
+    if ids.is_text:
         taken = ids.take(codes)
-        assert taken.buffer is not None
-        assert taken.offsets is not None
-        buffers = [None, pa.py_buffer(np.ascontiguousarray(taken.offsets)), pa.py_buffer(taken.buffer)]
-        return pa.LargeStringArray.from_buffers(len(codes), *buffers[1:])
+        buffers = pa.py_buffer(np.ascontiguousarray(taken.offsets)), pa.py_buffer(taken.buffer)
+        return pa.LargeStringArray.from_buffers(len(codes), *buffers)
     values = ids.tolist()
     whole = all(isinstance(v, int) and abs(v) <= LAST_INTEGER for v in values) and bool(values)
     if not whole:
-        texts = [str(v) for v in values]
+        texts: list[Id] = [str(v) for v in values]
         if len(set(texts)) < len(set(values)):
             raise InputError("two ids differ only in their type", remedy="use strings or integers, not both")
-        values = list(texts)
+        values = texts
     kind = pa.int64() if whole else pa.string()
     return pa.array(values, kind).take(pa.array(np.asarray(codes, np.int64)))
 

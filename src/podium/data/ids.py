@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.core.errors import InputError
+from podium.kernels import segments
 from podium.kernels.dispatch import I8, U1
 
-__all__ = ["CodedColumn", "Id", "Ids", "code_ids", "id_order"]
+__all__ = ["CodedColumn", "Column", "Id", "Ids", "code_ids", "id_order"]
 
 Id: TypeAlias = str | int
 LAST_INTEGER = 2**63 - 1  # larger ids stay Python objects
@@ -114,11 +115,15 @@ class Ids(Sequence[Id]):
             taken = Ids(())
             taken._values = self._values[codes]
             return taken
-        lengths = np.diff(self.offsets)[codes]
-        offsets = np.zeros(len(codes) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        where = np.repeat(self.offsets[:-1][codes] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        offsets, where = segments.gather_segments(self.offsets, np.asarray(codes, np.int64))
         return Ids.from_text(self.buffer[where], offsets)
+
+    def codes_by_id(self) -> I8:
+        """The positions of all ids, in id order."""
+        if self.integers is not None:
+            return np.argsort(self.integers, kind="stable")
+        values = self.tolist()
+        return np.array(sorted(range(len(values)), key=lambda code: id_order(values[code])), np.int64)
 
     def code_of(self, value: Id) -> int | None:
         """Position of an id, or None; the ids of the column must be unique."""
@@ -141,11 +146,9 @@ class Ids(Sequence[Id]):
         except (TypeError, UnicodeEncodeError):
             return None
         lengths = map(len, values if whole.isascii() else (v.encode() for v in values))
-        offsets = np.zeros(len(values) + 1, np.int64)
-        np.cumsum(np.fromiter(lengths, np.int64, len(values)), out=offsets[1:])
-        return Ids.from_text(
-            np.frombuffer(raw, np.uint8).copy(), offsets
-        )  # a copy: kernels are compiled for writable arrays
+        offsets = segments.offsets(np.fromiter(lengths, np.int64, len(values)))
+        # a copy: kernels are compiled for writable arrays
+        return Ids.from_text(np.frombuffer(raw, np.uint8).copy(), offsets)
 
     @functools.cached_property
     def _codes(self) -> dict[Id, int]:
@@ -160,27 +163,35 @@ class CodedColumn(NamedTuple):
 
     def with_sorted_ids(self) -> CodedColumn:
         """The same column with its distinct ids in id order."""
-        numbers = self.ids.integers
-        if numbers is not None:
-            by_value = np.argsort(numbers)
-            place = np.empty(len(by_value), np.int64)
-            place[by_value] = np.arange(len(by_value))
-            return CodedColumn(place[self.codes], Ids(numbers[by_value]))
-        values = self.ids.tolist()
-        order = sorted(range(len(values)), key=lambda i: id_order(values[i]))
-        if order == list(range(len(values))):
+        order = self.ids.codes_by_id()
+        if (order[1:] > order[:-1]).all():
             return self
-        where = np.empty(len(order), np.int64)
-        where[order] = np.arange(len(order))
-        return CodedColumn(where[self.codes], Ids([values[i] for i in order]))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return CodedColumn(place[self.codes], self.ids.take(order))
+
+    @staticmethod
+    def concat(columns: Sequence[CodedColumn], what: str) -> CodedColumn:
+        """Concatenated columns over one set of ids, in order of first appearance."""
+        union = code_ids([v for c in columns for v in c.ids.tolist()], what)
+        first = segments.offsets([len(c.ids) for c in columns])
+        parts = [union.codes[f + c.codes] for f, c in zip(first, columns, strict=False)]
+        return CodedColumn(np.concatenate(parts), union.ids)
 
 
-def code_ids(values: Sequence[Any] | npt.NDArray[Any], what: str) -> CodedColumn:
+Column = Sequence[Any] | npt.NDArray[Any] | CodedColumn
+
+
+def code_ids(values: Column, what: str) -> CodedColumn:
     """Codes in order of first appearance; other values than strings and integers are an error.
+
+    A column that has codes already is returned as it is.
 
     >>> code_ids(["b", "a", "b"], "item").codes.tolist()
     [0, 1, 0]
     """
+    if isinstance(values, CodedColumn):
+        return values
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.max(initial=0) <= LAST_INTEGER:
         return _code_integers(values)
     plain: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)

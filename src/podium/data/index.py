@@ -15,8 +15,8 @@ import numpy as np
 
 from podium.core.errors import InputError
 from podium.data.ids import CodedColumn, Id, Ids, id_order
-from podium.kernels import grouping, id_joins
-from podium.kernels.dispatch import I4, I8, is_large
+from podium.kernels import grouping, id_joins, segments
+from podium.kernels.dispatch import B1, I4, I8, is_large
 
 __all__ = ["ItemIndex"]
 
@@ -76,8 +76,7 @@ class ItemIndex:
             if at < len(places) and self.items[places[at]] == item:
                 return places[at]
         raise InputError(
-            f"query {query!r} has no item {item!r}",
-            remedy="ids are compared exactly, case and type included",
+            f"query {query!r} has no item {item!r}", remedy="ids are compared exactly, case and type included"
         )
 
     def select(self, codes: I8) -> tuple[ItemIndex, I8]:
@@ -85,11 +84,16 @@ class ItemIndex:
         if len(np.unique(codes)) < len(codes):
             again = self.queries[int(np.flatnonzero(np.bincount(codes) > 1)[0])]
             raise InputError(f"query {again!r} is selected twice", remedy="select each query once")
-        sizes = self.sizes[codes]
-        starts = np.zeros(len(codes) + 1, np.int64)
-        np.cumsum(sizes, out=starts[1:])
-        old = np.repeat(self.starts[:-1][codes] - starts[:-1], sizes) + np.arange(starts[-1])
+        starts, old = segments.gather_segments(self.starts, codes)
         return ItemIndex(self.queries.take(codes), starts, self.items.take(old), self.arrival[old]), old
+
+    def keep(self, kept: B1) -> ItemIndex:
+        """The index of the slots marked in `kept`; all queries stay, and the input order is renumbered."""
+        old, starts = np.flatnonzero(kept), segments.offsets(kept)[self.starts]
+        by_arrival = np.lexsort((self.arrival[old], self.query_of_slot[old]))
+        arrival = np.empty(len(old), np.int32)
+        arrival[by_arrival] = np.arange(len(old)) - np.repeat(starts[:-1], np.diff(starts))
+        return ItemIndex(self.queries, starts, self.items.take(old), arrival)
 
     def locate(self, other: ItemIndex) -> I8:
         """For each slot here, the slot of the same (query, item) in `other`, or -1."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from podium.core.errors import InputError, check_type
 from podium.core.text import format_count
 from podium.data.building.validate import Origin, check_numbers, row_origin
-from podium.data.ids import CodedColumn, Id, Ids, code_ids
+from podium.data.ids import Column, Id, Ids, code_ids
 from podium.data.index import ItemIndex
 from podium.kernels.dispatch import F8, I8
 
@@ -43,15 +43,14 @@ class Labels:
     @classmethod
     def from_rows(
         cls,
-        query: Sequence[Any] | npt.NDArray[Any] | CodedColumn,
-        item: Sequence[Any] | npt.NDArray[Any] | CodedColumn,
+        query: Column,
+        item: Column,
         grade: Sequence[float] | npt.NDArray[Any],
         *,
         origin: Origin = row_origin,
     ) -> Labels:
         """Grades from columns; two grades for the same item and query are an error."""
-        q = query if isinstance(query, CodedColumn) else code_ids(query, "query")
-        i = item if isinstance(item, CodedColumn) else code_ids(item, "item")
+        q, i = code_ids(query, "query"), code_ids(item, "item")
         value = check_numbers(grade, "grade", origin)
         if not len(q.codes) == len(i.codes) == len(value):
             raise InputError(

@@ -77,6 +77,10 @@ class Lists:
         implied = segments.implied_scores(self.rank, self.last_rank[which], sizes[self.query_of_list][which])
         return implied if self.score is None else np.where(np.isnan(self.score), implied, self.score)
 
+    def sum_affine(self, value: F8 | None, base: F8, slope: F8, slots: int) -> F8:
+        """Sum by slot of base + slope * value (by row; without it, of base); base and slope are by list."""
+        return segments.sum_affine(self.query_starts, self.starts, self.item, value, base, slope, slots)
+
     def select(self, queries: I8, slot_map: I8) -> Lists:
         """The lists of a subset of the queries, with slots renumbered by `slot_map`."""
         query_starts, which = segments.gather_segments(self.query_starts, queries)
@@ -88,7 +92,7 @@ class Lists:
     def keep(self, wanted: B1, expert_map: I8) -> Lists:
         """The selected lists, with experts renumbered."""
         which = np.flatnonzero(wanted)
-        kept = np.concatenate(([0], np.cumsum(wanted)))
+        kept = segments.offsets(wanted)
         starts, rows = segments.gather_segments(self.starts, which)
         score = None if self.score is None else self.score[rows]
         expert = expert_map[self.expert[which]].astype(np.int32)
@@ -135,7 +139,7 @@ class Comparisons:
 
     def keep(self, wanted: B1, expert_map: I8) -> Comparisons:
         """The selected votes, with experts renumbered."""
-        kept = np.concatenate(([0], np.cumsum(wanted)))
+        kept = segments.offsets(wanted)
         expert = expert_map[self.expert[wanted]].astype(np.int32)
         return Comparisons(
             kept[self.query_starts],

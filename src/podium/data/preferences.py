@@ -16,18 +16,24 @@ from podium.core.errors import InputError, ParameterError
 from podium.core.params import suggest_names
 from podium.core.settings import Unlisted
 from podium.core.text import format_count
-from podium.data.building.validate import Duplicates, Origin, build_comparisons, build_lists, row_origin
-from podium.data.ids import CodedColumn, Id, Ids, code_ids
+from podium.data.building.validate import (
+    Duplicates,
+    Origin,
+    build_comparisons,
+    build_lists,
+    check_choice,
+    row_origin,
+)
+from podium.data.ids import CodedColumn, Column, Id, Ids, code_ids
 from podium.data.index import ItemIndex
 from podium.data.lists import Comparisons, Lists
-from podium.kernels.dispatch import B1, I8
+from podium.kernels import segments
+from podium.kernels.dispatch import B1, I4, I8
 
 if TYPE_CHECKING:
     from podium.data.frames import FrameBackend
 
 __all__ = ["Form", "Preferences", "Unlisted"]
-
-Column = Sequence[Any] | npt.NDArray[Any] | CodedColumn
 
 
 class Form(enum.Enum):
@@ -37,10 +43,6 @@ class Form(enum.Enum):
     TOP_K = "top-k"
     RATING = "rating"
     COMPARISON = "comparison"
-
-
-def _code_column(column: Column, what: str) -> CodedColumn:
-    return column if isinstance(column, CodedColumn) else code_ids(column, what)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,12 +88,12 @@ class Preferences:
         >>> Preferences.from_rows([1, 1], ["e", "e"], ["a", "b"], score=[0.1, 0.9]).lists.rank.tolist()
         [1, 2]
         """
-        _check_choice("duplicates", duplicates, ("error", "first", "best", "sum"))
-        _check_choice("unlisted", unlisted, ("unknown", "below"))
+        check_choice("duplicates", duplicates, ("error", "first", "best", "sum"))
+        check_choice("unlisted", unlisted, ("unknown", "below"))
         q, e, i = (
-            _code_column(query, "query"),
-            _code_column(expert, "expert").with_sorted_ids(),
-            _code_column(item, "item"),
+            code_ids(query, "query"),
+            code_ids(expert, "expert").with_sorted_ids(),
+            code_ids(item, "item"),
         )
         _check_lengths(query=q.codes, expert=e.codes, item=i.codes, rank=rank, score=score)
         all_q, all_i = (q, i) if candidates is None else _with_candidates(q, i, candidates)
@@ -174,8 +176,8 @@ class Preferences:
         >>> Preferences.from_comparisons([0, 0], ["j", "j"], ["a", "b"], ["b", "c"])
         Preferences(1 query, 3 items, 1 expert, 2 comparisons)
         """
-        q, e = _code_column(query, "query"), _code_column(expert, "expert").with_sorted_ids()
-        w, o = _code_column(winner, "item"), _code_column(loser, "item")
+        q, e = code_ids(query, "query"), code_ids(expert, "expert").with_sorted_ids()
+        w, o = code_ids(winner, "item"), code_ids(loser, "item")
         columns = {"winner": w.codes, "loser": o.codes, "tie": tie, "weight": weight, "side": side}
         _check_lengths(query=q.codes, expert=e.codes, **columns)
         shown = None if side is None else np.asarray(side)
@@ -183,10 +185,9 @@ class Preferences:
             raise InputError(
                 "a side is not 1, -1 or 0", remedy="give 1 where the winner was shown first, else -1"
             )
-        both, n = _concat_columns(w, o), len(q.codes)
-        sides = CodedColumn(
-            both.codes.reshape(2, n).T.reshape(-1), both.ids
-        )  # winner, loser, winner, loser ...
+        both = CodedColumn.concat((w, o), "item")
+        # winner, loser, winner, loser ...
+        sides = CodedColumn(both.codes.reshape(2, -1).T.reshape(-1), both.ids)
         index, slot = ItemIndex.build(CodedColumn(np.repeat(q.codes, 2), q.ids), sides)
         table = build_comparisons(
             q.codes, e.codes, slot[::2], slot[1::2], tie, weight, shown, queries=len(index), origin=origin
@@ -235,19 +236,16 @@ class Preferences:
         digest = hashlib.blake2b(digest_size=8)
         for ids in (self.queries, self.experts, self.index.items):
             digest.update(repr(ids.tolist()).encode(errors="surrogatepass"))
-        score = self.lists.score if self.lists.score is not None else np.zeros(0)
-        for column in (self.index.starts, *self._vote_columns(), *self._list_columns(), score):
+        lists, votes = self.lists, self.comparisons
+        for column in (
+            self.index.starts,
+            *(votes.query_starts, votes.expert, votes.winner, votes.loser, votes.tie, votes.weight),
+            *(lists.query_starts, lists.expert, lists.starts, lists.item, lists.rank),
+            lists.score if lists.score is not None else np.zeros(0),
+        ):
             digest.update(np.ascontiguousarray(column).tobytes())
         digest.update(self.unlisted.encode())
         return digest.hexdigest()
-
-    def _vote_columns(self) -> tuple[npt.NDArray[Any], ...]:
-        t = self.comparisons
-        return t.query_starts, t.expert, t.winner, t.loser, t.tie, t.weight
-
-    def _list_columns(self) -> tuple[npt.NDArray[Any], ...]:
-        t = self.lists
-        return t.query_starts, t.expert, t.starts, t.item, t.rank
 
     def __len__(self) -> int:
         return len(self.index)
@@ -266,15 +264,14 @@ class Preferences:
         return render_preferences(self)
 
     def __repr__(self) -> str:
-        parts = [
-            format_count(len(self), "query"),
-            format_count(len(self.index.items), "item"),
-            format_count(len(self.experts), "expert"),
-        ]
+        counts = {"query": len(self), "item": len(self.index.items), "expert": len(self.experts)}
         if self.lists.rows:
-            parts.append(f"{format_count(len(self.lists), 'list')} of {format_count(self.lists.rows, 'row')}")
+            counts |= {"list": len(self.lists), "row": self.lists.rows}
         if len(self.comparisons):
-            parts.append(format_count(len(self.comparisons), "comparison"))
+            counts["comparison"] = len(self.comparisons)
+        parts = [format_count(n, noun) for noun, n in counts.items()]
+        if self.lists.rows:
+            parts[3:5] = [f"{parts[3]} of {parts[4]}"]
         return f"Preferences({', '.join(parts)})"
 
     # -- parts -----------------------------------------------------------------------------------------------
@@ -293,52 +290,57 @@ class Preferences:
 
     def with_experts(self, experts: Iterable[Id]) -> Preferences:
         """Only the preferences of these experts; the items to rank stay the same."""
-        wanted = list(experts)
-        for expert in wanted:
-            if self.experts.code_of(expert) is None:
-                raise ParameterError(
-                    f"there is no expert {expert!r}; {suggest_names(str(expert), map(str, self.experts))}"
-                )
-        codes = np.array(sorted({self.experts.code_of(e) for e in wanted}), np.int64)  # type: ignore[type-var]
-        new = np.full(len(self.experts), -1, np.int64)
-        new[codes] = np.arange(len(codes))
-        lists = self.lists.keep(new[self.lists.expert] >= 0, new)
-        votes = self.comparisons.keep(new[self.comparisons.expert] >= 0, new)
-        return Preferences(self.index, self.experts.take(codes), lists, votes, self.unlisted)
+        kept = np.zeros(len(self.experts), np.bool_)
+        kept[[self.expert_code(expert) for expert in experts]] = True
+        return self._keep_experts(kept)
 
     def without_expert(self, expert: Id) -> Preferences:
         """The preferences of all other experts."""
-        known = self.with_experts([expert]).experts[0]
-        return self.with_experts(e for e in self.experts if e != known or type(e) is not type(known))
+        return self._keep_experts(np.arange(len(self.experts)) != self.expert_code(expert))
+
+    def expert_code(self, expert: Id) -> int:
+        """Code of an expert id, or an error that suggests known ones."""
+        code = self.experts.code_of(expert)
+        if code is None:
+            known = suggest_names(str(expert), map(str, self.experts))
+            raise ParameterError(f"there is no expert {expert!r}; {known}")
+        return code
+
+    def _keep_experts(self, kept: B1) -> Preferences:
+        new = segments.offsets(kept)[:-1]  # the new code of each kept expert
+        lists = self.lists.keep(kept[self.lists.expert], new)
+        votes = self.comparisons.keep(kept[self.comparisons.expert], new)
+        return Preferences(self.index, self.experts.take(np.flatnonzero(kept)), lists, votes, self.unlisted)
 
     @functools.cached_property
     def active_experts(self) -> B1:
         """Which experts (by code) have a list or a vote here; a subset keeps the names of all experts."""
-        said = np.zeros(len(self.experts), np.bool_)
-        said[self.lists.expert] = said[self.comparisons.expert] = True
-        return said
+        active = np.zeros(len(self.experts), np.bool_)
+        active[self.lists.expert] = active[self.comparisons.expert] = True
+        return active
 
     def unranked_slots(self, counted: B1) -> B1 | None:
         """Which slots none of the given experts (by code) ranks, or None if there are none."""
         if counted.all():
             return self._unranked_slots
         lists, votes = self.lists, self.comparisons
-        heard = np.zeros(len(self.index.items), np.bool_)
-        heard[lists.item[counted[lists.expert][lists.list_of_row]]] = True
-        for side in (votes.winner, votes.loser):
-            heard[side[counted[votes.expert]]] = True
-        return None if heard.all() else ~heard
+        voted = counted[votes.expert]
+        rows = counted[lists.expert][lists.list_of_row]
+        return self._find_unranked(lists.item[rows], votes.winner[voted], votes.loser[voted])
 
     @functools.cached_property
     def _unranked_slots(self) -> B1 | None:
-        heard = np.zeros(len(self.index.items), np.bool_)
-        for column in (self.lists.item, self.comparisons.winner, self.comparisons.loser):
-            heard[column] = True
-        return None if heard.all() else ~heard
+        return self._find_unranked(self.lists.item, self.comparisons.winner, self.comparisons.loser)
+
+    def _find_unranked(self, *ranked: I4) -> B1 | None:
+        unranked = np.ones(len(self.index.items), np.bool_)
+        for slots in ranked:
+            unranked[slots] = False
+        return unranked if unranked.any() else None
 
     def with_unlisted(self, unlisted: Unlisted) -> Preferences:
         """The same preferences with another interpretation of unlisted items."""
-        _check_choice("unlisted", unlisted, ("unknown", "below"))
+        check_choice("unlisted", unlisted, ("unknown", "below"))
         return Preferences(self.index, self.experts, self.lists, self.comparisons, unlisted)
 
     def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
@@ -367,27 +369,15 @@ def _check_answers(query: Id, by_expert: Any) -> list[tuple[Id, Any]]:
     return list(by_expert.items())
 
 
-def _check_choice(name: str, value: str, accepted: tuple[str, ...]) -> None:
-    if value not in accepted:
-        raise ParameterError(f"{name} is {value!r}; accepted: {', '.join(accepted)}")
-
-
 def _check_lengths(**columns: Any) -> None:
     lengths = {name: len(column) for name, column in columns.items() if column is not None}
     if len(set(lengths.values())) > 1:
         raise InputError(f"the columns differ in length: {lengths}", remedy="give one value per row in each")
 
 
-def _concat_columns(a: CodedColumn, b: CodedColumn) -> CodedColumn:
-    """Two concatenated columns over one set of ids."""
-    union = code_ids(a.ids.tolist() + b.ids.tolist(), "item")
-    n = len(a.ids)
-    return CodedColumn(np.concatenate((union.codes[:n][a.codes], union.codes[n:][b.codes])), union.ids)
-
-
 def _with_candidates(
     q: CodedColumn, i: CodedColumn, candidates: tuple[Column, Column]
 ) -> tuple[CodedColumn, CodedColumn]:
-    cq, ci = _code_column(candidates[0], "query"), _code_column(candidates[1], "item")
+    cq, ci = code_ids(candidates[0], "query"), code_ids(candidates[1], "item")
     _check_lengths(candidate_query=cq.codes, candidate_item=ci.codes)
-    return _concat_columns(cq, q), _concat_columns(ci, i)
+    return CodedColumn.concat((cq, q), "query"), CodedColumn.concat((ci, i), "item")

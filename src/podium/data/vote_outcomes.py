@@ -11,7 +11,7 @@ import numpy as np
 from podium.core.errors import InputError, MessageText, Option, ParameterError
 from podium.data.building.validate import Origin
 from podium.data.column_roles import WORDS, normalize_name
-from podium.data.ids import CodedColumn, code_ids
+from podium.data.ids import CodedColumn
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import B1, F8, I8
 
@@ -241,15 +241,13 @@ def build_votes(
     origin: Origin,
 ) -> Preferences:
     """Comparisons from decoded rows; the first item of a row was shown first."""
-    first, second = items
-    union = code_ids(first.ids.tolist() + second.ids.tolist(), "item")
-    row, n = found.row, len(first.ids)
-    a, b = union.codes[:n][first.codes[row]], union.codes[n:][second.codes[row]]
+    row, both = found.row, CodedColumn.concat(items, "item")
+    a, b = (side[row] for side in both.codes.reshape(2, -1))
     return Preferences.from_comparisons(
         CodedColumn(query.codes[row], query.ids),
         CodedColumn(expert.codes[row], expert.ids),
-        CodedColumn(np.where(found.second, b, a), union.ids),
-        CodedColumn(np.where(found.second, a, b), union.ids),
+        CodedColumn(np.where(found.second, b, a), both.ids),
+        CodedColumn(np.where(found.second, a, b), both.ids),
         tie=found.tie,
         weight=found.share if weight is None else found.share * weight[row],
         side=np.where(found.second, -1, 1),

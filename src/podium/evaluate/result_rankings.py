@@ -8,12 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from podium.core.errors import ParameterError, PodiumError
-from podium.core.params import suggest_names
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.ids import Id
-from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.kernels import segments
@@ -66,21 +64,14 @@ def expert_rankings(preferences: Preferences, expert: Id, *, ties: TieRule = "it
     >>> expert_rankings(p, "bm25").to_dict()
     {'q': {'a': 3.0, 'b': 2.0}}
     """
-    code = preferences.experts.code_of(expert)
-    if code is None:
-        known = map(str, preferences.experts)
-        raise ParameterError(f"there is no expert {expert!r}; {suggest_names(str(expert), known)}")
     lists, index = preferences.lists, preferences.index
-    mine = np.flatnonzero(lists.expert == code)
+    mine = np.flatnonzero(lists.expert == preferences.expert_code(expert))
     mine = mine[lists.lengths[mine] > 0]
-    starts, rows = segments.gather_segments(lists.starts, mine)
-    list_of_row = np.repeat(np.arange(len(mine)), np.diff(starts))
-    rows = rows[np.lexsort((lists.item[rows], list_of_row))]  # slots are in id order and stay so
-    slots = lists.item[rows]
-    first_given = np.lexsort((index.arrival[slots], list_of_row))
-    arrival = np.empty(len(slots), np.int32)
-    arrival[first_given] = np.arange(len(slots)) - np.repeat(starts[:-1], np.diff(starts))
-    own = ItemIndex(index.queries.take(lists.query_of_list[mine]), starts, index.items.take(slots), arrival)
+    _, rows = segments.gather_segments(lists.starts, mine)
+    rows = rows[np.argsort(lists.item[rows])]  # in the order of the slots
+    listed = np.zeros(len(index.items), np.bool_)
+    listed[lists.item[rows]] = True
+    own, _ = index.keep(listed).select(lists.query_of_list[mine])
     scores = lists.fill_scores(index.sizes)[rows]
     return Consensus.from_scores(own, scores, ties=ties, tolerance=0.0, method=str(expert))
 
@@ -95,13 +86,8 @@ def judged_only(consensus: Consensus, labels: Labels) -> Consensus:
     """
     index = consensus.index
     keep = ~np.isnan(labels.align(index))
-    slots = np.flatnonzero(keep)
-    starts = np.concatenate(([0], np.cumsum(keep)))[index.starts]
-    by_arrival = np.lexsort((index.arrival[slots], index.query_of_slot[slots]))
-    arrival = np.empty(len(slots), np.int32)
-    arrival[by_arrival] = np.arange(len(slots)) - np.repeat(starts[:-1], np.diff(starts))
-    own = ItemIndex(index.queries, starts, index.items.take(slots), arrival)
-    scores = consensus.scores[slots]  # ties are already equal scores; no new ties may arise
+    own = index.keep(keep)
+    scores = consensus.scores[keep]  # ties are already equal scores; no new ties may arise
     less = Consensus.from_scores(own, scores, ties=consensus.ties, tolerance=0.0)
     return replace(consensus, index=own, scores=less.scores, order=less.order, tied=less.tied)
 

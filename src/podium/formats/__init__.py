@@ -40,18 +40,17 @@ def read(
     groups: dict[str, list[Source]] = {}
     for source in sources:
         groups.setdefault(format or _detect_format(source, options), []).append(source)
-    readers = {name: _make_format(name) for name in groups}
-    for (
-        option
-    ) in options:  # files of several formats may be read at once: an option applies to those that have it
-        if not any(option in reader.options("read") for reader in readers.values()):
-            next(iter(readers.values())).check_options("read", {option: None})
-    return merge_contents(
-        [
-            readers[name].read(group, **_select_options(readers[name], options))
-            for name, group in groups.items()
-        ]
-    )
+    readers: dict[str, Format] = {name: formats.get(name)() for name in groups}
+    # files of several formats may be read at once: an option applies to those that have it
+    known = {name: set(reader.options("read")) for name, reader in readers.items()}
+    for option in options:
+        if not any(option in accepted for accepted in known.values()):
+            next(iter(readers.values())).check_options("read", {option: None})  # raises the error
+    contents = []
+    for name, group in groups.items():
+        own = {option: value for option, value in options.items() if option in known[name]}
+        contents.append(readers[name].read(group, **readers[name].check_options("read", own)))
+    return merge_contents(contents)
 
 
 def write(
@@ -64,7 +63,7 @@ def write(
 ) -> None:
     """Write to a file (or `-`) atomically; the format follows from the suffix unless given."""
     content = to_content(thing, tag=options.pop("tag", "podium"))
-    writer = _make_format(format or _resolve_by_suffix(os.fspath(path), content))
+    writer: Format = formats.get(format or _resolve_by_suffix(os.fspath(path), content))()
     options = writer.check_options("write", options)
     write_atomically(writer.write(content, **options), path, overwrite=overwrite)
 
@@ -72,17 +71,6 @@ def write(
 def sniff(path: Path, encoding: str = "utf-8") -> str:
     """Detect the format of a file from its first lines and its suffix; returns its name."""
     return _detect_format(open_source(path, encoding), {})
-
-
-def _select_options(reader: Format, options: dict[str, Any]) -> dict[str, Any]:
-    """The options that this format declares."""
-    known = reader.options("read")
-    return reader.check_options("read", {name: value for name, value in options.items() if name in known})
-
-
-def _make_format(name: str) -> Format:
-    found: Format = formats.get(name)()
-    return found
 
 
 def _has_suffix(name: str, suffixes: tuple[str, ...]) -> bool:
@@ -104,10 +92,10 @@ def _detect_format(source: Source, options: Mapping[str, Any]) -> str:
     if sure[best] >= 0.3:
         return best
     # no format matches the content: the options may fit only one format, or the file suffix may name one
-    asked = [name for name, f in known.items() if f.fits(head, options)]
-    called = [name for name, f in known.items() if _has_suffix(source.name, f.suffixes)]
-    if 1 in (len(asked), len(called)):
-        return asked[0] if len(asked) == 1 else called[0]
+    by_options = [name for name, f in known.items() if f.fits(head, options)]
+    by_suffix = [name for name, f in known.items() if _has_suffix(source.name, f.suffixes)]
+    if 1 in (len(by_options), len(by_suffix)):
+        return by_options[0] if len(by_options) == 1 else by_suffix[0]
     first = head.split(b"\n", 1)[0][:80].decode(errors="replace").rstrip()
     raise InputError(
         f"cannot detect the format from the first line {first!r}",
@@ -119,6 +107,11 @@ def _detect_format(source: Source, options: Mapping[str, Any]) -> str:
             Option("columns"),
         ),
     )
+
+
+def __getattr__(name: str) -> Any:
+    """The formats, by class name."""
+    return formats.get_class(name, __name__)
 
 
 def _resolve_by_suffix(path: str, content: Content) -> str:

@@ -18,7 +18,7 @@ from podium.core.registry import formats
 from podium.data.consensus import Consensus
 from podium.data.dataset import Dataset
 from podium.data.features import Features
-from podium.data.ids import CodedColumn, Id, Ids, code_ids
+from podium.data.ids import CodedColumn, Id, Ids
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.lists import Comparisons, Lists
@@ -205,17 +205,8 @@ def _merge_seconds(parts: Sequence[Mapping[Id, F8]]) -> Mapping[Id, F8] | None:
 
 def _concat_indexes(indexes: Sequence[ItemIndex]) -> tuple[CodedColumn, CodedColumn]:
     """The (query, item) pairs of several indexes as two columns."""
-    query = _concat_columns([CodedColumn(i.query_of_slot, i.queries) for i in indexes], "query")
-    return query, _concat_columns([CodedColumn(np.arange(len(i.items)), i.items) for i in indexes], "item")
-
-
-def _concat_columns(columns: Sequence[CodedColumn], what: str) -> CodedColumn:
-    """Concatenated columns over one set of ids."""
-    union = code_ids([v for c in columns for v in c.ids.tolist()], what)
-    base = np.cumsum([0] + [len(c.ids) for c in columns])
-    return CodedColumn(
-        np.concatenate([union.codes[b + c.codes] for b, c in zip(base, columns, strict=False)]), union.ids
-    )
+    query = CodedColumn.concat([CodedColumn(i.query_of_slot, i.queries) for i in indexes], "query")
+    return query, CodedColumn.concat([CodedColumn(np.arange(len(i.items)), i.items) for i in indexes], "item")
 
 
 def _merge_labels(parts: Sequence[Labels]) -> Labels:

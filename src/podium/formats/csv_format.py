@@ -7,14 +7,12 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from podium.core.errors import InputError, ParameterError
 from podium.data.column_roles import ROLES, WORDS, normalize_name
 from podium.data.ids import Ids
 from podium.formats.base import Content
 from podium.formats.table_format import FileTable, TableFormat
-from podium.formats.table_writing import WritableKind, resolve_kind
+from podium.formats.table_writing import WritableKind, build_columns, resolve_kind
 from podium.formats.text_ids import format_ids
 from podium.kernels.dispatch import I8, is_large
 from podium.storage.files import Source
@@ -75,16 +73,18 @@ class Csv(TableFormat):
         self, content: Content, *, kind: WritableKind | str = "auto", delimiter: str = ","
     ) -> Iterator[bytes]:
         kind = resolve_kind(content, kind, self)
-        rows = {"lists": _iterate_list_rows, "votes": _iterate_vote_rows, "labels": _iterate_label_rows}[
-            kind
-        ](content)
-        return _encode_rows(rows, delimiter)
+        return _encode_rows(build_columns(content, kind, _format_ids), delimiter)
 
 
-def _encode_rows(rows: Iterator[Sequence[Any]], delimiter: str) -> Iterator[bytes]:
+def _encode_rows(columns: Mapping[str, list[Any]], delimiter: str) -> Iterator[bytes]:
+    if "tie" in columns:
+        columns = {**columns, "tie": ["true" if tie else "false" for tie in columns["tie"]]}
+    if "score" in columns:  # NaN: a list without scores
+        columns = {**columns, "score": ["" if score != score else score for score in columns["score"]]}
     out = io.StringIO()
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    for row in rows:
+    writer.writerow(columns)
+    for row in zip(*columns.values(), strict=True):
         writer.writerow(row)
         if out.tell() > 1 << 20:
             yield out.getvalue().encode()
@@ -176,62 +176,11 @@ def _iterate_rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[st
         ) from None
 
 
-def _format_ids(ids: Ids, what: str, group: I8 | None = None) -> list[str]:
-    found = format_ids(ids, what, "csv", group)
-    for value in found:
+def _format_ids(ids: Ids, what: str, group: I8 | None) -> list[str]:
+    texts = format_ids(ids, what, "csv", group)
+    for value in texts:
         if "\0" in value or "\r" in value:
             raise InputError(
                 f"the {what} id {value!r} cannot be written as csv", remedy="rename it, or write jsonl"
             )
-    return found
-
-
-def _iterate_list_rows(content: Content) -> Iterator[Sequence[Any]]:
-    p = content.preferences
-    assert p is not None
-    t = p.lists
-    queries, experts = _format_ids(p.queries, "query"), _format_ids(p.experts, "expert")
-    items = _format_ids(p.index.items, "item", p.index.query_of_slot)
-    yield ("query", "expert", "item", "rank", "score")[: 5 if t.score is not None else 4]
-    for k in range(len(t)):
-        a, b = int(t.starts[k]), int(t.starts[k + 1])
-        query, expert = queries[int(t.query_of_list[k])], experts[int(t.expert[k])]
-        for at in range(a, b):
-            row = [query, expert, items[int(t.item[at])], int(t.rank[at])]
-            if t.score is not None:
-                row.append("" if np.isnan(t.score[at]) else repr(float(t.score[at])))
-            yield row
-
-
-def _iterate_vote_rows(content: Content) -> Iterator[Sequence[Any]]:
-    p = content.preferences
-    assert p is not None
-    v = p.comparisons
-    queries, experts = _format_ids(p.queries, "query"), _format_ids(p.experts, "expert")
-    items = _format_ids(p.index.items, "item", p.index.query_of_slot)
-    yield "query", "expert", "winner", "loser", "tie", "weight"
-    for q, e, w, o, tie, weight in zip(
-        v.query_of_row.tolist(),
-        v.expert.tolist(),
-        v.winner.tolist(),
-        v.loser.tolist(),
-        v.tie.tolist(),
-        v.weight.tolist(),
-        strict=True,
-    ):
-        yield queries[q], experts[e], items[w], items[o], "true" if tie else "false", repr(weight)
-
-
-def _iterate_label_rows(content: Content) -> Iterator[Sequence[Any]]:
-    labels = content.labels
-    assert labels is not None
-    queries, items = (
-        _format_ids(labels.queries, "query"),
-        _format_ids(labels.index.items, "item", labels.index.query_of_slot),
-    )
-    yield "query", "item", "grade"
-    for q, item, grade in zip(
-        labels.index.query_of_slot.tolist(), items, labels.grades.tolist(), strict=True
-    ):
-        if grade == grade:
-            yield queries[q], item, repr(grade)
+    return texts

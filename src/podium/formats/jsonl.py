@@ -13,7 +13,7 @@ from podium.core.errors import InputError, Option, ParameterError
 from podium.data.column_roles import WORDS, normalize_name
 from podium.formats.base import Content
 from podium.formats.table_format import FileTable, TableFormat
-from podium.formats.table_writing import WritableKind, iterate_lists, resolve_kind
+from podium.formats.table_writing import WritableKind, build_columns, iterate_lists, resolve_kind
 from podium.storage.files import Source
 
 __all__ = ["JsonLines", "refuse_surrogates_in"]
@@ -67,11 +67,8 @@ class JsonLines(TableFormat):
 
     def write(self, content: Content, *, kind: WritableKind | str = "auto") -> Iterator[bytes]:
         kind = resolve_kind(content, kind, self)
-        rows = {"lists": _iterate_lists, "votes": _iterate_votes, "labels": _iterate_labels}[kind](content)
-        return (
-            json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "strict") + b"\n"
-            for row in rows
-        )
+        encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+        return (encode(row).encode("utf-8", "strict") + b"\n" for row in _iterate_rows(content, kind))
 
 
 def _iterate_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -185,36 +182,15 @@ def _check_list_values(table: FileTable, row: int, name: str, count: int) -> lis
     return values
 
 
-def _iterate_lists(content: Content) -> Iterator[dict[str, Any]]:
-    assert content.preferences is not None
-    scored = content.preferences.lists.score is not None
-    for query, expert, items, ranks, scores in iterate_lists(content.preferences):
-        row = {"query": query, "expert": expert, "items": items, "ranks": ranks}
-        yield {**row, "scores": scores} if scored else row
-
-
-def _iterate_votes(content: Content) -> Iterator[dict[str, Any]]:
-    p = content.preferences
-    assert p is not None
-    v = p.comparisons
-    queries, experts, items = p.queries.tolist(), p.experts.tolist(), p.index.items.tolist()
-    columns = (v.query_of_row, v.expert, v.winner, v.loser, v.tie, v.weight)
-    for q, e, w, o, tie, weight in zip(*(c.tolist() for c in columns), strict=True):
-        yield {
-            "query": queries[q],
-            "expert": experts[e],
-            "winner": items[w],
-            "loser": items[o],
-            "tie": tie,
-            "weight": weight,
-        }
-
-
-def _iterate_labels(content: Content) -> Iterator[dict[str, Any]]:
-    labels = content.labels
-    assert labels is not None
-    queries = labels.queries.tolist()
-    rows = zip(
-        labels.index.query_of_slot.tolist(), labels.index.items.tolist(), labels.grades.tolist(), strict=True
-    )
-    return ({"query": queries[q], "item": item, "grade": grade} for q, item, grade in rows if grade == grade)
+def _iterate_rows(content: Content, kind: str) -> Iterator[dict[str, Any]]:
+    """Complete lists, or single votes or labels."""
+    if kind == "lists":
+        assert content.preferences is not None
+        scored = content.preferences.lists.score is not None
+        for query, expert, items, ranks, scores in iterate_lists(content.preferences):
+            row = {"query": query, "expert": expert, "items": items, "ranks": ranks}
+            yield {**row, "scores": scores} if scored else row
+        return
+    columns = build_columns(content, kind, lambda ids, *_: ids.tolist())
+    for cells in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, cells, strict=True))

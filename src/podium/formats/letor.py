@@ -11,7 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from podium.core.errors import InputError, ParameterError, PodiumWarning
+from podium.core.errors import InputError, PodiumWarning
+from podium.data.building.validate import check_choice
 from podium.data.features import Features
 from podium.data.ids import CodedColumn, Ids, code_ids
 from podium.data.labels import Labels
@@ -19,7 +20,7 @@ from podium.data.preferences import Preferences, Unlisted
 from podium.formats.base import Content, Format
 from podium.formats.letor_cells import BLOCK, LAST_COLUMN, LetorCells, is_worth_compiling, parse_cells
 from podium.formats.text_ids import format_plain_ids
-from podium.formats.text_lines import parse_number, quote_bytes
+from podium.formats.text_lines import ParsedLines, parse_field, quote_bytes
 from podium.kernels.dispatch import F8, I4, I8
 from podium.storage.files import Source
 
@@ -58,14 +59,13 @@ class Letor(Format):
         reversed_lists: bool = False,
         unlisted: Unlisted = "unknown",
     ) -> Content:
-        if kind not in ("auto", "ranks", "scores", "features"):
-            raise ParameterError(f"kind is {kind!r}; accepted: auto, ranks, scores, features")
+        check_choice("kind", kind, ("auto", "ranks", "scores", "features"))
         rows = _parse_rows(sources)
         if kind == "auto":
             kind = "ranks" if rows.looks_like_ranks() else "features"
         query, item = code_ids(rows.query, "query"), code_ids(rows.item, "item")
         part = _assign_parts(query, rows, sources) if len(sources) > 1 else None
-        labels = Labels.from_rows(query, item, rows.label, origin=rows.origin)
+        labels = Labels.from_rows(query, item, rows.score, origin=rows.origin)
         if kind == "features":
             columns = rows.column_numbers()
             names = [str(c) for c in columns.tolist()]
@@ -140,19 +140,10 @@ def _build_rank_formatter(p: Preferences) -> Callable[[int], str]:
 
 
 @dataclass
-class _LetorRows:
-    """Lines in file order, and their cells in blocks."""
+class _LetorRows(ParsedLines):
+    """Lines in file order (the score is the label), and their cells in blocks."""
 
-    sources: Sequence[Source]
-    query: list[str] = field(default_factory=list)
-    item: list[str] = field(default_factory=list)
-    label: list[float] = field(default_factory=list)
-    file: list[int] = field(default_factory=list)
-    line: list[int] = field(default_factory=list)
     blocks: list[LetorCells] = field(default_factory=list)
-
-    def origin(self, row: int) -> tuple[str, int]:
-        return self.sources[self.file[row]].name, self.line[row]
 
     def looks_like_ranks(self) -> bool:
         missing = False
@@ -202,11 +193,9 @@ def _parse_rows(sources: Sequence[Source]) -> _LetorRows:
             query = fields[1][4:].decode()
             seen[query] += 1
             found = _DOCID.search(comment)
-            rows.query.append(query)
-            rows.item.append(found[1].decode() if found else str(seen[query]))
-            rows.label.append(_parse_label(fields[0].decode(), source, line))
-            rows.file.append(index)
-            rows.line.append(line)
+            item = found[1].decode() if found else str(seen[query])
+            label = parse_field(fields[0].decode(), "label", source, line, "a label is a finite number")
+            rows.add(index, line, query, item, label)
             waiting.append(fields[2] if len(fields) > 2 else b"")
             if len(waiting) == BLOCK:
                 _add_block(rows, waiting, compiled)
@@ -225,13 +214,6 @@ def _add_block(rows: _LetorRows, lines: list[bytes], compiled: bool) -> None:
         return InputError(problem, source=source, line=line, remedy=remedy)
 
     rows.blocks.append(parse_cells(lines, cell_error, compiled=compiled))
-
-
-def _parse_label(token: str, source: Source, line: int) -> float:
-    try:
-        return parse_number(token)
-    except ValueError:
-        raise source.error(f"the label is {token[:60]!r}", line, "a label is a finite number") from None
 
 
 def _build_preferences(

@@ -8,7 +8,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from podium.core.errors import InputError, Option, ParameterError
+from podium.core.errors import InputError, Option
+from podium.data.building.validate import check_choice
 from podium.data.ids import CodedColumn, Ids
 from podium.data.preferences import Preferences, Unlisted
 from podium.formats.base import Content, Format, merge_contents
@@ -49,8 +50,7 @@ class PrefLib(Format):
         unlisted: Unlisted = "unknown",
         most_rows: int = MOST_ROWS,
     ) -> Content:
-        if items not in ("auto", "names", "numbers"):
-            raise ParameterError(f"items is {items!r}; accepted: auto, names, numbers")
+        check_choice("items", items, ("auto", "names", "numbers"))
         elections = zip(sources, derive_distinct_names(sources), strict=True)
         return merge_contents(
             [
@@ -180,9 +180,7 @@ def _check_ballot(flat: list[int], code: dict[int, int], source: Source, line: i
     for n in flat:
         if n not in code:
             raise source.error(
-                f"unknown alternative {n}",
-                line,
-                f"alternatives are 1 to {max(code)}, as named in the header",
+                f"unknown alternative {n}", line, f"alternatives are 1 to {max(code)}, as named in the header"
             )
 
 

@@ -23,8 +23,7 @@ def format_ids(ids: Ids, what: str, format: str, group: I8 | None = None) -> lis
     if "" in found or not _is_encodable("".join(found)):
         bad = next(v for v in found if not v or not _is_encodable(v))
         raise InputError(
-            f"the {what} id {bad[:80]!r} cannot be written as {format}",
-            remedy="ids must not be empty",
+            f"the {what} id {bad[:80]!r} cannot be written as {format}", remedy="ids must not be empty"
         )
     if any(type(v) is int for v in values) and any(type(v) is str for v in values):
         keys = found if group is None else list(zip(group.tolist(), found, strict=True))

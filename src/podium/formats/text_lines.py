@@ -17,6 +17,7 @@ __all__ = [
     "RUN",
     "LineLayout",
     "ParsedLines",
+    "parse_field",
     "parse_line",
     "parse_lines",
     "parse_number",
@@ -56,6 +57,18 @@ class ParsedLines:
     file: list[int] = field(default_factory=list)
     line: list[int] = field(default_factory=list)
 
+    def add(
+        self, file: int, line: int, query: str, item: str, score: float, expert: str = "", rank: int = 0
+    ) -> None:
+        """Append a row."""
+        self.query.append(query)
+        self.expert.append(expert)
+        self.item.append(item)
+        self.rank.append(rank)
+        self.score.append(score)
+        self.file.append(file)
+        self.line.append(line)
+
     def origin(self, row: int) -> tuple[str, int]:
         """File and line of a row."""
         return self.sources[self.file[row]].name, self.line[row]
@@ -84,13 +97,7 @@ def parse_lines(
     for index, source in enumerate(sources):
         for line, text in source.iterate_lines():
             query, expert, item, rank, score = parse_line(text, layout, source, line, ranks, lowest_rank)
-            rows.query.append(query)
-            rows.expert.append(expert)
-            rows.item.append(item)
-            rows.rank.append(rank)
-            rows.score.append(score)
-            rows.file.append(index)
-            rows.line.append(line)
+            rows.add(index, line, query, item, score, expert, rank)
     return rows
 
 
@@ -105,31 +112,26 @@ def parse_line(
             line,
             ("ids have no whitespace; for a table with a header give ", Option("format", "csv")),
         )
-    rank = (
-        _parse_rank(fields[shape.rank].decode(), source, line, lowest_rank)
-        if shape.rank >= 0 and ranks
-        else 0
-    )
-    token = fields[shape.score].decode()
-    try:
-        score = parse_number(token)
-    except ValueError:
-        remedy = f"a {layout.value} is a finite number; omit the row if it is unknown"
-        raise source.error(f"the {layout.value} is {token[:80]!r}", line, remedy) from None
+    rank = 0.0
+    if shape.rank >= 0 and ranks:
+        token = fields[shape.rank].decode()
+        rank = parse_field(token, "rank", source, line, "ranks are whole numbers from 1")
+        if rank != int(rank) or not lowest_rank <= rank <= 2**31 - 1:
+            raise source.error(
+                f"the rank is {token[:80]}", line, "ranks are whole numbers, 1 for the top, below 2147483648"
+            )
+    remedy = f"a {layout.value} is a finite number; omit the row if it is unknown"
+    score = parse_field(fields[shape.score].decode(), layout.value, source, line, remedy)
     expert = fields[shape.expert].decode() if shape.expert >= 0 else ""
-    return fields[shape.query].decode(), expert, fields[shape.item].decode(), rank, score
+    return fields[shape.query].decode(), expert, fields[shape.item].decode(), int(rank), score
 
 
-def _parse_rank(token: str, source: Source, line: int, lowest: int) -> int:
+def parse_field(token: str, what: str, source: Source, line: int, remedy: str) -> float:
+    """A finite number, or an error that names the field and its line."""
     try:
-        value = parse_number(token)
+        return parse_number(token)
     except ValueError:
-        raise source.error(f"the rank is {token[:80]!r}", line, "ranks are whole numbers from 1") from None
-    if value != int(value) or not lowest <= value <= 2**31 - 1:
-        raise source.error(
-            f"the rank is {token[:80]}", line, "ranks are whole numbers, 1 for the top, below 2147483648"
-        )
-    return int(value)
+        raise source.error(f"the {what} is {token[:80]!r}", line, remedy) from None
 
 
 def locate_line(sources: Sequence[Source], bounds: I8, at: int) -> tuple[Source, int, bytes]:

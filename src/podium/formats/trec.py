@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from podium.core.errors import InputError, Option, ParameterError, PodiumWarning
-from podium.data.building.validate import Duplicates
+from podium.core.errors import InputError, Option, PodiumWarning
+from podium.data.building.validate import Duplicates, check_choice
 from podium.data.ids import CodedColumn, Ids, code_ids
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
@@ -57,8 +57,8 @@ class TrecRun(Format):
         duplicates: Duplicates = "error",
     ) -> Content:
         by = order or "auto"
-        _check_choice("order", by, "auto", "rank", "score")
-        _check_choice("expert", expert, "tag", "file")
+        check_choice("order", by, ("auto", "rank", "score"))
+        check_choice("expert", expert, ("tag", "file"))
         names = Ids(derive_distinct_names(sources)) if expert == "file" else None
         found = None
         if duplicates == "error" and is_large(sum(s.estimated_rows for s in sources)):
@@ -158,11 +158,6 @@ def _is_number(token: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _check_choice(name: str, value: str, *accepted: str) -> None:
-    if value not in accepted:
-        raise ParameterError(f"{name} is {value!r}; accepted: {', '.join(accepted)}")
 
 
 def _read_small_runs(

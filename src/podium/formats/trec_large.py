@@ -23,7 +23,7 @@ from podium.formats.text_lines import (
     parse_line,
     parse_number,
 )
-from podium.kernels import text_columns
+from podium.kernels import segments, text_columns
 from podium.kernels.dispatch import F8, I8, U1
 from podium.storage.files import Source
 
@@ -97,7 +97,7 @@ def _parse_files(
 ) -> ParsedBytes | None:
     ends = [s.view[-1] == _NEWLINE for s in sources]
     sizes = [len(s.view) + (not end) for s, end in zip(sources, ends, strict=True)]
-    bounds = np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)
+    bounds = segments.offsets(sizes)[:-1].astype(np.int64)
     data = sources[0].view
     if len(sources) > 1:
         data = np.full(sum(sizes), _NEWLINE, np.uint8)

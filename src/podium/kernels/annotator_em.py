@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.kernels import contest_counts
+from podium.kernels import contest_counts, segments
 from podium.kernels.dispatch import F8, I4, I8, is_large, run_in_threads
 from podium.kernels.pairwise_votes import Votes
 
@@ -322,7 +322,7 @@ def compute_expected_elo(given: AnnotatorVotes, won: F8, lost: F8, k: float, rat
     # so many portions that a single one moves no rating by more than one unit of log odds
     parts = np.maximum(PARTS, np.ceil(rate * k * most)).astype(np.int64)
     ratings, pairs = np.zeros(slots), np.diff(given.pair_starts)
-    work = np.concatenate(([0], np.cumsum(pairs * parts + 1)))
+    work = segments.offsets(pairs * parts + 1)
     if is_large(int(work[-1]) // 8):
         from podium.kernels.compiled.annotator_em import compute_expected_elo as kernel
 

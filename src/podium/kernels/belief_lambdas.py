@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8, is_large, run_in_threads
 
 __all__ = ["BeliefGradients", "compute_belief_lambdas", "compute_swap_changes"]
@@ -43,7 +44,7 @@ def compute_belief_lambdas(
     queries = len(starts) - 1
     found = BeliefGradients(np.zeros(len(scores)), np.zeros(queries), np.zeros(queries))
     sizes = np.diff(starts)
-    work = np.concatenate(([0], np.cumsum(sizes * sizes)))
+    work = segments.offsets(sizes * sizes)
     if is_large(int(work[-1]) * looks):
         from podium.kernels.compiled.belief_lambdas import compute_belief_lambdas as kernel
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from podium.kernels import segments
 from podium.kernels.comparison_graph import find_connections
 from podium.kernels.dispatch import B1, F8, I4, I8, is_large, run_in_threads
 from podium.kernels.pairwise_votes import Votes, count_items_above
@@ -97,13 +98,13 @@ def _count_compiled(votes: Votes, rows: I8, sizes: I8, unit: float) -> Contests:
     """The same by compiled loops: every query fills its own block, and the unused rest is cut out."""
     from podium.kernels.compiled import contest_counts as compiled
 
-    room = np.concatenate(([0], np.cumsum(np.minimum(rows, sizes * (sizes - 1) // 2))))
+    room = segments.offsets(np.minimum(rows, sizes * (sizes - 1) // 2))
     total = int(room[-1])
     first, second = np.empty(total, np.int32), np.empty(total, np.int32)
     won, lost, tied = np.empty(total), np.empty(total), np.zeros(total)
     found = np.zeros(len(sizes), np.int64)
     dense = by_table(sizes, rows)
-    work = np.concatenate(([0], np.cumsum(rows + dense * sizes**2 + 1)))
+    work = segments.offsets(rows + dense * sizes**2 + 1)
     run_in_threads(compiled.count_contests, work, votes, dense, room, first, second, won, lost, tied, found)
     columns: tuple[Any, ...] = (first, second, won, lost, tied)
     if found.sum() < total:
@@ -114,7 +115,7 @@ def _count_compiled(votes: Votes, rows: I8, sizes: I8, unit: float) -> Contests:
             written = _find_filled_rows(room, found)
             columns = tuple(c[written] for c in columns)
     first, second, *sums = columns
-    starts = np.concatenate(([0], np.cumsum(found)))
+    starts = segments.offsets(found)
     return Contests(votes.slots, starts, first, second, *(c if unit == 1.0 else c * unit for c in sums))
 
 

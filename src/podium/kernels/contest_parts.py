@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from podium.kernels import contest_scores
+from podium.kernels import contest_scores, segments
 from podium.kernels.contest_counts import Contests, counting_bytes
 from podium.kernels.contest_scores import ContestSolution
 from podium.kernels.dispatch import B1, F8, I8
@@ -52,7 +52,7 @@ def _ranges(needed: F8, alone: B1) -> list[tuple[int, int]]:
     edges = np.unique(np.concatenate(([0], cuts, cuts + 1, [len(needed)]))).tolist()
     found: list[tuple[int, int]] = []
     for first, last in pairwise(edges):
-        total = np.concatenate(([0.0], np.cumsum(needed[first:last])))
+        total = segments.offsets(needed[first:last])
         number = 1 if alone[first] else max(1, int(np.ceil(total[-1] / PART)))
         inner = np.searchsorted(total, np.linspace(0, total[-1], number + 1)[1:-1])
         marks = np.unique(np.concatenate(([0], inner, [last - first]))) + first

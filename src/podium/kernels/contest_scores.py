@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from podium.kernels import segments
 from podium.kernels.contest_counts import (
     Components,
     Contests,
@@ -183,7 +184,7 @@ def _solve_small_queries(
     from podium.kernels.compiled.contest_solvers import solve_small_queries
 
     side = np.zeros(0) if contests.side is None else contests.side
-    shared = np.concatenate(([0], np.cumsum(np.where(np.diff(contests.starts) <= SMALL_QUERY, work, 0) + 1)))
+    shared = segments.offsets(np.where(np.diff(contests.starts) <= SMALL_QUERY, work, 0) + 1)
     law = (model.kind, model.half, float(model.l2), float(model.shape), EXTRA)
     columns = (found.scores, *found.extra.values(), *found[1:5])
     limits = (*stop, LONGEST, SMOOTH, STALL, FLAT_STALL, FLAT)

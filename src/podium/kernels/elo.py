@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8, is_large, run_in_threads
 from podium.kernels.pairwise_votes import Votes
 from podium.kernels.smooth_sums import HALF_TANH, near_cells
@@ -22,7 +23,7 @@ def compute_elo(votes: Votes, k: float, rate: float, rounds: int = 0, seed: int 
     comparisons are sorted first, so that their input order has no effect.
     """
     lists = np.diff(votes.query_starts)
-    starts = np.concatenate(([0], np.cumsum(lists + np.diff(votes.vote_starts))))
+    starts = segments.offsets(lists + np.diff(votes.vote_starts))
     slots = int(votes.slots[-1])
     identity = np.arange(int(starts[-1])) - np.repeat(starts[:-1], np.diff(starts))
     if rounds == 0:
@@ -55,7 +56,7 @@ def _play_events(votes: Votes, starts: I8, order: I8, k: float, rate: float, rat
     if is_large(int(work.sum()) + 10 * len(lengths)):
         from podium.kernels.compiled.rank_centrality import compute_elo as kernel
 
-        shared = np.concatenate(([0], np.cumsum(work))).astype(np.int64)
+        shared = segments.offsets(work).astype(np.int64)
         # the table serves only lists longer than LONG
         table = near_cells(HALF_TANH) if lengths.max(initial=0) > LONG else np.zeros((1, 1, 1))
         run_in_threads(kernel, shared, votes, starts, order, k, rate, LONG, table, ratings)

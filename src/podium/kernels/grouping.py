@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from podium.kernels import segments
 from podium.kernels.dispatch import I4, I8, is_large, run_in_threads
 
 __all__ = ["number_pairs"]
@@ -21,10 +22,10 @@ def number_pairs(group: I8, value: I8, groups: int, width: int) -> tuple[I8, I8,
 
     grouped = not (group[1:] < group[:-1]).any()
     order = None if grouped else np.argsort(group, kind="stable")
-    row_starts = np.concatenate(([0], np.cumsum(np.bincount(group, minlength=groups))))
+    row_starts = segments.offsets(np.bincount(group, minlength=groups))
     sizes = np.zeros(groups, np.int64)
     run_in_threads(count_distinct, row_starts, row_starts, order, value, width, sizes)
-    starts = np.concatenate(([0], np.cumsum(sizes)))
+    starts = segments.offsets(sizes)
     pair = np.empty(len(group), np.int64)
     distinct, arrival = np.empty(starts[-1], np.int64), np.empty(starts[-1], np.int32)
     run_in_threads(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I4, I8, is_large, run_in_threads
 from podium.kernels.ranking_measures import CASCADE, PRECISION, SUM
 
@@ -79,7 +80,7 @@ def compute_lambdas(scores: F8, starts: I8, target: MetricTarget) -> F8:
     """The gradient of the objective with respect to every score; descend along it."""
     out = np.zeros(len(scores))
     sizes = np.diff(starts)
-    work = np.concatenate(([0], np.cumsum(sizes * sizes)))
+    work = segments.offsets(sizes * sizes)
     if is_large(int(work[-1])):
         from podium.kernels.compiled.lambdas import compute_lambdas as kernel
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.kernels import smooth_sums
+from podium.kernels import segments, smooth_sums
 from podium.kernels.contest_models import ContestProblem
 from podium.kernels.contest_solvers import SparseNewton
 from podium.kernels.dispatch import F8, I8
@@ -76,9 +76,7 @@ def sets_of(votes: Votes, unit: float, *, ties: bool) -> ListContests:
     if votes.below:
         held = np.bincount(item, np.repeat(votes.list_weight * unit, lengths), size).astype(np.float64)
     wins, losses = list_tallies(votes)
-    return ListContests(
-        np.concatenate(([0], np.cumsum(length))), members, weight * unit, held, (wins - losses) * unit
-    )
+    return ListContests(segments.offsets(length), members, weight * unit, held, (wins - losses) * unit)
 
 
 def sum_pairs(lists: ListContests, kind: int, x: F8, mass: F8) -> F8:

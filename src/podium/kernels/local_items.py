@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from podium.kernels import text_columns
+from podium.kernels import segments, text_columns
 from podium.kernels.dispatch import F8, I4, I8, U1, run_in_threads
 
 __all__ = ["ItemNumbers", "ListColumns", "TextColumn", "fill_lists", "find_list_starts", "number_items"]
@@ -57,7 +57,7 @@ def number_items(row_starts: I8, item: npt.NDArray[Any] | TextColumn) -> ItemNum
     counts = np.zeros(queries, np.int64)
     columns = (slot, rep, came, counts)
     run_in_threads(compiled.number_items, row_starts, row_starts, freeze_column(value), ordered, *columns)
-    starts = np.concatenate(([0], np.cumsum(counts)))
+    starts = segments.offsets(counts)
     if not ordered:
         at = np.repeat(row_starts[:-1] - starts[:-1], counts) + np.arange(int(starts[-1]))
         return _number_by_text(row_starts, starts, slot, rep[at], *item)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8, run_in_threads
 from podium.kernels.pairwise_votes import (
     Votes,
@@ -127,7 +128,7 @@ def _refine_block(margin: F8, block: I8) -> list[I8]:
 def _compare_blocks(margin: F8, blocks: list[I8]) -> list[list[bool]]:
     """Whether each block beats each other one by summed votes."""
     order = np.concatenate(blocks)
-    starts = np.concatenate(([0], np.cumsum([len(b) for b in blocks[:-1]]))).astype(np.int64)
+    starts = segments.offsets([len(b) for b in blocks[:-1]]).astype(np.int64)
     inside = margin[np.ix_(order, order)]
     found: list[list[bool]] = (np.add.reduceat(np.add.reduceat(inside, starts, 0), starts, 1) > 0).tolist()
     return found

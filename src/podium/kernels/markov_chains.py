@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium.kernels import segments
 from podium.kernels.dispatch import F8, I4, I8, run_in_threads
 from podium.kernels.pairwise_votes import (
     Votes,
@@ -131,7 +132,7 @@ def build_ballots(votes: Votes, query: int) -> Ballots:
     kept = weight[number] > 0
     lengths = np.bincount(number[kept], minlength=len(weight))
     filled = lengths > 0
-    starts = np.concatenate(([0], np.cumsum(lengths[filled])))
+    starts = segments.offsets(lengths[filled])
     return Ballots(starts, item[kept], rank[kept], weight[filled])
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I4, I8, is_large
 
 __all__ = [
@@ -116,7 +117,7 @@ def compute_pair_work(votes: Votes, cubic: float = 0.0) -> I8:
     of_list = lengths * (sizes[query] if votes.below else lengths)
     work = sizes**2 + np.diff(votes.vote_starts) + (cubic * sizes**3).astype(np.int64)
     work += np.bincount(query, weights=of_list, minlength=len(sizes)).astype(np.int64)
-    return np.concatenate(([0], np.cumsum(work)))
+    return segments.offsets(work)
 
 
 def is_large_pair_work(work: I8) -> bool:

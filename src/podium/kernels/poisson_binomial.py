@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8, is_large, run_in_threads
 
 __all__ = [
@@ -144,7 +145,7 @@ def compute_discount_drops(contests: OpponentTable, drop: F8) -> DiscountDrops:
     most = int(even.max(initial=-1)) + 1
     width = np.zeros(most, np.int64)
     np.maximum.at(width, even, contests.uneven[used])
-    starts = np.concatenate(([0], np.cumsum(width)))
+    starts = segments.offsets(width)
     value, mean = np.empty(int(starts[-1])), drop
     for k in range(most):
         value[starts[k] : starts[k + 1]] = mean[: width[k]]
@@ -158,7 +159,7 @@ def compute_excess_discount(contests: OpponentTable, tilt: F8, table: DiscountDr
     For any discount; the time per row is quadratic in the number of uneven contests.
     """
     found = np.zeros(len(contests.own))
-    work = np.concatenate(([0], np.cumsum(contests.uneven**2 + (contests.last - contests.first) + 1)))
+    work = segments.offsets(contests.uneven**2 + (contests.last - contests.first) + 1)
     if is_large(ROW_COST * int(contests.uneven.max(initial=0)) + int(work[-1]) // CELLS):
         from podium.kernels.compiled.poisson_binomial import compute_excess_discount as kernel
 
@@ -268,7 +269,7 @@ def compute_power_excess(contests: OpponentTable, tilt: F8, powers: PowerSum) ->
     """
     found = np.zeros(len(contests.own))
     lengths = contests.last - contests.first + 1
-    work = np.concatenate(([0], np.cumsum(lengths * len(powers.rate))))
+    work = segments.offsets(lengths * len(powers.rate))
     tanh, log_half = 2 * np.tanh(powers.rate / 2), np.log1p(np.expm1(-powers.rate) / 2)
     if is_large(int(work[-1])):
         from podium.kernels.compiled.poisson_binomial import compute_power_excess as kernel

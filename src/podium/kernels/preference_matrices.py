@@ -43,7 +43,7 @@ class PreferenceMatrices(NamedTuple):
     @property
     def starts_out(self) -> I8:
         """Matrix g owns the entries starts_out[g] .. starts_out[g + 1] of a vector over (matrix, item)."""
-        return np.concatenate(([0], np.cumsum(self.sizes)))
+        return segments.offsets(self.sizes)
 
     @property
     def owner(self) -> I8:
@@ -82,7 +82,7 @@ def compact_matrices(m: PreferenceMatrices) -> tuple[PreferenceMatrices, I8]:
         held[entries] = True
     if m.below:
         held |= np.repeat(rows > 0, m.sizes)
-    new = np.concatenate(([0], np.cumsum(held)))
+    new = segments.offsets(held)
     item, winner, loser = (new[entries].astype(np.int32) for entries in sides)
     query = np.arange(len(m.query))
     smaller = m._replace(slots=new[m.starts_out], query=query, item=item, winner=winner, loser=loser)

@@ -134,7 +134,7 @@ def _is_single_list(m: PreferenceMatrices) -> B1:
 def _run_kernel(kernel: Callable[..., None], which: I8, m: PreferenceMatrices, *arguments: Any) -> None:
     """Run a compiled kernel on some of the matrices, in parts of about equal work."""
     if len(which):
-        work = np.concatenate(([0], np.cumsum(np.diff(_cumulative_work(m))[which])))
+        work = segments.offsets(np.diff(_cumulative_work(m))[which])
         run_in_threads(kernel, work, which, m, *arguments)
 
 

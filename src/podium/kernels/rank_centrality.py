@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium.kernels import segments
 from podium.kernels.contest_counts import Contests, find_weak_components
 from podium.kernels.dispatch import F8, I8, is_large, run_in_threads
 
@@ -41,7 +42,7 @@ def compute_rank_centrality(
 
         taken = np.zeros(len(sizes), np.int64)
         columns = (contests[:4], up, down, label, tolerance, most_sweeps, found, taken)
-        run_in_threads(kernel, np.concatenate(([0], np.cumsum(pairs + sizes))), *columns)
+        run_in_threads(kernel, segments.offsets(pairs + sizes), *columns)
         return Centrality(found, int(taken.max(initial=0)), bool((taken <= most_sweeps).all()))
     for q in np.flatnonzero(sizes).tolist():
         found[slice(*contests.starts[q : q + 2].tolist())] = _solve_balance(contests, q, up, down, label)

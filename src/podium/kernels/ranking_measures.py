@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium.kernels import segments
 from podium.kernels.dispatch import F8, I4, I8, is_large, run_in_threads
 
 __all__ = [
@@ -91,7 +92,7 @@ def _walk_compiled(rankings: Rankings, sizes: I8, walks: list[RankingWalk], out:
     kind = np.array([w.kind for w in walks], np.int64)
     gain = np.stack([w.gain for w in walks])
     limit = np.stack([w.limit for w in walks])
-    work = np.concatenate(([0], np.cumsum(sizes)))
+    work = segments.offsets(sizes)
     depth = _compute_depths(sizes, walks)
     run_in_threads(kernel, work, *rankings, depth, kind, gain, discount, limit, out)
 

@@ -20,6 +20,7 @@ __all__ = [
     "gather_segments",
     "implied_scores",
     "is_sorted",
+    "offsets",
     "put_last",
     "sum_affine",
     "sum_points",
@@ -28,13 +29,20 @@ __all__ = [
 Ints = npt.NDArray[np.integer[Any]]
 
 
+def offsets(lengths: npt.ArrayLike) -> npt.NDArray[Any]:
+    """The first row of each of consecutive segments, then the number of rows.
+
+    >>> offsets(np.array([3, 0, 2])).tolist()
+    [0, 3, 3, 5]
+    """
+    return np.concatenate(([0], np.cumsum(lengths)))
+
+
 def gather_segments(starts: I8, which: I8) -> tuple[I8, I8]:
     """Offsets and rows of the chosen segments, concatenated."""
     lengths = np.diff(starts)[which]
-    offsets = np.zeros(len(which) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    rows = np.repeat(starts[:-1][which] - offsets[:-1], lengths) + np.arange(offsets[-1])
-    return offsets, rows
+    chosen: I8 = offsets(lengths)
+    return chosen, np.repeat(starts[:-1][which] - chosen[:-1], lengths) + np.arange(chosen[-1])
 
 
 def is_sorted(group: I8, value: npt.NDArray[Any], then: Ints) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8, is_large, run_in_threads
 from podium.kernels.majority import score_blocks
 
@@ -60,7 +61,7 @@ def compute_stage_scores(places: F8, starts: I8, theta: F8, distance: str) -> F8
     if distance == "spearman":
         return np.asarray(-np.einsum("ij,j->i", places, theta))
     scores, sizes = np.zeros(len(places)), np.diff(starts)
-    work = np.concatenate(([0], np.cumsum(sizes * sizes * (len(theta) + 1))))
+    work = segments.offsets(sizes * sizes * (len(theta) + 1))
     if is_large(int(work[-1])):
         from podium.kernels.compiled.stagewise_model import compute_stage_scores as kernel
 

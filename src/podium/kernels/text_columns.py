@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.kernels import dispatch
+from podium.kernels import dispatch, segments
 from podium.kernels.dispatch import B1, F8, I4, I8, U1, run_in_threads
 
 __all__ = [
@@ -70,7 +70,7 @@ def tokenize_lines(data: U1, shape: LineShape, cuts: I8, lowest_rank: int) -> Te
     parts = list(itertools.pairwise(ends))
     with ThreadPoolExecutor(max(len(parts), 1)) as pool:
         lines = list(pool.map(lambda p: _count_lines(data, *p), parts))
-        base = np.concatenate(([0], np.cumsum(lines)))
+        base = segments.offsets(lines)
         n = int(base[-1])
         item_at, item_len = np.empty(n, np.int64), np.empty(n, np.int32)
         rank, score = np.empty(n if shape.rank >= 0 else 0, np.int32), np.empty(n)
@@ -168,7 +168,7 @@ def group_runs(codes: I8, count: int, run_rows: I8) -> RunGroups:
     """Runs of each code, in the order of the file."""
     order = np.argsort(codes, kind="stable")
     run_starts = np.searchsorted(codes[order], np.arange(count + 1)).astype(np.int64)
-    rows = np.concatenate(([0], np.cumsum(np.diff(run_rows)[order])))
+    rows = segments.offsets(np.diff(run_rows)[order])
     return RunGroups(order, run_starts, rows[run_starts])
 
 
@@ -191,7 +191,7 @@ def index_items(data: U1, rows: TextRows, queries: RunGroups) -> ItemSlots:
     counts, widths = np.zeros(q, np.int64), np.zeros(q, np.int64)
     common = (data, rows.item_at, rows.item_len, rows.run_rows, *queries, slot, rep)
     run_in_threads(compiled.index_items, queries.row_starts, *common, counts, widths)
-    starts, text = (np.concatenate(([0], np.cumsum(c))) for c in (counts, widths))
+    starts, text = (segments.offsets(c) for c in (counts, widths))
     buffer, offsets = np.empty(int(text[-1]), np.uint8), np.empty(int(starts[-1]) + 1, np.int64)
     offsets[-1] = text[-1]
     arrival = np.full(int(starts[-1]), -1, np.int32)

@@ -12,6 +12,7 @@ from podium.data.consensus import Consensus
 from podium.data.ids import Id
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
+from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.lambdas import MetricTarget
 from podium.metrics.base import MetricSpec, measure, parse
@@ -65,7 +66,7 @@ class Examples:
         rows = np.flatnonzero(judged)
         rows = rows[np.lexsort((rows, -grades[rows], place[index.query_of_slot[rows]]))]
         sizes = np.bincount(index.query_of_slot[rows], minlength=len(index))[codes]
-        starts = np.concatenate(([0], np.cumsum(sizes)))
+        starts = segments.offsets(sizes)
         own = ItemIndex(index.queries.take(codes), starts, index.items.take(rows), index.arrival[rows])
         found = cls(Labels(own, grades[rows]), rows, _align_weights(own, weights))
         if teaches and not len(found.find_useful_queries()):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from podium.core import params, registry
-from podium.core.errors import InputError, ParameterError, UnsupportedFormError
+from podium.core.errors import InputError, ParameterError
 from podium.data.consensus import Consensus, Diagnostics, TieRule
 from podium.data.ids import Id
 from podium.data.preferences import Form, Preferences
@@ -20,6 +20,8 @@ from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8
 from podium.kernels.ordering import FLOOR, TOLERANCE
 from podium.methods.costs import Cost, check_costs
+from podium.methods.input_checks import check_features, check_forms
+from podium.methods.parameterized import Parameterized
 
 if TYPE_CHECKING:
     from podium.data.building.grouped import GroupedColumns
@@ -85,13 +87,12 @@ class Outcome:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Aggregator(ABC):
+class Aggregator(Parameterized, ABC):
     """Base of all methods. A subclass declares a `name`, `tags` and parameters, and computes `_scores`.
 
     The constructor only stores its arguments and validates their ranges; learned attributes end in `_`.
     """
 
-    name: ClassVar[str] = ""
     citation: ClassVar[str] = ""
     tags: ClassVar[Tags] = Tags()
     exempt: ClassVar[Mapping[str, str]] = {}  # check name -> why this method need not pass it
@@ -104,7 +105,7 @@ class Aggregator(ABC):
             registry.aggregators.add(cls.name, cls)
 
     def __post_init__(self) -> None:
-        for name, value in self.parameters().items():
+        for name, value in self.get_parameters().items():
             setattr(self, name, _to_plain_value(value))
         params.validate(self)
         if self.weights is not None:
@@ -118,19 +119,23 @@ class Aggregator(ABC):
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
     ) -> Self:
         """Learn what the method learns from the data; most unsupervised methods learn nothing."""
-        self._check_forms(preferences)
+        check_forms(self, preferences)
         return self
 
     def aggregate(
         self, preferences: Preferences, features: Features | None = None, *, ties: TieRule = "item"
     ) -> Consensus:
         """Rank all items of every query; `features` is for the methods that use item features."""
-        self._check_forms(preferences)
-        self._check_features(features)
+        check_forms(self, preferences)
+        check_features(self, features)
         self._check_costs(preferences)
         begin = time.perf_counter()
         weights = self.expert_weights_for(preferences.experts)
         outcome = self._compute_outcome(preferences, weights, features)
+        seconds = time.perf_counter() - begin
+        diagnostics = Diagnostics(
+            outcome.converged, outcome.iterations, outcome.objective, seconds, outcome.notes
+        )
         return Consensus.from_scores(
             preferences.index,
             outcome.scores,
@@ -140,13 +145,7 @@ class Aggregator(ABC):
             magnitude=outcome.magnitude,
             method=repr(self),
             source=preferences,
-            diagnostics=Diagnostics(
-                outcome.converged,
-                outcome.iterations,
-                outcome.objective,
-                time.perf_counter() - begin,
-                outcome.notes,
-            ),
+            diagnostics=diagnostics,
             experts=preferences.experts,
             expert_weights=outcome.expert_weights if outcome.expert_weights is not None else weights,
         )
@@ -162,8 +161,8 @@ class Aggregator(ABC):
         >>> {e: round(v, 4) for e, v in ReciprocalRankFusion(k=1).explain(p, "q", "b").items()}
         {'bm25': 0.3333, 'dense': 0.5}
         """
-        self._check_forms(preferences)
-        self._check_features(features)
+        check_forms(self, preferences)
+        check_features(self, features)
         one = preferences.select([query])
         self._check_costs(one)
         at = one.index.slot(query, item)
@@ -258,37 +257,6 @@ class Aggregator(ABC):
             np.ones(len(experts)) if self.weights is None else weights_for(self.weights, experts, self.name)
         )
 
-    def _check_forms(self, preferences: Preferences | Any) -> None:
-        if not isinstance(preferences, Preferences):
-            got = type(preferences).__name__
-            raise InputError(
-                f"{self.name} was given a {got}", remedy="convert it to Preferences, or use podium.fuse"
-            )
-        refused = preferences.forms - self.tags.accepts
-        if refused:
-            able = sorted(
-                n for n, c in registry.aggregators.all().items() if preferences.forms <= c.tags.accepts
-            )
-            got = ", ".join(sorted(f.value for f in refused))
-            raise UnsupportedFormError(
-                f"{self.name} cannot read preferences of the form {got}; these methods can: {', '.join(able)}"
-            )
-
-    def _check_features(self, features: Features | None) -> None:
-        if features is not None and not self.tags.uses_features:
-            raise ParameterError(f"{self.name} does not use item features; omit them")
-
-    # -- representation --------------------------------------------------------------------------------------
-
-    def parameters(self) -> dict[str, Any]:
-        """All constructor arguments by name."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
-
-    def __repr__(self) -> str:
-        default = {f.name: f.default for f in dataclasses.fields(self)}
-        changed = {k: v for k, v in self.parameters().items() if not _same(v, default[k])}
-        return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in changed.items())})" if changed else self.name
-
     def _repr_html_(self) -> str:
         from podium.methods.method_html import render_method
 
@@ -340,10 +308,6 @@ def _to_plain_value(value: Any) -> Any:
     return value
 
 
-def _same(a: object, b: object) -> bool:
-    return type(a) is type(b) and bool(a == b)
-
-
 def make(spec: str | type[Aggregator] | Aggregator, **parameters: Any) -> Aggregator:
     """An aggregator from its name, its printed form or its class.
 
@@ -362,7 +326,7 @@ def make(spec: str | type[Aggregator] | Aggregator, **parameters: Any) -> Aggreg
     cls = registry.aggregators.get(name)
     known = {f.name for f in dataclasses.fields(cls) if f.init}
     for key in given | parameters:
-        if key not in known:
+        if key not in known and key not in cls.renamed_parameters:
             raise ParameterError(f"{name} has no parameter {key!r}; {params.suggest_names(key, known)}")
     made: Aggregator = cls(**(given | parameters))
     return made

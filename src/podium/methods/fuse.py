@@ -110,7 +110,7 @@ def make_for_lists(
             "name the weights if the lists are named, and give them in order if they are not"
         )
     if isinstance(method, Aggregator):
-        own = make(method, **parameters).parameters()
+        own = make(method, **parameters).get_parameters()
         return make(method.name, **(own | {"weights": weights}))
     return make(method, **parameters, weights=weights)
 
@@ -196,11 +196,7 @@ def _snap_ties(ranking: list[Id], scores: list[float]) -> None:
 def _build_duplicate_error(answer: Sequence[Id], number: int) -> InputError:
     seen: set[Id] = set()
     again = next(i for i in answer if i in seen or seen.add(i))  # type: ignore[func-returns-value]
-    return InputError(
-        f"item {again!r} appears twice",
-        source=f"list {number + 1}",
-        remedy=ALLOW_REPEATS,
-    )
+    return InputError(f"item {again!r} appears twice", source=f"list {number + 1}", remedy=ALLOW_REPEATS)
 
 
 def build_preferences(

@@ -45,7 +45,7 @@ class Kemeny(Aggregator):
     citation = "Kemeny, Daedalus 1959"
     tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items", cost="search")
     exempt = {  # noqa: RUF012 - read-only by convention, like all class attributes here
-        "renaming_items": "optimal rankings are not unique: ids decide among equal net votes, at the same cost",
+        "renaming_items": "optimal rankings are not unique: ids decide among equal net votes, at the same cost"
     }
 
     method: Annotated[str, Choice("auto", "exact", "local"), Fixed(), "solver for each group"] = "auto"

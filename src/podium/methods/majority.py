@@ -206,8 +206,8 @@ class MajorityVote(Aggregator):
         if lists.score is not None:
             value = np.where(rated[lists.list_of_row], lists.score, value)
         weight, none = votes.list_weight, np.zeros(len(lists))
-        total = segments.sum_affine(lists.query_starts, lists.starts, lists.item, value, none, weight, slots)
-        voices = segments.sum_affine(lists.query_starts, lists.starts, lists.item, None, weight, none, slots)
+        total = lists.sum_affine(value, none, weight, slots)
+        voices = lists.sum_affine(None, weight, none, slots)
         if preferences.unlisted == "below":
             total, voices = self._add_unlisted(preferences, np.where(rated, 0.0, weight), total, voices)
         for side, won in ((pairs.winner, 1.0), (pairs.loser, 0.0)):
@@ -244,9 +244,7 @@ class MajorityVote(Aggregator):
         lists, sizes = preferences.lists, preferences.index.sizes
         size = sizes[lists.query_of_list]
         share = weight * np.maximum(size - lists.lengths - 1, 0) / 2 / np.maximum(size - 1, 1)
-        held = segments.sum_affine(
-            lists.query_starts, lists.starts, lists.item, None, share, share, len(total)
-        )
+        held = lists.sum_affine(None, share, share, len(total))
         everywhere = (
             np.bincount(lists.query_of_list, weights=w, minlength=len(sizes)) for w in (share, weight)
         )

@@ -50,11 +50,7 @@ class MarkovChain(Aggregator):
         walk = self._solve_chain(collect_votes(preferences, weights)[0])
         notes = () if walk.converged else (f"stopped after {self.max_iterations} steps",)
         return Outcome(
-            walk.probability,
-            tolerance=TIE,
-            converged=walk.converged,
-            iterations=walk.steps,
-            notes=notes,
+            walk.probability, tolerance=TIE, converged=walk.converged, iterations=walk.steps, notes=notes
         )
 
 

@@ -115,8 +115,8 @@ class Mpm(Aggregator):
             np.zeros(slots), np.zeros(queries), np.zeros(queries, np.int64), np.zeros(queries)
         )
         adherence, active, rounds = np.ones(len(groups.total)), np.ones(queries, np.bool_), 0
-        how = self.prior, self.tolerance, self.max_iterations
-        multinomial.fit_scores(groups, adherence, *how, fit, active)
+        settings = self.prior, self.tolerance, self.max_iterations
+        multinomial.fit_scores(groups, adherence, *settings, fit, active)
         if not self.adherence:
             return _MpmFit(fit, adherence, fit.steps > self.max_iterations, 0)
         tied = np.zeros_like(expert) if self.pooled else groups.query  # groups that share one scale
@@ -127,15 +127,15 @@ class Mpm(Aggregator):
                 groups, adherence, own, tied, fit.score, active, self.prior, self.steady
             )
             active = np.full(queries, moved.any()) if self.pooled else moved
-            multinomial.fit_scores(groups, adherence, *how, fit, active)
+            multinomial.fit_scores(groups, adherence, *settings, fit, active)
         return _MpmFit(fit, adherence, active | (fit.steps > self.max_iterations), rounds)
 
 
 def _average_adherence(groups: multinomial.PreferenceGroups, adherence: F8, expert: I8, weights: F8) -> F8:
     """The mean adherence of every expert, weighted by its strengths; 1 for experts without preferences."""
-    said = np.bincount(expert, groups.total, len(weights))
-    mean = np.bincount(expert, groups.total * adherence, len(weights)) / np.where(said > 0, said, 1.0)
-    return np.where(said > 0, mean, 1.0) * weights
+    strength = np.bincount(expert, groups.total, len(weights))
+    mean = np.bincount(expert, groups.total * adherence, len(weights)) / np.where(strength > 0, strength, 1.0)
+    return np.where(strength > 0, mean, 1.0) * weights
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -191,11 +191,11 @@ class Svp(Aggregator):
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, unit = collect_votes(preferences, weights)
         value, bottom = self._scale_places(preferences.lists)
-        how = matrix_completion.DifferenceRule(
+        rule = matrix_completion.DifferenceRule(
             value, bottom, self.strength == "binary", matrix_completion.COMBINE.index(self.combine), unit
         )
         found = matrix_completion.complete_matrices(
-            votes, how, self.shrink, self.tolerance, self.max_iterations
+            votes, rule, self.shrink, self.tolerance, self.max_iterations
         )
         late, norm = found.steps > self.max_iterations, float(found.norm.sum())
         notes = [f"explains {1 - float(found.error.sum()) / norm if norm > 0 else 1.0:.1%} of the strengths"]

@@ -21,13 +21,13 @@ def render_method(method: Aggregator) -> str:
     default = {f.name: f.default for f in dataclasses.fields(method)}
     about = {p.name: p for p in parameters(type(method))}
     rows = []
-    for name, value in method.parameters().items():
+    for name, value in method.get_parameters().items():
         changed = type(value) is not type(default[name]) or value != default[name]
         known = about.get(name)
-        said = " ".join(filter(None, (known.help, known.describe()))) if known else ""
+        meaning = " ".join(filter(None, (known.help, known.describe()))) if known else ""
         if name != "weights" or changed:
             rows.append(
-                (name, repr(value), f"changed from {default[name]!r}" if changed else "default", said)
+                (name, repr(value), f"changed from {default[name]!r}" if changed else "default", meaning)
             )
     summary = (type(method).__doc__ or "").strip().partition("\n")[0]
     cited = f" {method.citation}." if method.citation else ""

@@ -38,9 +38,7 @@ def sum_listing_weights(preferences: Preferences, weights: F8) -> F8:
     """Total weight of the experts that list each item."""
     lists = preferences.lists
     base = weights[lists.expert]
-    return segments.sum_affine(
-        lists.query_starts, lists.starts, lists.item, None, base, base, len(preferences.index.items)
-    )
+    return lists.sum_affine(None, base, base, len(preferences.index.items))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -100,9 +98,7 @@ class Positional(Aggregator):
                 lists.query_starts, lists.starts, lists.item, lists.rank, self.points(last), per_list, slots
             )
         points = self._points(lists.rank.astype(np.float64))
-        return segments.sum_affine(
-            lists.query_starts, lists.starts, lists.item, points, np.zeros(len(lists)), per_list, slots
-        )
+        return lists.sum_affine(points, np.zeros(len(lists)), per_list, slots)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -230,15 +226,7 @@ class Borda(Aggregator):
         sign = 1.0 if self.reversed_lists else -1.0
         base = top - (n + 1 if self.reversed_lists else 0.0)
         shared = (size - n - 1) / 2 if self.missing == "share" else np.zeros(len(lists))
-        total = segments.sum_affine(
-            lists.query_starts,
-            lists.starts,
-            lists.item,
-            place,
-            weight * (base - shared),
-            weight * sign,
-            len(preferences.index.items),
-        )
+        total = lists.sum_affine(place, weight * (base - shared), weight * sign, len(preferences.index.items))
         everyone = np.bincount(lists.query_of_list, weights=weight * shared, minlength=len(sizes))
         return total + np.repeat(everyone, sizes)
 
@@ -266,9 +254,7 @@ class MeanRank(Aggregator):
         other = (
             np.zeros(len(lists)) if self.missing == "ignore" else _unlisted_ranks(preferences, self.missing)
         )
-        total = segments.sum_affine(
-            lists.query_starts, lists.starts, lists.item, place, -weight * other, weight, len(count)
-        )
+        total = lists.sum_affine(place, -weight * other, weight, len(count))
         if self.missing != "ignore":
             everyone = np.bincount(lists.query_of_list, weights=weight * other, minlength=len(sizes))
             heard = np.bincount(lists.query_of_list, weights=weight, minlength=len(sizes))

@@ -52,7 +52,7 @@ class PlackettLuce(Aggregator):
     )
     tags = Tags(accepts=ALL_FORMS, cost="iterate")
     exempt = {  # noqa: RUF012 - read-only by convention, like all class attributes here
-        "doubling": "the prior has a fixed size: twice the evidence moves items in few lists further away from it",
+        "doubling": "the prior has a fixed size: twice the evidence moves items in few lists further away from it"
     }
 
     shape: Annotated[

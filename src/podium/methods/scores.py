@@ -93,9 +93,9 @@ class _ScoreFusion(Aggregator):
         """The normalizer."""
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        heard = sum_listing_weights(preferences, (weights > 0).astype(np.float64))
+        listing = sum_listing_weights(preferences, (weights > 0).astype(np.float64))
         magnitude = self._magnitude(preferences, weights)
-        return Outcome(self._combine_scores(preferences, weights), absent=heard == 0, magnitude=magnitude)
+        return Outcome(self._combine_scores(preferences, weights), absent=listing == 0, magnitude=magnitude)
 
     def _magnitude(self, preferences: Preferences, weights: F8) -> F8 | float:
         """The largest normalized score by query, for rules whose scores have mixed signs and can cancel."""
@@ -109,28 +109,28 @@ class _ScoreFusion(Aggregator):
         np.maximum.at(largest, lists.query_of_list[lists.list_of_row], row)
         return largest
 
-    @abstractmethod
     def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
-        """Scores of items that at least one expert lists."""
+        """Scores of items that at least one expert lists: the weighted sum of the normalized ones."""
+        lists, slots, w = preferences.lists, len(preferences.index.items), weights[preferences.lists.expert]
+        value, base, slope = self._normalize(preferences)
+        return lists.sum_affine(value, w * base, w * slope, slots)
 
-    def _sum_normalized(self, preferences: Preferences, weights: F8) -> F8:
+    def _normalize(self, preferences: Preferences) -> tuple[F8, F8, F8]:
         lists, sizes = preferences.lists, preferences.index.sizes
-        value, base, slope = compute_normalization(lists, lists.fill_scores(sizes), self._rule, sizes)
-        w = weights[lists.expert]
-        slots = len(preferences.index.items)
-        return segments.sum_affine(
-            lists.query_starts, lists.starts, lists.item, value, w * base, w * slope, slots
-        )
+        return compute_normalization(lists, lists.fill_scores(sizes), self._rule, sizes)
 
     def _normalize_rows(self, preferences: Preferences) -> F8:
-        lists, sizes = preferences.lists, preferences.index.sizes
-        value, base, slope = compute_normalization(lists, lists.fill_scores(sizes), self._rule, sizes)
-        return np.repeat(base, lists.lengths) + np.repeat(slope, lists.lengths) * value
+        value, base, slope = self._normalize(preferences)
+        lengths = preferences.lists.lengths
+        return np.repeat(base, lengths) + np.repeat(slope, lengths) * value
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Comb(_ScoreFusion):
     """Methods whose normalizer is a parameter."""
+
+    citation = "Fox & Shaw, TREC-2 1994"
+    tags = Tags(accepts=LIST_FORMS)
 
     normalizer: Normalizer = "minmax"
 
@@ -149,11 +149,7 @@ class CombSum(_Comb):
     """
 
     name = "combsum"
-    citation = "Fox & Shaw, TREC-2 1994"
     tags = Tags(accepts=LIST_FORMS, additive=True)
-
-    def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
-        return self._sum_normalized(preferences, weights)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -166,11 +162,9 @@ class CombMnz(_Comb):
     """
 
     name = "combmnz"
-    citation = "Fox & Shaw, TREC-2 1994"
-    tags = Tags(accepts=LIST_FORMS)
 
     def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
-        return self._sum_normalized(preferences, weights) * sum_listing_weights(preferences, weights)
+        return super()._combine_scores(preferences, weights) * sum_listing_weights(preferences, weights)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -183,12 +177,10 @@ class CombAnz(_Comb):
     """
 
     name = "combanz"
-    citation = "Fox & Shaw, TREC-2 1994"
-    tags = Tags(accepts=LIST_FORMS)
 
     def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
         count = sum_listing_weights(preferences, weights)
-        return self._sum_normalized(preferences, weights) / np.where(count > 0, count, 1.0)
+        return super()._combine_scores(preferences, weights) / np.where(count > 0, count, 1.0)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -196,15 +188,13 @@ class _CombExtreme(_Comb):
     """One of an item's scores; weights could only include or exclude an expert, so there are none."""
 
     largest: ClassVar[bool]
-    citation = "Fox & Shaw, TREC-2 1994"
     tags = Tags(accepts=LIST_FORMS, weighted=False)
 
     def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
         lists, slots = preferences.lists, len(preferences.index.items)
-        heard = (weights > 0)[lists.expert][lists.list_of_row]  # `explain` excludes an expert by weight 0
-        item, value = lists.item[heard], self._normalize_rows(preferences)[heard]
-        found = segments.find_extreme_by_item(item, value, slots, largest=self.largest)
-        return np.nan_to_num(found)
+        used = (weights > 0)[lists.expert][lists.list_of_row]  # `explain` excludes an expert by weight 0
+        item, value = lists.item[used], self._normalize_rows(preferences)[used]
+        return np.nan_to_num(segments.find_extreme_by_item(item, value, slots, largest=self.largest))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -243,8 +233,6 @@ class CombMed(_Comb):
     """
 
     name = "combmed"
-    citation = "Fox & Shaw, TREC-2 1994"
-    tags = Tags(accepts=LIST_FORMS)
 
     def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
         lists = preferences.lists
@@ -280,9 +268,6 @@ class DistributionBasedFusion(_ScoreFusion):
     def _rule(self) -> str:
         return "dbsf" if self.deviation == "sample" else "dbsf_population"
 
-    def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
-        return self._sum_normalized(preferences, weights)
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RelativeScoreFusion(_ScoreFusion):
@@ -300,6 +285,6 @@ class RelativeScoreFusion(_ScoreFusion):
 
     def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
         lists, sizes = preferences.lists, preferences.index.sizes
-        heard = np.bincount(lists.query_of_list, weights=weights[lists.expert], minlength=len(sizes))
-        share: F8 = np.repeat(np.where(heard > 0, heard, 1.0), sizes)
-        return self._sum_normalized(preferences, weights) / share
+        total = np.bincount(lists.query_of_list, weights=weights[lists.expert], minlength=len(sizes))
+        share: F8 = np.repeat(np.where(total > 0, total, 1.0), sizes)
+        return super()._combine_scores(preferences, weights) / share

@@ -1,30 +1,20 @@
 """Metrics as values: `NDCG @ 10`, parsed from "ndcg@10"; and measures of agreement between two rankings."""
 
-from podium.metrics.base import Metric, MetricSpec, measure, parse, parse_all
-from podium.metrics.binary import MAP, MRR, RBP, Bpref, Judged, Precision, Recall, RPrecision, Success
-from podium.metrics.correlations import Footrule, KendallTauA, KendallTauB, SpearmanRho, TauAP
-from podium.metrics.gains import ERR, NDCG
+from typing import Any
 
-__all__ = [
-    "ERR",
-    "MAP",
-    "MRR",
-    "NDCG",
-    "RBP",
-    "Bpref",
-    "Footrule",
-    "Judged",
-    "KendallTauA",
-    "KendallTauB",
-    "Metric",
-    "MetricSpec",
-    "Precision",
-    "RPrecision",
-    "Recall",
-    "SpearmanRho",
-    "Success",
-    "TauAP",
-    "measure",
-    "parse",
-    "parse_all",
-]
+from podium.core import registry
+from podium.metrics import binary, correlations, gains
+from podium.metrics.base import Metric, MetricSpec, measure, parse, parse_all
+from podium.metrics.binary import *  # noqa: F403 - it has an `__all__`
+from podium.metrics.correlations import *  # noqa: F403 - it has an `__all__`
+from podium.metrics.gains import *  # noqa: F403 - it has an `__all__`
+
+__all__ = ["Metric", "MetricSpec", "measure", "parse", "parse_all"]
+__all__ += binary.__all__
+__all__ += correlations.__all__
+__all__ += gains.__all__
+
+
+def __getattr__(name: str) -> Any:
+    """Metrics of plug-ins, by class name."""
+    return registry.metrics.get_class(name, __name__)

@@ -107,17 +107,36 @@ class MeasuredQueries(NamedTuple):
 class WalkMetric(Metric):
     """A metric computed by walking down the ranking, then normalized; all such metrics share one pass."""
 
+    kind: ClassVar[int] = ranking_measures.SUM  # what is summed over the places
+    divides_by_ideal: ClassVar[bool] = False
+
     @abstractmethod
-    def build_walk(self, judgements: Judgements, width: int) -> ranking_measures.RankingWalk:
-        """Gains by level, `width` discounts, and a limit for every query of the labels."""
+    def compute_gains(self, judgements: Judgements) -> F8:
+        """The gain of each level, and of items without a grade."""
+
+    def compute_discounts(self, width: int) -> F8:
+        """The factor of each of `width` places: 1."""
+        return np.ones(width)
 
     def compute_divisor(self, seen: MeasuredQueries) -> F8:
         """The divisor of the walk's sums; the metric is 0 where it is 0."""
-        return np.ones(len(seen.which))
+        if not self.divides_by_ideal:
+            return np.ones(len(seen.which))
+        judgements = seen.judgements
+        if self not in judgements.by_query:
+            width = min(int(judgements.labels.index.sizes.max(initial=0)), self.cutoff or DEEP)
+            walk = self.build_walk(judgements, width)
+            judgements.by_query[self] = ranking_measures.walk_rankings(judgements.ideal, [walk])[0]
+        return judgements.by_query[self][seen.which]
 
     def compute_limits(self, judgements: Judgements) -> I8:
         """Number of places that count, for every query of the labels."""
         return np.full(len(judgements), self.cutoff or DEEP, np.int64)
+
+    def build_walk(self, judgements: Judgements, width: int) -> ranking_measures.RankingWalk:
+        """Gains by level, `width` discounts, and a limit for every query of the labels."""
+        gains, discounts = self.compute_gains(judgements), self.compute_discounts(width)
+        return ranking_measures.RankingWalk(self.kind, gains, discounts, self.compute_limits(judgements))
 
     def values(self, consensus: Consensus, judgements: Judgements, which: I8) -> F8:
         """Compute this metric alone; `measure` computes several at once."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from podium.core.params import Range
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.ranking_measures import BPREF, CASCADE, PRECISION, SUM, RankingWalk
+from podium.kernels.ranking_measures import BPREF, CASCADE, PRECISION
 from podium.metrics.base import DEEP, MeasuredQueries, Relevant, WalkMetric
 from podium.metrics.judgements import Judgements
 
@@ -23,9 +22,9 @@ class BinaryMetric(WalkMetric):
 
     relevant: Relevant = 1
 
-    def gain_by_level(self, judgements: Judgements) -> F8:
+    def compute_gains(self, judgements: Judgements) -> F8:
         """1 from the threshold on."""
-        return judgements.tabulate_by_level(lambda grade: (grade >= self.relevant).astype(np.float64))
+        return judgements.add_unjudged(judgements.levels >= self.relevant)
 
     def count_relevant(self, seen: MeasuredQueries) -> F8:
         """Number of relevant items among the labels."""
@@ -33,22 +32,7 @@ class BinaryMetric(WalkMetric):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class SumMetric(BinaryMetric):
-    """The sum over relevant places of a discount."""
-
-    def build_walk(self, judgements: Judgements, width: int) -> RankingWalk:
-        """Sum of gain times discount."""
-        return RankingWalk(
-            SUM, self.gain_by_level(judgements), self.compute_discount(width), self.compute_limits(judgements)
-        )
-
-    def compute_discount(self, width: int) -> F8:
-        """1 at every place."""
-        return np.ones(width)
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Precision(SumMetric):
+class Precision(BinaryMetric):
     """Relevant items among the first k, divided by k even when fewer were retrieved."""
 
     name = "p"
@@ -61,35 +45,29 @@ class Precision(SumMetric):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Recall(SumMetric):
+class Recall(BinaryMetric):
     """Fraction of the relevant items that are among the first k (or anywhere in the ranking)."""
 
     name = "recall"
     aliases = ("r",)
-
-    def compute_divisor(self, seen: MeasuredQueries) -> F8:
-        """The number of relevant items."""
-        return self.count_relevant(seen)
+    compute_divisor = BinaryMetric.count_relevant
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class RPrecision(SumMetric):
+class RPrecision(BinaryMetric):
     """Precision at R, the number of relevant items."""
 
     name = "rprec"
     cutoff_rule = "none"
+    compute_divisor = BinaryMetric.count_relevant
 
     def compute_limits(self, judgements: Judgements) -> I8:
         """R for every query."""
         return judgements.count_graded(self.relevant).astype(np.int64)
 
-    def compute_divisor(self, seen: MeasuredQueries) -> F8:
-        """R."""
-        return self.count_relevant(seen)
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class RBP(SumMetric):
+class RBP(BinaryMetric):
     """Rank-biased precision: (1 - p) times the sum of p^(place - 1) over relevant places."""
 
     name = "rbp"
@@ -97,7 +75,7 @@ class RBP(SumMetric):
 
     p: Annotated[float, Range(0, 0.9999), "probability of continuing to the next item"] = 0.8
 
-    def compute_discount(self, width: int) -> F8:
+    def compute_discounts(self, width: int) -> F8:
         """Geometric."""
         return (1.0 - self.p) * self.p ** np.arange(width, dtype=np.float64)
 
@@ -108,60 +86,33 @@ class MAP(BinaryMetric):
 
     name = "map"
     aliases = ("ap",)
+    kind = PRECISION
+    compute_divisor = BinaryMetric.count_relevant
 
-    def build_walk(self, judgements: Judgements, width: int) -> RankingWalk:
-        """Sum of precisions."""
-        return RankingWalk(
-            PRECISION,
-            self.gain_by_level(judgements),
-            np.arange(1.0, width + 1),
-            self.compute_limits(judgements),
-        )
-
-    def compute_divisor(self, seen: MeasuredQueries) -> F8:
-        """The number of relevant items."""
-        return self.count_relevant(seen)
+    def compute_discounts(self, width: int) -> F8:
+        """The places, by which the number of relevant items so far is divided."""
+        return np.arange(1.0, width + 1)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class FirstMetric(BinaryMetric):
-    """A function of the place of the first relevant item."""
-
-    def build_walk(self, judgements: Judgements, width: int) -> RankingWalk:
-        """A cascade that ends at the first relevant item."""
-        return RankingWalk(
-            CASCADE,
-            self.gain_by_level(judgements),
-            self.compute_discount(width),
-            self.compute_limits(judgements),
-        )
-
-    @abstractmethod
-    def compute_discount(self, width: int) -> F8:
-        """The value of the first relevant item at each place."""
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class MRR(FirstMetric):
+class MRR(BinaryMetric):
     """Reciprocal rank of the first relevant item."""
 
     name = "mrr"
     aliases = ("rr",)
+    kind = CASCADE  # ends at the first relevant item
 
-    def compute_discount(self, width: int) -> F8:
+    def compute_discounts(self, width: int) -> F8:
         """1 / place."""
         return 1.0 / np.arange(1, width + 1)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Success(FirstMetric):
+class Success(BinaryMetric):
     """1 when a relevant item is among the first k."""
 
     name = "success"
-
-    def compute_discount(self, width: int) -> F8:
-        """1 at every place."""
-        return np.ones(width)
+    kind = CASCADE
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -174,22 +125,19 @@ class Bpref(BinaryMetric):
     name = "bpref"
     citation = "Buckley & Voorhees, SIGIR 2004"
     cutoff_rule = "none"
+    kind = BPREF
+    compute_divisor = BinaryMetric.count_relevant
 
-    def gain_by_level(self, judgements: Judgements) -> F8:
+    def compute_gains(self, judgements: Judgements) -> F8:
         """1 for relevant, 0 for judged as not relevant, -1 for the rest."""
-        pooled = judgements.tabulate_by_level(lambda grade: np.where(grade >= 0, 0.0, -1.0), -1.0)
-        return np.where(BinaryMetric.gain_by_level(self, judgements) > 0, 1.0, pooled)
+        grades = judgements.levels
+        pooled = np.where(grades >= 0, 0.0, -1.0)
+        return judgements.add_unjudged(np.where(grades >= self.relevant, 1.0, pooled), -1.0)
 
-    def build_walk(self, judgements: Judgements, width: int) -> RankingWalk:
-        """The bound is the smaller of the numbers of relevant and of non-relevant items."""
-        bound = np.minimum(
-            judgements.count_graded(self.relevant), judgements.count_graded(0.0, self.relevant)
-        )
-        return RankingWalk(BPREF, self.gain_by_level(judgements), np.ones(width), bound.astype(np.int64))
-
-    def compute_divisor(self, seen: MeasuredQueries) -> F8:
-        """The number of relevant items."""
-        return self.count_relevant(seen)
+    def compute_limits(self, judgements: Judgements) -> I8:
+        """The smaller of the numbers of relevant and of non-relevant items."""
+        counts = judgements.count_graded(self.relevant), judgements.count_graded(0.0, self.relevant)
+        return np.minimum(*counts).astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -198,11 +146,9 @@ class Judged(WalkMetric):
 
     name = "judged"
 
-    def build_walk(self, judgements: Judgements, width: int) -> RankingWalk:
-        """Count the places with a grade."""
-        return RankingWalk(
-            SUM, judgements.tabulate_by_level(np.ones_like), np.ones(width), self.compute_limits(judgements)
-        )
+    def compute_gains(self, judgements: Judgements) -> F8:
+        """1 for every grade."""
+        return judgements.add_unjudged(np.ones_like(judgements.levels))
 
     def compute_divisor(self, seen: MeasuredQueries) -> F8:
         """The number of places."""

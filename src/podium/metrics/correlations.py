@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.data.consensus import Consensus
+from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.metrics import agreement
 from podium.metrics.base import Metric
@@ -39,7 +40,7 @@ class Correlation(Metric):
         slot = np.repeat(rankings.starts[query[found]] - first, sizes) + np.arange(sizes.sum())
         level = rankings.level[slot]
         judged = level < len(judgements.levels)
-        starts = np.concatenate(([0], np.cumsum(judged)))[np.append(first, len(slot))]
+        starts = segments.offsets(judged)[np.append(first, len(slot))]
         out = np.zeros(len(which))
         out[found] = self.compute_by_segment(
             starts, consensus.scores[slot[judged]], judgements.levels[level[judged]]

@@ -10,9 +10,8 @@ import numpy as np
 from podium.core.errors import InputError
 from podium.core.params import Choice, Range
 from podium.kernels.dispatch import F8
-from podium.kernels.ranking_measures import CASCADE, SUM, RankingWalk
-from podium.kernels.ranking_measures import walk_rankings as run_walk
-from podium.metrics.base import DEEP, MeasuredQueries, WalkMetric
+from podium.kernels.ranking_measures import CASCADE
+from podium.metrics.base import WalkMetric
 from podium.metrics.judgements import Judgements
 
 __all__ = ["ERR", "NDCG"]
@@ -31,39 +30,24 @@ class NDCG(WalkMetric):
 
     name = "ndcg"
     citation = "Jarvelin & Kekalainen, TOIS 2002"
+    divides_by_ideal = True
 
     dialect: Annotated[str, Choice("trec", "exp", "letor"), "gain and discount"] = "trec"
 
-    def build_walk(self, judgements: Judgements, width: int) -> RankingWalk:
-        """Sum of gain times discount."""
-        return RankingWalk(
-            SUM,
-            judgements.tabulate_by_level(self._compute_gain),
-            self._compute_discount(width),
-            self.compute_limits(judgements),
-        )
+    def compute_gains(self, judgements: Judgements) -> F8:
+        """The grade, or 2^grade - 1."""
+        positive = np.maximum(judgements.levels, 0.0)
+        if self.dialect != "trec":
+            if positive.max(initial=0.0) > LARGEST_GRADE:
+                raise InputError(
+                    f"a grade is {positive.max():g}, and the gain 2^grade - 1 of {self} would overflow",
+                    remedy=f"use grades up to {LARGEST_GRADE}, or the dialect trec",
+                )
+            positive = np.exp2(positive) - 1.0
+        return judgements.add_unjudged(positive)
 
-    def compute_divisor(self, seen: MeasuredQueries) -> F8:
-        """The ideal gain, cached with the labels."""
-        return seen.judgements.get_or_compute(self, lambda: self._compute_ideal(seen.judgements))[seen.which]
-
-    def _compute_ideal(self, judgements: Judgements) -> F8:
-        width = min(int(judgements.labels.index.sizes.max(initial=0)), self.cutoff or DEEP)
-        best: F8 = run_walk(judgements.ideal, [self.build_walk(judgements, width)])[0]
-        return best
-
-    def _compute_gain(self, grade: F8) -> F8:
-        positive = np.maximum(grade, 0.0)
-        if self.dialect == "trec":
-            return positive
-        if positive.max(initial=0.0) > LARGEST_GRADE:
-            raise InputError(
-                f"a grade is {positive.max():g}, and the gain 2^grade - 1 of {self} would overflow",
-                remedy=f"use grades up to {LARGEST_GRADE}, or the dialect trec",
-            )
-        return np.exp2(positive) - 1.0
-
-    def _compute_discount(self, width: int) -> F8:
+    def compute_discounts(self, width: int) -> F8:
+        """Logarithmic in the place."""
         place = np.arange(1, width + 1, dtype=np.float64)
         return 1.0 / np.log2(np.maximum(place, 2.0) if self.dialect == "letor" else place + 1.0)
 
@@ -77,15 +61,17 @@ class ERR(WalkMetric):
 
     name = "err"
     citation = "Chapelle, Metzler, Zhang & Grinspan, CIKM 2009"
+    kind = CASCADE
 
     max_grade: Annotated[float | None, Range(0, 1000), "top of the grading scale"] = None
 
-    def build_walk(self, judgements: Judgements, width: int) -> RankingWalk:
-        """A cascade with discount 1 / place."""
+    def compute_gains(self, judgements: Judgements) -> F8:
+        """The probability that the user stops at the item."""
         top = self.max_grade if self.max_grade is not None else float(judgements.levels.max(initial=0.0))
         if top > LARGEST_GRADE:
             raise InputError(f"a grade is {top:g}", remedy=f"{self} takes grades up to {LARGEST_GRADE}")
-        chance = judgements.tabulate_by_level(
-            lambda grade: (np.exp2(np.clip(grade, 0.0, top)) - 1.0) / np.exp2(top)
-        )
-        return RankingWalk(CASCADE, chance, 1.0 / np.arange(1, width + 1), self.compute_limits(judgements))
+        return judgements.add_unjudged((np.exp2(np.clip(judgements.levels, 0.0, top)) - 1.0) / np.exp2(top))
+
+    def compute_discounts(self, width: int) -> F8:
+        """1 / place."""
+        return 1.0 / np.arange(1, width + 1)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from podium.data.consensus import Consensus
 from podium.data.index import ItemIndex
@@ -25,41 +26,33 @@ class Judgements:
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
-        self.levels = _find_levels(labels.grades)
-        self.level = self._encode_grades(labels.grades)
+        self.levels, self.level = _encode_grades(labels.grades)
         self._by_index: weakref.WeakKeyDictionary[ItemIndex, tuple[I4, I8]] = weakref.WeakKeyDictionary()
-        self._kept: dict[object, F8] = {}
+        self.by_query: dict[object, F8] = {}  # values per query that depend on the labels alone
 
     @classmethod
     def for_labels(cls, labels: Labels) -> Judgements:
         """The judgements of these labels, cached."""
-        found = labels.memo.get(cls)
-        if not isinstance(found, cls):
-            found = labels.memo[cls] = cls(labels)
-        return found
+        if cls not in labels.memo:
+            labels.memo[cls] = cls(labels)
+        judgements: Judgements = labels.memo[cls]
+        return judgements
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def tabulate_by_level(self, function: Callable[[F8], F8], unjudged: float = 0.0) -> F8:
-        """A function of the grade as a table by level, with one more entry for items without a grade."""
-        return np.append(np.asarray(function(self.levels), np.float64), unjudged)
-
-    def get_or_compute(self, key: object, compute: Callable[[], F8]) -> F8:
-        """A value per query that depends on the labels alone, computed on first use."""
-        if key not in self._kept:
-            self._kept[key] = compute()
-        return self._kept[key]
+    def add_unjudged(self, by_level: npt.NDArray[Any], unjudged: float = 0.0) -> F8:
+        """A table of values by level, with one more entry for items without a grade."""
+        return np.append(np.asarray(by_level, np.float64), unjudged)
 
     def count_graded(self, low: float, high: float = np.inf) -> F8:
         """Items of each query with a grade in [low, high)."""
-
-        def count_items() -> F8:
-            inside = self.tabulate_by_level(lambda g: ((g >= low) & (g < high)).astype(np.float64))
-            query = self.labels.index.query_of_slot
-            return np.bincount(query, weights=inside[self.level], minlength=len(self)).astype(np.float64)
-
-        return self.get_or_compute(("count", low, high), count_items)
+        key = ("count", low, high)
+        if key not in self.by_query:
+            inside = self.add_unjudged((self.levels >= low) & (self.levels < high))
+            counts = np.bincount(self.labels.index.query_of_slot, inside[self.level], len(self))
+            self.by_query[key] = counts.astype(np.float64)
+        return self.by_query[key]
 
     @functools.cached_property
     def judged_counts(self) -> F8:
@@ -75,38 +68,26 @@ class Judgements:
 
     def match_rankings(self, consensus: Consensus) -> Rankings:
         """The consensus by query of the labels."""
-        level, query = self._match_index(consensus.index)
-        return Rankings(query, consensus.index.starts, consensus.order, level)
-
-    def _match_index(self, index: ItemIndex) -> tuple[I4, I8]:
-        """The level of every slot of an index, and the code there of every query here, or -1."""
-        found = self._by_index.get(index)
-        if found is None:
+        index = consensus.index
+        match = self._by_index.get(index)
+        if match is None:
             # a missing item has position -1, where the level of unjudged items is stored
             level = np.append(self.level, np.int32(len(self.levels)))[index.locate(self.labels.index)]
-            found = self._by_index[index] = (level, index.queries.codes_of(self.labels.queries))
-        return found
-
-    def _encode_grades(self, grades: F8) -> I4:
-        known = ~np.isnan(grades)
-        level = np.full(len(grades), len(self.levels), np.int32)
-        if _is_range(self.levels):
-            level[known] = grades[known] - self.levels[0]
-        elif len(self.levels):
-            level[known] = np.searchsorted(self.levels, grades[known])
-        return level
+            match = self._by_index[index] = (level, index.queries.codes_of(self.labels.queries))
+        level, query = match
+        return Rankings(query, index.starts, consensus.order, level)
 
 
-def _is_range(levels: F8) -> bool:
-    return bool(len(levels)) and np.array_equal(levels, np.floor(levels[0]) + np.arange(len(levels)))
-
-
-def _find_levels(grades: F8) -> F8:
-    """Distinct grades in ascending order, or the whole range when they are nearby integers."""
-    known = grades[~np.isnan(grades)]
-    if not len(known):
-        return known
-    low, high = known.min(), known.max()
-    if high - low < OFFSET_LEVELS and np.array_equal(known, np.floor(known)):
-        return np.arange(low, high + 1)
-    return np.unique(known)
+def _encode_grades(grades: F8) -> tuple[F8, I4]:
+    """The levels in ascending order, and the level of each grade; level L of L stands for a missing grade."""
+    known = ~np.isnan(grades)
+    given = grades[known]
+    low, high = given.min(initial=np.inf), given.max(initial=-np.inf)
+    if high - low < OFFSET_LEVELS and np.array_equal(given, np.floor(given)) and len(given):
+        levels, codes = np.arange(low, high + 1), given - low
+    else:
+        levels = np.unique(given)
+        codes = np.searchsorted(levels, given)
+    level = np.full(len(grades), len(levels), np.int32)
+    level[known] = codes
+    return levels, level

@@ -71,7 +71,7 @@ def _encode_model(aggregator: Any, without: tuple[str, ...] = ()) -> tuple[str, 
     }
     tensors = {k: np.ascontiguousarray(v) for k, v in learned.items() if isinstance(v, np.ndarray)}
     plain = {k: _encode_value(v) for k, v in learned.items() if k not in tensors}
-    parameters = {k: _encode_value(v) for k, v in aggregator.parameters().items()}
+    parameters = {k: _encode_value(v) for k, v in aggregator.get_parameters().items()}
     document = json.dumps(
         {"version": VERSION, "method": aggregator.name, "parameters": parameters, "learned": plain},
         sort_keys=True,
@@ -89,7 +89,8 @@ def loads(content: bytes, path: str = "model") -> Any:
     name, parameters, learned = _parse_contents(content, path)
     try:
         known = registry.learners if str(name)[:1].isupper() else registry.aggregators
-        made = known.get(name)(**parameters)
+        cls = known.get(name)
+        made = cls(**cls.translate_parameters(parameters))
     except (ParameterError, TypeError) as error:
         raise ModelFileError(f"{path}: {error}") from None
     for key, value in learned.items():

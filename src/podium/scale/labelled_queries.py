@@ -188,7 +188,7 @@ def tune(
     """Deprecated: `podium.tune(labelled(inputs, labels), metric, [method])`."""
     _warn_of_rename("tune", "podium.tune")
     given, names = make(method), list(values or {})
-    own = {name: value for name, value in given.parameters().items() if name != "weights"}
+    own = {name: value for name, value in given.get_parameters().items() if name != "weights"}
     grid = [
         own | dict(zip(names, chosen, strict=True)) for chosen in itertools.product(*(values or {}).values())
     ]

@@ -6,16 +6,22 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from podium.data.consensus import Consensus
+from podium.data.consensus import Consensus, RankedItem
 from podium.data.preferences import Form, Preferences
 from podium.methods.base import Aggregator
 from podium.methods.fuse import fuse
-from podium.testing.check_contract import _force_compiled, _reads_lists
-from podium.testing.checks import assert_close, build_samples, check, fit_aggregator
+from podium.testing.checks import (
+    assert_close,
+    build_samples,
+    check,
+    fit_aggregator,
+    force_compiled,
+    reads_lists,
+)
 from podium.testing.samples import PreferenceRows
 
 
-@check(_reads_lists)
+@check(reads_lists)
 def one_answer_at_every_batch_size(cls: type[Aggregator]) -> None:
     """In memory, from `fuse`, and from Arrow batches of any size, queries have the same ranking."""
     for answers in build_samples(cls, 1):
@@ -28,9 +34,8 @@ def one_answer_at_every_batch_size(cls: type[Aggregator]) -> None:
         if cls.tags.per_query:
             for table in _iterate_batch_results(method, given):
                 assert_close(cast(Consensus, _BatchResults(table.to_pylist())), expected)
-        if (
-            not cls.tags.supervised and answers.form is not Form.TOP_K
-        ):  # `fuse` has no option for unlisted items
+        # `fuse` has no option for unlisted items
+        if not cls.tags.supervised and answers.form is not Form.TOP_K:
             _check_fuse(cls, given)
 
 
@@ -46,7 +51,7 @@ def _iterate_batch_results(method: Aggregator, answers: PreferenceRows) -> Itera
     table = pa.table({"query": query, "expert": expert, "item": item, "score" if rated else "rank": number})
     rank = batch_function(method, unlisted="below" if answers.form is Form.TOP_K else "unknown")
     yield rank(table)
-    with _force_compiled():
+    with force_compiled():
         yield rank(table)
         yield pa.Table.from_batches(rank.rank_batches(table.to_batches(), rows=1))
 
@@ -56,7 +61,8 @@ class _BatchResults(dict[Any, list[Any]]):
 
     def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
         for row in rows:
-            self.setdefault(row["query"], []).append(_RankedPlace(row["item"], row["score"], row["tied"]))
+            places = self.setdefault(row["query"], [])
+            places.append(RankedItem(row["item"], len(places) + 1, row["score"], row["tied"]))
 
     @property
     def queries(self) -> list[Any]:
@@ -64,21 +70,12 @@ class _BatchResults(dict[Any, list[Any]]):
         return list(self)
 
 
-@dataclasses.dataclass(frozen=True)
-class _RankedPlace:
-    """One item of a ranking."""
-
-    item: Any
-    score: float
-    tied: bool
-
-
 def _check_fuse(cls: type[Aggregator], answers: PreferenceRows) -> None:
     """`fuse` gives one query of plain lists the same result as preferences do."""
-    for asked in dict.fromkeys(row[0] for row in answers.lists):
+    for query_id in dict.fromkeys(row[0] for row in answers.lists):
         lists: dict[Any, dict[Any, float]] = {}
         for query, expert, item, value in answers.lists:
-            if query == asked:
+            if query == query_id:
                 lists.setdefault(expert, {})[item] = value
         rated = answers.form is Form.RATING
         plain: list[Any] = [r if rated else sorted(r, key=r.__getitem__) for r in lists.values()]

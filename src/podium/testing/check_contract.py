@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import inspect
 import os
 import random
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,17 +18,20 @@ from podium.core import params, registry
 from podium.core.errors import ParameterError, PodiumError, UnsupportedFormError
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
-from podium.kernels import dispatch
-from podium.methods.base import Aggregator, Tags, make
+from podium.methods.base import Aggregator, make
 from podium.methods.learned.provenance import find_fitted_queries
 from podium.testing.checks import (
     assert_close,
     build_agreeing_labels,
     build_agreeing_preferences,
-    build_samples,
+    build_sample_preferences,
+    catch_message,
     check,
     fit_aggregator,
     fit_and_aggregate,
+    force_compiled,
+    reads_lists,
+    set_environment,
 )
 from podium.testing.samples import sample_rows
 
@@ -63,19 +65,18 @@ def has_documentation(cls: type[Aggregator]) -> None:
 def repr_round_trip(cls: type[Aggregator]) -> None:
     """The printed form creates an equal aggregator."""
     for one in _make_variants(cls):
-        assert make(repr(one)).parameters() == one.parameters()
+        assert make(repr(one)).get_parameters() == one.get_parameters()
 
 
 @check()
 def save_load_round_trip(cls: type[Aggregator]) -> None:
     """A saved aggregator gives the same bytes after loading."""
-    for answers in build_samples(cls, 1):
-        preferences = answers.to_preferences()
+    for preferences in build_sample_preferences(cls, 1):
         one = fit_aggregator(cls(), preferences)
         with tempfile.TemporaryDirectory() as folder:
             models.save(one, f"{folder}/model.podium")
             again = models.load(f"{folder}/model.podium")
-        assert again.parameters() == one.parameters()
+        assert again.get_parameters() == one.get_parameters()
         assert again.aggregate(preferences).scores.tobytes() == one.aggregate(preferences).scores.tobytes()
 
 
@@ -84,15 +85,14 @@ def bad_parameters_are_refused(cls: type[Aggregator]) -> None:
     """A value outside its declared range, and an unknown name, raise ParameterError."""
     for p in params.parameters(cls):
         bad: Any = p.accepts.high * 2 + 1 if isinstance(p.accepts, params.Range) else object()
-        _assert_refused(functools.partial(cls, **{p.name: bad}))
-    _assert_refused(lambda: make(cls.name, no_such_parameter=1))
+        catch_message(ParameterError, functools.partial(cls, **{p.name: bad}))
+    catch_message(ParameterError, lambda: make(cls.name, no_such_parameter=1))
 
 
 @check()
 def input_untouched(cls: type[Aggregator]) -> None:
     """Aggregating does not change its input."""
-    for answers in build_samples(cls, 1):
-        preferences = answers.to_preferences()
+    for preferences in build_sample_preferences(cls, 1):
         before = [c.copy() for c in _collect_arrays(preferences)]
         fit_and_aggregate(cls(), preferences)
         assert all(
@@ -104,8 +104,7 @@ def input_untouched(cls: type[Aggregator]) -> None:
 @check()
 def same_call_same_bytes(cls: type[Aggregator]) -> None:
     """Two calls give the same bytes, and do not touch global random state, environment or threads."""
-    for answers in build_samples(cls, 1):
-        preferences = answers.to_preferences()
+    for preferences in build_sample_preferences(cls, 1):
         state = _global_state()
         a, b = fit_and_aggregate(cls(), preferences), fit_and_aggregate(cls(), preferences)
         assert a.scores.tobytes() == b.scores.tobytes()
@@ -121,28 +120,21 @@ def _global_state() -> tuple[object, ...]:
 @check()
 def compiled_equals_plain(cls: type[Aggregator]) -> None:
     """The compiled kernels, on one thread and on two, give the results of the small-input paths."""
-    asked = os.environ.get("PODIUM_THREADS")
-    try:
-        for answers in build_samples(cls, 1):
-            plain = fit_and_aggregate(cls(), answers.to_preferences())
-            with _force_compiled():
-                for count in ("1", "2"):
-                    os.environ["PODIUM_THREADS"] = count
-                    assert_close(fit_and_aggregate(cls(), answers.to_preferences()), plain)
-    finally:
-        os.environ.pop("PODIUM_THREADS", None)
-        if asked is not None:
-            os.environ["PODIUM_THREADS"] = asked
+    for preferences in build_sample_preferences(cls, 1):
+        plain = fit_and_aggregate(cls(), preferences)
+        for count in ("1", "2"):
+            with force_compiled(), set_environment(PODIUM_THREADS=count):
+                assert_close(fit_and_aggregate(cls(), preferences), plain)
 
 
 @check()
 def earlier_calls_do_not_matter(cls: type[Aggregator]) -> None:
     """A call gives the same bytes before and after a call that used the compiled kernels."""
-    for answers in build_samples(cls, 1):
-        before = fit_and_aggregate(cls(), answers.to_preferences())
-        with _force_compiled():
-            fit_and_aggregate(cls(), answers.to_preferences())
-        after = fit_and_aggregate(cls(), answers.to_preferences())
+    for preferences in build_sample_preferences(cls, 1):
+        before = fit_and_aggregate(cls(), preferences)
+        with force_compiled():
+            fit_and_aggregate(cls(), preferences)
+        after = fit_and_aggregate(cls(), preferences)
         assert before.scores.tobytes() == after.scores.tobytes()
         assert before.order.tobytes() == after.order.tobytes()
 
@@ -150,8 +142,7 @@ def earlier_calls_do_not_matter(cls: type[Aggregator]) -> None:
 @check()
 def covers_exactly_the_items(cls: type[Aggregator]) -> None:
     """The result has each item of each query exactly once, listed or not, and nothing else."""
-    for answers in build_samples(cls):
-        preferences = answers.to_preferences()
+    for preferences in build_sample_preferences(cls):
         consensus = fit_and_aggregate(cls(), preferences)
         for query in preferences.queries:
             items = preferences.index.items[preferences.index.slots(query)]
@@ -161,8 +152,8 @@ def covers_exactly_the_items(cls: type[Aggregator]) -> None:
 @check()
 def score_order_is_rank_order(cls: type[Aggregator]) -> None:
     """Scores are finite and decrease down the ranking; exactly the equal scores are marked as tied."""
-    for answers in build_samples(cls):
-        consensus = fit_and_aggregate(cls(), answers.to_preferences())
+    for preferences in build_sample_preferences(cls):
+        consensus = fit_and_aggregate(cls(), preferences)
         for query in consensus.queries:
             scores = [r.score for r in consensus[query]]
             assert np.isfinite(scores).all()
@@ -171,11 +162,7 @@ def score_order_is_rank_order(cls: type[Aggregator]) -> None:
             assert [r.rank for r in consensus[query]] == list(range(1, len(scores) + 1))
 
 
-def _reads_lists(tags: Tags) -> bool:
-    return Form.RANKING in tags.accepts
-
-
-@check(_reads_lists)
+@check(reads_lists)
 def one_item(cls: type[Aggregator]) -> None:
     """A query with one item ranks it first."""
     preferences = Preferences.from_lists(
@@ -184,7 +171,7 @@ def one_item(cls: type[Aggregator]) -> None:
     assert fit_and_aggregate(cls(), preferences).ranking("q") == ["x"]
 
 
-@check(_reads_lists)
+@check(reads_lists)
 def one_expert(cls: type[Aggregator]) -> None:
     """With one expert the consensus is its list."""
     preferences = Preferences.from_lists({"q": {"a": ["z", "x", "y", "w"]}})
@@ -202,7 +189,7 @@ def all_tied(cls: type[Aggregator]) -> None:
     assert all(r.tied for r in consensus["q"])
 
 
-@check(_reads_lists)
+@check(reads_lists)
 def nobody_lists_anything(cls: type[Aggregator]) -> None:
     """A query with only unlisted candidates still has a result: all tied."""
     preferences = Preferences.from_rows(
@@ -219,58 +206,49 @@ def no_queries(cls: type[Aggregator]) -> None:
     """Empty preferences give an empty consensus."""
     method = cls()
     if cls.tags.supervised:
-        method = fit_aggregator(method, next(iter(build_samples(cls, 1))).to_preferences())
+        method = fit_aggregator(method, build_sample_preferences(cls, 1)[0])
     assert len(method.aggregate(Preferences.from_rows([], [], [], rank=[]))) == 0
 
 
 @check(lambda tags: tags.supervised)
 def fit_is_required(cls: type[Aggregator]) -> None:
     """No result before `fit`; missing labels, a single grade and labels of other items raise clear errors."""
-    preferences = next(iter(build_samples(cls, 1))).to_preferences()
+    preferences = build_sample_preferences(cls, 1)[0]
     same = Labels(preferences.index, np.ones(len(preferences.index.items)))
     strange = Labels.from_dict({"q1": {"nobody": 1, "no one": 0}})
-    says: list[tuple[str, Callable[[], Any]]] = [
+    messages: list[tuple[str, Callable[[], Any]]] = [
         ("has not been fitted", lambda: cls().aggregate(preferences)),
         ("no labels", lambda: cls().fit(preferences)),
         ("the same grade", lambda: cls().fit(preferences, same)),
         ("no label matches an item", lambda: cls().fit(preferences, strange)),
     ]
-    for words, call in says:
-        try:
-            call()
-            message = "nothing"
-        except PodiumError as error:
-            message = str(error)
-        assert words in message, f"expected an error that says {words!r}, got {message}"
+    for words, call in messages:
+        message = catch_message(PodiumError, call)
+        assert words in message, f"expected an error with {words!r}, got {message}"
 
 
 @check(lambda tags: tags.supervised)
 def training_queries_are_known_again(cls: type[Aggregator]) -> None:
     """A saved and loaded model recognizes exactly the labeled queries that it was fitted on."""
-    preferences = next(iter(build_samples(cls, 1))).to_preferences()
+    preferences = build_sample_preferences(cls, 1)[0]
     model = fit_aggregator(cls(), preferences)
     again = models.model_files.loads(models.model_files.dumps(model))
-    lessons = (
-        build_agreeing_labels(preferences),
-        build_agreeing_labels(build_agreeing_preferences(preferences)),
-    )
-    assert any(_all_known(again, labels) for labels in lessons), "the training queries are not recognized"
+    # those that `fit_aggregator` used
+    known = [
+        find_fitted_queries(again, build_agreeing_labels(p))
+        for p in (preferences, build_agreeing_preferences(preferences))
+    ]
+    assert any(seen is not None and seen.all() for seen in known), "the training queries are not recognized"
     other = Labels.from_dict({q: {"another item": 1.0, "one more": 0.0} for q in preferences.queries})
     seen = find_fitted_queries(again, other)
     assert seen is not None
     assert not seen.any(), "other queries with the same ids are taken for training queries"
 
 
-def _all_known(model: Aggregator, labels: Labels) -> bool:
-    seen = find_fitted_queries(model, labels)
-    return seen is not None and bool(seen.all())
-
-
 @check(lambda tags: tags.supervised)
 def unknown_experts_are_refused_unless_allowed(cls: type[Aggregator]) -> None:
     """An unknown expert is an error that names it, or is ignored with `unseen="ignore"`."""
-    answers = next(iter(build_samples(cls, 1)))
-    preferences = answers.to_preferences()
+    preferences = build_sample_preferences(cls, 1)[0]
     fewer = preferences.without_expert("e1")
     message = "'e1'"  # a method with shared weights may accept unknown experts
     try:
@@ -286,17 +264,8 @@ def unknown_experts_are_refused_unless_allowed(cls: type[Aggregator]) -> None:
 def other_forms_are_refused(cls: type[Aggregator]) -> None:
     """Preferences of an unsupported form raise UnsupportedFormError."""
     for form in set(Form) - cls.tags.accepts:
-        try:
-            cls().aggregate(sample_rows(form, 0).to_preferences())
-        except UnsupportedFormError as error:
-            message = str(error)
-        else:
-            raise AssertionError(f"{form} was accepted")
-        assert form.value in message
-
-
-def _is_iterative(cls: type[Aggregator]) -> bool:
-    return {"tolerance", "max_iterations"} <= {p.name for p in params.parameters(cls)}
+        other = sample_rows(form, 0).to_preferences()
+        assert form.value in catch_message(UnsupportedFormError, functools.partial(cls().aggregate, other))
 
 
 @check()
@@ -305,9 +274,8 @@ def default_stop_is_near_the_limit(cls: type[Aggregator]) -> None:
     tight = next((p for p in params.parameters(cls) if p.name == "tolerance"), None)
     if tight is None or not isinstance(tight.accepts, params.Range):
         return
-    with _force_compiled():
-        for answers in build_samples(cls, 2):
-            preferences = answers.to_preferences()
+    with force_compiled():
+        for preferences in build_sample_preferences(cls, 2):
             tightest = cls(tolerance=tight.accepts.low)  # type: ignore[call-arg]
             a, b = fit_and_aggregate(cls(), preferences), fit_and_aggregate(tightest, preferences)
             np.testing.assert_allclose(a.scores, b.scores, rtol=1e-6, atol=1e-9)
@@ -316,25 +284,14 @@ def default_stop_is_near_the_limit(cls: type[Aggregator]) -> None:
 @check()
 def says_when_it_did_not_converge(cls: type[Aggregator]) -> None:
     """With `max_iterations=1`, if there is such a parameter, the result is marked as not converged."""
-    if not _is_iterative(cls):
+    if not {"tolerance", "max_iterations"} <= {p.name for p in params.parameters(cls)}:
         return
-    with _force_compiled():
-        for answers in build_samples(cls, 1):
-            preferences = answers.to_preferences()
+    with force_compiled():
+        for preferences in build_sample_preferences(cls, 1):
             hurried = cls(max_iterations=1)  # type: ignore[call-arg]
             diagnostics = fit_aggregator(hurried, preferences).aggregate(preferences).diagnostics
             assert not diagnostics.converged
             assert diagnostics.notes
-
-
-@contextlib.contextmanager
-def _force_compiled() -> Iterator[None]:
-    """Force the large-input paths for small inputs: only those iterate."""
-    small, dispatch.SMALL = dispatch.SMALL, 0
-    try:
-        yield
-    finally:
-        dispatch.SMALL = small
 
 
 def _make_variants(cls: type[Aggregator]) -> list[Aggregator]:
@@ -345,14 +302,6 @@ def _make_variants(cls: type[Aggregator]) -> list[Aggregator]:
         elif p.tune is not None:
             made.append(cls(**{p.name: p.kind(p.tune.high)}))
     return made
-
-
-def _assert_refused(call: Any) -> None:
-    try:
-        call()
-    except ParameterError:
-        return
-    raise AssertionError("no ParameterError")
 
 
 def _collect_arrays(preferences: Preferences) -> list[Any]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from podium.core import registry
 from podium.core.errors import InputError
 from podium.methods.base import Aggregator
-from podium.testing.checks import build_samples, check, fit_aggregator
+from podium.testing.checks import build_sample_preferences, check, fit_aggregator, set_environment
 
 REFUSAL = r"^{name} needs about .+ for [\d,]+ .+, and the limit is .+; .+"
 
@@ -20,13 +17,12 @@ REFUSAL = r"^{name} needs about .+ for [\d,]+ .+, and the limit is .+; .+"
 def refuses_what_costs_too_much(cls: type[Aggregator]) -> None:
     """A method that compares items pairwise estimates its cost and rejects inputs beyond the limits."""
     compares = False
-    for answers in build_samples(cls, 1):
-        preferences = answers.to_preferences()
+    for preferences in build_sample_preferences(cls, 1):
         one = fit_aggregator(cls(), preferences) if cls.tags.supervised else cls()
         usual = one.aggregate(preferences).scores.tobytes()
         needs = any(max(c.memory, c.operations) > 0 for c in one._estimate_costs(preferences))
         compares |= needs
-        with _zero_limits():
+        with set_environment(PODIUM_MEMORY="0", PODIUM_OPERATIONS="0"):
             if needs:
                 _assert_refused(one, preferences)
             else:
@@ -38,39 +34,18 @@ def refuses_what_costs_too_much(cls: type[Aggregator]) -> None:
 
 
 def _assert_refused(one: Aggregator, preferences: Any) -> None:
-    refusal = _catch_refusal(one, preferences)
-    assert refusal is not None, "with limits of zero the input was not rejected"
-    assert re.match(REFUSAL.format(name=one.name), str(refusal)), str(refusal)
-    known = {*registry.aggregators.all(), *one.parameters()} - {one.name}
-    named = known & set(re.findall(r"\w+", str(refusal.remedy)))
-    assert named, f"the error names no alternative method or option: {refusal}"
-
-
-def _catch_refusal(one: Aggregator, preferences: Any) -> InputError | None:
-    """The error of the method; computing anything before it is a failure."""
-
     def fail_if_computed(*_: Any) -> Any:
         raise AssertionError("the method computed before it checked the limits")
 
     vars(one)["_compute_raw_outcome"] = fail_if_computed
     try:
         one.aggregate(preferences)
-    except InputError as refusal:
-        return refusal
+        raise AssertionError("with limits of zero the input was not rejected")
+    except InputError as error:
+        refusal = error
     finally:
         del vars(one)["_compute_raw_outcome"]
-    return None
-
-
-@contextlib.contextmanager
-def _zero_limits() -> Iterator[None]:
-    """Set the limits to zero for costs that grow faster than the input."""
-    before = {name: os.environ.get(name) for name in ("PODIUM_MEMORY", "PODIUM_OPERATIONS")}
-    os.environ.update(dict.fromkeys(before, "0"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name)
-            if value is not None:
-                os.environ[name] = value
+    assert re.match(REFUSAL.format(name=one.name), str(refusal)), str(refusal)
+    known = {*registry.aggregators.all(), *one.get_parameters()} - {one.name}
+    named = known & set(re.findall(r"\w+", str(refusal.remedy)))
+    assert named, f"the error names no alternative method or option: {refusal}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ import numpy as np
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
+from podium.kernels import dispatch
 from podium.methods.base import Aggregator, Tags
 from podium.testing.samples import PreferenceRows, iterate_samples, sample_crowd_rows
 
@@ -28,12 +30,21 @@ __all__ = [
     "assert_close",
     "build_agreeing_labels",
     "build_agreeing_preferences",
+    "build_sample_preferences",
+    "build_samples",
+    "catch_message",
     "check",
     "check_all",
     "fit_aggregator",
+    "fit_and_aggregate",
+    "force_compiled",
     "more_cases",
     "plan",
+    "reads_lists",
     "run",
+    "set_environment",
+    "tie_groups",
+    "use_samples",
 ]
 
 
@@ -52,6 +63,7 @@ class Check:
 
 
 CHECKS: dict[str, Check] = {}
+SAMPLES: contextvars.ContextVar[list[PreferenceRows] | None] = contextvars.ContextVar("SAMPLES", default=None)
 CASES = contextvars.ContextVar("CASES", default=1)  # multiplier of the default number of samples
 
 
@@ -157,8 +169,16 @@ def fit_and_aggregate(aggregator: Aggregator, preferences: Preferences) -> Conse
     return fit_aggregator(aggregator, preferences).aggregate(preferences)
 
 
+def build_sample_preferences(cls: type[Aggregator], seeds: int = 3) -> list[Preferences]:
+    """`build_samples` as preferences."""
+    return [answers.to_preferences() for answers in build_samples(cls, seeds)]
+
+
 def build_samples(cls: type[Aggregator], seeds: int = 3) -> list[PreferenceRows]:
     """Samples of each form that the class accepts: `seeds` by experts, and half as many by annotators."""
+    chosen = SAMPLES.get()
+    if chosen is not None:
+        return chosen
     seeds *= CASES.get()
     crowds = [
         sample_crowd_rows(form, seed)
@@ -170,6 +190,16 @@ def build_samples(cls: type[Aggregator], seeds: int = 3) -> list[PreferenceRows]
 
 
 @contextlib.contextmanager
+def use_samples(*samples: PreferenceRows) -> Iterator[None]:
+    """In this context, checks use these samples only, for example to reproduce a failure."""
+    before = SAMPLES.set(list(samples))
+    try:
+        yield
+    finally:
+        SAMPLES.reset(before)
+
+
+@contextlib.contextmanager
 def more_cases(factor: int) -> Iterator[None]:
     """In this context, checks use the given multiple of the default number of samples."""
     before = CASES.set(factor)
@@ -177,6 +207,44 @@ def more_cases(factor: int) -> Iterator[None]:
         yield
     finally:
         CASES.reset(before)
+
+
+@contextlib.contextmanager
+def force_compiled() -> Iterator[None]:
+    """Force the large-input paths for small inputs: only those iterate."""
+    small, dispatch.SMALL = dispatch.SMALL, 0
+    try:
+        yield
+    finally:
+        dispatch.SMALL = small
+
+
+@contextlib.contextmanager
+def set_environment(**values: str) -> Iterator[None]:
+    """Set environment variables within the context."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
+def catch_message(kind: type[Exception], call: Callable[[], Any]) -> str:
+    """The message of the error that a call raises; a call without that error is a failure."""
+    try:
+        call()
+    except kind as error:
+        return str(error)
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def reads_lists(tags: Tags) -> bool:
+    """Whether a method reads rankings."""
+    return Form.RANKING in tags.accepts
 
 
 def assert_close(a: Consensus, b: Consensus, *, scores: bool = True) -> None:

@@ -228,8 +228,8 @@ def _imitate_answer(given: F8, grades: F8, levels: F8, by_lot: bool, chance: Ran
     if len(levels):
         if by_lot:
             return chance.choice(levels, len(given))
-        told = np.where(np.isin(grades, levels), grades, given)
-        return np.asarray(levels[0] + levels[-1] - told, np.float64)
+        rating = np.where(np.isin(grades, levels), grades, given)
+        return np.asarray(levels[0] + levels[-1] - rating, np.float64)
     if by_lot:
         return chance.permutation(given)
     worst = -given if np.isnan(grades).any() else grades

@@ -129,11 +129,11 @@ def mutated_file(seed: int, number: int) -> MutatedFile:
         raw = _replace_parquet_columns(raw, pick)
     else:
         for _ in range(pick.choice((0, 1, 1, 1, 2, 3, 8))):
-            raw = _damage_bytes(raw, pick)
+            raw = pick.choice(_DAMAGES)(raw, pick)
     if pick.random() < 0.25:
         raw, suffix = gzip.compress(raw, 1), f"{suffix}.gz"
         for _ in range(pick.choice((0, 0, 1, 2))):
-            raw = _damage_bytes(raw, pick)
+            raw = pick.choice(_DAMAGES)(raw, pick)
     if pick.random() < 0.1:
         suffix = pick.choice(("", ".csv", ".run", ".json", ".parquet", ".txt", ".gz"))
     return MutatedFile(f"file{suffix}" if suffix else "file.", raw, options)
@@ -176,10 +176,6 @@ def _read_and_write(path: str, options: dict[str, Any]) -> None:
                 b"".join(cls().write(content))
 
 
-def _damage_bytes(raw: bytes, pick: random.Random) -> bytes:
-    return pick.choice(_DAMAGES)(raw, pick)
-
-
 def _sample_range(raw: bytes, pick: random.Random, longest: int = 40) -> tuple[int, int]:
     begin = pick.randrange(len(raw) + 1)
     return begin, min(len(raw), begin + pick.randrange(longest))
@@ -201,10 +197,6 @@ def _repeat_range(raw: bytes, pick: random.Random) -> bytes:
     begin, end = _sample_range(raw, pick)
     at = pick.randrange(len(raw) + 1)
     return raw[:at] + raw[begin:end] * pick.choice((1, 2, 5)) + raw[at:]
-
-
-def _truncate_end(raw: bytes, pick: random.Random) -> bytes:
-    return raw[: pick.randrange(len(raw) + 1)]
 
 
 def _insert_token(raw: bytes, pick: random.Random) -> bytes:
@@ -232,15 +224,17 @@ def _shuffle_lines(raw: bytes, pick: random.Random) -> bytes:
     return b"\n".join(lines)
 
 
-def _prepend_token(raw: bytes, pick: random.Random) -> bytes:
-    return pick.choice(_TOKENS) + raw
-
-
 _DAMAGES: Sequence[Callable[[bytes, random.Random], bytes]] = (
-    _flip_bit, _delete_range, _repeat_range, _truncate_end, _insert_token, _insert_token, _replace_token,
-    _replace_token, _replace_token, _splice_files,
-    _shuffle_lines, _prepend_token,
-)  # fmt: skip
+    _flip_bit,
+    _delete_range,
+    _repeat_range,
+    lambda raw, pick: raw[: pick.randrange(len(raw) + 1)],
+    *(_insert_token,) * 2,
+    *(_replace_token,) * 3,
+    _splice_files,
+    _shuffle_lines,
+    lambda raw, pick: pick.choice(_TOKENS) + raw,
+)
 
 
 def _replace_parquet_columns(raw: bytes, pick: random.Random) -> bytes:

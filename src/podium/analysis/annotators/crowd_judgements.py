@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.data.preferences import Preferences
+from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.pairwise_votes import count_items_above
 from podium.metrics.agreement import count_concordant_pairs
@@ -234,7 +235,7 @@ class CrowdJudgements:
         """Pairs ordered as in the reference, and pairs ordered the other way."""
         lists, votes = self.preferences.lists, self.preferences.comparisons
         known = ~np.isnan(of_row)
-        starts = np.concatenate(([0], np.cumsum(known)))[lists.starts]
+        starts = segments.offsets(known)[lists.starts]
         same, other = count_concordant_pairs(starts, -lists.rank[known].astype(np.float64), of_row[known])
         sign = np.where(np.abs(of_vote) > EQUAL, np.sign(of_vote), 0.0)  # a NaN is no preference
         columns = []

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from podium.data.preferences import Preferences
+from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
 from podium.metrics.agreement import compute_rbos, compute_taus
 
@@ -72,7 +73,7 @@ def compare_lists(preferences: Preferences, rows: ExpertListRows) -> AgreementMa
     shared, evidence = np.zeros((experts, experts), np.int64), np.zeros((experts, experts))
     at, list_of = np.full(len(preferences.index.items), -1, np.int64), np.full(len(preferences), -1, np.int64)
     first_list = np.searchsorted(rows.expert, np.arange(experts + 1))
-    first_row = np.concatenate(([0], np.cumsum(rows.length)))[first_list]
+    first_row = segments.offsets(rows.length)[first_list]
     for b in range(experts):
         mine, lists = slice(first_row[b], first_row[b + 1]), slice(first_list[b], first_list[b + 1])
         at[rows.slot[mine]] = np.arange(mine.start, mine.stop)

@@ -38,7 +38,7 @@ class _SavedLeaderboard:
             setattr(self, f"{mark}_", getattr(tally, mark))
         self.scores_ = board.estimate.solution.scores
 
-    def parameters(self) -> dict[str, Any]:
+    def get_parameters(self) -> dict[str, Any]:
         """The settings."""
         return self._settings
 

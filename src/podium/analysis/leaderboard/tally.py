@@ -18,6 +18,7 @@ from podium.analysis.leaderboard.inference import MOST_ITEMS
 from podium.core.errors import InputError, ParameterError
 from podium.data.ids import Id, Ids, code_ids
 from podium.data.preferences import Preferences
+from podium.kernels import segments
 from podium.kernels.bootstrap import Clusters, Squares
 from podium.kernels.contest_scores import Contests, count_contests
 from podium.kernels.dispatch import B1, F8, I8
@@ -309,7 +310,7 @@ def _list_pair_rows(p: Preferences) -> tuple[Any, ...]:
             f"the lists expand to more than {MOST_PAIRS:,} comparisons of two items",
             remedy="keep only the top of the lists",
         )
-    slots = np.concatenate(([0], np.cumsum(sizes)))
+    slots = segments.offsets(sizes)
     base = p.index.starts[t.query_of_list]
     slot_of = t.item.astype(np.int64)
     item = np.arange(t.rows)

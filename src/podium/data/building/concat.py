@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from podium.core.errors import InputError, Option
 from podium.data.building.validate import build_comparisons, build_lists
-from podium.data.ids import CodedColumn, Ids, code_ids
+from podium.data.ids import CodedColumn, Ids
 from podium.data.index import ItemIndex
 from podium.data.lists import Lists
 from podium.kernels.dispatch import I4, I8
@@ -35,18 +34,19 @@ def concat_preferences(parts: Sequence[Preferences]) -> Preferences:
     if len(parts) == 1:
         return parts[0]
     given = [np.lexsort((p.index.arrival, p.index.query_of_slot)) for p in parts]  # slots in input order
-    query = _concat_columns(
+    query = CodedColumn.concat(
         [CodedColumn(p.index.query_of_slot[g], p.queries) for p, g in zip(parts, given, strict=True)], "query"
     )
-    item = _concat_columns([CodedColumn(g, p.index.items) for p, g in zip(parts, given, strict=True)], "item")
-    expert = _concat_columns(
+    item = CodedColumn.concat(
+        [CodedColumn(g, p.index.items) for p, g in zip(parts, given, strict=True)], "item"
+    )
+    expert = CodedColumn.concat(
         [CodedColumn(np.arange(len(p.experts)), p.experts) for p in parts], "expert"
     ).with_sorted_ids()
     index, slot = ItemIndex.build(query, item)
-    slot_base = np.cumsum([0] + [len(p.index.items) for p in parts])
-    expert_base = np.cumsum([0] + [len(p.experts) for p in parts])
-    slots = [slot[a:b][np.argsort(g)] for (a, b), g in zip(pairwise(slot_base), given, strict=True)]
-    experts = [expert.codes[a:b] for a, b in pairwise(expert_base)]
+    slot_parts = np.split(slot, np.cumsum([len(p.index.items) for p in parts])[:-1])
+    slots = [part[np.argsort(g)] for part, g in zip(slot_parts, given, strict=True)]
+    experts = np.split(expert.codes, np.cumsum([len(p.experts) for p in parts])[:-1])
     query_of = index.query_of_slot
     lists = _concat_lists(parts, slots, experts, query_of, index, expert.ids)
     winner = np.concatenate([s[p.comparisons.winner] for p, s in zip(parts, slots, strict=True)])
@@ -103,12 +103,4 @@ def _concat_lists(
             f"for query {index.queries[int(query_of[item[row]])]!r}"
         ),
         origin=lambda _: ("the combined parts", None),
-    )
-
-
-def _concat_columns(columns: list[CodedColumn], what: str) -> CodedColumn:
-    union = code_ids([v for c in columns for v in c.ids.tolist()], what)
-    base = np.cumsum([0] + [len(c.ids) for c in columns])
-    return CodedColumn(
-        np.concatenate([union.codes[b + c.codes] for b, c in zip(base, columns, strict=False)]), union.ids
     )

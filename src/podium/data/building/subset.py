@@ -6,9 +6,9 @@ import dataclasses
 
 import numpy as np
 
-from podium.data.index import ItemIndex
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
+from podium.kernels import segments
 from podium.kernels.dispatch import B1, I8
 
 __all__ = ["restrict_items"]
@@ -16,21 +16,14 @@ __all__ = ["restrict_items"]
 
 def restrict_items(preferences: Preferences, keep: B1) -> Preferences:
     """Preferences over the kept slots: new slot k is old slot `flatnonzero(keep)[k]`; ranks are unchanged."""
-    old, index = np.flatnonzero(keep), preferences.index
-    before = np.concatenate(([0], np.cumsum(keep)))
-    new = before[:-1]  # the new number of each kept slot
-    starts = before[index.starts]
-    order = np.lexsort((index.arrival[old], index.query_of_slot[old]))
-    arrival = np.empty(len(old), np.int32)
-    arrival[order] = np.arange(len(old)) - np.repeat(starts[:-1], np.diff(starts))
-    smaller = ItemIndex(index.queries, starts, index.items.take(old), arrival)
+    new = segments.offsets(keep)[:-1]  # the new number of each kept slot
     lists = _filter_rows(preferences.lists, keep, new)
     votes = preferences.comparisons
     both = keep[votes.winner] & keep[votes.loser]
     votes = votes.keep(both, np.arange(len(preferences.experts)))
     winner, loser = (new[side].astype(np.int32) for side in (votes.winner, votes.loser))
     votes = dataclasses.replace(votes, winner=winner, loser=loser)
-    return Preferences(smaller, preferences.experts, lists, votes, preferences.unlisted)
+    return Preferences(preferences.index.keep(keep), preferences.experts, lists, votes, preferences.unlisted)
 
 
 def _filter_rows(lists: Lists, keep: B1, new: I8) -> Lists:
@@ -39,9 +32,9 @@ def _filter_rows(lists: Lists, keep: B1, new: I8) -> Lists:
     lengths = np.bincount(lists.list_of_row[rows], minlength=len(lists))
     left = lengths > 0
     return Lists(
-        np.concatenate(([0], np.cumsum(left)))[lists.query_starts],
+        segments.offsets(left)[lists.query_starts],
         lists.expert[left],
-        np.concatenate(([0], np.cumsum(lengths[left]))),
+        segments.offsets(lengths[left]),
         new[lists.item[rows]].astype(np.int32),
         lists.rank[rows],
         None if lists.score is None else lists.score[rows],

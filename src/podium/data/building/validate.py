@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from podium.core.errors import ALLOW_REPEATS, InputError, MessageText, Option, PodiumWarning
+from podium.core.errors import ALLOW_REPEATS, InputError, MessageText, Option, ParameterError, PodiumWarning
 from podium.core.settings import Duplicates
 from podium.data.building.duplicates import ListRows, merge_duplicates
 from podium.data.lists import Comparisons, Lists
@@ -22,6 +22,7 @@ __all__ = [
     "Origin",
     "build_comparisons",
     "build_lists",
+    "check_choice",
     "check_numbers",
     "check_tie_marks",
     "row_origin",
@@ -30,6 +31,12 @@ __all__ = [
 
 Origin = Callable[[int], tuple[str, int | None]]  # input row -> (source, line) for error messages
 LAST_RANK = 2**31 - 1
+
+
+def check_choice(name: str, value: object, accepted: Sequence[str]) -> None:
+    """Reject a value that is not one of a few words."""
+    if value not in accepted:
+        raise ParameterError(f"{name} is {value!r}; accepted: {', '.join(accepted)}")
 
 
 def row_origin(row: int) -> tuple[str, int | None]:
@@ -130,12 +137,7 @@ def build_lists(
     if len(query) and (repeat := segments.find_first_repeat(list_key, rows.slot)) is not None:
         if duplicates == "error":
             row = repeat if order is None else int(order[repeat])
-            raise _row_error(
-                f"{name(row)} appears twice",
-                row,
-                origin,
-                ALLOW_REPEATS,
-            )
+            raise _row_error(f"{name(row)} appears twice", row, origin, ALLOW_REPEATS)
         rows, list_key = merge_duplicates(rows, list_key, duplicates, sizes)
         order = _find_sort_order(rows, list_key)
         if order is not None:

@@ -102,7 +102,7 @@ class MethodSpace:
         made = make(spec)
         default = {f.name: f.default for f in dataclasses.fields(made)}
         named = set(params.parse_spec(spec)[1]) if isinstance(spec, str) else set()
-        values = made.parameters()
+        values = made.get_parameters()
         given = {k: v for k, v in values.items() if k in named or not _is_same(v, default[k])}
         if given.pop("weights", None) is not None:
             raise ParameterError(f"{made.name}: the search sets the weights; omit them from the method")

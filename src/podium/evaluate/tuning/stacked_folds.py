@@ -7,7 +7,6 @@ its own experts, and a method that treats queries independently ranks all of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from podium.data.ids import Ids
 from podium.data.index import ItemIndex
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
+from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.methods.base import Aggregator
 
@@ -50,8 +50,10 @@ class StackedFolds:
         if any(len(p.comparisons) for p in parts) or sum(p.lists.rows for p in parts) > LARGEST:
             return None
         lists, index = [p.lists for p in parts], [p.index for p in parts]
-        slots = _compute_offsets(len(i.items) for i in index)
-        rows, listed = _compute_offsets(t.rows for t in lists), _compute_offsets(len(t) for t in lists)
+        slots = segments.offsets([len(i.items) for i in index])
+        rows, listed = (
+            segments.offsets(sizes) for sizes in ([t.rows for t in lists], [len(t) for t in lists])
+        )
         experts = len(parts[0].experts)
         table = Lists(
             _concat_offsets([t.query_starts for t in lists], listed),
@@ -82,10 +84,6 @@ class StackedFolds:
             out.append(Consensus(index, whole.scores[first:last], order, whole.tied[first:last], ties=ties))
             first = last
         return out
-
-
-def _compute_offsets(counts: Iterable[int]) -> I8:
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.fromiter(counts, np.int64))))
 
 
 def _concat_offsets(each: list[I8], first: I8) -> I8:

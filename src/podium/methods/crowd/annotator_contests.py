@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
-from podium.kernels import ranking_measures
+from podium.kernels import ranking_measures, segments
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.pairwise_votes import count_items_above
 from podium.kernels.poisson_binomial import OpponentTable
@@ -108,7 +108,7 @@ def _from_lists(preferences: Preferences, weights: F8) -> _SourceContests:
     )
     order = np.argsort(group, kind="stable")  # unlisted items come last in each list
     group, count, own, chance = group[order], count[order], own[order].astype(np.float64), chance[order]
-    starts = np.concatenate(([0], np.cumsum(np.bincount(group, minlength=len(lists)))))
+    starts = segments.offsets(np.bincount(group, minlength=len(lists)))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     rest = np.full(len(lists), -1, np.int64)
@@ -220,7 +220,7 @@ def _count_list_agreement(preferences: Preferences, place: I8) -> list[F8]:
     kept = np.flatnonzero(place[lists.item] >= 0)
     of_row, rank = lists.list_of_row[kept], lists.rank[kept]
     value = place[lists.item[kept]]
-    starts = np.concatenate(([0], np.cumsum(np.bincount(of_row, minlength=len(lists)))))
+    starts = segments.offsets(np.bincount(of_row, minlength=len(lists)))
     new = np.ones(len(kept), np.bool_)
     new[1:] = (of_row[1:] != of_row[:-1]) | (rank[1:] != rank[:-1])
     levels = np.append(np.flatnonzero(new), len(kept))
@@ -240,7 +240,7 @@ def _count_unlisted_agreement(preferences: Preferences, place: I8, kept: I8, sta
     lists, index = preferences.lists, preferences.index
     ranked = np.flatnonzero(place >= 0)
     query, of_row = index.query_of_slot[ranked], lists.list_of_row[kept]
-    sizes = np.concatenate(([0], np.cumsum(np.bincount(query, minlength=len(index)))))
+    sizes = segments.offsets(np.bincount(query, minlength=len(index)))
     order = ranked[np.lexsort((place[ranked], query))]
     above, below = np.zeros((2, len(place)), np.int64)
     above[order], below[order] = _count_lower_and_higher(sizes, place[order])

@@ -4,44 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from podium.core.errors import ParameterError
 from podium.core.params import Range, Tune, suggest_names
+from podium.data.ids import Id
+from podium.data.index import ItemIndex
+from podium.kernels import segments
 from podium.kernels.belief_lambdas import compute_belief_lambdas
 from podium.kernels.dispatch import F8, I8
 from podium.learning.examples import Progress, no_progress
 from podium.methods.costs import Cost, table_cost
+from podium.methods.feature.feature_normalization import FeatureNormalizer
 
-__all__ = [
-    "BeliefFit",
-    "Cutoff",
-    "KeptShare",
-    "PassLimit",
-    "Shrinkage",
-    "check_grades",
-    "grades_for",
-    "learning_costs",
-    "spread_beliefs",
-]
-
-# declared once, for the learner and the aggregator
-Shrinkage = Annotated[
-    float,
-    Range(1e-6, 1e6),
-    Tune(0.01, 10, log=True),
-    "penalty on the squared distance from kept * beliefs",
-]
-KeptShare = Annotated[
-    float,
-    Range(0, 1),
-    Tune(0, 1),
-    "fraction of the beliefs that the penalty does not shrink; 0 is the published rule",
-]
-Cutoff = Annotated[int, Range(1, 1_000_000_000), "top places whose pairs count"]
-PassLimit = Annotated[int, Range(1, 100_000), "maximum number of passes over the queries"]
+__all__ = ["BeliefFit", "BeliefLearner", "check_grades", "grades_for", "spread_beliefs"]
 
 LARGEST = 2.0  # grade
 STILL = 1e-13  # a gradient below this is rounding error
@@ -63,7 +42,44 @@ class BeliefFit(NamedTuple):
     converged: bool
 
 
-def check_grades(beliefs: Mapping[str, float], what: str) -> None:
+@dataclass(kw_only=True, eq=False, repr=False)
+class BeliefLearner:
+    """The parameters of learning from beliefs, shared by the model over features and the aggregator."""
+
+    beliefs: Annotated[
+        Mapping[Id, float] | None, "grades of experts and features, by name; default: 1 for every expert"
+    ] = None
+    normalize: FeatureNormalizer = "range"
+    l2: Annotated[
+        float,
+        Range(1e-6, 1e6),
+        Tune(0.01, 10, log=True),
+        "penalty on the squared distance from kept * beliefs",
+    ] = 0.5
+    kept: Annotated[
+        float,
+        Range(0, 1),
+        Tune(0, 1),
+        "fraction of the beliefs that the penalty does not shrink; 0 is the published rule",
+    ] = 0.5
+    cutoff: Annotated[int, Range(1, 1_000_000_000), "top places whose pairs count"] = 10
+    passes: Annotated[int, Range(1, 100_000), "maximum number of passes over the queries"] = 200
+
+    def _estimate_fit_costs(self, sizes: I8) -> list[Cost]:
+        """Cost of learning, from the items per query."""
+        return table_cost(sizes, square=PAIR * min(self.passes, LOOKS), remedy=FEWER)
+
+    def _fit_beliefs(
+        self, index: ItemIndex, values: F8, grades: F8, progress: Progress = no_progress
+    ) -> BeliefFit:
+        """Weights of normalized columns, one row per slot."""
+        # queries by id, so that learning does not depend on the order of the rows
+        starts, rows = segments.gather_segments(index.starts, index.queries.codes_by_id())
+        settings = {name: getattr(self, name) for name in ("l2", "kept", "cutoff", "passes")}
+        return spread_beliefs(values[rows], starts, grades, **settings, progress=progress)
+
+
+def check_grades(beliefs: Mapping[Id, float], what: str) -> None:
     """Check that grades are numbers in [-2, 2] and not all 0."""
     if not isinstance(beliefs, Mapping):
         raise ParameterError(
@@ -79,7 +95,7 @@ def check_grades(beliefs: Mapping[str, float], what: str) -> None:
         raise ParameterError(f"{what}: no feature has a nonzero grade; grade at least one")
 
 
-def grades_for(beliefs: Mapping[str, float], names: Sequence[object], what: str) -> F8:
+def grades_for(beliefs: Mapping[Id, float] | Mapping[str, float], names: Sequence[object], what: str) -> F8:
     """One grade per column, 0 without a belief; an unknown name raises an error."""
     place: dict[object, int] = {str(name): k for k, name in enumerate(names)}
     # an exact name takes precedence over one that only prints the same
@@ -96,15 +112,10 @@ def grades_for(beliefs: Mapping[str, float], names: Sequence[object], what: str)
 
 def _suggest_names(name: str, known: Sequence[str]) -> str:
     """Suggest similar names; if none is similar and there are many, the first ones."""
-    said = suggest_names(name, known)
-    if len(known) <= MANY or not said.startswith("known"):
-        return said
+    hint = suggest_names(name, known)
+    if len(known) <= MANY or not hint.startswith("known"):
+        return hint
     return f"there are {len(known)}: {', '.join(known[:MANY])}, ..."
-
-
-def learning_costs(sizes: I8, passes: int) -> list[Cost]:
-    """Cost of `spread_beliefs`, from the items per query."""
-    return table_cost(sizes, square=PAIR * min(passes, LOOKS), remedy=FEWER)
 
 
 def spread_beliefs(

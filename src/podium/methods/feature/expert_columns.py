@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from podium.core.errors import ParameterError
+from podium.data.ids import Id, Ids
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.methods.learned.svd_features import check_table_size
 
-__all__ = ["SCALES", "build_expert_columns", "find_equal_columns"]
+__all__ = ["SCALES", "build_expert_columns", "find_equal_columns", "match_experts"]
 
 SCALES = ("rank", "normal", "score")
 
@@ -40,6 +42,18 @@ def build_expert_columns(preferences: Preferences, experts: I8, n: int, scale: s
     rows = np.flatnonzero(kept[of_row])
     table[lists.item[rows], spoken[of_row[rows]]] = (values - mean[of_row])[rows]
     return table
+
+
+def match_experts(preferences: Preferences, experts: list[Id], method: str) -> I8:
+    """For every expert here its number among those of the fit, -1 for unknown ones, which may not rank items."""
+    codes = Ids(experts).codes_of(preferences.experts)
+    unknown = np.flatnonzero((codes < 0) & preferences.active_experts)
+    if len(unknown):
+        raise ParameterError(
+            f"{method} was not fitted with expert {preferences.experts[int(unknown[0])]!r}; fitted with "
+            f"{', '.join(map(repr, experts[:8]))}{', ...' if len(experts) > 8 else ''}; fit it with all experts"
+        )
+    return codes
 
 
 def _scale_rows(lists: Lists, places: I8, sizes: I8, scale: str) -> tuple[F8, F8]:

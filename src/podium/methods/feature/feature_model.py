@@ -1,22 +1,19 @@
-"""What models over item features share: the name they are saved under, parameters, and column checks."""
+"""What models over item features share: the name they are saved under, and the weights of features."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from podium.core import registry
-from podium.core.errors import InputError, NotFittedError
-from podium.data.features import Features
+from podium.core.errors import NotFittedError
+from podium.methods.parameterized import Parameterized, warn_of_old_name
 
 __all__ = ["FeatureModel"]
 
 
-class FeatureModel:
+class FeatureModel(Parameterized):
     """Base of the models that rank by item features alone. Subclasses are dataclasses, registered by name."""
 
-    name: ClassVar[str] = ""
     names_: list[str]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -24,22 +21,15 @@ class FeatureModel:
         cls.name = cls.__name__
         registry.learners.add(cls.name, cls)
 
-    def parameters(self) -> dict[str, Any]:
-        """All constructor arguments by name."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}  # type: ignore[arg-type]
+    def feature_weights(self) -> dict[str, float]:
+        """The weight of each feature."""
+        raise NotImplementedError
 
-    def __repr__(self) -> str:
-        default = {f.name: f.default for f in dataclasses.fields(self)}  # type: ignore[arg-type]
-        changed = [f"{k}={v!r}" for k, v in self.parameters().items() if v != default[k]]
-        return f"{self.name}({', '.join(changed)})" if changed else self.name
+    def weights(self) -> dict[str, float]:
+        """Former name of `feature_weights`."""
+        warn_of_old_name("weights()", "feature_weights()")
+        return self.feature_weights()
 
-    def _check_fitted(self, how: str) -> None:
+    def _check_fitted(self, call: str) -> None:
         if not hasattr(self, "names_"):
-            raise NotFittedError(f"{self.name} has not been fitted; call {how}")
-
-    def _check_columns(self, features: Features, names: Sequence[str]) -> None:
-        if tuple(features.names) != tuple(names):
-            raise InputError(
-                f"the features are {list(features.names)[:6]}, training had {list(names)[:6]}",
-                remedy="give the same columns in the same order",
-            )
+            raise NotFittedError(f"{self.name} has not been fitted; call {call}")

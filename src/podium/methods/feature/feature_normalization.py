@@ -11,13 +11,11 @@ from podium.kernels.standardize_columns import standardize_by_group
 __all__ = ["FeatureNormalizer", "normalize_by_query"]
 
 FeatureNormalizer = Annotated[
-    str,
-    Choice("range", "deviation"),
-    "divisor of a feature in each query, after subtracting its mean",
+    str, Choice("range", "deviation"), "divisor of a feature in each query, after subtracting its mean"
 ]
 
 
-def normalize_by_query(starts: I8, values: F8, how: str = "range") -> F8:
+def normalize_by_query(starts: I8, values: F8, divisor: str = "range") -> F8:
     """Every column minus its mean in the query, divided by its range (or standard deviation) there.
 
     Missing values become 0, the mean, and so do columns that are constant in a query: they are neutral.
@@ -27,4 +25,4 @@ def normalize_by_query(starts: I8, values: F8, how: str = "range") -> F8:
     >>> normalize_by_query(np.array([0, 3]), np.array([[1.0, 5.0], [3.0, 5.0], [np.nan, 5.0]])).tolist()
     [[-0.5, 0.0], [0.5, 0.0], [0.0, 0.0]]
     """
-    return standardize_by_group(starts, values, by_range=how == "range")
+    return standardize_by_group(starts, values, by_range=divisor == "range")

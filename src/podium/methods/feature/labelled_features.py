@@ -4,43 +4,32 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
 
 import numpy as np
 
 from podium.core import params
 from podium.core.errors import InputError, PodiumWarning
-from podium.core.results import RenamedAttribute
 from podium.data.consensus import Consensus, TieRule
 from podium.data.features import Features
-from podium.data.ids import id_order
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import F8
 from podium.learning.examples import Progress, no_progress
 from podium.methods.costs import check_costs
-from podium.methods.feature.belief_weights import (
-    Cutoff,
-    KeptShare,
-    PassLimit,
-    Shrinkage,
-    check_grades,
-    grades_for,
-    learning_costs,
-    spread_beliefs,
-)
+from podium.methods.feature.belief_weights import BeliefLearner, check_grades, grades_for
 from podium.methods.feature.feature_model import FeatureModel
-from podium.methods.feature.feature_normalization import FeatureNormalizer, normalize_by_query
+from podium.methods.feature.feature_normalization import normalize_by_query
 
 __all__ = ["LabelledFeatures"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LabelledFeatures(FeatureModel):
+class LabelledFeatures(FeatureModel, BeliefLearner):
     """A linear scorer of all features, learned from beliefs about a few of them and from unlabeled items.
 
     `beliefs` grades features by name: 2 surely good, 1 probably good, -1 and -2 the same for bad; fractions
     are allowed and unnamed features have no grade. In each query a feature is centered and divided by its
-    range (`normalise="deviation"`: its standard deviation); missing values count as the mean. The graded sum
+    range (`normalize="deviation"`: its standard deviation); missing values count as the mean. The graded sum
     gives the probability that one item belongs above another. The weights of all features are then fitted to
     these preferences, pairs weighted by their effect on the top `cutoff` places, so that features correlated
     with the graded ones count.
@@ -62,34 +51,30 @@ class LabelledFeatures(FeatureModel):
     """
 
     citation = "Diaz, ICTIR 2016"
+    renamed_parameters: ClassVar = {"normalise": "normalize"}
 
-    beliefs: Mapping[str, float]
-    normalise: FeatureNormalizer = "range"
-    l2: Shrinkage = 0.5
-    kept: KeptShare = 0.5
-    cutoff: Cutoff = 10
-    passes: PassLimit = 200
+    beliefs: Mapping[str, float] = field()  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         params.validate(self)
-        check_grades(self.beliefs, self.name)
+        check_grades(self.beliefs, self.name)  # type: ignore[arg-type]
         self.beliefs = {str(k): float(v) for k, v in self.beliefs.items()}
 
     def fit(self, features: Features, *, progress: Progress = no_progress) -> Self:
         """Learn from unlabeled items; only queries with two or more items contribute."""
         grades = grades_for(self.beliefs, features.names, self.name)
         index = features.index
-        check_costs(self.name, index.queries, learning_costs(index.sizes, self.passes))
-        features = sort_queries(features)
-        starts = features.index.starts
-        values = normalize_by_query(starts, features.values, self.normalise)
+        check_costs(self.name, index.queries, self._estimate_fit_costs(index.sizes))
+        if not len(index):
+            raise InputError("there are no items to learn from", remedy="give features of at least one query")
+        values = normalize_by_query(index.starts, features.values, self.normalize)
         if not np.einsum("ij,j->i", values, grades).any():
             warnings.warn(
                 "in no query do the graded features distinguish two items, so the weights equal the beliefs",
                 PodiumWarning,
                 stacklevel=2,
             )
-        found = spread_beliefs(values, starts, grades, **self._settings(), progress=progress)
+        found = self._fit_beliefs(index, values, grades, progress)
         self.weights_: F8 = found.weights
         self.history_ = found.history
         self.converged_ = found.converged
@@ -108,8 +93,6 @@ class LabelledFeatures(FeatureModel):
         """The items of every query by descending score."""
         return Consensus.from_scores(features.index, self.predict(features), ties=ties, method=repr(self))
 
-    weights = RenamedAttribute("feature_weights")
-
     def feature_weights(self) -> dict[str, float]:
         """The weight of each normalized feature."""
         self._check_fitted("fit(features)")
@@ -127,23 +110,11 @@ class LabelledFeatures(FeatureModel):
         self._check_fitted("fit(features)")
         return self.history_
 
-    def _settings(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("l2", "kept", "cutoff", "passes")}
-
     def _compute_scores(self, features: Features, weights: F8) -> F8:
         if hasattr(self, "names_"):
-            self._check_columns(features, self.names_)
-        values = normalize_by_query(features.index.starts, features.values, self.normalise)
+            Features.require(features, self.names_, self.name)
+        values = normalize_by_query(features.index.starts, features.values, self.normalize)
         return np.asarray(np.einsum("ij,j->i", values, weights))
 
     def __repr__(self) -> str:
         return f"{self.name}(beliefs={dict(self.beliefs)!r})"
-
-
-def sort_queries(features: Features) -> Features:
-    """The same data with queries ordered by id, so that learning does not depend on the order of the rows."""
-    queries = features.index.queries.tolist()
-    if not queries:
-        raise InputError("there are no items to learn from", remedy="give features of at least one query")
-    codes: I8 = np.array(sorted(range(len(queries)), key=lambda c: id_order(queries[c])), np.int64)
-    return features.select_codes(codes)

@@ -4,38 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from podium.core.errors import InputError, ParameterError
+from podium.core.errors import ParameterError
 from podium.data.features import Features
-from podium.data.ids import Id, id_order
+from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.kernels import segments
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import F8
 from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
 from podium.methods.costs import Cost, check_costs
-from podium.methods.feature.belief_weights import (
-    BeliefFit,
-    Cutoff,
-    KeptShare,
-    PassLimit,
-    Shrinkage,
-    check_grades,
-    grades_for,
-    learning_costs,
-    spread_beliefs,
-)
-from podium.methods.feature.feature_normalization import FeatureNormalizer, normalize_by_query
+from podium.methods.feature.belief_weights import BeliefFit, BeliefLearner, check_grades, grades_for
+from podium.methods.feature.expert_columns import match_experts
+from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.input_checks import check_forms
 from podium.methods.learned.svd_features import check_table_size
 
 __all__ = ["LabelledFeaturesAggregator"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LabelledFeaturesAggregator(Aggregator):
+class LabelledFeaturesAggregator(BeliefLearner, Aggregator):
     """Experts' lists and item features as columns of one linear scorer, learned from grades of some of them.
 
     The column of an expert is 1 for its top item, falls evenly down its list, and is 0 for unlisted items.
@@ -52,6 +44,7 @@ class LabelledFeaturesAggregator(Aggregator):
 
     name = "labelled_features"
     citation = "Diaz, ICTIR 2016"
+    renamed_parameters: ClassVar = {"normalise": "normalize"}
     tags = Tags(
         accepts=LIST_FORMS,
         per_query=False,
@@ -66,26 +59,17 @@ class LabelledFeaturesAggregator(Aggregator):
         "doubling": "a copy of an expert adds a belief, which steepens the preferences, and copies share the penalty"
     }
 
-    beliefs: Annotated[
-        Mapping[Id, float] | None, "grades of experts and features, by name; default: 1 for every expert"
-    ] = None
-    normalise: FeatureNormalizer = "range"
-    l2: Shrinkage = 0.5
-    kept: KeptShare = 0.5
-    cutoff: Cutoff = 10
-    passes: PassLimit = 200
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.beliefs is not None:
-            check_grades(self.beliefs, self.name)  # type: ignore[arg-type]
+            check_grades(self.beliefs, self.name)
 
     def fit(
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
     ) -> Self:
         """Learn the weights from these queries; labels are ignored."""
-        self._check_forms(preferences)
-        check_costs(self.name, preferences.queries, learning_costs(preferences.index.sizes, self.passes))
+        check_forms(self, preferences)
+        check_costs(self.name, preferences.queries, self._estimate_fit_costs(preferences.index.sizes))
         self.__dict__.pop("weights_", None)
         self.experts_: list[Id] = preferences.experts.tolist()
         self.features_: list[str] = [] if features is None else list(features.names)
@@ -97,7 +81,7 @@ class LabelledFeaturesAggregator(Aggregator):
 
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         fitted = hasattr(self, "weights_")
-        return [] if fitted else learning_costs(preferences.index.sizes, self.passes)
+        return [] if fitted else self._estimate_fit_costs(preferences.index.sizes)
 
     # -- columns ---------------------------------------------------------------------------------------------
 
@@ -112,7 +96,7 @@ class LabelledFeaturesAggregator(Aggregator):
     def _build_columns(self, preferences: Preferences, features: Features | None) -> F8:
         """A normalized column for every expert, then for every feature, of the fit."""
         index, lists = preferences.index, preferences.lists
-        codes = self._match_experts(preferences)
+        codes = match_experts(preferences, self.experts_, self.name)
         width = len(self.experts_) + len(self.features_)
         check_table_size(preferences, width, "drop experts or features, or aggregate in parts")
         table = np.zeros((len(index.items), width))
@@ -120,33 +104,10 @@ class LabelledFeaturesAggregator(Aggregator):
         high = 1.0 - (place - 1.0) / np.maximum(lists.lengths, 1)[lists.list_of_row]
         expert = codes[lists.expert][lists.list_of_row]
         table[lists.item, expert] = high
-        if self.features_:
-            table[:, len(self.experts_) :] = self._align_features(preferences, features)
-        elif features is not None:
-            raise InputError(
-                f"{self.name} was fitted without item features", remedy="omit them, or fit with them"
-            )
-        return normalize_by_query(index.starts, table, self.normalise)
-
-    def _align_features(self, preferences: Preferences, features: Features | None) -> F8:
-        if features is None or list(features.names) != self.features_:
-            got = "none" if features is None else str(list(features.names)[:6])
-            raise InputError(
-                f"{self.name} was fitted with the item features {self.features_[:6]}, and got {got}",
-                remedy="give the same columns in the same order",
-            )
-        return features.align(preferences.index)
-
-    def _match_experts(self, preferences: Preferences) -> I8:
-        known = {(type(e), e): c for c, e in enumerate(self.experts_)}
-        codes = np.array([known.get((type(e), e), -1) for e in preferences.experts], np.int64)
-        strange = np.flatnonzero((codes < 0) & preferences.active_experts)
-        if len(strange):
-            raise ParameterError(
-                f"{self.name} was not fitted with expert {preferences.experts[int(strange[0])]!r}; fitted with "
-                f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}; fit again"
-            )
-        return codes
+        Features.require(features, self.features_, self.name)
+        if features is not None:
+            table[:, len(self.experts_) :] = features.align(index)
+        return normalize_by_query(index.starts, table, self.normalize)
 
     # -- learning and scoring --------------------------------------------------------------------------------
 
@@ -155,14 +116,8 @@ class LabelledFeaturesAggregator(Aggregator):
         if self.beliefs is None:
             grades = np.array([1.0] * len(self.experts_) + [0.0] * len(self.features_))
         else:
-            grades = grades_for(self.beliefs, names, self.name)  # type: ignore[arg-type]
-        queries = preferences.queries.tolist()
-        order = np.array(sorted(range(len(queries)), key=lambda c: id_order(queries[c])), np.int64)
-        # by id, so that the order of the rows does not matter
-        starts, rows = segments.gather_segments(preferences.index.starts, order)
-        return spread_beliefs(
-            values[rows], starts, grades, l2=self.l2, kept=self.kept, cutoff=self.cutoff, passes=self.passes
-        )
+            grades = grades_for(self.beliefs, names, self.name)
+        return self._fit_beliefs(preferences.index, values, grades)
 
     def _ensure_fitted(
         self, preferences: Preferences, features: Features | None
@@ -170,7 +125,7 @@ class LabelledFeaturesAggregator(Aggregator):
         """Itself when fitted, otherwise a copy fitted to these queries."""
         if hasattr(self, "weights_"):
             return self
-        return type(self)(**self.parameters()).fit(preferences, None, features)
+        return type(self)(**self.get_parameters()).fit(preferences, None, features)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         return self._compute_raw_outcome(preferences, weights, None)
@@ -184,7 +139,7 @@ class LabelledFeaturesAggregator(Aggregator):
         magnitude = np.zeros(len(index))
         terms = np.einsum("ij,j->i", np.abs(columns), np.abs(model.weights_))
         np.maximum.at(magnitude, index.query_of_slot, terms)
-        codes = model._match_experts(preferences)
+        codes = match_experts(preferences, model.experts_, self.name)
         notes = () if model.converged_ else (f"the weights did not converge within {self.passes} passes",)
         return Outcome(
             np.asarray(scores),
@@ -201,7 +156,7 @@ class LabelledFeaturesAggregator(Aggregator):
         self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
     ) -> dict[Id, float]:
         """Contributions of each expert and each feature to an item's score; they sum to it."""
-        self._check_forms(preferences)
+        check_forms(self, preferences)
         # learned from all queries, not only from the explained one
         model = self._ensure_fitted(preferences, features)
         one = preferences.select([query])

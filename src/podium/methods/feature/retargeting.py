@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 import numpy as np
 
-from podium.core.errors import InputError, NotFittedError, ParameterError
+from podium.core.errors import NotFittedError, ParameterError
 from podium.core.params import Choice, Range, Tune
 from podium.data.features import Features
 from podium.data.ids import Id
@@ -21,6 +21,7 @@ from podium.methods.base import FEATURES, Aggregator, Outcome, Tags
 from podium.methods.feature import expert_columns as listed
 from podium.methods.feature.feature_normalization import normalize_by_query
 from podium.methods.feature.retargeting_search import RetargetingOptions, RetargetingResult, search_weights
+from podium.methods.input_checks import check_features, check_forms
 
 __all__ = ["MonotoneRetargeting"]
 
@@ -84,8 +85,8 @@ class MonotoneRetargeting(Aggregator):
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
     ) -> Self:
         """Learn the weights (when pooled), for use on any queries; labels are a known order of items."""
-        self._check_forms(preferences)
-        self._check_features(features)
+        check_forms(self, preferences)
+        check_features(self, features)
         for name in [n for n in self.__dict__ if n.endswith("_")]:
             del self.__dict__[name]
         if not self.pooled:
@@ -121,16 +122,7 @@ class MonotoneRetargeting(Aggregator):
 
     def _build_columns(self, preferences: Preferences, experts: list[Id]) -> F8:
         """A column for each of these experts; an unknown expert raises an error."""
-        place = {(type(e), e): k for k, e in enumerate(experts)}
-        codes = np.array([place.get((type(e), e), -1) for e in preferences.experts], np.int64)
-        strangers = preferences.experts.take(
-            np.flatnonzero((codes < 0) & preferences.active_experts)
-        ).tolist()
-        if strangers:
-            raise ParameterError(
-                f"{self.name} has no weight for expert {strangers[0]!r}; it learned those of "
-                f"{', '.join(map(repr, experts[:8]))}{', ...' if len(experts) > 8 else ''}; fit it with all experts"
-            )
+        codes = listed.match_experts(preferences, experts, self.name)
         return listed.build_expert_columns(preferences, codes, len(experts), self.scale)
 
     def _normalize_features(self, index: ItemIndex, features: Features | None) -> F8:
@@ -176,18 +168,11 @@ class MonotoneRetargeting(Aggregator):
         )
 
     def _fit_copy(self, preferences: Preferences, features: Features | None) -> MonotoneRetargeting:
-        return type(self)(**self.parameters()).fit(preferences, features=features)
+        return type(self)(**self.get_parameters()).fit(preferences, features=features)
 
     def _compute_contributions(self, preferences: Preferences, features: Features | None) -> tuple[F8, F8]:
         """Contributions of every list (columns) and of all features together to each slot."""
-        if (features is None and self.features_) or (
-            features is not None and list(features.names) != self.features_
-        ):
-            got = "none" if features is None else str(list(features.names)[:6])
-            raise InputError(
-                f"{self.name} was fitted with the item features {self.features_[:6]}, and got {got}",
-                remedy="give the same columns in the same order",
-            )
+        Features.require(features, self.features_, self.name)
         table = self._build_columns(preferences, self.experts_)
         lists, rest = np.asarray(self.balance_).tolist()
         values = self._normalize_features(preferences.index, features)
@@ -241,25 +226,25 @@ class MonotoneRetargeting(Aggregator):
         self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
     ) -> dict[Id, float]:
         """Contributions of each list, and of all features together, to an item's score."""
-        self._check_forms(preferences)
-        self._check_features(features)
+        check_forms(self, preferences)
+        check_features(self, features)
         if not self.pooled:
             return super().explain(preferences, query, item, features)
         model = self if hasattr(self, "experts_") else self._fit_copy(preferences, features)
         at = preferences.index.slot(query, item)
         parts, rest = model._compute_contributions(preferences, features)
-        told: dict[Id, float] = dict(zip(model.experts_, parts[at].tolist(), strict=True))
-        return told | ({FEATURES: float(rest[at])} if model.features_ else {})
+        contributions: dict[Id, float] = dict(zip(model.experts_, parts[at].tolist(), strict=True))
+        return contributions | ({FEATURES: float(rest[at])} if model.features_ else {})
 
     def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
         """Without `pooled`, experts have no weight to set to 0, so they are removed from the query."""
         whole = self._score_by_query(one, features).scores[at]
-        told: dict[Id, float] = {}
+        contributions: dict[Id, float] = {}
         for expert in one.experts.take(np.flatnonzero(one.active_experts)):
             alone = len(one.experts) < 2
             rest = 0.0 if alone else self._score_by_query(one.without_expert(expert), features).scores[at]
-            told[expert] = float(whole - rest)
-        return told
+            contributions[expert] = float(whole - rest)
+        return contributions
 
 
 def _normalize_shares(weights: F8) -> F8:

@@ -64,42 +64,44 @@ class RetargetingResult(NamedTuple):
     trace: list[tuple[F8, F8]]
 
 
-def search_weights(table: F8, values: F8, starts: I8, asked: RetargetingOptions) -> RetargetingResult:
+def search_weights(table: F8, values: F8, starts: I8, options: RetargetingOptions) -> RetargetingResult:
     """Weights of the lists (columns of `table`) and of the features (columns of `values`)."""
     same = find_equal_columns(table)
     first, count = np.unique(same, return_counts=True)
     size = root_mean_square(table[:, first].reshape(-1)) or 1.0
     used = table[:, first] / size
-    found = _search_distinct(used, values, starts, asked)
+    found = _search_distinct(used, values, starts, options)
     weights = np.zeros(table.shape[1])
     weights[:] = (found.weights / count / size)[np.searchsorted(first, same)]
     return found._replace(weights=weights)
 
 
-def _search_distinct(table: F8, values: F8, starts: I8, asked: RetargetingOptions) -> RetargetingResult:
-    how = asked.settings
-    lists = LinearPredictor(table, starts, how.loss, asked.l1, asked.l2, positive=True)
-    features = LinearPredictor(values, starts, how.loss, asked.feature_l1, asked.feature_l2)
+def _search_distinct(table: F8, values: F8, starts: I8, options: RetargetingOptions) -> RetargetingResult:
+    settings = options.settings
+    lists = LinearPredictor(table, starts, settings.loss, options.l1, options.l2, positive=True)
+    features = LinearPredictor(values, starts, settings.loss, options.feature_l1, options.feature_l2)
     plain = compute_agreement_weights(table)
     agreed = scale_to_unit(table @ plain)
-    straight = LinearPredictor(values, starts, "squared", 0.0, max(asked.feature_l2, 1e-6))
+    straight = LinearPredictor(values, starts, "squared", 0.0, max(options.feature_l2, 1e-6))
     explained = _explained_share(agreed, straight, len(agreed) - (len(starts) - 1))
-    if not values.shape[1] or not agreed.any() or explained < asked.trust:
-        return _build_lists_result(table, plain, straight, agreed, explained, asked.side)
-    runs = _run_starts(_iterate_starts(table, plain, lists, straight, asked.singles), lists, features, asked)
+    if not values.shape[1] or not agreed.any() or explained < options.trust:
+        return _build_lists_result(table, plain, straight, agreed, explained, options.side)
+    runs = _run_starts(
+        _iterate_starts(table, plain, lists, straight, options.singles), lists, features, options
+    )
     # the features fit a list and its reverse equally well: the lists' common order determines the sign
     runs = [run for run in runs if float(run.lists.predictor @ agreed) > 0] or runs
     settled = [run for run in runs if _compute_misfit(run) < SETTLED]
     if settled:
         return _select_fewest_lists(
-            _prune_lists(settled, lists, features, asked), table, explained, asked.side
+            _prune_lists(settled, lists, features, options), table, explained, options.side
         )
     best = min(runs, key=_compute_misfit)
     weights = best.lists.coefficients
     balance = (
         _estimate_balance(table, weights, best, starts)
-        if asked.side == "auto"
-        else _fixed_balance(asked.side)
+        if options.side == "auto"
+        else _fixed_balance(options.side)
     )
     return _build_result(best, weights, table, balance, "open", explained)
 
@@ -108,19 +110,19 @@ def _run_starts(
     starts: Iterator[tuple[F8, bool]],
     lists: LinearPredictor,
     features: LinearPredictor,
-    asked: RetargetingOptions,
+    options: RetargetingOptions,
 ) -> list[RetargetingSolution]:
     """A few alternations from every start, and all alternations from the best of them."""
-    how = asked.settings
-    few = replace(how, turns=min(FIRST, how.turns))
+    settings = options.settings
+    few = replace(settings, turns=min(FIRST, settings.turns))
     tried = [
         (begin, handover, alternate_fits(lists, features, begin, few, handover=handover))
         for begin, single in starts
-        for handover in ((False,) if single or how.loss != "squared" else (False, True))
+        for handover in ((False,) if single or settings.loss != "squared" else (False, True))
     ]
     tried.sort(key=lambda t: _compute_misfit(t[2]))
     whole = [
-        alternate_fits(lists, features, begin, how, handover=handover, traced=asked.traced)
+        alternate_fits(lists, features, begin, settings, handover=handover, traced=options.traced)
         for begin, handover, _ in tried[:LAST]
     ]
     return whole + [run for *_, run in tried[LAST:]]
@@ -191,18 +193,9 @@ def _build_lists_result(
     balance = np.array([1.0, 0.0])
     if side in ("features", "both") and predictor.any():
         balance = _fixed_balance(side)
-    size = _nonzero_size(table @ plain)
-    return RetargetingResult(
-        plain / size,
-        coefficients / _nonzero_size(predictor),
-        balance,
-        "lists",
-        explained,
-        1.0,
-        0,
-        [],
-        [(agreed, predictor)],
-    )
+    weights, coefficients = plain / _nonzero_size(table @ plain), coefficients / _nonzero_size(predictor)
+    trace = [(agreed, predictor)]
+    return RetargetingResult(weights, coefficients, balance, "lists", explained, 1.0, 0, [], trace)
 
 
 def _compute_misfit(run: RetargetingSolution) -> float:
@@ -220,10 +213,10 @@ def _prune_lists(
     runs: list[RetargetingSolution],
     lists: LinearPredictor,
     features: LinearPredictor,
-    asked: RetargetingOptions,
+    options: RetargetingOptions,
 ) -> list[RetargetingSolution]:
     """The same runs without lists of small weight, where the features still reproduce the remaining order."""
-    once = replace(asked.settings, turns=1)
+    once = replace(options.settings, turns=1)
     sizes = np.sqrt(np.mean(lists.columns**2, axis=0))
     tried = []
     for run in runs:
@@ -259,17 +252,10 @@ def _select_fewest_lists(
 def _build_result(
     run: RetargetingSolution, weights: F8, table: F8, balance: F8, mode: str, explained: float
 ) -> RetargetingResult:
-    return RetargetingResult(
-        weights / _nonzero_size(table @ weights),
-        run.features.coefficients / _nonzero_size(run.features.predictor),
-        balance,
-        mode,
-        explained,
-        run.objective,
-        run.turns,
-        run.history,
-        run.trace,
-    )
+    weights = weights / _nonzero_size(table @ weights)
+    coefficients = run.features.coefficients / _nonzero_size(run.features.predictor)
+    progress = run.objective, run.turns, run.history, run.trace
+    return RetargetingResult(weights, coefficients, balance, mode, explained, *progress)
 
 
 def _estimate_balance(table: F8, weights: F8, run: RetargetingSolution, starts: I8) -> F8:

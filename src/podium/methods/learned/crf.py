@@ -170,8 +170,7 @@ class CrfAggregator(SupervisedAggregator):
 
     def _group_experts(self, rows: I8) -> tuple[I8, int]:
         """The weight group of every expert (-1: excluded), and that of experts without own weights or -1."""
-        left = {(type(e), e) for e in self.dropped_}
-        counts = np.array([(type(e), e) not in left for e in self.experts_], np.bool_)
+        counts = Ids(self.dropped_).codes_of(Ids(self.experts_)) < 0
         if not counts.any():
             raise InputError("all experts were dropped", remedy="drop fewer experts")
         if self.sharing == "shared":
@@ -277,8 +276,7 @@ class CrfAggregator(SupervisedAggregator):
         if self.sharing == "own":
             codes = self._match_expert_ids(experts, speaking)
         else:
-            known = {(type(e), e): c for c, e in enumerate(self.experts_)}
-            codes = np.array([known.get((type(e), e), -1) for e in experts], np.int64)
+            codes = Ids(self.experts_).codes_of(experts)
         return np.where(codes >= 0, self.group_[codes], self.shared_)
 
     def _compute_terms(self, found: ExpertStatements, group: I8, *, missing_only: bool = False) -> F8:
@@ -345,7 +343,7 @@ class CrfAggregator(SupervisedAggregator):
         if not 0 <= share < 1:
             raise ParameterError(f"share is {share!r}; accepted: number in [0, 1)")
         rows = [row for code, row in enumerate(self.expert_weights()) if self.group_[code] != self.shared_]
-        smaller = type(self)(**self.parameters())
+        smaller = type(self)(**self.get_parameters())
         smaller.dropped_ = [row.expert for row in rows if row.reading == "dropped" or row.share < share]
         return smaller.fit(
             preferences, labels, validation=validation, query_weights=query_weights, progress=progress

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import numpy as np
 
-from podium.core.errors import InputError, PodiumWarning
+from podium.core.errors import PodiumWarning
 from podium.core.params import Range
 from podium.data.features import Features
 from podium.data.ids import Id
@@ -98,12 +98,8 @@ class FusedAggregator(SupervisedAggregator, Learner):
         index, names = preferences.index, self.features_
         if features is None and not names:
             return np.zeros((len(index.items), 0))
-        if features is None or list(features.names) != names:
-            got = "none" if features is None else str(list(features.names)[:6])
-            raise InputError(
-                f"{self.name} was trained with the item features {names[:6]}, and got {got}",
-                remedy="give the same columns in the same order",
-            )
+        Features.require(features, names, self.name)
+        assert features is not None
         found = features.align(index)
         if len(found) and np.isnan(found).all():
             warnings.warn(
@@ -151,7 +147,7 @@ class FusedAggregator(SupervisedAggregator, Learner):
         enough = len(sizes) >= 2 * PARTS and all((part[useful] != k).any() for k in range(PARTS))
         for number in range(PARTS if enough else 0):
             rest = replace(task.examples, weight=np.where(part == number, 0.0, weight))
-            other = type(self)(**{**self.parameters(), "trees": 0, "members": 1})
+            other = type(self)(**{**self.get_parameters(), "trees": 0, "members": 1})
             other._train_scorer(replace(task, examples=rest))
             mine = np.repeat(part == number, sizes)
             unseen = other._predict_scores(task.values[mine])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
 from podium.core import params
 from podium.core.errors import InputError, Option, ParameterError
 from podium.core.params import Choice, suggest_names
-from podium.core.results import RenamedAttribute
 from podium.data.consensus import Consensus, TieRule
 from podium.data.features import Features
 from podium.data.ids import Id
@@ -36,7 +35,7 @@ LINEAR = (Option("hidden", 0, of="method"), ", ", Option("scorer", "lambdarank",
 class LambdaRank(FeatureModel, Learner):
     """A linear or feed-forward scorer of (query, item) features that optimizes a ranking metric.
 
-    `normalise` first makes features comparable within each query, as in `LabelledFeatures`. `prior` gives
+    `normalize` first makes features comparable within each query, as in `LabelledFeatures`. `prior` gives
     weights of features that are known or believed before any label is seen (0 for the others), or is a fitted
     `LabelledFeatures`: training starts there, and `l2` shrinks towards it instead of 0. It needs a linear
     scorer.
@@ -50,7 +49,9 @@ class LambdaRank(FeatureModel, Learner):
     {'good': True, 'bad': False}
     """
 
-    normalise: Annotated[
+    renamed_parameters: ClassVar = {"normalise": "normalize"}
+
+    normalize: Annotated[
         str, Choice("no", "range", "deviation"), "normalization of features within each query"
     ] = "no"
     prior: Mapping[str, float] | LabelledFeatures | None = None
@@ -67,11 +68,11 @@ class LambdaRank(FeatureModel, Learner):
                 ", or omit the prior",
             )
         if isinstance(self.prior, LabelledFeatures):
-            if self.prior.normalise != self.normalise:
+            if self.prior.normalize != self.normalize:
                 raise ParameterError(
-                    f"LambdaRank: the prior's weights are for features with normalise={self.prior.normalise!r}, not "
-                    f"{self.normalise!r}; set ",
-                    Option("normalise", self.prior.normalise, of="method"),
+                    f"LambdaRank: the prior's weights are for features with normalize={self.prior.normalize!r}, not "
+                    f"{self.normalize!r}; set ",
+                    Option("normalize", self.prior.normalize, of="method"),
                 )
             self.prior = self.prior.feature_weights()
         _check_prior(self.prior)
@@ -96,7 +97,7 @@ class LambdaRank(FeatureModel, Learner):
         )
         task = LearningTask(self._prepare_values(features)[examples.rows], examples, progress=progress)
         if validation is not None:
-            self._check_columns(validation[0], features.names)
+            Features.require(validation[0], features.names, self.name)
             check = Examples.from_labels(validation[0].index, validation[1], teaches=False)
             task = LearningTask(
                 task.values, examples, self._prepare_values(validation[0])[check.rows], check, progress
@@ -148,14 +149,12 @@ class LambdaRank(FeatureModel, Learner):
     def predict(self, features: Features) -> F8:
         """One score per slot of the features' index."""
         self._check_fitted("fit(features, labels)")
-        self._check_columns(features, self.names_)
+        Features.require(features, self.names_, self.name)
         return self._predict_scores(self._prepare_values(features))
 
     def rank(self, features: Features, *, ties: TieRule = "item") -> Consensus:
         """The items of every query by descending score."""
         return Consensus.from_scores(features.index, self.predict(features), ties=ties, method="lambdarank")
-
-    weights = RenamedAttribute("feature_weights")
 
     def feature_weights(self) -> dict[str, float]:
         """The weight of each feature in a linear scorer."""
@@ -165,9 +164,9 @@ class LambdaRank(FeatureModel, Learner):
         return dict(zip(self.names_, self._linear_weights().tolist(), strict=True))
 
     def _prepare_values(self, features: Features) -> F8:
-        if self.normalise == "no":
+        if self.normalize == "no":
             return np.nan_to_num(features.values, nan=0.0)
-        return normalize_by_query(features.index.starts, features.values, self.normalise)
+        return normalize_by_query(features.index.starts, features.values, self.normalize)
 
     def _align_prior(self, names: tuple[str, ...]) -> F8 | None:
         if self.prior is None:

@@ -27,6 +27,7 @@ from podium.learning.shard_cache import (
     weights_key,
 )
 from podium.learning.training_shards import is_empty
+from podium.methods.input_checks import check_forms
 from podium.methods.learned.crf_objective import CrfValidation, InMemoryCrfObjective
 from podium.methods.learned.crf_potentials import (
     ExpertStatements,
@@ -142,7 +143,7 @@ class ShardedCrfObjective:
         self, preferences: Preferences, examples: Examples, part: PreparedArrays
     ) -> PreparedArrays:
         model = self.model
-        model._check_forms(preferences)
+        check_forms(model, preferences)
         heard = np.flatnonzero(preferences.active_experts)
         preferences = preferences.with_experts(preferences.experts.take(heard).tolist())
         found = collect_statements(

@@ -65,7 +65,7 @@ class ShardedObjective:
         self, shelf: PreparedShards, weights: dict[Id, float]
     ) -> Callable[[int], PreparedArrays]:
         """A prepared shard: features of the labeled items, missing values 0, and the labels."""
-        recipe = f"LambdaRank normalise={self.model.normalise} weights={weights_key(weights)}"
+        recipe = f"LambdaRank normalise={self.model.normalize} weights={weights_key(weights)}"
 
         def make_part(number: int) -> PreparedArrays:
             content = shelf.content(number)
@@ -88,7 +88,7 @@ class ShardedObjective:
         if not self.names:
             self.names = features.names
             self.mean, self.spread = np.zeros(len(self.names)), np.zeros(len(self.names))
-        self.model._check_columns(features, self.names)
+        Features.require(features, self.names, self.model.name)
 
     def _scan_features(self, part: PreparedArrays) -> None:
         """Collect names and moments of the features of a shard."""

@@ -20,6 +20,7 @@ from podium.data.preferences import Preferences
 from podium.kernels.dispatch import B1, F8, I8
 from podium.learning.examples import Examples, Progress, no_progress
 from podium.methods.base import Aggregator, Outcome
+from podium.methods.input_checks import check_features, check_forms
 from podium.methods.learned.baseline_comparison import compare_with_baseline
 from podium.methods.learned.provenance import forget_queries, note_queries
 
@@ -65,7 +66,7 @@ class SupervisedAggregator(Aggregator):
         those queries, and a `NoGainWarning` is issued where the model is worse. `fitted_on_` holds digests of
         all queries that were used, so that they are not mistaken for held-out queries later.
         """
-        self._check_forms(preferences)
+        check_forms(self, preferences)
         # an expert without preferences here is not trained on, even if a larger table named it
         heard = np.flatnonzero(preferences.active_experts)
         preferences = preferences.with_experts(preferences.experts.take(heard).tolist())
@@ -106,7 +107,7 @@ class SupervisedAggregator(Aggregator):
         *,
         teaches: bool,
     ) -> Training:
-        self._check_features(features)
+        check_features(self, features)
         examples = Examples.from_labels(preferences.index, labels, dict(weights or {}), teaches=teaches)
         return Training(preferences, examples, features, validation, progress)
 
@@ -159,8 +160,7 @@ class SupervisedAggregator(Aggregator):
         return self._match_expert_ids(preferences.experts, preferences.active_experts)
 
     def _match_expert_ids(self, experts: Ids, speaking: B1) -> I8:
-        known = {(type(e), e): c for c, e in enumerate(self.experts_)}
-        codes = np.array([known.get((type(e), e), -1) for e in experts], np.int64)
+        codes = Ids(self.experts_).codes_of(experts)
         if self.unseen == "error" and (codes < 0).any():
             strangers = experts.take(np.flatnonzero((codes < 0) & speaking)).tolist()
             if not strangers:

@@ -11,7 +11,7 @@ from podium.core.errors import InputError, MessageText, Option
 from podium.core.params import Choice, Range, Tune
 from podium.data.building.subset import restrict_items
 from podium.data.features import Features
-from podium.data.ids import Id
+from podium.data.ids import Id, Ids
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.preference_svd import (
@@ -164,9 +164,8 @@ class SvdAggregator(SupervisedAggregator, Learner):
             return np.zeros(len(preferences.experts), np.int64), 1
         if self.features == "individual":
             return self._match_experts(preferences), len(self.experts_)
-        own = {(type(e), e): g for g, e in enumerate(self.own_)}
-        codes = [own.get((type(e), e), len(own)) for e in preferences.experts]
-        return np.array(codes, np.int64), len(own) + 1
+        codes = Ids(self.own_).codes_of(preferences.experts)
+        return np.where(codes >= 0, codes, len(self.own_)), len(self.own_) + 1
 
     def _group_names(self) -> list[Id]:
         """Names of the groups, for explanations."""

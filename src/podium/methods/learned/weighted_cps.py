@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from podium.data.building.subset import restrict_items
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
+from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.stagewise_model import compute_coset_distances
 from podium.learning.examples import Examples, Progress
@@ -34,14 +35,14 @@ class StageChoices(NamedTuple):
     weight: F8  # by stage
 
     @classmethod
-    def from_training(cls, training: Training, places: F8, distance: str, normalise: bool) -> StageChoices:
+    def from_training(cls, training: Training, places: F8, distance: str, normalize: bool) -> StageChoices:
         """One stage for every query and grade but its lowest: items of the grade against those below."""
-        blocks = list(_iterate_stages(training.examples, places, distance, normalise))
+        blocks = list(_iterate_stages(training.examples, places, distance, normalize))
         sizes = [len(chosen) for _, chosen, _ in blocks]
         return cls(
             np.concatenate([values for values, _, _ in blocks]),
             np.concatenate([chosen for _, chosen, _ in blocks]),
-            np.concatenate(([0], np.cumsum(sizes))),
+            segments.offsets(sizes),
             np.array([weight for _, _, weight in blocks]),
         )
 
@@ -65,7 +66,7 @@ class StageChoices(NamedTuple):
 
 
 def _iterate_stages(
-    examples: Examples, places: F8, distance: str, normalise: bool
+    examples: Examples, places: F8, distance: str, normalize: bool
 ) -> Iterator[tuple[F8, B1, float]]:
     """Distances, chosen items, and the weight of every stage."""
     starts, grades = examples.starts, examples.labels.grades
@@ -75,7 +76,7 @@ def _iterate_stages(
         size = len(grade)
         for begin in [0, *(np.flatnonzero(np.diff(grade)) + 1).tolist()][:-1]:
             values = compute_coset_distances(place[begin:], begin, distance)
-            if normalise:
+            if normalize:
                 values = values / (size if distance != "spearman" else size * size)
             yield values, grade[begin:] == grade[begin], float(examples.weight[query])
 
@@ -91,7 +92,7 @@ class WeightedCps(SupervisedAggregator):
     choice among its grade and all below (as Breslow treats ties in Cox's regression); the problem stays
     convex.
 
-    `normalise` divides distances by the number of items (its square for `spearman`), so that long lists do
+    `normalize` divides distances by the number of items (its square for `spearman`), so that long lists do
     not count more than short ones; False is the published model. Validation data are not used.
 
     >>> from podium import Labels, Preferences
@@ -105,15 +106,17 @@ class WeightedCps(SupervisedAggregator):
     citation = "Qin, Geng & Liu, NIPS 2010"
     tags = Tags(accepts=LIST_FORMS, weighted=False, supervised=True, pairwise="items")
 
+    renamed_parameters: ClassVar = {"normalise": "normalize"}
+
     distance: Distance = "kendall"
     positive: Annotated[bool, "restrict theta to nonnegative values: no expert is reversed"] = True
-    normalise: Annotated[bool, "measure distances relative to the length of the ranking"] = True
+    normalize: Annotated[bool, "measure distances relative to the length of the ranking"] = True
     l2: Annotated[float, Range(0, 1e6), Tune(1e-5, 0.1, log=True), "penalty on the squared theta"] = 1e-3
     max_iterations: Annotated[int, Range(1, 100_000), "maximum number of L-BFGS steps"] = 300
 
     def _learn(self, training: Training) -> None:
         places = _example_places(training, len(self.experts_))
-        choices = StageChoices.from_training(training, places, self.distance, self.normalise)
+        choices = StageChoices.from_training(training, places, self.distance, self.normalize)
         found = self._minimize_loss(choices, training.progress)
         self.theta_: dict[Id, float] = dict(zip(self.experts_, found.tolist(), strict=True))
 

@@ -14,6 +14,7 @@ from podium.data.consensus import Consensus
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
+from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.pairwise_votes import count_items_above
 from podium.learning.examples import Examples
@@ -251,7 +252,7 @@ def _pairs_in_lists(preferences: Preferences, level: I8) -> tuple[F8, F8]:
     listed_worse, unlisted_worse = np.zeros(count), np.zeros(count)
     for grade in range(int(level.max(initial=0)) + 1):
         here = np.flatnonzero(row_level == grade)
-        worse = np.concatenate(([0], np.cumsum((row_level >= 0) & (row_level < grade))))
+        worse = segments.offsets((row_level >= 0) & (row_level < grade))
         right += np.bincount(of_row[here], (worse[end] - worse[upto])[here], count)
         wrong += np.bincount(of_row[here], (worse[above] - worse[base])[here], count)
         if preferences.unlisted == "below":

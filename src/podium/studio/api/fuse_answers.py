@@ -89,7 +89,7 @@ def answer_fuse(given: request_models.FuseRequest, state: Any) -> dict[str, Any]
 
 def method_document(method: Aggregator) -> dict[str, Any]:
     """Name, parameters, and both as `make` reads them."""
-    return {"name": method.name, "spec": repr(method), "parameters": method.parameters()}
+    return {"name": method.name, "spec": repr(method), "parameters": method.get_parameters()}
 
 
 def _build_plain_preferences(lists: list[list[Any]]) -> Preferences:
