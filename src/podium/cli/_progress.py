@@ -123,7 +123,7 @@ def track_progress(work: Sequence[T], label: str) -> Iterator[T]:
 def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
     """A function `(done, total, what)` that updates a progress bar on a terminal, or the progress lines."""
     if not sys.stderr.isatty():
-        from podium.learning.examples import no_progress
+        from podium.core.progress import no_progress
 
         yield _lines[-1].update if _lines else no_progress
         return

@@ -136,6 +136,7 @@ def parameters(cls: type) -> tuple[Parameter, ...]:
             continue
         kind, *marks = get_args(hint)
         default = field.default if field.default is not dataclasses.MISSING else None
+        marks.reverse()  # a mark that is added to an annotated type replaces that of the type
         accepts = next((m for m in marks if isinstance(m, Range | Choice)), None)
         tune = next((m for m in marks if isinstance(m, Tune)), None)
         text = next((m for m in marks if isinstance(m, str)), "")

@@ -15,6 +15,7 @@ import numpy as np
 
 from podium.core.errors import InputError, NoGainWarning, ParameterError, check_type
 from podium.core.params import suggest_names
+from podium.core.progress import Progress, no_progress
 from podium.core.tables import Grid, format_decimal, render_block, render_table
 from podium.core.version import __version__
 from podium.data.consensus import Consensus, TieRule
@@ -24,7 +25,6 @@ from podium.evaluate.checkpoints import ResultFolder, digest_dataset, digest_val
 from podium.evaluate.comparison import Comparison, compare_evaluations
 from podium.evaluate.evaluation import Evaluation, evaluate, mean_of
 from podium.evaluate.result_rankings import judged_only
-from podium.learning.examples import Progress, no_progress
 from podium.methods.base import Aggregator, make
 from podium.metrics.base import Metric, MetricSpec, parse, parse_all
 

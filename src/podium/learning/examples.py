@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from podium.core.errors import InputError
+from podium.core.progress import Progress, no_progress
 from podium.data.consensus import Consensus
 from podium.data.ids import Id
 from podium.data.index import ItemIndex
@@ -17,13 +18,7 @@ from podium.kernels.lambdas import MetricTarget
 from podium.metrics.base import MetricSpec, measure, parse
 from podium.metrics.targets import build_target
 
-__all__ = ["Examples", "Progress", "no_progress"]
-
-Progress = Callable[[int, int, str], None]  # done, total, what
-
-
-def no_progress(done: int, total: int, what: str) -> None:
-    """Ignore progress."""
+__all__ = ["Examples", "LearningTask"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +37,7 @@ class Examples:
         labels: Labels | None,
         weights: dict[Id, float] | None = None,
         *,
-        teaches: bool = True,
+        require_signal: bool = True,
     ) -> Examples:
         """The labeled slots of an index; labels that allow neither learning nor validation raise an error.
 
@@ -50,7 +45,7 @@ class Examples:
         """
         grades = _align_grades(index, labels)
         judged = ~np.isnan(grades)
-        if teaches:
+        if require_signal:
             _check_learnable(index, grades, judged)
         elif not judged.any():
             raise InputError(
@@ -68,7 +63,7 @@ class Examples:
         starts = np.concatenate(([0], np.cumsum(sizes)))
         own = ItemIndex(index.queries.take(codes), starts, index.items.take(rows), index.arrival[rows])
         found = cls(Labels(own, grades[rows]), rows, _align_weights(own, weights))
-        if teaches and not len(found.find_useful_queries()):
+        if require_signal and not len(found.find_useful_queries()):
             raise InputError(
                 "every query with two grades has weight 0", remedy="give at least one of them a weight"
             )
@@ -86,11 +81,11 @@ class Examples:
         """The metric as a learning target on these rows."""
         return build_target(metric, self.labels, self.weight)._replace(weight=self.row_weight)
 
-    def learning_target(self, metric: MetricSpec, *, teaches: bool = True) -> tuple[MetricTarget, I8]:
+    def learning_target(self, metric: MetricSpec, *, require_signal: bool = True) -> tuple[MetricTarget, I8]:
         """The target, and the queries with a training signal; without any, an error if one is required."""
         found, useful = self.build_target(metric), self.find_useful_queries()
         useful = useful[found.scale[useful] > 0]
-        if teaches and not len(useful):
+        if require_signal and not len(useful):
             raise InputError(
                 f"{metric} is 0 for every ranking of the labeled items, so there is nothing to learn",
                 remedy="give items with grades above 0, or another metric",
@@ -128,6 +123,17 @@ class Examples:
         values = measure([parse(metric)], consensus, self.labels, which)[0]
         weight = np.where(np.isnan(values), 0.0, self.weight[which])
         return float(np.dot(np.nan_to_num(values), weight)), float(weight.sum())
+
+
+@dataclass(frozen=True)
+class LearningTask:
+    """Features of the training examples and, if any, of the validation examples."""
+
+    values: F8
+    examples: Examples
+    check_values: F8 | None = None
+    check: Examples | None = None
+    progress: Progress = no_progress
 
 
 def _align_grades(index: ItemIndex, labels: Labels | None) -> F8:

@@ -11,11 +11,11 @@ import numpy as np
 
 from podium.core import params
 from podium.core.errors import InputError, PodiumWarning
+from podium.core.progress import Progress, no_progress
 from podium.data.consensus import Consensus, TieRule
 from podium.data.features import Features
 from podium.data.ids import id_order
 from podium.kernels.dispatch import F8, I8
-from podium.learning.examples import Progress, no_progress
 from podium.methods.costs import check_costs
 from podium.methods.feature.belief_weights import (
     Cutoff,

@@ -14,21 +14,22 @@ from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8
-from podium.methods.base import ALL_FORMS, FEATURES, Outcome, Tags
-from podium.methods.feature.feature_normalization import normalize_by_query
-from podium.methods.learned.expert_features import ExpertFeatures, build_expert_features, standardize_by_query
-from podium.methods.learned.learner import (
-    Average,
+from podium.learning.examples import LearningTask
+from podium.learning.feature_scorer import FeatureScorer, fit_scorer
+from podium.learning.plan import (
+    AverageAll,
     Batch,
     Decay,
-    Learner,
-    LearningTask,
+    LearningRate,
     Members,
     Optimizer,
     Passes,
     Penalty,
-    Rate,
+    ScorerSettings,
 )
+from podium.methods.base import ALL_FORMS, FEATURES, Outcome, Tags
+from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.learned.expert_features import ExpertFeatures, build_expert_features, standardize_by_query
 from podium.methods.learned.supervised_method import SupervisedAggregator, Training
 
 __all__ = ["FusedAggregator"]
@@ -38,7 +39,7 @@ TREE_RATE = 0.03
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FusedAggregator(SupervisedAggregator, Learner):
+class FusedAggregator(SupervisedAggregator, ScorerSettings):
     """LambdaRank over many features of every expert, their consensus, and item features if given.
 
     The features are singular vectors, sums of preferences, reciprocal and log ranks, places in the list, and
@@ -59,23 +60,23 @@ class FusedAggregator(SupervisedAggregator, Learner):
     tags = Tags(accepts=ALL_FORMS, supervised=True, weighted=False, additive=True, uses_features=True)
 
     optimizer: Optimizer = "sgd"
-    rate: Rate = 0.03
+    rate: LearningRate = 0.03
     decay: Decay = 15.0
     passes: Passes = 45
     batch: Batch = 1
     l2: Penalty = 0.03
-    average: Average = True
+    average: AverageAll = True
     members: Members = 5
     trees: Annotated[int, Range(0, 10_000), "boosted trees on top of the linear scores; 0 for none"] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_learner()
+        ScorerSettings.__post_init__(self)
 
     @property
     def explains_exactly(self) -> bool:
         """True for a linear scorer without trees."""
-        return self._is_linear and not self.trees
+        return self.is_linear and not self.trees
 
     # -- columns ---------------------------------------------------------------------------------------------
 
@@ -134,16 +135,17 @@ class FusedAggregator(SupervisedAggregator, Learner):
                 check.preferences, self._build_expert_features(check.preferences), check.features
             )
             task = replace(task, check_values=seen[check.examples.rows], check=check.examples)
-        self._train_scorer(task)
+        scorer = fit_scorer(self, task)
+        scorer.store_in(self)
         if self.trees and self.scorer == "lambdarank":
             rows = self._build_tree_columns(training.preferences, found, values)[training.examples.rows]
-            self._grow_trees(task, rows)
+            self._grow_trees(scorer, task, rows)
 
-    def _grow_trees(self, task: LearningTask, rows: F8) -> None:
+    def _grow_trees(self, scorer: FeatureScorer, task: LearningTask, rows: F8) -> None:
         """Trees that correct the linear scorer, fitted on queries it has not seen."""
-        from podium.methods.learned import trees
+        from podium.learning import trees
 
-        scores = self._predict_scores(task.values)
+        scores = scorer.compute_scores(task.values)
         self.unit_ = float(scores.std()) or 1.0
         sizes, weight = np.diff(task.examples.starts), task.examples.weight
         part = np.random.default_rng(self.seed).permutation(np.arange(len(sizes)) % PARTS)
@@ -151,11 +153,10 @@ class FusedAggregator(SupervisedAggregator, Learner):
         enough = len(sizes) >= 2 * PARTS and all((part[useful] != k).any() for k in range(PARTS))
         for number in range(PARTS if enough else 0):
             rest = replace(task.examples, weight=np.where(part == number, 0.0, weight))
-            other = type(self)(**{**self.parameters(), "trees": 0, "members": 1})
-            other._train_scorer(replace(task, examples=rest))
+            other = fit_scorer(self, replace(task, examples=rest), plan=replace(self.plan, members=1))
             mine = np.repeat(part == number, sizes)
-            unseen = other._predict_scores(task.values[mine])
-            start[mine] = unseen / (float(other._predict_scores(task.values).std()) or 1.0)
+            unseen = other.compute_scores(task.values[mine])
+            start[mine] = unseen / (float(other.compute_scores(task.values).std()) or 1.0)
         plain = LearningTask(rows, task.examples, progress=task.progress)
         for number in range(self.members):
             grown = trees.train_trees(plain, self.trees, TREE_RATE, seed=self.seed + number, initial=start)
@@ -166,10 +167,10 @@ class FusedAggregator(SupervisedAggregator, Learner):
     def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
         found = self._build_expert_features(preferences)
         values = self._build_columns(preferences, found, features)
-        scores = self._predict_scores(values)
+        scores = FeatureScorer.from_model(self).compute_scores(values)
         if not self.grown_:
             return scores
-        from podium.methods.learned import trees
+        from podium.learning import trees
 
         rows = self._build_tree_columns(preferences, found, values)
         grown = np.mean([trees.predict_trees(text, rows) for text in self.grown_], axis=0)
@@ -178,7 +179,11 @@ class FusedAggregator(SupervisedAggregator, Learner):
     def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
         if not self.explains_exactly:
             return None
-        found, n, weights = self._build_expert_features(one), len(self.experts_), self._linear_weights()
+        found, n, weights = (
+            self._build_expert_features(one),
+            len(self.experts_),
+            FeatureScorer.from_model(self).linear_weights,
+        )
         own = weights[: len(found.own) * n].reshape(len(found.own), n)
         common, last = np.split(weights[len(found.own) * n :], [len(found.shared)])
         *_, spread = standardize_by_query(one.index, np.stack([t.sum(axis=1) for t in found.shared], axis=1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
@@ -12,13 +12,14 @@ import numpy as np
 
 from podium.core.errors import NotFittedError, Option, ParameterError, PodiumWarning
 from podium.core.params import Choice, Fixed
+from podium.core.progress import Progress, no_progress
 from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.ids import Id, Ids
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import B1, F8, I8
-from podium.learning.examples import Examples, Progress, no_progress
+from podium.learning.examples import Examples, LearningTask
 from podium.methods.base import Aggregator, Outcome
 from podium.methods.learned.baseline_comparison import compare_with_baseline
 from podium.methods.learned.provenance import forget_queries, note_queries
@@ -35,6 +36,13 @@ class Training:
     features: Features | None
     validation: Training | None
     progress: Progress
+
+    def build_task(self, values: Callable[[Training], F8]) -> LearningTask:
+        """The examples with their features, which `values` computes for training and for validation data."""
+        check, own = self.validation, values(self)
+        if check is None:
+            return LearningTask(own, self.examples, progress=self.progress)
+        return LearningTask(own, self.examples, values(check), check.examples, self.progress)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -78,10 +86,10 @@ class SupervisedAggregator(Aggregator):
                 None,
                 no_progress,
                 None,
-                teaches=False,
+                require_signal=False,
             )
         training = self._build_training(
-            preferences, labels, features, chosen, progress, query_weights, teaches=True
+            preferences, labels, features, chosen, progress, query_weights, require_signal=True
         )
         forget_queries(self)
         self.experts_: list[Id] = preferences.experts.tolist()
@@ -104,10 +112,12 @@ class SupervisedAggregator(Aggregator):
         progress: Progress,
         weights: Mapping[Id, float] | None,
         *,
-        teaches: bool,
+        require_signal: bool,
     ) -> Training:
         self._check_features(features)
-        examples = Examples.from_labels(preferences.index, labels, dict(weights or {}), teaches=teaches)
+        examples = Examples.from_labels(
+            preferences.index, labels, dict(weights or {}), require_signal=require_signal
+        )
         return Training(preferences, examples, features, validation, progress)
 
     @abstractmethod

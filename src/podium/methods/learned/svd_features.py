@@ -20,9 +20,10 @@ from podium.kernels.preference_svd import (
     compute_leading_vectors,
     compute_singular_vectors,
 )
+from podium.learning.feature_scorer import FeatureScorer, fit_scorer
+from podium.learning.plan import ScorerSettings
 from podium.methods.base import ALL_FORMS, Outcome, Tags
 from podium.methods.learned import expert_matrices
-from podium.methods.learned.learner import Learner, LearningTask
 from podium.methods.learned.supervised_method import SupervisedAggregator, Training
 
 __all__ = ["POOLED", "SvdAggregator", "SvdColumns", "build_svd_columns"]
@@ -62,7 +63,7 @@ def build_svd_columns(
 ) -> SvdColumns:
     """U and V of every group's matrix and an indicator for unlisted items; singular values if `sizes`.
 
-    The first component can be computed on a device (see `Learner.device`). `scaled` multiplies U and V by the
+    The first component can be computed on a device (see `learning.plan.Device`). `scaled` multiplies U and V by the
     root of their singular value, so that Y is about U V'.
     """
     width = components * (3 if sizes else 2) + 1
@@ -106,7 +107,7 @@ def check_table_size(preferences: Preferences, columns: int, remedy: MessageText
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SvdAggregator(SupervisedAggregator, Learner):
+class SvdAggregator(SupervisedAggregator, ScorerSettings):
     """LambdaRank on the leading singular vectors of every expert's pairwise matrix ("LR").
 
     `features="individual"` gives each expert its own features, `"combined"` builds one matrix from all
@@ -149,12 +150,12 @@ class SvdAggregator(SupervisedAggregator, Learner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_learner()
+        ScorerSettings.__post_init__(self)
 
     @property
     def explains_exactly(self) -> bool:
         """True for a linear scorer."""
-        return self._is_linear
+        return self.is_linear
 
     # -- features --------------------------------------------------------------------------------------------
 
@@ -184,7 +185,7 @@ class SvdAggregator(SupervisedAggregator, Learner):
             n_groups,
             self.components,
             scaled=self.vectors == "scaled",
-            sizes=not self._is_linear,
+            sizes=not self.is_linear,
             device=device,
         )
 
@@ -197,7 +198,7 @@ class SvdAggregator(SupervisedAggregator, Learner):
         self.own_ = [
             e for e, n in zip(self.experts_, rows.tolist(), strict=True) if n >= self.min_preferences
         ]
-        self._train_scorer(LearningTask.from_training(training, self._build_example_values))
+        fit_scorer(self, training.build_task(self._build_example_values)).store_in(self)
 
     def _build_example_values(self, training: Training) -> F8:
         """Features of the examples, from the preferences over all items or over the labeled ones alone."""
@@ -214,10 +215,10 @@ class SvdAggregator(SupervisedAggregator, Learner):
     # -- scoring ---------------------------------------------------------------------------------------------
 
     def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
-        return self._predict_scores(self._build_columns(preferences).values)
+        return FeatureScorer.from_model(self).compute_scores(self._build_columns(preferences).values)
 
     def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
-        if not self._is_linear:
+        if not self.is_linear:
             return None
-        columns, weights = self._build_columns(one), self._linear_weights()
+        columns, weights = self._build_columns(one), FeatureScorer.from_model(self).linear_weights
         return {name: columns.sum_contributions(weights, g) for g, name in enumerate(self._group_names())}

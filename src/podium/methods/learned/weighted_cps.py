@@ -9,13 +9,14 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from podium.core.params import Range, Tune
+from podium.core.progress import Progress
 from podium.data.building.subset import restrict_items
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.stagewise_model import compute_coset_distances
-from podium.learning.examples import Examples, Progress
+from podium.learning.examples import Examples
 from podium.methods.base import LIST_FORMS, Outcome, Tags
 from podium.methods.costs import Cost
 from podium.methods.learned.supervised_method import SupervisedAggregator, Training

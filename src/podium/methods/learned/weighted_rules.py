@@ -17,10 +17,19 @@ from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.pairwise_votes import count_items_above
 from podium.learning.examples import Examples
-from podium.learning.networks import Network
+from podium.learning.feature_scorer import WeightPrior, fit_scorer
+from podium.learning.plan import (
+    ChooseBy,
+    LearningRate,
+    Passes,
+    Penalty,
+    Plan,
+    ScorerSettings,
+    Seed,
+    TargetMetric,
+)
 from podium.methods.base import ALL_FORMS, LIST_FORMS, Aggregator, Outcome, Tags
 from podium.methods.kemeny import Kemeny
-from podium.methods.learned.learner import Learner, LearningTask
 from podium.methods.learned.supervised_method import SupervisedAggregator, Training
 from podium.methods.majority import Copeland
 from podium.methods.positional import Borda, ReciprocalRankFusion
@@ -48,30 +57,24 @@ def select_weights(learned: Mapping[Id, float], codes: I8) -> F8:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _WeightLearner(Learner):
-    """LambdaRank whose weights start equal and stay nonnegative."""
-
-    def _init_weights(self, network: Network, random: np.random.Generator) -> F8:
-        return np.ones(network.size)
-
-    def _has_nonnegative_weights(self) -> bool:
-        return True
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
 class WeightedRule(SupervisedAggregator):
     """An additive rule with learned weights. They start equal, stay nonnegative, and end with mean 1."""
 
-    metric: Annotated[str, "metric to optimize: ndcg (any dialect), err, map, rbp ..."] = "ndcg:exp"
-    choose_by: Annotated[str, "validation metric that selects the pass"] = "ndcg@10:exp"
-    rate: Annotated[float, Range(0, 1000, open_low=True), Tune(0.001, 0.1, log=True), "learning rate"] = 0.01
-    passes: Annotated[int, Range(1, 100_000), "number of passes over the queries"] = 50
-    l2: Annotated[float, Range(0, 1e6), Tune(1e-5, 0.1, log=True), "penalty on the squared weights"] = 0.0
-    seed: Annotated[int, Range(0, 2**31 - 1), "seed of the order of the queries"] = 0
+    metric: TargetMetric = "ndcg:exp"
+    choose_by: ChooseBy = "ndcg@10:exp"
+    rate: LearningRate = 0.01
+    passes: Passes = 50
+    l2: Penalty = 0.0
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._build_learner()._check_learner()
+        self.plan.check_metrics()
+
+    @property
+    def plan(self) -> Plan:
+        """How the weights are trained."""
+        return Plan.from_parameters(self)
 
     @abstractmethod
     def _make_rule(self) -> Aggregator:
@@ -81,23 +84,14 @@ class WeightedRule(SupervisedAggregator):
     def _first_place_points(self, preferences: Preferences) -> F8:
         """Points of a first place, by slot: in these units the weights do not depend on a query's size."""
 
-    def _build_learner(self) -> _WeightLearner:
-        return _WeightLearner(
-            metric=self.metric,
-            choose_by=self.choose_by,
-            rate=self.rate,
-            passes=self.passes,
-            l2=self.l2,
-            seed=self.seed,
-        )
-
     def _learn(self, training: Training) -> None:
-        weigher = self._build_learner()
-        weigher._train_scorer(LearningTask.from_training(training, self._build_example_values))
-        found = weigher._linear_weights()
+        task = training.build_task(self._build_example_values)
+        prior = WeightPrior(np.ones(len(self.experts_)), nonnegative=True)
+        scorer = fit_scorer(ScorerSettings(), task, plan=self.plan, prior=prior)
+        found = scorer.linear_weights
         mean = float(found.mean()) or 1.0
         self.weights_: dict[Id, float] = dict(zip(self.experts_, (found / mean).tolist(), strict=True))
-        self.passes_ = weigher.passes_
+        self.passes_ = scorer.passes_
 
     def _build_example_values(self, training: Training) -> F8:
         given, rows = training.preferences, training.examples.rows

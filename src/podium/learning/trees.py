@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from podium.core.errors import InputError, Option, ParameterError
 from podium.kernels import dispatch
 from podium.kernels.dispatch import F8, I8
+from podium.learning.examples import LearningTask
 from podium.metrics.base import MetricSpec
-
-if TYPE_CHECKING:
-    from podium.methods.learned.learner import LearningTask
 
 __all__ = ["BoostedTrees", "predict_trees", "train_trees"]
 
