@@ -148,7 +148,13 @@ def test_methods_are_timed_with_the_features_they_use(monkeypatch):
     x = Features.from_rows(query, index.items.tolist(), np.arange(len(index.items))[:, None] * 1.0)
     problem = problem_of(replace(data, features=x))
     seen = []
-    monkeypatch.setattr(MonotoneRetargeting, "_check_features", lambda self, given: seen.append(given))
+    aggregate = MonotoneRetargeting.aggregate
+
+    def record(self, preferences, features=None, **options):
+        seen.append(features)
+        return aggregate(self, preferences, features, **options)
+
+    monkeypatch.setattr(MonotoneRetargeting, "aggregate", record)
     _measure_seconds(problem, make("retargeting"), np.arange(len(problem)))
     assert all(given is not None for given in seen)
     assert seen

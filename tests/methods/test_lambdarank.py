@@ -186,11 +186,11 @@ def test_svd_finds_out_whom_to_trust(transform, components):
 def test_combined_and_hybrid_take_any_expert():
     train, test = crowd(0), crowd(1)
     strangers = Preferences.from_lists({"q": {"new": ["a", "b"], "newer": ["a", "c"]}})
-    for features in ("combined", "hybrid"):
-        model = make("svd", features=features, min_preferences=10_000, passes=10).fit(*train)
+    for matrices in ("combined", "hybrid"):
+        model = make("svd", matrices=matrices, min_preferences=10_000, passes=10).fit(*train)
         assert model.aggregate(strangers).ranking("q")
         assert set(model.explain(strangers, "q", "a")) == {POOLED}
-    own = make("svd", features="hybrid", min_preferences=10, passes=40).fit(*train)
+    own = make("svd", matrices="hybrid", min_preferences=10, passes=40).fit(*train)
     assert own.own_ == ["good", "guess", "reversed"]
     assert ndcg(own, test) > ndcg(make("rrf"), test) + 0.05
     with pytest.raises(ParameterError, match="was not trained on expert 'new' and 1 more"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,15 +10,17 @@ import numpy as np
 from podium.core.errors import InputError
 from podium.core.progress import Progress, no_progress
 from podium.data.consensus import Consensus
+from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
+from podium.data.preferences import Preferences
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.lambdas import MetricTarget
 from podium.metrics.base import MetricSpec, measure, parse
 from podium.metrics.targets import build_target
 
-__all__ = ["Examples", "LearningTask"]
+__all__ = ["Examples", "LearningTask", "Training"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +136,24 @@ class LearningTask:
     check_values: F8 | None = None
     check: Examples | None = None
     progress: Progress = no_progress
+
+
+@dataclass(frozen=True)
+class Training:
+    """The validated arguments of `fit`: training data, validation data, and the progress callback."""
+
+    preferences: Preferences
+    examples: Examples
+    features: Features | None
+    validation: Training | None
+    progress: Progress
+
+    def build_task(self, values: Callable[[Training], F8]) -> LearningTask:
+        """The examples with their features, which `values` computes for training and for validation data."""
+        check, own = self.validation, values(self)
+        if check is None:
+            return LearningTask(own, self.examples, progress=self.progress)
+        return LearningTask(own, self.examples, values(check), check.examples, self.progress)
 
 
 def _align_grades(index: ItemIndex, labels: Labels | None) -> F8:

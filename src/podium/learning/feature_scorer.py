@@ -17,9 +17,10 @@ from podium.kernels.lambdas import (
     train_linear_pass,
     update_weights,
 )
+from podium.learning.blocks import Block, BlockSource, InMemoryBlock
 from podium.learning.examples import Examples, LearningTask
 from podium.learning.networks import Network
-from podium.learning.objective import Block, BlockObjective, BlockSource, InMemoryBlock
+from podium.learning.objective import BlockObjective
 from podium.learning.plan import Plan, ScorerSettings
 from podium.learning.trainer import train_members
 from podium.metrics.base import MetricSpec
@@ -133,7 +134,8 @@ class FeatureScorer:
     def from_model(cls, model: Any) -> FeatureScorer:
         """The scorer that `store_in` wrote into a model."""
         names = (name for name in cls.__annotations__ if name.endswith("_"))
-        return cls(model, **{name: getattr(model, name, None) for name in names})
+        learned: dict[str, Any] = {name: getattr(model, name, None) for name in names}
+        return cls(model, **learned)
 
     def store_in(self, model: Any) -> None:
         """Set the learned attributes of a model."""
@@ -163,6 +165,8 @@ class FeatureScorer:
             self.network.init_weights if start is None else lambda _: start.copy(),
             center=start if prior.is_center else None,
             nonnegative=prior.nonnegative,
+            # a device and the cache of shards serve one thread at a time
+            threads=plan.device == "cpu" and isinstance(training, InMemoryBlock),
         )
         members = train_members(objective, plan, progress)
         return replace(

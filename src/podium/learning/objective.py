@@ -1,22 +1,20 @@
-"""What is trained on: examples in memory, as one block or one block per shard, and their validation metric."""
+"""What training improves: passes over blocks of examples, and the validation metric."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import F8
 from podium.kernels.lambdas import OptimizerState
-from podium.learning.examples import Examples
-from podium.learning.plan import Plan
+from podium.learning.blocks import BlockSource
 from podium.metrics.base import MetricSpec
 
-__all__ = ["Block", "BlockObjective", "BlockSource", "InMemoryBlock", "Objective"]
+__all__ = ["BlockObjective", "Objective"]
 
 
 class Objective(Protocol):
@@ -47,61 +45,6 @@ class Objective(Protocol):
         """The validation metric of the weights, None without validation data."""
 
 
-class Block(ABC):
-    """Examples in memory with all that their scores are computed from.
-
-    A block is trained on if it has a `metric`, otherwise it serves for validation. With `shards` it is one of
-    that many, and may lack a training signal.
-    """
-
-    def __init__(
-        self, examples: Examples, plan: Plan, metric: MetricSpec | None = None, *, shards: int = 0
-    ) -> None:
-        self.examples, self.plan = examples, plan
-        self.useful = np.zeros(0, np.int64)
-        if metric is not None:
-            self.target, self.useful = examples.learning_target(metric, require_signal=not shards)
-        # number of kernel calls, which decides whether compiling pays off
-        self.calls = plan.passes * max(shards, 1)
-
-    @abstractmethod
-    def compute_scores(self, weights: F8) -> F8:
-        """One score per example."""
-
-    @abstractmethod
-    def visit_queries(
-        self, visit: I8, optimizer: OptimizerState, random: np.random.Generator
-    ) -> tuple[float, float]:
-        """Steps over the queries in this order; returns what `Objective.run_pass` does."""
-
-
-class BlockSource(Protocol):
-    """Where the blocks of a pass come from."""
-
-    @property
-    def threads(self) -> bool:
-        """Whether several threads may iterate over the blocks at once."""
-
-    def iterate_blocks(self, random: np.random.Generator | None = None) -> Generator[Block]:
-        """The blocks one after another, in random order where a generator is given."""
-
-
-@dataclass(frozen=True)
-class InMemoryBlock:
-    """All examples as one block."""
-
-    block: Block
-
-    @property
-    def threads(self) -> bool:
-        """A device serves one thread at a time."""
-        return self.block.plan.device == "cpu"
-
-    def iterate_blocks(self, random: np.random.Generator | None = None) -> Generator[Block]:
-        """The block."""
-        yield self.block
-
-
 @dataclass(frozen=True)
 class BlockObjective:
     """The objective of every method that is trained on blocks; a step never crosses their boundaries."""
@@ -112,11 +55,7 @@ class BlockObjective:
     init_weights: Callable[[np.random.Generator], F8]
     center: F8 | None = None
     nonnegative: bool = False
-
-    @property
-    def threads(self) -> bool:
-        """Whether the training blocks can be shared."""
-        return self.training.threads
+    threads: bool = False
 
     def run_pass(self, optimizer: OptimizerState, random: np.random.Generator) -> tuple[float, float]:
         """Visit the useful queries of all blocks once."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 from podium.core.errors import Option, ParameterError
+from podium.core.old_names import accept_old_names
 from podium.core.params import Choice, Fixed, Range, Tune
 from podium.metrics.base import parse
 from podium.metrics.targets import parse_learnable
@@ -87,6 +88,7 @@ class Plan:
         parse(self.choose_by).check_cutoff()
 
 
+@accept_old_names(parameters_="member_weights_")
 @dataclass(kw_only=True, eq=False, repr=False)
 class ScorerSettings:
     """Parameters of the methods that train a scorer of features; see `learning.feature_scorer`.

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from podium.core import params, registry
-from podium.core.errors import InputError, ParameterError, UnsupportedFormError
+from podium.core.errors import InputError, ParameterError
+from podium.core.old_names import replace_old_names
 from podium.data.consensus import Consensus, Diagnostics, TieRule
 from podium.data.ids import Id
 from podium.data.preferences import Form, Preferences
@@ -20,6 +21,13 @@ from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8
 from podium.kernels.ordering import FLOOR, TOLERANCE
 from podium.methods.costs import Cost, check_costs
+from podium.methods.input_checks import (
+    Weights,
+    check_features,
+    check_forms,
+    check_weights,
+    weights_for,
+)
 
 if TYPE_CHECKING:
     from podium.data.features import Features
@@ -34,12 +42,9 @@ __all__ = [
     "Outcome",
     "Tags",
     "Weights",
-    "check_weights",
     "make",
-    "weights_for",
 ]
 
-Weights = Mapping[Id, float] | Sequence[float]
 # no pairs; the items of each list (or single votes); all items of a query
 Pairwise = Literal["none", "lists", "items"]
 CostClass = Literal["walk", "iterate", "search"]
@@ -114,15 +119,15 @@ class Aggregator(ABC):
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
     ) -> Self:
         """Learn what the method learns from the data; most unsupervised methods learn nothing."""
-        self._check_forms(preferences)
+        check_forms(self, preferences)
         return self
 
     def aggregate(
         self, preferences: Preferences, features: Features | None = None, *, ties: TieRule = "item"
     ) -> Consensus:
         """Rank all items of every query; `features` is for the methods that use item features."""
-        self._check_forms(preferences)
-        self._check_features(features)
+        check_forms(self, preferences)
+        check_features(self, features)
         self._check_costs(preferences)
         begin = time.perf_counter()
         weights = self.expert_weights_for(preferences.experts)
@@ -158,8 +163,8 @@ class Aggregator(ABC):
         >>> {e: round(v, 4) for e, v in ReciprocalRankFusion(k=1).explain(p, "q", "b").items()}
         {'bm25': 0.3333, 'dense': 0.5}
         """
-        self._check_forms(preferences)
-        self._check_features(features)
+        check_forms(self, preferences)
+        check_features(self, features)
         one = preferences.select([query])
         self._check_costs(one)
         at = one.index.slot(query, item)
@@ -247,26 +252,6 @@ class Aggregator(ABC):
             np.ones(len(experts)) if self.weights is None else weights_for(self.weights, experts, self.name)
         )
 
-    def _check_forms(self, preferences: Preferences | Any) -> None:
-        if not isinstance(preferences, Preferences):
-            got = type(preferences).__name__
-            raise InputError(
-                f"{self.name} was given a {got}", remedy="convert it to Preferences, or use podium.fuse"
-            )
-        refused = preferences.forms - self.tags.accepts
-        if refused:
-            able = sorted(
-                n for n, c in registry.aggregators.all().items() if preferences.forms <= c.tags.accepts
-            )
-            got = ", ".join(sorted(f.value for f in refused))
-            raise UnsupportedFormError(
-                f"{self.name} cannot read preferences of the form {got}; these methods can: {', '.join(able)}"
-            )
-
-    def _check_features(self, features: Features | None) -> None:
-        if features is not None and not self.tags.uses_features:
-            raise ParameterError(f"{self.name} does not use item features; omit them")
-
     # -- representation --------------------------------------------------------------------------------------
 
     def parameters(self) -> dict[str, Any]:
@@ -282,42 +267,6 @@ class Aggregator(ABC):
         from podium.methods.method_html import render_method
 
         return render_method(self)
-
-
-def check_weights(weights: Weights | Any, name: str) -> None:
-    """Check that weights are finite, not negative, and not all 0."""
-    if isinstance(weights, str) or not isinstance(weights, Mapping | Sequence):
-        raise ParameterError(
-            f"{name}: weights is {weights!r}; give one number per expert, by name or in order"
-        )
-    values = list(weights.values() if isinstance(weights, Mapping) else weights)
-    for w in values:
-        if isinstance(w, bool) or not isinstance(w, int | float | np.number) or not 0 <= w < np.inf:
-            raise ParameterError(f"{name}: a weight is {w!r}; accepted: finite numbers from 0")
-    if not any(values):
-        raise ParameterError(f"{name}: all weights are 0; at least one expert must count")
-
-
-def weights_for(weights: Weights, experts: Sequence[Id], name: str) -> F8:
-    """One weight per expert, in their order."""
-    known = list(experts)
-    if not isinstance(weights, Mapping):
-        if len(weights) != len(known):
-            raise ParameterError(
-                f"{name}: {len(weights)} weights for {len(known)} experts; give one each, in the order {known[:10]}"
-            )
-        return np.array(weights, np.float64)
-    for expert in known:
-        if expert not in weights:
-            raise ParameterError(
-                f"{name}: no weight for expert {expert!r}; give one for each of {known[:10]}"
-            )
-    for expert in weights:
-        if expert not in known:
-            raise ParameterError(
-                f"{name}: weight given for unknown expert {expert!r}; known experts: {known[:10]}"
-            )
-    return np.array([weights[e] for e in known], np.float64)
 
 
 def _to_plain_value(value: Any) -> Any:
@@ -349,9 +298,10 @@ def make(spec: str | type[Aggregator] | Aggregator, **parameters: Any) -> Aggreg
         raise ParameterError(f"the method is {spec!r}; give a name such as 'rrf', or an aggregator")
     name, given = params.parse_spec(spec)
     cls = registry.aggregators.get(name)
+    values = replace_old_names(cls, given | parameters)
     known = {f.name for f in dataclasses.fields(cls) if f.init}
-    for key in given | parameters:
+    for key in values:
         if key not in known:
             raise ParameterError(f"{name} has no parameter {key!r}; {params.suggest_names(key, known)}")
-    made: Aggregator = cls(**(given | parameters))
+    made: Aggregator = cls(**values)
     return made

@@ -224,21 +224,10 @@ def _read_labels(path: str, _content: str) -> Any:
     return formats.read(path).labels
 
 
+NAME = "counts"  # in the files that hold the counts of a shard
+
+
 # -- one shard -----------------------------------------------------------------------------------------------
-
-
-class _StoredCounts:
-    """The form that `models.files` writes: a name, parameters, and values that end in _."""
-
-    name = "counts"
-
-    def __init__(self, key: str, values: dict[str, Any]) -> None:
-        self._key = key
-        for name, value in values.items():
-            setattr(self, f"{name}_", value)
-
-    def parameters(self) -> dict[str, Any]:
-        return {"key": self._key}
 
 
 @dataclass(frozen=True)
@@ -263,9 +252,9 @@ class CountJob:
                 part = self.kind.count_part(preferences)
                 total = part if total is None else self.kind.merge_parts(total, part)
             place.parent.mkdir(parents=True, exist_ok=True)
-            model_files.save(
-                _StoredCounts(key, {} if total is None else self.kind.to_values(total)), place, overwrite=True
-            )
+            values = {} if total is None else self.kind.to_values(total)
+            stored = {f"{name}_": value for name, value in values.items()}
+            model_files.write_contents(place, NAME, {"key": key}, stored, overwrite=True)
             return ShardRecord(shard.name, key, shard.path, rows)
         except PodiumError as error:
             text = str(error) if shard.path in str(error) else f"{shard.path}: {error}"
@@ -298,7 +287,7 @@ def _read_key(place: Path) -> str | None:
         name, parameters, _ = model_files.read_contents(place)
     except ModelFileError:
         return None
-    return parameters.get("key") if name == _StoredCounts.name else None
+    return parameters.get("key") if name == NAME else None
 
 
 def merge_counts(count: CountJob, names: Sequence[str]) -> Any:

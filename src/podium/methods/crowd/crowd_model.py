@@ -21,6 +21,7 @@ from podium.kernels.annotator_em import AccuracyModel, AnnotatorVotes, build_ann
 from podium.kernels.dispatch import F8, I8
 from podium.methods.base import ALL_FORMS, Aggregator, Tags
 from podium.methods.costs import Cost, check_costs, count_list_pairs
+from podium.methods.input_checks import check_forms
 from podium.methods.majority import collect_votes
 
 __all__ = ["TIE", "CrowdModel", "CrowdVotes", "collect_crowd_votes"]
@@ -59,7 +60,7 @@ class CrowdModel(Aggregator):
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
     ) -> Self:
         """Learn the annotators' quality from gold labels, if given; nothing else is learned."""
-        self._check_forms(preferences)
+        check_forms(self, preferences)
         vars(self).pop("gold_", None)
         if labels is not None:
             self.gold_ = self._count_gold_votes(preferences, labels.align(preferences.index))

@@ -27,6 +27,7 @@ from podium.methods.crowd.annotator_contests import (
     find_level_starts,
 )
 from podium.methods.crowd.crowd_model import NO_JUDGEMENTS
+from podium.methods.input_checks import check_features, check_forms
 
 __all__ = ["CrowdAgg", "NetVotes"]
 
@@ -111,8 +112,8 @@ class CrowdAgg(Aggregator):
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
     ) -> Self:
         """Count how often annotators agree with labels; without labels, only discard earlier counts."""
-        self._check_forms(preferences)
-        self._check_features(features)
+        check_forms(self, preferences)
+        check_features(self, features)
         self.__dict__.pop("gold_", None)
         if labels is None:
             return self

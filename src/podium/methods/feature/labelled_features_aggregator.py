@@ -29,6 +29,7 @@ from podium.methods.feature.belief_weights import (
     spread_beliefs,
 )
 from podium.methods.feature.feature_normalization import FeatureNormalizer, normalize_by_query
+from podium.methods.input_checks import check_forms
 from podium.methods.learned.svd_features import check_table_size
 
 __all__ = ["LabelledFeaturesAggregator"]
@@ -84,7 +85,7 @@ class LabelledFeaturesAggregator(Aggregator):
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
     ) -> Self:
         """Learn the weights from these queries; labels are ignored."""
-        self._check_forms(preferences)
+        check_forms(self, preferences)
         check_costs(self.name, preferences.queries, learning_costs(preferences.index.sizes, self.passes))
         self.__dict__.pop("weights_", None)
         self.experts_: list[Id] = preferences.experts.tolist()
@@ -201,7 +202,7 @@ class LabelledFeaturesAggregator(Aggregator):
         self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
     ) -> dict[Id, float]:
         """Contributions of each expert and each feature to an item's score; they sum to it."""
-        self._check_forms(preferences)
+        check_forms(self, preferences)
         # learned from all queries, not only from the explained one
         model = self._ensure_fitted(preferences, features)
         one = preferences.select([query])

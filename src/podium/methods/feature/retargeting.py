@@ -21,6 +21,7 @@ from podium.methods.base import FEATURES, Aggregator, Outcome, Tags
 from podium.methods.feature import expert_columns as listed
 from podium.methods.feature.feature_normalization import normalize_by_query
 from podium.methods.feature.retargeting_search import RetargetingOptions, RetargetingResult, search_weights
+from podium.methods.input_checks import check_features, check_forms
 
 __all__ = ["MonotoneRetargeting"]
 
@@ -84,8 +85,8 @@ class MonotoneRetargeting(Aggregator):
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
     ) -> Self:
         """Learn the weights (when pooled), for use on any queries; labels are a known order of items."""
-        self._check_forms(preferences)
-        self._check_features(features)
+        check_forms(self, preferences)
+        check_features(self, features)
         for name in [n for n in self.__dict__ if n.endswith("_")]:
             del self.__dict__[name]
         if not self.pooled:
@@ -241,8 +242,8 @@ class MonotoneRetargeting(Aggregator):
         self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
     ) -> dict[Id, float]:
         """Contributions of each list, and of all features together, to an item's score."""
-        self._check_forms(preferences)
-        self._check_features(features)
+        check_forms(self, preferences)
+        check_features(self, features)
         if not self.pooled:
             return super().explain(preferences, query, item, features)
         model = self if hasattr(self, "experts_") else self._fit_copy(preferences, features)

@@ -19,8 +19,9 @@ from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.ranking_expectations import LARGEST, Potentials, sum_by_index
-from podium.learning.examples import Examples
-from podium.learning.objective import BlockObjective, BlockSource, InMemoryBlock
+from podium.learning.blocks import BlockSource, InMemoryBlock
+from podium.learning.examples import Examples, Training
+from podium.learning.objective import BlockObjective
 from podium.learning.plan import (
     Batch,
     ChooseBy,
@@ -48,9 +49,10 @@ from podium.methods.learned.crf_potentials import (
     order_by_content,
     sum_squares_within,
 )
+from podium.methods.learned.expert_matching import match_expert_ids
 from podium.methods.learned.expert_matrices import Transform
 from podium.methods.learned.provenance import forget_queries
-from podium.methods.learned.supervised_method import SupervisedAggregator, Training
+from podium.methods.learned.supervised_method import SupervisedAggregator
 from podium.metrics.base import MetricSpec
 from podium.storage.array_files import CacheOption
 
@@ -176,8 +178,7 @@ class CrfAggregator(SupervisedAggregator):
 
     def _group_experts(self, rows: I8) -> tuple[I8, int]:
         """The weight group of every expert (-1: excluded), and that of experts without own weights or -1."""
-        left = {(type(e), e) for e in self.dropped_}
-        counts = np.array([(type(e), e) not in left for e in self.experts_], np.bool_)
+        counts = Ids(self.dropped_).codes_of(Ids(self.experts_)) < 0
         if not counts.any():
             raise InputError("all experts were dropped", remedy="drop fewer experts")
         if self.sharing == "shared":
@@ -279,10 +280,9 @@ class CrfAggregator(SupervisedAggregator):
 
     def _find_groups_by_id(self, experts: Ids, speaking: B1) -> I8:
         if self.sharing == "own":
-            codes = self._match_expert_ids(experts, speaking)
+            codes = match_expert_ids(self, experts, speaking)
         else:
-            known = {(type(e), e): c for c, e in enumerate(self.experts_)}
-            codes = np.array([known.get((type(e), e), -1) for e in experts], np.int64)
+            codes = Ids(self.experts_).codes_of(experts)
         return np.where(codes >= 0, self.group_[codes], self.shared_)
 
     def _compute_terms(self, found: ExpertStatements, group: I8, *, missing_only: bool = False) -> F8:

@@ -13,8 +13,8 @@ from podium.kernels import preference_svd, ranking_expectations
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.lambdas import OptimizerState
 from podium.kernels.ranking_expectations import Potentials, sum_by_index
+from podium.learning.blocks import Block
 from podium.learning.examples import Examples
-from podium.learning.objective import Block
 from podium.learning.plan import Plan
 from podium.methods.learned.expert_matrices import Transform, build_expert_matrices
 from podium.metrics.base import MetricSpec

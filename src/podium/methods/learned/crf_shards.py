@@ -26,6 +26,7 @@ from podium.learning.shard_cache import (
     weights_key,
 )
 from podium.learning.training_shards import is_empty
+from podium.methods.input_checks import check_forms
 from podium.methods.learned.crf_potentials import (
     ExpertStatements,
     PotentialBlock,
@@ -35,6 +36,7 @@ from podium.methods.learned.crf_potentials import (
     count_rows_by_expert,
     sum_squares_within,
 )
+from podium.methods.learned.expert_matching import match_expert_ids
 from podium.methods.learned.expert_matrices import Transform
 from podium.storage.array_files import PreparedArrays
 
@@ -127,7 +129,7 @@ class PreferenceShards:
         self, preferences: Preferences, examples: Examples, part: PreparedArrays
     ) -> PreparedArrays:
         model = self.model
-        model._check_forms(preferences)
+        check_forms(model, preferences)
         heard = np.flatnonzero(preferences.active_experts)
         preferences = preferences.with_experts(preferences.experts.take(heard).tolist())
         found = collect_statements(
@@ -162,7 +164,7 @@ class PreferenceShards:
     def read_training_statements(self, part: PreparedArrays) -> tuple[ExpertStatements, Examples]:
         """The statements of a training shard, experts numbered as in the model, without excluded experts."""
         experts = Ids(part.about["experts"])
-        codes = self.model._match_expert_ids(experts, np.ones(len(experts), np.bool_))
+        codes = match_expert_ids(self.model, experts, np.ones(len(experts), np.bool_))
         return self._read_statements(part, np.where(self.model.group_[codes] >= 0, codes, -1))
 
     def _load_potentials(self, shards: PreparedShards, number: int) -> PreparedArrays:

@@ -14,7 +14,7 @@ from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8
-from podium.learning.examples import LearningTask
+from podium.learning.examples import LearningTask, Training
 from podium.learning.feature_scorer import FeatureScorer, fit_scorer
 from podium.learning.plan import (
     AverageAll,
@@ -30,7 +30,8 @@ from podium.learning.plan import (
 from podium.methods.base import ALL_FORMS, FEATURES, Outcome, Tags
 from podium.methods.feature.feature_normalization import normalize_by_query
 from podium.methods.learned.expert_features import ExpertFeatures, build_expert_features, standardize_by_query
-from podium.methods.learned.supervised_method import SupervisedAggregator, Training
+from podium.methods.learned.expert_matching import match_experts
+from podium.methods.learned.supervised_method import SupervisedAggregator
 
 __all__ = ["FusedAggregator"]
 
@@ -82,7 +83,7 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
 
     def _build_expert_features(self, preferences: Preferences) -> ExpertFeatures:
         return build_expert_features(
-            preferences, self._match_experts(preferences), len(self.experts_), self.depth_
+            preferences, match_experts(self, preferences), len(self.experts_), self.depth_
         )
 
     def _build_columns(

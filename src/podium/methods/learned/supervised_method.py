@@ -2,47 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 import numpy as np
 
-from podium.core.errors import NotFittedError, Option, ParameterError, PodiumWarning
+from podium.core.errors import NotFittedError
 from podium.core.params import Choice, Fixed
 from podium.core.progress import Progress, no_progress
 from podium.data.dataset import Dataset
 from podium.data.features import Features
-from podium.data.ids import Id, Ids
+from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.kernels.dispatch import B1, F8, I8
-from podium.learning.examples import Examples, LearningTask
+from podium.kernels.dispatch import F8
+from podium.learning.examples import Examples, Training
 from podium.methods.base import Aggregator, Outcome
+from podium.methods.input_checks import check_features, check_forms
 from podium.methods.learned.baseline_comparison import compare_with_baseline
 from podium.methods.learned.provenance import forget_queries, note_queries
 
-__all__ = ["SupervisedAggregator", "Training"]
-
-
-@dataclass(frozen=True)
-class Training:
-    """The validated arguments of `fit`: training data, validation data, and the progress callback."""
-
-    preferences: Preferences
-    examples: Examples
-    features: Features | None
-    validation: Training | None
-    progress: Progress
-
-    def build_task(self, values: Callable[[Training], F8]) -> LearningTask:
-        """The examples with their features, which `values` computes for training and for validation data."""
-        check, own = self.validation, values(self)
-        if check is None:
-            return LearningTask(own, self.examples, progress=self.progress)
-        return LearningTask(own, self.examples, values(check), check.examples, self.progress)
+__all__ = ["SupervisedAggregator"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -73,7 +55,7 @@ class SupervisedAggregator(Aggregator):
         those queries, and a `NoGainWarning` is issued where the model is worse. `fitted_on_` holds digests of
         all queries that were used, so that they are not mistaken for held-out queries later.
         """
-        self._check_forms(preferences)
+        check_forms(self, preferences)
         # an expert without preferences here is not trained on, even if a larger table named it
         heard = np.flatnonzero(preferences.active_experts)
         preferences = preferences.with_experts(preferences.experts.take(heard).tolist())
@@ -114,7 +96,7 @@ class SupervisedAggregator(Aggregator):
         *,
         require_signal: bool,
     ) -> Training:
-        self._check_features(features)
+        check_features(self, features)
         examples = Examples.from_labels(
             preferences.index, labels, dict(weights or {}), require_signal=require_signal
         )
@@ -163,31 +145,3 @@ class SupervisedAggregator(Aggregator):
                 f"{self.name} learns from labels and has not been fitted; call fit(preferences, labels) "
                 "or load a fitted model"
             )
-
-    def _match_experts(self, preferences: Preferences) -> I8:
-        """For every expert here its number in training, -1 for unknown experts."""
-        return self._match_expert_ids(preferences.experts, preferences.active_experts)
-
-    def _match_expert_ids(self, experts: Ids, speaking: B1) -> I8:
-        known = {(type(e), e): c for c, e in enumerate(self.experts_)}
-        codes = np.array([known.get((type(e), e), -1) for e in experts], np.int64)
-        if self.unseen == "error" and (codes < 0).any():
-            strangers = experts.take(np.flatnonzero((codes < 0) & speaking)).tolist()
-            if not strangers:
-                return codes
-            raise ParameterError(
-                f"{self.name} was not trained on expert {strangers[0]!r}"
-                f"{f' and {len(strangers) - 1} more' if len(strangers) > 1 else ''}; trained on "
-                f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}; "
-                "set ",
-                Option("unseen", "ignore", of="method"),
-                " to ignore unknown experts, or train with them",
-            )
-        if len(codes) and (codes < 0).all():
-            warnings.warn(
-                f"{self.name} was trained on none of these experts, so it ignores all of them; trained on "
-                f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}",
-                PodiumWarning,
-                stacklevel=3,
-            )
-        return codes

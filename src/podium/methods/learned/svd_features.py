@@ -8,10 +8,11 @@ from typing import Annotated, NamedTuple, cast
 import numpy as np
 
 from podium.core.errors import InputError, MessageText, Option
+from podium.core.old_names import accept_old_names
 from podium.core.params import Choice, Range, Tune
 from podium.data.building.subset import restrict_items
 from podium.data.features import Features
-from podium.data.ids import Id
+from podium.data.ids import Id, Ids
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.preference_svd import (
@@ -20,11 +21,13 @@ from podium.kernels.preference_svd import (
     compute_leading_vectors,
     compute_singular_vectors,
 )
+from podium.learning.examples import Training
 from podium.learning.feature_scorer import FeatureScorer, fit_scorer
 from podium.learning.plan import ScorerSettings
 from podium.methods.base import ALL_FORMS, Outcome, Tags
 from podium.methods.learned import expert_matrices
-from podium.methods.learned.supervised_method import SupervisedAggregator, Training
+from podium.methods.learned.expert_matching import match_experts
+from podium.methods.learned.supervised_method import SupervisedAggregator
 
 __all__ = ["POOLED", "SvdAggregator", "SvdColumns", "build_svd_columns"]
 
@@ -67,7 +70,7 @@ def build_svd_columns(
     root of their singular value, so that Y is about U V'.
     """
     width = components * (3 if sizes else 2) + 1
-    hybrid = ("use ", Option("features", "hybrid", of="method"), " with a larger min_preferences")
+    hybrid = ("use ", Option("matrices", "hybrid", of="method"), " with a larger min_preferences")
     check_table_size(preferences, n_groups * width, hybrid)
     grouped = expert_matrices.build_expert_matrices(
         preferences, cast(expert_matrices.Transform, transform), groups
@@ -106,11 +109,12 @@ def check_table_size(preferences: Preferences, columns: int, remedy: MessageText
         )
 
 
+@accept_old_names(features="matrices")
 @dataclass(kw_only=True, eq=False, repr=False)
 class SvdAggregator(SupervisedAggregator, ScorerSettings):
     """LambdaRank on the leading singular vectors of every expert's pairwise matrix ("LR").
 
-    `features="individual"` gives each expert its own features, `"combined"` builds one matrix from all
+    `matrices="individual"` gives each expert its own features, `"combined"` builds one matrix from all
     (unknown experts are then accepted), `"hybrid"` gives own features to experts with at least
     `min_preferences` rows in training and one pooled matrix to all others.
 
@@ -133,7 +137,7 @@ class SvdAggregator(SupervisedAggregator, ScorerSettings):
         Choice("unit", "scaled"),
         "unit singular vectors, or multiplied by the root of the singular value",
     ] = "scaled"
-    features: Annotated[
+    matrices: Annotated[
         str,
         Choice("individual", "combined", "hybrid"),
         "one matrix per expert, one for all, or per expert with enough data",
@@ -161,19 +165,18 @@ class SvdAggregator(SupervisedAggregator, ScorerSettings):
 
     def _find_groups(self, preferences: Preferences) -> tuple[I8, int]:
         """The group of every expert, and the number of groups."""
-        if self.features == "combined":
+        if self.matrices == "combined":
             return np.zeros(len(preferences.experts), np.int64), 1
-        if self.features == "individual":
-            return self._match_experts(preferences), len(self.experts_)
-        own = {(type(e), e): g for g, e in enumerate(self.own_)}
-        codes = [own.get((type(e), e), len(own)) for e in preferences.experts]
-        return np.array(codes, np.int64), len(own) + 1
+        if self.matrices == "individual":
+            return match_experts(self, preferences), len(self.experts_)
+        codes = Ids(self.own_).codes_of(preferences.experts)
+        return np.where(codes >= 0, codes, len(self.own_)), len(self.own_) + 1
 
     def _group_names(self) -> list[Id]:
         """Names of the groups, for explanations."""
-        if self.features == "individual":
+        if self.matrices == "individual":
             return self.experts_
-        return [POOLED] if self.features == "combined" else [*self.own_, POOLED]
+        return [POOLED] if self.matrices == "combined" else [*self.own_, POOLED]
 
     def _build_columns(self, preferences: Preferences, device: str = "cpu") -> SvdColumns:
         groups, n_groups = self._find_groups(preferences)

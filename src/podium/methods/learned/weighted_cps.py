@@ -16,10 +16,11 @@ from podium.data.ids import Id
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.stagewise_model import compute_coset_distances
-from podium.learning.examples import Examples
+from podium.learning.examples import Examples, Training
 from podium.methods.base import LIST_FORMS, Outcome, Tags
 from podium.methods.costs import Cost
-from podium.methods.learned.supervised_method import SupervisedAggregator, Training
+from podium.methods.learned.expert_matching import match_experts
+from podium.methods.learned.supervised_method import SupervisedAggregator
 from podium.methods.learned.weighted_rules import select_weights
 from podium.methods.stagewise import Distance, mean_places, score_by_stages, stage_costs
 
@@ -146,7 +147,7 @@ class WeightedCps(SupervisedAggregator):
         return stage_costs(preferences, self.distance)
 
     def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
-        codes = self._match_experts(preferences)
+        codes = match_experts(self, preferences)
         theta = np.array([*self.theta_.values()])
         scores = score_by_stages(preferences, codes, theta, self.distance)
         return Outcome(

@@ -16,7 +16,7 @@ from podium.data.ids import Id
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.pairwise_votes import count_items_above
-from podium.learning.examples import Examples
+from podium.learning.examples import Examples, Training
 from podium.learning.feature_scorer import WeightPrior, fit_scorer
 from podium.learning.plan import (
     ChooseBy,
@@ -30,7 +30,8 @@ from podium.learning.plan import (
 )
 from podium.methods.base import ALL_FORMS, LIST_FORMS, Aggregator, Outcome, Tags
 from podium.methods.kemeny import Kemeny
-from podium.methods.learned.supervised_method import SupervisedAggregator, Training
+from podium.methods.learned.expert_matching import match_experts
+from podium.methods.learned.supervised_method import SupervisedAggregator
 from podium.methods.majority import Copeland
 from podium.methods.positional import Borda, ReciprocalRankFusion
 from podium.metrics.base import measure, parse
@@ -95,17 +96,17 @@ class WeightedRule(SupervisedAggregator):
 
     def _build_example_values(self, training: Training) -> F8:
         given, rows = training.preferences, training.examples.rows
-        points = points_by_expert(self._make_rule(), given, self._match_experts(given), len(self.experts_))
+        points = points_by_expert(self._make_rule(), given, match_experts(self, given), len(self.experts_))
         return points[rows] / self._first_place_points(given)[rows, None]
 
     def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
-        weights = select_weights(self.weights_, self._match_experts(preferences))
+        weights = select_weights(self.weights_, match_experts(self, preferences))
         return replace(
             self._make_rule()._compute_raw_outcome(preferences, weights, None), expert_weights=weights
         )
 
     def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
-        weights, rule, found = select_weights(self.weights_, self._match_experts(one)), self._make_rule(), {}
+        weights, rule, found = select_weights(self.weights_, match_experts(self, one)), self._make_rule(), {}
         for code, expert in enumerate(one.experts):
             if one.active_experts[code]:
                 alone = np.zeros(len(weights))
@@ -197,7 +198,7 @@ class WeightedKemeny(SupervisedAggregator, Kemeny):
         return self._score(preferences, None)
 
     def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
-        weights = select_weights(self.weights_, self._match_experts(preferences))
+        weights = select_weights(self.weights_, match_experts(self, preferences))
         return replace(Kemeny._scores(self, preferences, weights), expert_weights=weights)
 
 

@@ -1,0 +1,71 @@
+"""Old names of parameters and learned attributes of a class, which work for one more release with a warning."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from podium.core.errors import ParameterError
+
+__all__ = ["accept_old_names", "replace_old_names"]
+
+C = TypeVar("C", bound=type)
+
+
+def accept_old_names(**renamed: str) -> Callable[[C], C]:
+    """Class decorator, above `dataclass`: the constructor takes each old name for the new one, and it can be read.
+
+    >>> from dataclasses import dataclass
+    >>> @accept_old_names(colour="color")
+    ... @dataclass(kw_only=True)
+    ... class Pen:
+    ...     color: str = "blue"
+    >>> with warnings.catch_warnings(record=True) as issued:
+    ...     warnings.simplefilter("always")
+    ...     Pen(colour="red")
+    Pen(color='red')
+    >>> str(issued[0].message)
+    'Pen: colour is now color'
+    """
+
+    def decorate(cls: C) -> C:
+        cls.old_names = getattr(cls, "old_names", {}) | renamed  # type: ignore[attr-defined]
+        build = cls.__init__  # type: ignore[misc]
+
+        @functools.wraps(build)
+        def init_with_old_names(self: Any, *args: Any, **given: Any) -> None:
+            build(self, *args, **replace_old_names(type(self), given))
+
+        cls.__init__ = init_with_old_names  # type: ignore[misc]
+        for old, new in renamed.items():
+            setattr(cls, old, property(functools.partial(_read_by_old_name, old, new)))
+        return cls
+
+    return decorate
+
+
+def replace_old_names(cls: type, given: Mapping[str, Any], *, warn: bool = True) -> dict[str, Any]:
+    """The same values under the new names."""
+    renamed: Mapping[str, str] = getattr(cls, "old_names", {})
+    values = {}
+    for name, value in given.items():
+        new = renamed.get(name, name)
+        if new != name and warn:
+            _warn_of_old_name(cls, name, new, 4)
+        if new in values or (new != name and new in given):
+            raise ParameterError(f"{name} is an old name of {new}, and both are given; give {new} alone")
+        values[new] = value
+    return values
+
+
+def _read_by_old_name(old: str, new: str, instance: Any) -> Any:
+    value = getattr(instance, new)
+    _warn_of_old_name(type(instance), old, new, 3)
+    return value
+
+
+def _warn_of_old_name(cls: type, old: str, new: str, level: int) -> None:
+    name = getattr(cls, "name", "") or cls.__name__
+    warnings.warn(f"{name}: {old} is now {new}", DeprecationWarning, stacklevel=level)
